@@ -1,0 +1,77 @@
+//! Where configuration comes from: the embedded defaults, a YAML file, the environment and secret files.
+
+mod environment;
+
+use std::path::Path;
+
+use config::{Config, File, FileFormat};
+use serde_json::Value;
+
+use crate::settings::{Faults, Settings};
+
+/// The defaults, as they stand in `config/tollgate.yaml`.
+pub const DEFAULTS: &str = include_str!("../../config/tollgate.yaml");
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The text is not YAML.
+    #[error("{origin} is not valid YAML: {reason}")]
+    Syntax {
+        /// The file or variable.
+        origin: String,
+        /// Where and why.
+        reason: String,
+    },
+    /// Something in it is wrong.
+    #[error("{origin}:\n{faults}")]
+    Invalid {
+        /// The file, or the environment.
+        origin: String,
+        /// What.
+        faults: Faults,
+    },
+}
+
+/// The embedded defaults as values.
+///
+/// # Errors
+/// [`ConfigError::Syntax`] if the embedded file were broken, which a test rules out.
+pub fn embedded_defaults() -> Result<Value, ConfigError> {
+    parse(DEFAULTS, "the built-in defaults")
+}
+
+/// Reads the configuration: defaults, then the file if there is one, then `TOLLGATE__…` variables.
+///
+/// # Errors
+/// [`ConfigError`]: what cannot be read, or everything that is wrong in it.
+pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (String, String)>) -> Result<Settings, ConfigError> {
+    let mut user = match file {
+        Some(path) => {
+            let origin = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: origin.clone(), source })?;
+            parse(&text, &origin)?
+        }
+        None => Value::Object(serde_json::Map::new()),
+    };
+    environment::apply(&mut user, variables)?;
+    let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
+    Settings::read(&user, &embedded_defaults()?).map_err(|faults| ConfigError::Invalid { origin, faults })
+}
+
+/// Parses YAML into plain values.
+fn parse(text: &str, origin: &str) -> Result<Value, ConfigError> {
+    let syntax = |error: config::ConfigError| ConfigError::Syntax { origin: origin.to_owned(), reason: error.to_string() };
+    // An empty document is an empty mapping, as in every tool that reads YAML.
+    let text = if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) { "{}" } else { text };
+    let parsed = Config::builder().add_source(File::from_str(text, FileFormat::Yaml)).build().map_err(syntax)?;
+    parsed.try_deserialize().map_err(syntax)
+}

@@ -1,0 +1,80 @@
+//! Record → event, or a rejection that says what to mend.
+//!
+//! ```text
+//! record ─▶ value (size, UTF-8, JSON) ─▶ envelope (plain, CloudEvents) ─▶ fields ─▶ Event
+//! ```
+//!
+//! One parse per record, borrowing from it. Nothing here knows where a record came from, and a rejection never quotes the record.
+
+mod envelope;
+mod event;
+mod fields;
+mod record;
+mod rejection;
+mod timestamp;
+
+pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
+pub use record::{Header, Offset, Partition, Record};
+pub use rejection::{Rejection, RejectionCode, Told};
+
+use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
+
+/// Containers that may be open in a whole event: the event and a CloudEvents envelope around what tool arguments may nest.
+const EVENT_DEPTH_MAX: usize = DEPTH_MAX + 4;
+
+/// The longest `thread_id`, in bytes.
+pub const THREAD_ID_BYTES_MAX: usize = 256;
+/// The longest `event_id`, in bytes.
+pub const EVENT_ID_BYTES_MAX: usize = 128;
+/// The longest `turn_id`, in bytes. Verdicts repeat it, so it is bounded as the thread's id is.
+pub const TURN_ID_BYTES_MAX: usize = 256;
+/// The longest `tool_call_id`, in bytes.
+pub const TOOL_CALL_ID_BYTES_MAX: usize = 512;
+/// The longest `tool_name`, in bytes. Verdicts repeat it in several places.
+pub const TOOL_NAME_BYTES_MAX: usize = 512;
+
+/// Reads one record.
+///
+/// # Errors
+/// A [`Rejection`] for the first rule of the event contract that the record breaks, with whatever could be told of the event.
+pub fn decode<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Event<'d>, Rejection> {
+    let root = match read_value(record, parser, value_bytes_max) {
+        Ok(root) => root,
+        Err(rejection) => return Err(rejection.told(envelope::told(record))),
+    };
+    let envelope = envelope::open(record, root)?;
+    fields::read(record, &envelope)
+}
+
+fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Value<'d>, Rejection> {
+    let value = record
+        .value
+        .ok_or_else(|| Rejection::new(RejectionCode::ValueNull, "value", "null (a tombstone)", "send one JSON object per record"))?;
+    if value.is_empty() {
+        return Err(Rejection::new(RejectionCode::ValueEmpty, "value", "0 bytes", "send one JSON object per record"));
+    }
+    if value.len() > value_bytes_max {
+        let found = format!("{} bytes", value.len());
+        let fix = "send less, or raise limits.event_bytes_max";
+        return Err(Rejection::new(RejectionCode::ValueTooLarge, "value", found, fix));
+    }
+    let text = envelope::skip_schema_registry_prefix(value);
+    if let Err(error) = std::str::from_utf8(text) {
+        let found = format!("{} bytes, not UTF-8 from byte {} on", text.len(), error.valid_up_to());
+        return Err(Rejection::new(RejectionCode::ValueNotUtf8, "value", found, "encode the JSON as UTF-8"));
+    }
+    let root = parser.parse(text, EVENT_DEPTH_MAX).map_err(|error| {
+        let found = format!("{} bytes, {error}", text.len());
+        match error.kind {
+            SyntaxErrorKind::TooDeep => {
+                Rejection::new(RejectionCode::ValueTooDeep, "value", found, "nest fewer than 1,024 arrays and objects")
+            }
+            _ => Rejection::new(RejectionCode::ValueNotJson, "value", found, "send one JSON object per record"),
+        }
+    })?;
+    if !root.is_object() {
+        let found = root.shape().to_string();
+        return Err(Rejection::new(RejectionCode::ValueNotAnObject, "value", found, "send one JSON object per record"));
+    }
+    Ok(root)
+}

@@ -1,0 +1,102 @@
+//! SHA-256 digests: all that state and verdicts keep of arguments, results and ids.
+
+use serde::{Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// A whole SHA-256 digest, printed as 64 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+/// The first half of a SHA-256 digest: enough to tell ids apart, in half the memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 16]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The digest of several parts, each preceded by its length, so that no two lists of parts collide.
+    #[must_use]
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// Its first half.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        let [head @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = self.0;
+        Fingerprint(head)
+    }
+}
+
+impl Fingerprint {
+    /// The fingerprint of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Digest::of(text.as_bytes()).fingerprint()
+    }
+}
+
+fn write_hex(bytes: &[u8], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write_hex(&self.0, f)
+    }
+}
+
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write_hex(&self.0, f)
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write_hex(&self.0, f)
+    }
+}
+
+impl std::fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write_hex(&self.0, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_print_as_hex() {
+        assert_eq!(Digest::of(b"{}").to_string(), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a");
+        assert_eq!(Digest::of(b"{}").fingerprint().to_string(), "44136fa355b3678a1146ad16f7e8649e");
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        assert_ne!(Digest::of_parts(&[b"ab", b"c"]), Digest::of_parts(&[b"a", b"bc"]));
+    }
+}

@@ -1,0 +1,65 @@
+//! Guardrail providers: does policy allow this agent this call?
+//!
+//! A chain is asked in three steps, so that a provider in another process costs the core nothing: [`GuardrailChain::plan`] lets
+//! every provider answer or say what has to be asked of whom, the lane gets the answers, and [`GuardrailChain::fold`] concludes.
+//! Local providers answer while planning. The first denial decides.
+
+mod allowlist;
+mod chain;
+mod request;
+
+pub use allowlist::Allowlist;
+pub use chain::{ChainOutcome, ChainPlan, GuardrailChain, ProviderOutcome};
+pub use request::GuardrailRequest;
+
+use super::verdict::GuardrailReason;
+
+/// What a provider decided: a well-formed answer, whichever way it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardrailDecision {
+    /// Whether the call may run.
+    pub allow: bool,
+    /// Why; the first reason is shown to the agent.
+    pub reasons: Vec<GuardrailReason>,
+}
+
+/// Why a provider has no decision. It holds nothing of the request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderError {
+    /// The question was not answered in time, or nobody asked it.
+    #[error("no answer")]
+    NoAnswer,
+    /// The answer was not a decision.
+    #[error("malformed answer: {0}")]
+    Malformed(&'static str),
+}
+
+/// What a provider makes of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It has decided, or failed to.
+    Decided(Result<GuardrailDecision, ProviderError>),
+    /// It has to ask: the body of the question, which the lane's I/O sends to the provider's endpoint.
+    Ask(Vec<u8>),
+}
+
+/// One guardrail provider. Implement it to add another.
+pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
+    /// The provider's name, as configuration and metrics spell it.
+    fn name(&self) -> &'static str;
+
+    /// Decides, or says what has to be asked. It must not do I/O.
+    fn plan(&self, request: &GuardrailRequest<'_>) -> Step;
+
+    /// Reads the answer to a question of [`GuardrailProvider::plan`]. A provider that never asks need not write it.
+    ///
+    /// # Errors
+    /// [`ProviderError`] for anything but a well-formed decision.
+    fn read(&self, answer: &[u8]) -> Result<GuardrailDecision, ProviderError> {
+        let _ = answer;
+        Err(ProviderError::Malformed("this provider asks nothing"))
+    }
+}
+
+/// A remote provider's answer, or that there was none. One per question of a plan, in the plan's order.
+pub type Answer = Result<Vec<u8>, ProviderError>;

@@ -1,0 +1,47 @@
+//! What a provider is asked.
+
+use crate::decode::{Attribution, Event, ToolCall, ToolInput};
+
+/// A call as guardrail providers see it, borrowed from its event.
+#[derive(Debug, Clone, Copy)]
+pub struct GuardrailRequest<'e> {
+    /// The tool; may be empty.
+    pub tool_name: &'e str,
+    /// Its arguments as they came: a provider that reads them must not take unreadable ones for none.
+    pub tool_input: &'e ToolInput<'e>,
+    /// The call.
+    pub tool_call_id: &'e str,
+    /// The thread.
+    pub thread_id: &'e str,
+    /// The turn.
+    pub turn_id: Option<&'e str>,
+    /// The event's time in milliseconds since the epoch.
+    pub time_ms: Option<i64>,
+    /// On whose behalf.
+    pub attribution: &'e Attribution<'e>,
+    /// The configured passport reference, for calls without an agent.
+    pub passport: Option<&'e str>,
+}
+
+impl<'e> GuardrailRequest<'e> {
+    /// The request for a call.
+    #[must_use]
+    pub fn new(event: &'e Event<'e>, call: &'e ToolCall<'e>, passport: Option<&'e str>) -> Self {
+        Self {
+            tool_name: &call.tool_name,
+            tool_input: &call.input,
+            tool_call_id: &call.tool_call_id,
+            thread_id: &event.thread_id,
+            turn_id: event.turn_id.as_deref(),
+            time_ms: event.time_ms,
+            attribution: &event.attribution,
+            passport,
+        }
+    }
+
+    /// The passport reference: the event's agent, else the configured one.
+    #[must_use]
+    pub fn agent_id(&self) -> Option<&'e str> {
+        self.attribution.agent_id.as_deref().or(self.passport)
+    }
+}

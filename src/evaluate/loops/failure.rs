@@ -1,0 +1,201 @@
+//! Is a tool result a failure? Asked only where the event does not say `failed`.
+//!
+//! The rules are those of the Hermes controller (`classify_tool_failure`), exceptions included. They always see the raw result.
+
+use crate::json::{DEPTH_MAX, Parser, Text, Value};
+
+/// How many characters of a text the heuristics look at.
+const WINDOW_CHARACTERS: usize = 500;
+
+/// Why a result counts as a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// A terminal command ended with another exit code than 0.
+    ExitCode,
+    /// The result says that it is an error.
+    Error,
+    /// The memory tool is full.
+    MemoryFull,
+}
+
+/// Classifies a tool's raw result; `None` is no failure.
+#[must_use]
+pub fn classify(tool_name: &str, result: Option<&Text<'_>>) -> Option<Failure> {
+    let text = result?.as_bytes();
+    let mut parser = Parser::new();
+    let object = parser.parse(text, DEPTH_MAX).ok().filter(Value::is_object);
+    match object {
+        Some(object) if tool_name == "terminal" => terminal_failure(object),
+        // The terminal's rules never look at plain text.
+        None if tool_name == "terminal" => None,
+        Some(object) if tool_name == "memory" && is_memory_full(object) => Some(Failure::MemoryFull),
+        Some(object) => object_failure(object),
+        None => text_failure(text),
+    }
+}
+
+fn terminal_failure(object: Value<'_>) -> Option<Failure> {
+    let exit_code = object.get("exit_code").filter(|code| !code.is_null());
+    match exit_code {
+        Some(code) if !code.equals_zero() => Some(Failure::ExitCode),
+        _ => object_failure(object),
+    }
+}
+
+fn is_memory_full(object: Value<'_>) -> bool {
+    let says_full = || {
+        let error = object.get("error")?.as_text()?;
+        memchr::memmem::find(error.as_bytes(), b"exceed the limit")
+    };
+    member_is(object, "success", false) && says_full().is_some()
+}
+
+fn object_failure(object: Value<'_>) -> Option<Failure> {
+    let has_error = || object.get("error").is_some_and(|error| !error.is_null() && !error.is_text(""));
+    (member_is(object, "success", false) || member_is(object, "failed", true) || has_error()).then_some(Failure::Error)
+}
+
+fn member_is(object: Value<'_>, key: &str, flag: bool) -> bool {
+    object.get(key).and_then(|value| value.as_bool()) == Some(flag)
+}
+
+/// The heuristics for anything that is not a JSON object: certain words near the start.
+fn text_failure(text: &[u8]) -> Option<Failure> {
+    let lower = lower_case_window(text);
+    let contains = |word: &str| memchr::memmem::find(&lower, word.as_bytes()).is_some();
+    let is_failure = contains("traceback")
+        || lower.starts_with(b"error:")
+        || contains("\"error\"")
+        || contains("\"failed\"")
+        || text.starts_with(b"Error");
+    is_failure.then_some(Failure::Error)
+}
+
+/// The first characters in lower case, as far as it can matter for ASCII words: besides A to Z only U+212A (Kelvin, `k`) and
+/// U+0130 (`i` and a combining dot) lower to ASCII. The window is cut before lowering, as the original cuts it.
+fn lower_case_window(text: &[u8]) -> Vec<u8> {
+    let mut starts = text.iter().enumerate().filter(|(_, byte)| !matches!(byte, 0x80..0xc0)).map(|(at, _)| at);
+    let end = starts.nth(WINDOW_CHARACTERS).unwrap_or(text.len());
+    let mut lower = Vec::with_capacity(end);
+    let mut rest = text.get(..end).unwrap_or_default();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = match rest {
+            [0xe2, 0x84, 0xaa, after @ ..] => {
+                lower.push(b'k');
+                after
+            }
+            [0xc4, 0xb0, after @ ..] => {
+                lower.extend_from_slice("i\u{307}".as_bytes());
+                after
+            }
+            _ => {
+                lower.push(first.to_ascii_lowercase());
+                tail
+            }
+        };
+    }
+    lower
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(tool: &str, result: &str) -> bool {
+        classify(tool, Some(&Text::plain(result.as_bytes()))).is_some()
+    }
+
+    #[test]
+    fn the_terminal_goes_by_its_object_alone() {
+        for result in [
+            "",
+            "Error: x",
+            "Traceback…",
+            "[{\"exit_code\":1}]",
+            "{\"exit_code\":1} trailing",
+            "{\"exit_code\":0.0}",
+            "{\"exit_code\":-0.0}",
+            "{\"exit_code\":1e-400}",
+            "{\"exit_code\":false}",
+            "{\"exit_code\":null}",
+            "{\"exit_code\":1,\"exit_code\":0}",
+            "{\"exit_code\":0,\"error\":\"\"}",
+        ] {
+            assert!(!failed("terminal", result), "{result}");
+        }
+        for result in [
+            "{\"exit_code\":1}",
+            "{\"exit_code\":true}",
+            "{\"exit_code\":\"0\"}",
+            "{\"exit_code\":\"\"}",
+            "{\"exit_code\":1e400}",
+            "{\"exit_code\":NaN}",
+            "{\"exit_code\":[]}",
+            "{\"exit_code\":0,\"success\":false}",
+            "{\"error\":0}",
+            "{\"error\":[]}",
+        ] {
+            assert!(failed("terminal", result), "{result}");
+        }
+        assert!(failed("Terminal", "Error: x"));
+        assert_eq!(classify("terminal", None), None);
+    }
+
+    #[test]
+    fn other_tools_go_by_object_or_by_text() {
+        for result in [
+            "{\"error\":null}",
+            "{\"error\":\"\"}",
+            "{\"success\":0}",
+            "{\"failed\":1}",
+            "{\"exit_code\":1}",
+            "{\"output\":\"Traceback\"}",
+            "\"Error: x\"",
+            "5",
+            "[]",
+            "{\"x\":NaN,\"error\":null}",
+            "{\"x\":\"\\ud800\",\"error\":null}",
+            "error x",
+            " Error: x",
+            "failed",
+            "Failed: x",
+            "{'error': null}",
+        ] {
+            assert!(!failed("custom", result), "{result}");
+        }
+        for result in [
+            "{\"error\":0}",
+            "{\"error\":\" \"}",
+            "{\"failed\":true}",
+            "[{\"error\":null}]",
+            "\"error\"",
+            "[\"traceback\"]",
+            "{\"error\":null} x",
+            "{\"error\":null,}",
+            "\u{feff}{\"error\":null}",
+            "{\"x\":01,\"error\":null}",
+            "error: x",
+            "Errors: 0",
+            "no tracebacks",
+            "\"FAILED\" x",
+            "tracebac\u{212a}",
+        ] {
+            assert!(failed("custom", result), "{result}");
+        }
+    }
+
+    #[test]
+    fn the_window_is_500_characters() {
+        assert!(failed("custom", &format!("{}traceback", "x".repeat(491))));
+        assert!(!failed("custom", &format!("{}traceback", "x".repeat(492))));
+        assert!(failed("custom", &format!("{}\"error\"", "😀".repeat(493))));
+        assert!(!failed("custom", &format!("{}\"error\"", "😀".repeat(494))));
+    }
+
+    #[test]
+    fn a_full_memory_has_its_own_class() {
+        let classify = |text: &str| classify("memory", Some(&Text::plain(text.as_bytes())));
+        assert_eq!(classify("{\"success\":false,\"error\":\"would exceed the limit\"}"), Some(Failure::MemoryFull));
+        assert_eq!(classify("{\"success\":false,\"error\":\"would Exceed the limit\"}"), Some(Failure::Error));
+    }
+}

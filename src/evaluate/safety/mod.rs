@@ -1,0 +1,118 @@
+//! Safety detectors: was this response cut off by its provider's safety system?
+//!
+//! A response is read once into a [`ResponseView`], whatever its spelling; detectors look at its reasons for having ended. Whether
+//! tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
+
+mod anthropic_refusal;
+mod explanation;
+mod gemini_safety;
+mod openai_compatible;
+mod reasons;
+mod response;
+
+pub use anthropic_refusal::AnthropicRefusal;
+pub use gemini_safety::GeminiSafety;
+pub use openai_compatible::OpenAiCompatibleContentFilter;
+pub use reasons::{Category, ReasonSet};
+pub use response::{CalledTool, EndReason, ResponseView};
+
+use serde::Serialize;
+
+use crate::decode::ModelBody;
+
+/// The verdict code of a response that was cut off.
+pub const SAFETY_TERMINATED: &str = "safety_terminated";
+
+/// What a detector saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detection {
+    /// What kind of stop it was.
+    pub category: Category,
+    /// The field that says so, as the response spells it.
+    pub reason_field: &'static str,
+    /// Its value, in the response's own case.
+    pub reason_value: String,
+    /// What the provider says beside it, such as its ratings.
+    pub extras: serde_json::Map<String, serde_json::Value>,
+}
+
+/// One way to see that a provider has cut a response off. Implement it to add another.
+pub trait SafetyDetector: std::fmt::Debug + Send + Sync {
+    /// The detector's name, as configuration and verdicts spell it.
+    fn name(&self) -> &'static str;
+
+    /// What it sees in a response; `None` is no safety stop.
+    fn detect(&self, response: &ResponseView<'_>) -> Option<Detection>;
+}
+
+/// A response that was cut off, as the verdict records it. Arguments are never part of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Termination {
+    /// The detector that saw it.
+    pub detector: &'static str,
+    /// What kind of stop it was.
+    pub category: Category,
+    /// The field that says so.
+    pub reason_field: &'static str,
+    /// Its value.
+    pub reason_value: String,
+    /// How many tool calls the response holds, well-formed or not.
+    pub suppressed_tool_call_count: usize,
+    /// Their tools in order, `unknown` for a missing name.
+    pub suppressed_tool_call_names: Vec<String>,
+    /// Their ids in order, as far as they have any.
+    pub suppressed_tool_call_ids: Vec<String>,
+    /// What to tell the user; left out where the response has text and nothing was suppressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message: Option<String>,
+    /// What the provider says beside it.
+    pub extras: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Termination {
+    /// The first clause of the text for the user: why the response ended.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        explanation::summary(self.detector, self.reason_field, &self.reason_value)
+    }
+}
+
+/// The detectors in force, in configured order; the first hit counts.
+#[derive(Debug, Default)]
+pub struct SafetyChain {
+    detectors: Vec<Box<dyn SafetyDetector>>,
+}
+
+impl SafetyChain {
+    /// A chain of these detectors.
+    #[must_use]
+    pub fn new(detectors: Vec<Box<dyn SafetyDetector>>) -> Self {
+        Self { detectors }
+    }
+
+    /// How a response was cut off, with the view that was read of it; `None` if it was not. API errors carry no response: no
+    /// detector of this chain reads them.
+    pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Option<(Termination, ResponseView<'d>)> {
+        let view = match body {
+            ModelBody::Response(response) => ResponseView::of_native(*response),
+            ModelBody::Message(message) => ResponseView::of_langchain(*message),
+            ModelBody::Error(_) => return None,
+        };
+        let found = self.detectors.iter().find_map(|detector| Some((detector.name(), detector.detect(&view)?)));
+        let (detector, detection) = found?;
+        let calls = &view.calls;
+        let user_message = explanation::user_message(detector, &detection, !calls.is_empty(), view.is_blank);
+        let termination = Termination {
+            detector,
+            category: detection.category,
+            reason_field: detection.reason_field,
+            reason_value: detection.reason_value,
+            suppressed_tool_call_count: calls.len(),
+            suppressed_tool_call_names: calls.iter().map(|call| call.name.as_deref().unwrap_or("unknown").to_owned()).collect(),
+            suppressed_tool_call_ids: calls.iter().filter_map(|call| call.id.as_deref().map(str::to_owned)).collect(),
+            user_message,
+            extras: detection.extras,
+        };
+        Some((termination, view))
+    }
+}

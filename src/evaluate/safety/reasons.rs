@@ -1,0 +1,102 @@
+//! Sets of values that mean a safety stop.
+
+use serde::{Serialize, Serializer};
+
+/// What kind of safety stop a value stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// A content filter, with nothing more precise said.
+    Safety,
+    /// Recitation of protected text.
+    Recitation,
+    /// Prohibited content.
+    Prohibited,
+    /// A word on a block list.
+    Blocklist,
+    /// Personal data.
+    Pii,
+    /// A guardrail of the platform.
+    Guardrail,
+    /// The model's own refusal.
+    Refusal,
+}
+
+impl Category {
+    /// The category as it stands in verdicts.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Safety => "safety",
+            Self::Recitation => "recitation",
+            Self::Prohibited => "prohibited",
+            Self::Blocklist => "blocklist",
+            Self::Pii => "pii",
+            Self::Guardrail => "guardrail",
+            Self::Refusal => "refusal",
+        }
+    }
+
+    /// The category of a value; one that is not known was configured as a safety stop, so that is what it is.
+    #[must_use]
+    pub fn of(value: &str) -> Self {
+        match value.to_lowercase().as_str() {
+            "refusal" => Self::Refusal,
+            "recitation" | "image_recitation" => Self::Recitation,
+            "prohibited_content" | "image_prohibited_content" => Self::Prohibited,
+            "blocklist" => Self::Blocklist,
+            "spii" => Self::Pii,
+            "guardrail_intervened" | "model_armor" => Self::Guardrail,
+            _ => Self::Safety,
+        }
+    }
+}
+
+impl Serialize for Category {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Values that are compared without regard to case and without trimming.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReasonSet {
+    lower: Vec<String>,
+}
+
+impl ReasonSet {
+    /// A set of these values.
+    pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
+        Self { lower: values.into_iter().map(|value| value.as_ref().to_lowercase()).collect() }
+    }
+
+    /// The category of a value of the set. Merging stream chunks repeats a value (`STOPSTOP`), so two or more copies of a value
+    /// are that value.
+    #[must_use]
+    pub fn category(&self, value: &str) -> Option<Category> {
+        let value = value.to_lowercase();
+        self.lower.iter().find(|known| is_repetition(&value, known)).map(|known| Category::of(known))
+    }
+}
+
+fn is_repetition(value: &str, known: &str) -> bool {
+    if known.is_empty() || !value.len().is_multiple_of(known.len()) {
+        return value == known;
+    }
+    !value.is_empty() && value.as_bytes().chunks(known.len()).all(|chunk| chunk == known.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_match_in_any_case_and_repeated_but_untrimmed() {
+        let set = ReasonSet::new(["content_filter", "SAFETY", "SPII"]);
+        assert_eq!(set.category("Content_Filter"), Some(Category::Safety));
+        assert_eq!(set.category("content_filtercontent_filter"), Some(Category::Safety));
+        assert_eq!(set.category("spiiSPIIspii"), Some(Category::Pii));
+        for value in ["content_filter ", "content", "stop", "STOPSTOP", "", "SAFETYx", "content_filterSAFETY"] {
+            assert_eq!(set.category(value), None, "{value}");
+        }
+    }
+}

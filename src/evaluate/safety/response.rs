@@ -1,0 +1,247 @@
+//! One view of a model's response, whatever its spelling: why it ended, which tools it calls, whether it says anything.
+//!
+//! Only known paths are read. A tool's input may hold a `stop_reason` of its own, and a user's stop string may be called `refusal`.
+
+use std::borrow::Cow;
+
+use super::{Category, Detection, ReasonSet};
+use crate::json::{Text, Value};
+
+/// Extras larger than this are left out of verdicts.
+const EXTRAS_BYTES_MAX: usize = 16 * 1024;
+
+/// Why a response, or one of its candidates, ended.
+#[derive(Debug, Clone)]
+pub struct EndReason<'d> {
+    /// The field, as the response spells it.
+    pub field: &'static str,
+    /// Its value.
+    pub value: Cow<'d, str>,
+    /// The object beside it, where the provider puts its ratings.
+    pub beside: Value<'d>,
+}
+
+/// A tool call in a response, well-formed or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalledTool<'d> {
+    /// Its id, where the provider gives one.
+    pub id: Option<Cow<'d, str>>,
+    /// The tool, where the call got that far.
+    pub name: Option<Cow<'d, str>>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct ResponseView<'d> {
+    /// Values of `finish_reason` and its spellings, one per candidate.
+    pub finish_reasons: Vec<EndReason<'d>>,
+    /// Values of `stop_reason`.
+    pub stop_reasons: Vec<EndReason<'d>>,
+    /// The tool calls in order, mirrors of the same call counted once.
+    pub calls: Vec<CalledTool<'d>>,
+    /// Whether there is no text but white space.
+    pub is_blank: bool,
+}
+
+impl<'d> ResponseView<'d> {
+    /// Reads a provider's native body: OpenAI Chat, Anthropic Messages or Gemini. Their fields do not overlap, so all are read.
+    #[must_use]
+    pub fn of_native(body: Value<'d>) -> Self {
+        let mut view = Self { is_blank: true, ..Self::default() };
+        for choice in array(body.get("choices")) {
+            view.push_finish_reason("finish_reason", choice, choice);
+            for message in [choice.get("message"), choice.get("delta")].into_iter().flatten() {
+                view.read_openai_message(message);
+            }
+        }
+        for candidate in array(body.get("candidates")) {
+            view.push_finish_reason("finishReason", candidate, candidate);
+            view.push_finish_reason("finish_reason", candidate, candidate);
+            let parts = candidate.get("content").and_then(|content| content.get("parts"));
+            array(parts).for_each(|part| view.read_gemini_part(part));
+        }
+        push_reason(&mut view.stop_reasons, "stop_reason", body, body);
+        view.read_content(body.get("content"));
+        view
+    }
+
+    /// Reads a LangChain AIMessage: flat, as `{type: "ai", data}`, or as a serialised constructor with `kwargs`.
+    #[must_use]
+    pub fn of_langchain(message: Value<'d>) -> Self {
+        let message = ["kwargs", "data"].into_iter().find_map(|key| message.get(key).filter(Value::is_object)).unwrap_or(message);
+        let mut view = Self { is_blank: true, ..Self::default() };
+        let places = [message.get("response_metadata"), message.get("additional_kwargs")];
+        // The first non-empty string wins, so a value that does not match shadows a later one that would.
+        for place in places.into_iter().flatten() {
+            let beside = message.get("response_metadata").unwrap_or(place);
+            if view.finish_reasons.is_empty() {
+                view.push_finish_reason("finish_reason", place, beside);
+            }
+            if view.stop_reasons.is_empty() {
+                push_reason(&mut view.stop_reasons, "stop_reason", place, beside);
+            }
+        }
+        for key in ["tool_calls", "invalid_tool_calls", "tool_call_chunks"] {
+            array(message.get(key)).for_each(|call| view.push_call(call.get("id"), call.get("name")));
+        }
+        // The provider's raw calls and content blocks mirror the structured ones; what has another id was not lifted.
+        if let Some(kwargs) = message.get("additional_kwargs") {
+            view.read_openai_calls(kwargs);
+        }
+        view.read_content(message.get("content"));
+        view
+    }
+
+    /// The first of `reasons` that is in `set`, with the extras found beside it: pairs of their name there and in the record.
+    #[must_use]
+    pub fn detect(&self, reasons: &[EndReason<'d>], set: &ReasonSet, extras: &[(&str, &str)]) -> Option<Detection> {
+        let found = |reason: &EndReason<'d>| -> Option<(EndReason<'d>, Category)> { Some((reason.clone(), set.category(&reason.value)?)) };
+        let (reason, category) = reasons.iter().find_map(found)?;
+        let extras = extras.iter().filter_map(|(there, here)| Some(((*here).to_owned(), readable(reason.beside.get(there)?)?))).collect();
+        Some(Detection { category, reason_field: reason.field, reason_value: reason.value.into_owned(), extras })
+    }
+
+    fn push_finish_reason(&mut self, field: &'static str, place: Value<'d>, beside: Value<'d>) {
+        push_reason(&mut self.finish_reasons, field, place, beside);
+    }
+
+    fn read_openai_message(&mut self, message: Value<'d>) {
+        self.read_openai_calls(message);
+        self.read_content(message.get("content"));
+    }
+
+    /// `tool_calls`, functions and custom tools alike, and the `function_call` of old.
+    fn read_openai_calls(&mut self, message: Value<'d>) {
+        for call in array(message.get("tool_calls")) {
+            let function = ["function", "custom"].into_iter().find_map(|key| call.get(key));
+            self.push_call(call.get("id"), function.and_then(|function| function.get("name")).or(call.get("name")));
+        }
+        if let Some(function) = message.get("function_call").filter(|call| !call.is_null()) {
+            self.push_call(None, function.get("name"));
+        }
+    }
+
+    fn read_gemini_part(&mut self, part: Value<'d>) {
+        if let Some(call) = part.get("functionCall").or(part.get("function_call")).filter(|call| !call.is_null()) {
+            self.push_call(call.get("id"), call.get("name"));
+        }
+        self.read_text(part.get("text"));
+    }
+
+    /// A message's content: text, or blocks of which some are text and some are calls. Tools that the provider runs itself
+    /// (`server_tool_use`, `mcp_tool_use`) are not the host's to run.
+    fn read_content(&mut self, content: Option<Value<'d>>) {
+        self.read_text(content);
+        for block in array(content) {
+            self.read_text(Some(block));
+            self.read_text(block.get("text"));
+            if block.get("type").is_some_and(|kind| kind.is_text("tool_use") || kind.is_text("tool_call") || kind.is_text("function_call"))
+            {
+                self.push_call(block.get("id").or(block.get("call_id")), block.get("name"));
+            }
+        }
+    }
+
+    fn read_text(&mut self, text: Option<Value<'d>>) {
+        let Some(text) = text.and_then(|value| value.as_text()) else { return };
+        let is_blank = match text.into_str() {
+            Some(text) => text.trim().is_empty(),
+            None => false,
+        };
+        self.is_blank &= is_blank;
+    }
+
+    /// Adds a call unless it mirrors one that is already there: the same id, or no id and the name of one without or beside.
+    fn push_call(&mut self, id: Option<Value<'d>>, name: Option<Value<'d>>) {
+        let (id, name) = (nonempty_text(id), nonempty_text(name));
+        let is_mirror = match &id {
+            Some(id) => self.calls.iter().any(|call| call.id.as_ref() == Some(id)),
+            None => false,
+        };
+        if !is_mirror {
+            self.calls.push(CalledTool { id, name });
+        }
+    }
+}
+
+fn push_reason<'d>(reasons: &mut Vec<EndReason<'d>>, field: &'static str, place: Value<'d>, beside: Value<'d>) {
+    if let Some(value) = nonempty_text(place.get(field)) {
+        reasons.push(EndReason { field, value, beside });
+    }
+}
+
+fn nonempty_text<'d>(value: Option<Value<'d>>) -> Option<Cow<'d, str>> {
+    value.and_then(|value| value.as_text()).and_then(Text::into_str).filter(|text| !text.is_empty())
+}
+
+fn array<'d>(value: Option<Value<'d>>) -> impl Iterator<Item = Value<'d>> + use<'d> {
+    value.into_iter().flat_map(|value| value.items())
+}
+
+/// Extras as strict JSON of bounded size, or nothing.
+fn readable(value: Value<'_>) -> Option<serde_json::Value> {
+    let source = if value.as_text().is_some() { return None } else { value.source() };
+    (source.len() <= EXTRAS_BYTES_MAX)
+        .then(|| serde_json::from_slice(source).ok())
+        .flatten()
+        .filter(|value: &serde_json::Value| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Parser;
+
+    fn calls(text: &str, langchain: bool) -> Vec<(String, String)> {
+        let mut parser = Parser::new();
+        let root = parser.parse(text.as_bytes(), 64).unwrap();
+        let view = if langchain { ResponseView::of_langchain(root) } else { ResponseView::of_native(root) };
+        view.calls
+            .iter()
+            .map(|call| (call.id.clone().unwrap_or_default().into_owned(), call.name.clone().unwrap_or_default().into_owned()))
+            .collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned())).collect()
+    }
+
+    #[test]
+    fn openai_calls_of_every_kind_are_counted() {
+        let body = r#"{"choices":[{"finish_reason":"content_filter","message":{"content":null,"tool_calls":[
+            {"id":"a","function":{"name":"f","arguments":"{\"pa"}},{"id":"b","custom":{"name":"g","input":"x"}},{"id":"c"}]}},
+            {"message":{"content":"x","function_call":{"name":"h","arguments":""}}}]}"#;
+        assert_eq!(calls(body, false), pairs(&[("a", "f"), ("b", "g"), ("c", ""), ("", "h")]));
+    }
+
+    #[test]
+    fn anthropic_counts_only_what_the_host_runs() {
+        let body = r#"{"stop_reason":"refusal","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{}},
+            {"type":"server_tool_use","id":"s","name":"web_search"}]}"#;
+        assert_eq!(calls(body, false), pairs(&[("a", "f")]));
+    }
+
+    #[test]
+    fn gemini_calls_need_no_id() {
+        let body =
+            r#"{"candidates":[{"finishReason":"SAFETY","content":{"parts":[{"functionCall":{"name":"f","args":{}}},{"text":" "}]}}]}"#;
+        assert_eq!(calls(body, false), pairs(&[("", "f")]));
+    }
+
+    #[test]
+    fn langchain_counts_calls_that_do_not_parse_and_mirrors_once() {
+        let message = r#"{"type":"ai","data":{"content":[{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"d","name":"i"}],
+            "tool_calls":[{"id":"a","name":"f","args":{}}],"invalid_tool_calls":[{"id":"b","name":"g","args":"{\"pa"}],
+            "additional_kwargs":{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"c","function":{"name":"h"}}]}}}"#;
+        assert_eq!(calls(message, true), pairs(&[("a", "f"), ("b", "g"), ("c", "h"), ("d", "i")]));
+    }
+
+    #[test]
+    fn only_known_paths_are_read() {
+        let body = r#"{"choices":[{"finish_reason":"stop","stop_reason":"refusal","message":{"content":"x"}}],
+            "content":[{"type":"tool_use","id":"a","name":"f","input":{"stop_reason":"refusal"}}]}"#;
+        let mut parser = Parser::new();
+        let view = ResponseView::of_native(parser.parse(body.as_bytes(), 64).unwrap());
+        assert!(view.stop_reasons.is_empty());
+    }
+}

@@ -1,0 +1,337 @@
+//! Verdicts: what was ruled, and how it is written down.
+//!
+//! A [`Ruling`] is the part of a verdict that state keeps, so that an event that comes again gets the same bytes again. A
+//! [`Verdict`] is a ruling with the event it answers; its field order is the contract's and its serialisation holds no clock.
+
+use serde::{Serialize, Serializer};
+
+use crate::decode::{EventType, Rejection};
+use crate::digest::{Digest, Fingerprint};
+
+use super::loops::{Intervention, LoopCode};
+use super::safety::Termination;
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Go on.
+    Allow,
+    /// Go on, and tell the agent something.
+    Warn,
+    /// The call may not run.
+    Block,
+    /// The turn should stop.
+    Halt,
+    /// The response's tool calls may not run.
+    Suppress,
+}
+
+/// Which part of the gate decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DecidedBy {
+    /// Nobody objected.
+    None,
+    /// A safety detector.
+    Safety,
+    /// A guardrail provider.
+    Guardrail,
+    /// A loop controller.
+    Loop,
+    /// A control record.
+    Control,
+    /// The event could not be read, or not be taken in.
+    Envelope,
+}
+
+macro_rules! names {
+    ($enum:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        impl $enum {
+            /// The name as it stands in verdicts and labels.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+names!(Action { Allow = "allow", Warn = "warn", Block = "block", Halt = "halt", Suppress = "suppress" });
+names!(DecidedBy {
+    None = "none", Safety = "safety", Guardrail = "guardrail", Loop = "loop", Control = "control", Envelope = "envelope",
+});
+
+/// One part of the gate that spoke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// A loop controller found something.
+    Loop {
+        /// What.
+        code: LoopCode,
+        /// How often.
+        count: u32,
+    },
+    /// A guardrail provider denied.
+    Denied(Box<GuardrailReason>),
+    /// A guardrail provider failed, and the configuration lets the call run all the same.
+    FailedOpen(Box<GuardrailReason>),
+    /// The call belongs to a response that was cut off.
+    Suppressed,
+    /// The partition's store is full of threads that hold a stop.
+    ThreadStoreFull,
+}
+
+/// A guardrail provider's reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardrailReason {
+    /// Its code.
+    pub code: String,
+    /// Its sentence.
+    pub message: String,
+    /// The policy that it speaks for.
+    pub policy_id: Option<String>,
+}
+
+impl Reason {
+    /// The reason's code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Loop { code, .. } => code.as_str(),
+            Self::Denied(reason) | Self::FailedOpen(reason) => &reason.code,
+            Self::Suppressed => "suppressed_tool_call",
+            Self::ThreadStoreFull => "thread_store_full",
+        }
+    }
+
+    /// The reason's sentence; `tool_name` is the tool of the event it is about.
+    #[must_use]
+    pub fn message(&self, tool_name: &str) -> String {
+        match self {
+            Self::Loop { code, count } => code.message(tool_name, *count),
+            Self::Denied(reason) | Self::FailedOpen(reason) => reason.message.clone(),
+            Self::Suppressed => "The model provider stopped the response that made this call with a safety-related signal; \
+                                 its arguments may be truncated and unsafe to execute."
+                .to_owned(),
+            Self::ThreadStoreFull => "Too many threads hold a stop at once; this one could not be taken in.".to_owned(),
+        }
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn source(&self) -> DecidedBy {
+        match self {
+            Self::Loop { .. } => DecidedBy::Loop,
+            Self::Denied(_) | Self::FailedOpen(_) => DecidedBy::Guardrail,
+            Self::Suppressed => DecidedBy::Safety,
+            Self::ThreadStoreFull => DecidedBy::Envelope,
+        }
+    }
+
+    /// What follows if this reason decides.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        match self {
+            Self::Loop { code, .. } => match code.intervention() {
+                Intervention::Warn => Action::Warn,
+                Intervention::Block => Action::Block,
+                Intervention::Halt => Action::Halt,
+            },
+            Self::FailedOpen(_) => Action::Allow,
+            Self::Denied(_) | Self::Suppressed | Self::ThreadStoreFull => Action::Block,
+        }
+    }
+
+    fn policy_id(&self) -> Option<&str> {
+        match self {
+            Self::Denied(reason) | Self::FailedOpen(reason) => reason.policy_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Denied(reason) | Self::FailedOpen(reason) => {
+                let policy_id = reason.policy_id.as_ref().map_or(0, String::capacity);
+                size_of::<GuardrailReason>() + reason.code.capacity() + reason.message.capacity() + policy_id
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// What was ruled on a tool call or result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruling {
+    /// All that spoke, the decisive one first; empty is a plain allow.
+    pub reasons: Box<[Reason]>,
+    /// The loop controllers' count; `None` where they were not asked.
+    pub count: Option<u32>,
+}
+
+impl Ruling {
+    /// A ruling for these reasons.
+    #[must_use]
+    pub fn new(reasons: Vec<Reason>, count: Option<u32>) -> Self {
+        Self { reasons: reasons.into(), count }
+    }
+
+    /// What happens next.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        self.reasons.first().map_or(Action::Allow, Reason::action)
+    }
+
+    /// Whether a tool may run.
+    #[must_use]
+    pub fn allows_execution(&self) -> bool {
+        matches!(self.action(), Action::Allow | Action::Warn)
+    }
+
+    /// Bytes on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.reasons.iter().map(|reason| size_of::<Reason>() + reason.heap_bytes()).sum()
+    }
+}
+
+/// The id of the verdict on an event, which also names the event in state: derived from thread and event id alone.
+#[must_use]
+pub fn verdict_id(thread_id: &str, event_id: &str) -> Fingerprint {
+    Digest::of_parts(&[thread_id.as_bytes(), event_id.as_bytes()]).fingerprint()
+}
+
+/// A verdict as it is published, in the contract's field order.
+#[derive(Debug, Serialize)]
+pub struct Verdict<'a> {
+    /// See [`verdict_id`].
+    pub verdict_id: Fingerprint,
+    /// The event it answers.
+    pub event_id: &'a str,
+    /// Its type; left out where that could not be told.
+    #[serde(rename = "type", serialize_with = "event_type", skip_serializing_if = "Option::is_none")]
+    pub event_type: Option<EventType>,
+    /// Its thread; left out where that could not be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<&'a str>,
+    /// Its turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<&'a str>,
+    /// Its call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<&'a str>,
+    /// Its tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<&'a str>,
+    /// What happens next.
+    pub action: Action,
+    /// Whether the tool may run.
+    pub allows_execution: bool,
+    /// Whether the turn should stop.
+    pub should_halt: bool,
+    /// Of what decided.
+    pub code: &'a str,
+    /// Of what decided.
+    pub message: String,
+    /// What decided.
+    pub decided_by: DecidedBy,
+    /// All that spoke.
+    pub reasons: Vec<ReasonView<'a>>,
+    /// The loop controllers' count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// The loop controllers' signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<SignatureView<'a>>,
+    /// The text to give the agent as the result of a call that may not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synthetic_result: Option<String>,
+    /// The text to append to the tool's result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
+    /// How the model's response was cut off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safety: Option<&'a Termination>,
+    /// The digest of the effective decision configuration.
+    pub policy_version: &'a str,
+}
+
+/// A reason as it is published.
+#[derive(Debug, Serialize)]
+pub struct ReasonView<'a> {
+    source: DecidedBy,
+    code: &'a str,
+    message: String,
+    policy_id: Option<&'a str>,
+}
+
+/// A signature as it is published.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct SignatureView<'a> {
+    /// The tool.
+    pub tool_name: &'a str,
+    /// The digest of its arguments.
+    pub args_hash: Digest,
+}
+
+impl<'a> ReasonView<'a> {
+    pub(super) fn new(reason: &'a Reason, tool_name: &str) -> Self {
+        Self { source: reason.source(), code: reason.code(), message: reason.message(tool_name), policy_id: reason.policy_id() }
+    }
+
+    pub(super) fn envelope(code: &'a str, message: String) -> Self {
+        Self { source: DecidedBy::Envelope, code, message, policy_id: None }
+    }
+
+    pub(super) fn safety(code: &'a str, message: String) -> Self {
+        Self { source: DecidedBy::Safety, code, message, policy_id: None }
+    }
+}
+
+fn event_type<S: Serializer>(event_type: &Option<EventType>, serializer: S) -> Result<S::Ok, S::Error> {
+    match event_type {
+        Some(event_type) => serializer.serialize_str(event_type.as_str()),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// The code of every verdict on an event that could not be read.
+pub const INVALID_EVENT: &str = "invalid_event";
+
+/// Writes the verdict on an event that could not be read: closed, and saying what to mend. `event_id` is the told one, or else the
+/// record's coordinates.
+pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str, out: &mut Vec<u8>) {
+    let told = &rejection.told;
+    let message = format!("{}: {rejection}", rejection.code.as_str());
+    let is_call = told.event_type == Some(EventType::ToolCall);
+    let verdict = Verdict {
+        verdict_id: verdict_id(told.thread_id.as_deref().unwrap_or_default(), event_id),
+        event_id,
+        event_type: told.event_type,
+        thread_id: told.thread_id.as_deref(),
+        turn_id: told.turn_id.as_deref(),
+        tool_call_id: told.tool_call_id.as_deref(),
+        tool_name: told.tool_name.as_deref(),
+        action: Action::Block,
+        allows_execution: false,
+        should_halt: false,
+        code: INVALID_EVENT,
+        message: message.clone(),
+        decided_by: DecidedBy::Envelope,
+        reasons: vec![ReasonView::envelope(rejection.code.as_str(), rejection.to_string())],
+        count: None,
+        signature: None,
+        synthetic_result: is_call.then(|| format!("Tool call not executed: the event that asks for it could not be read ({message}).")),
+        guidance: None,
+        safety: None,
+        policy_version,
+    };
+    write(&verdict, out);
+}
+
+/// Appends a verdict as JSON.
+pub(super) fn write(verdict: &Verdict<'_>, out: &mut Vec<u8>) {
+    // Writing to memory does not fail, and nothing in a verdict refuses to be serialised.
+    let _infallible = serde_json::to_writer(out, verdict);
+}

@@ -1,0 +1,367 @@
+//! Text → node table: an iterative parser for Python's JSON dialect.
+
+use super::INTEGER_DIGITS_MAX;
+use super::value::{Kind, Node, Value};
+
+/// A reusable parser. It keeps its node table between calls, so that a worker allocates for its largest event only once.
+#[derive(Debug, Default)]
+pub struct Parser {
+    nodes: Vec<Node>,
+    open: Vec<u32>,
+}
+
+/// Why a text is not JSON, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} at byte {at}")]
+pub struct SyntaxError {
+    /// Offset into the text, in bytes.
+    pub at: usize,
+    /// What was wrong there.
+    pub kind: SyntaxErrorKind,
+}
+
+/// The ways in which a text can fail to be JSON. None of them carries text of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SyntaxErrorKind {
+    /// The text ended inside a value, or was empty.
+    #[error("unexpected end of text")]
+    UnexpectedEnd,
+    /// A byte that cannot stand there: a bad literal, a missing colon, a trailing comma, a byte order mark.
+    #[error("unexpected character")]
+    UnexpectedCharacter,
+    /// A control character below 0x20 inside a string; JSON wants it escaped.
+    #[error("unescaped control character in a string")]
+    ControlCharacter,
+    /// A backslash followed by something that JSON does not define.
+    #[error("unknown escape in a string")]
+    UnknownEscape,
+    /// An integer of more than [`INTEGER_DIGITS_MAX`] digits.
+    #[error("integer of more than 4300 digits")]
+    IntegerTooLong,
+    /// More containers open at once than the caller allows.
+    #[error("nested too deep")]
+    TooDeep,
+    /// Something after the value.
+    #[error("text after the value")]
+    TrailingText,
+    /// A text of 4 GiB or more, which the node table cannot address.
+    #[error("text of 4 GiB or more")]
+    TooLong,
+}
+
+/// What the grammar allows next.
+#[derive(Clone, Copy, PartialEq)]
+enum Expect {
+    Value,
+    FirstItemOrEnd,
+    FirstKeyOrEnd,
+    Key,
+    CommaOrEnd,
+}
+
+impl Parser {
+    /// A parser with an empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads one JSON value that spans the whole of `text` (white space around it is skipped) and allows `depth_max` containers
+    /// to be open at once. `text` should be UTF-8; bytes from 0x80 up are taken as they are inside strings and refused elsewhere.
+    ///
+    /// # Errors
+    /// [`SyntaxError`] names the first byte that is not JSON as Python's `json.loads` reads it.
+    pub fn parse<'d>(&'d mut self, text: &'d [u8], depth_max: usize) -> Result<Value<'d>, SyntaxError> {
+        self.nodes.clear();
+        self.open.clear();
+        if u32::try_from(text.len()).is_err() {
+            return Err(SyntaxError { at: 0, kind: SyntaxErrorKind::TooLong });
+        }
+        Scan { text, at: 0, nodes: &mut self.nodes, open: &mut self.open, depth_max }.document()?;
+        Ok(Value::new(text, &self.nodes, 0))
+    }
+}
+
+struct Scan<'p, 'd> {
+    text: &'d [u8],
+    at: usize,
+    nodes: &'p mut Vec<Node>,
+    open: &'p mut Vec<u32>,
+    depth_max: usize,
+}
+
+type Scanned<T> = Result<T, SyntaxError>;
+
+impl<'d> Scan<'_, 'd> {
+    fn document(mut self) -> Scanned<()> {
+        let mut expect = Expect::Value;
+        loop {
+            self.skip_space();
+            expect = match expect {
+                Expect::Value => self.value()?,
+                Expect::FirstItemOrEnd if self.peek() == Some(b']') => self.close(b']')?,
+                Expect::FirstItemOrEnd => self.value()?,
+                Expect::FirstKeyOrEnd if self.peek() == Some(b'}') => self.close(b'}')?,
+                Expect::FirstKeyOrEnd | Expect::Key => self.key()?,
+                Expect::CommaOrEnd => match self.innermost() {
+                    None if self.at == self.text.len() => return Ok(()),
+                    None => return Err(self.error(SyntaxErrorKind::TrailingText)),
+                    Some(container) => self.comma_or_end(container)?,
+                },
+            };
+        }
+    }
+
+    fn value(&mut self) -> Scanned<Expect> {
+        match self.peek() {
+            Some(b'"') => self.string().map(|()| Expect::CommaOrEnd),
+            Some(b'{') => self.open(Kind::Object, Expect::FirstKeyOrEnd),
+            Some(b'[') => self.open(Kind::Array, Expect::FirstItemOrEnd),
+            Some(b'-' | b'0'..=b'9') => self.number().map(|()| Expect::CommaOrEnd),
+            Some(b'n') => self.literal(b"null", Kind::Null),
+            Some(b't') => self.literal(b"true", Kind::True),
+            Some(b'f') => self.literal(b"false", Kind::False),
+            Some(b'N') => self.literal(b"NaN", Kind::Float),
+            Some(b'I') => self.literal(b"Infinity", Kind::Float),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn key(&mut self) -> Scanned<Expect> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected());
+        }
+        self.string()?;
+        self.skip_space();
+        self.take(b':')?;
+        Ok(Expect::Value)
+    }
+
+    fn comma_or_end(&mut self, container: Kind) -> Scanned<Expect> {
+        let (end, next) = match container {
+            Kind::Object => (b'}', Expect::Key),
+            _ => (b']', Expect::Value),
+        };
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                Ok(next)
+            }
+            Some(byte) if byte == end => self.close(end),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn open(&mut self, kind: Kind, expect: Expect) -> Scanned<Expect> {
+        if self.open.len() >= self.depth_max {
+            return Err(self.error(SyntaxErrorKind::TooDeep));
+        }
+        let index = self.next_index();
+        self.open.push(index);
+        // `end` and `next` are filled in when the container closes.
+        self.nodes.push(Node { kind, start: offset(self.at), end: 0, next: 0 });
+        self.at += 1;
+        Ok(expect)
+    }
+
+    fn close(&mut self, end: u8) -> Scanned<Expect> {
+        self.take(end)?;
+        let next = self.next_index();
+        if let Some(node) = self.open.pop().and_then(|index| self.nodes.get_mut(index as usize)) {
+            node.end = offset(self.at);
+            node.next = next;
+        }
+        Ok(Expect::CommaOrEnd)
+    }
+
+    fn innermost(&self) -> Option<Kind> {
+        self.open.last().and_then(|index| self.nodes.get(*index as usize)).map(|node| node.kind)
+    }
+
+    fn literal(&mut self, word: &[u8], kind: Kind) -> Scanned<Expect> {
+        if !self.rest().starts_with(word) {
+            return Err(self.unexpected());
+        }
+        let start = self.at;
+        self.at += word.len();
+        self.leaf(kind, start, self.at);
+        Ok(Expect::CommaOrEnd)
+    }
+
+    fn string(&mut self) -> Scanned<()> {
+        self.at += 1;
+        let start = self.at;
+        let mut kind = Kind::Text;
+        loop {
+            let rest = self.rest();
+            let Some(run) = memchr::memchr2(b'"', b'\\', rest) else {
+                self.at = self.text.len();
+                return Err(self.error(SyntaxErrorKind::UnexpectedEnd));
+            };
+            let (plain, stop) = rest.split_at(run);
+            if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
+                self.at += control;
+                return Err(self.error(SyntaxErrorKind::ControlCharacter));
+            }
+            self.at += run;
+            if stop.first() == Some(&b'"') {
+                self.leaf(kind, start, self.at);
+                self.at += 1;
+                return Ok(());
+            }
+            kind = Kind::EscapedText;
+            self.escape()?;
+        }
+    }
+
+    /// Checks the escape at the cursor, which stands on the backslash, and steps over it.
+    fn escape(&mut self) -> Scanned<()> {
+        let rest = self.rest();
+        let length = match rest.get(1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+            Some(b'u') => match rest.get(2..6) {
+                Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => 6,
+                Some(_) => return Err(self.error(SyntaxErrorKind::UnknownEscape)),
+                None => return Err(self.error(SyntaxErrorKind::UnexpectedEnd)),
+            },
+            Some(_) => return Err(self.error(SyntaxErrorKind::UnknownEscape)),
+            None => return Err(self.error(SyntaxErrorKind::UnexpectedEnd)),
+        };
+        self.at += length;
+        Ok(())
+    }
+
+    fn number(&mut self) -> Scanned<()> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+            if self.rest().starts_with(b"Infinity") {
+                self.at += b"Infinity".len();
+                self.leaf(Kind::Float, start, self.at);
+                return Ok(());
+            }
+        }
+        let digits = match self.peek() {
+            Some(b'0') => {
+                self.at += 1;
+                1
+            }
+            Some(b'1'..=b'9') => self.digits(),
+            _ => return Err(self.unexpected()),
+        };
+        let mut kind = Kind::Integer;
+        if self.peek() == Some(b'.') && self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+            self.digits();
+            kind = Kind::Float;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(self.text.get(self.at + 1), Some(b'+' | b'-')));
+            if self.text.get(self.at + 1 + sign).is_some_and(u8::is_ascii_digit) {
+                self.at += 1 + sign;
+                self.digits();
+                kind = Kind::Float;
+            }
+        }
+        if kind == Kind::Integer && digits > INTEGER_DIGITS_MAX {
+            self.at = start;
+            return Err(self.error(SyntaxErrorKind::IntegerTooLong));
+        }
+        self.leaf(kind, start, self.at);
+        Ok(())
+    }
+
+    fn digits(&mut self) -> usize {
+        let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        count
+    }
+
+    fn leaf(&mut self, kind: Kind, start: usize, end: usize) {
+        let next = self.next_index() + 1;
+        self.nodes.push(Node { kind, start: offset(start), end: offset(end), next });
+    }
+
+    fn next_index(&self) -> u32 {
+        offset(self.nodes.len())
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> Scanned<()> {
+        if self.peek() != Some(byte) {
+            return Err(self.unexpected());
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn rest(&self) -> &'d [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn unexpected(&self) -> SyntaxError {
+        self.error(if self.at < self.text.len() { SyntaxErrorKind::UnexpectedCharacter } else { SyntaxErrorKind::UnexpectedEnd })
+    }
+
+    fn error(&self, kind: SyntaxErrorKind) -> SyntaxError {
+        SyntaxError { at: self.at, kind }
+    }
+}
+
+/// The text is shorter than 4 GiB (checked on entry) and a node covers at least one byte of it, so this never saturates.
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind_of(text: &str) -> Option<SyntaxErrorKind> {
+        Parser::new().parse(text.as_bytes(), 1_024).err().map(|error| error.kind)
+    }
+
+    #[test]
+    fn accepts_what_python_accepts() {
+        for text in ["NaN", "-Infinity", "Infinity", " [1 , 2]\n", "\"\\ud800\"", "{\"a\":1,\"a\":2}", "1e400", "-0", "{}", "[]"] {
+            assert_eq!(kind_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_python_refuses() {
+        let bad =
+            ["", "01", "1.", ".5", "+1", "-", "[1,]", "{\"a\":1,}", "nul", "{1:2}", "\u{feff}{}", "[1 2]", "1e", "\"\\x\"", "\"\\u12g4\""];
+        for text in bad {
+            assert!(kind_of(text).is_some(), "{text}");
+        }
+        assert_eq!(kind_of("\"a\tb\""), Some(SyntaxErrorKind::ControlCharacter));
+        assert_eq!(kind_of("{} x"), Some(SyntaxErrorKind::TrailingText));
+        assert_eq!(kind_of("[\"a"), Some(SyntaxErrorKind::UnexpectedEnd));
+    }
+
+    #[test]
+    fn integers_end_at_4300_digits_but_floats_do_not() {
+        assert_eq!(kind_of(&"9".repeat(4_300)), None);
+        assert_eq!(kind_of(&"9".repeat(4_301)), Some(SyntaxErrorKind::IntegerTooLong));
+        assert_eq!(kind_of(&format!("{}.0", "9".repeat(4_301))), None);
+    }
+
+    #[test]
+    fn nesting_is_bounded_and_never_overflows() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(kind_of(&nested(991)), None);
+        assert_eq!(kind_of(&nested(1_024)), None);
+        assert_eq!(kind_of(&nested(1_025)), Some(SyntaxErrorKind::TooDeep));
+        assert_eq!(kind_of(&"[".repeat(1_000_000)), Some(SyntaxErrorKind::TooDeep));
+    }
+}

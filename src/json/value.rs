@@ -1,0 +1,218 @@
+//! Handles into a parsed document.
+
+use super::text::Text;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    True,
+    False,
+    Integer,
+    Float,
+    /// A string without escapes: its source text is its value.
+    Text,
+    /// A string with at least one escape.
+    EscapedText,
+    Array,
+    Object,
+}
+
+/// One value. Containers are followed by their children; `next` is the index behind the whole subtree. Strings span the text
+/// between their quotes, everything else spans its source text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) next: u32,
+}
+
+/// One JSON value of a parsed text: a copyable handle.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'d> {
+    text: &'d [u8],
+    nodes: &'d [Node],
+    at: u32,
+}
+
+/// What kind of JSON value this is, in the words that error messages use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Boolean,
+    /// Any number, `NaN` and `Infinity` included.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Null => "null",
+            Self::Boolean => "a boolean",
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        })
+    }
+}
+
+impl<'d> Value<'d> {
+    pub(super) fn new(text: &'d [u8], nodes: &'d [Node], at: u32) -> Self {
+        Self { text, nodes, at }
+    }
+
+    /// A handle is only made for a node that exists; the fallback keeps this total.
+    pub(super) fn node(&self) -> Node {
+        self.nodes.get(self.at as usize).copied().unwrap_or(Node { kind: Kind::Null, start: 0, end: 0, next: u32::MAX })
+    }
+
+    /// What kind of value it is.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        match self.node().kind {
+            Kind::Null => Shape::Null,
+            Kind::True | Kind::False => Shape::Boolean,
+            Kind::Integer | Kind::Float => Shape::Number,
+            Kind::Text | Kind::EscapedText => Shape::String,
+            Kind::Array => Shape::Array,
+            Kind::Object => Shape::Object,
+        }
+    }
+
+    /// Whether it is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.node().kind == Kind::Null
+    }
+
+    /// Whether it is an object.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.node().kind == Kind::Object
+    }
+
+    /// The boolean, if it is exactly `true` or `false`.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self.node().kind {
+            Kind::True => Some(true),
+            Kind::False => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The decoded string, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<Text<'d>> {
+        match self.node().kind {
+            Kind::Text => Some(Text::plain(self.source())),
+            Kind::EscapedText => Some(Text::unescape(self.source())),
+            _ => None,
+        }
+    }
+
+    /// Whether Python's `==` calls it equal to `0`: the integer and float zeros of either sign, and `false`.
+    #[must_use]
+    pub fn equals_zero(&self) -> bool {
+        match self.node().kind {
+            Kind::False => true,
+            Kind::Integer => self.source().iter().all(|byte| matches!(byte, b'-' | b'0')),
+            Kind::Float => super::number::parse_float(self.source()) == 0.0,
+            _ => false,
+        }
+    }
+
+    /// The value's own text: what stands in the source, for strings without the quotes and still escaped.
+    #[must_use]
+    pub fn source(&self) -> &'d [u8] {
+        let node = self.node();
+        self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
+    }
+
+    /// The items of an array, in order; none for anything else.
+    pub fn items(&self) -> impl Iterator<Item = Value<'d>> + use<'d> {
+        self.children(Kind::Array)
+    }
+
+    /// The members of an object in source order, repeated keys included; none for anything else.
+    pub fn members(&self) -> impl Iterator<Item = (Value<'d>, Value<'d>)> + use<'d> {
+        let mut children = self.children(Kind::Object);
+        std::iter::from_fn(move || Some((children.next()?, children.next()?)))
+    }
+
+    /// The member of an object under `key`; of repeated keys the last, as in Python.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Value<'d>> {
+        self.members().filter(|(name, _)| name.is_text(key)).map(|(_, value)| value).last()
+    }
+
+    /// Whether this is the string `expected`.
+    #[must_use]
+    pub fn is_text(&self, expected: &str) -> bool {
+        match self.node().kind {
+            Kind::Text => self.source() == expected.as_bytes(),
+            Kind::EscapedText => Text::unescape(self.source()).as_bytes() == expected.as_bytes(),
+            _ => false,
+        }
+    }
+
+    fn children(&self, kind: Kind) -> impl Iterator<Item = Value<'d>> + use<'d> {
+        let node = self.node();
+        let (text, nodes) = (self.text, self.nodes);
+        let end = if node.kind == kind { node.next } else { 0 };
+        let mut at = self.at + 1;
+        std::iter::from_fn(move || {
+            let child = (at < end).then_some(Value { text, nodes, at })?;
+            at = child.node().next;
+            Some(child)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Parser;
+    use super::*;
+
+    #[test]
+    fn members_items_and_the_last_of_equal_keys() {
+        let mut parser = Parser::new();
+        let text = br#"{"a": [1, {"x": []}, "s"], "b": null, "\u0061": true}"#;
+        let root = parser.parse(text, 8).unwrap();
+        assert_eq!(root.members().count(), 3);
+        assert_eq!(root.get("a").unwrap().as_bool(), Some(true));
+        let (_, first) = root.members().next().unwrap();
+        assert_eq!(first.items().map(|item| item.shape()).collect::<Vec<_>>(), [Shape::Number, Shape::Object, Shape::String]);
+        assert!(root.get("b").unwrap().is_null());
+        assert!(root.get("c").is_none());
+        assert_eq!(root.get("b").unwrap().items().count(), 0);
+    }
+
+    #[test]
+    fn python_zero() {
+        for (text, zero) in [
+            ("0", true),
+            ("-0", true),
+            ("0.0", true),
+            ("-0.0", true),
+            ("1e-400", true),
+            ("false", true),
+            ("1", false),
+            ("\"0\"", false),
+            ("null", false),
+            ("NaN", false),
+            ("[]", false),
+        ] {
+            assert_eq!(Parser::new().parse(text.as_bytes(), 1).unwrap().equals_zero(), zero, "{text}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The decision configuration: validated settings → the chains in force, and their digest.
+
+mod settings;
+
+pub use settings::{DetectorSettings, GuardrailSettings, LimitSettings, PolicySettings, ProviderSettings};
+
+use crate::digest::Digest;
+use crate::evaluate::guardrail::{GuardrailChain, GuardrailProvider};
+use crate::evaluate::loops::{LoopChain, LoopController, Repetition};
+use crate::evaluate::safety::SafetyChain;
+use crate::json::{DEPTH_MAX, Parser, canonical};
+use crate::thread::{StoreLimits, ThreadLimits};
+
+/// Raised when the same settings begin to decide differently, so that verdicts of different rules never share a version.
+const RULES_REVISION: u32 = 1;
+
+/// Everything that a verdict depends on besides the thread and the event.
+#[derive(Debug)]
+pub struct Policy {
+    version: String,
+    safety: SafetyChain,
+    guardrails: GuardrailChain,
+    loops: LoopChain,
+    limits: LimitSettings,
+}
+
+impl Policy {
+    /// The policy of these settings.
+    #[must_use]
+    pub fn new(settings: &PolicySettings) -> Self {
+        let loops: Vec<Box<dyn LoopController>> = vec![Box::new(Repetition::new(settings.tool_loop_guardrails.clone()))];
+        Self {
+            version: version_of(settings),
+            safety: SafetyChain::new(settings.detectors.iter().map(DetectorSettings::build).collect()),
+            guardrails: settings.guardrails.as_ref().map_or_else(GuardrailChain::none, build_guardrails),
+            loops: LoopChain::new(loops),
+            limits: settings.limits,
+        }
+    }
+
+    /// The same policy with other guardrail providers: for providers that configuration does not know, and for tests.
+    #[must_use]
+    pub fn with_guardrails(self, guardrails: GuardrailChain) -> Self {
+        Self { guardrails, ..self }
+    }
+
+    /// The digest of the effective decision configuration, as verdicts carry it.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The safety detectors.
+    #[must_use]
+    pub fn safety(&self) -> &SafetyChain {
+        &self.safety
+    }
+
+    /// The guardrail providers.
+    #[must_use]
+    pub fn guardrails(&self) -> &GuardrailChain {
+        &self.guardrails
+    }
+
+    /// The loop controllers.
+    #[must_use]
+    pub fn loops(&self) -> &LoopChain {
+        &self.loops
+    }
+
+    /// Sizes and times.
+    #[must_use]
+    pub fn limits(&self) -> &LimitSettings {
+        &self.limits
+    }
+
+    /// The bounds of a partition's threads.
+    #[must_use]
+    pub fn store_limits(&self) -> StoreLimits {
+        StoreLimits {
+            threads_max: self.limits.threads_per_partition_max,
+            thread: ThreadLimits {
+                idle_ms_max: i64::from(self.limits.thread_idle_seconds_max) * 1_000,
+                bytes_max: self.limits.thread_bytes_max,
+            },
+        }
+    }
+}
+
+fn build_guardrails(settings: &GuardrailSettings) -> GuardrailChain {
+    let providers: Vec<Box<dyn GuardrailProvider>> = settings.providers.iter().map(ProviderSettings::build).collect();
+    GuardrailChain::new(providers, settings.fail_closed, settings.passport.clone())
+}
+
+fn version_of(settings: &PolicySettings) -> String {
+    let text = serde_json::json!({"rules": RULES_REVISION, "settings": settings}).to_string();
+    let mut canonical_bytes = Vec::with_capacity(text.len());
+    if let Ok(value) = Parser::new().parse(text.as_bytes(), DEPTH_MAX) {
+        canonical::write(value, &mut canonical_bytes);
+    }
+    format!("sha256:{}", Digest::of(&canonical_bytes))
+}

@@ -1,0 +1,104 @@
+//! Validated decision settings. Their serialised form is what the policy's version is the digest of.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::evaluate::guardrail::{Allowlist, GuardrailProvider};
+use crate::evaluate::loops::RepetitionSettings;
+use crate::evaluate::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet, SafetyDetector};
+
+/// All decision settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PolicySettings {
+    /// The safety detectors in order; none if `safety_finish_reason` is disabled.
+    pub detectors: Vec<DetectorSettings>,
+    /// The guardrail providers; `None` if `guardrails` is disabled.
+    pub guardrails: Option<GuardrailSettings>,
+    /// The repetition controller.
+    pub tool_loop_guardrails: RepetitionSettings,
+    /// Sizes and times that decisions depend on.
+    pub limits: LimitSettings,
+}
+
+/// One safety detector with the values that it looks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "use", content = "config", rename_all = "snake_case")]
+pub enum DetectorSettings {
+    /// See [`OpenAiCompatibleContentFilter`].
+    OpenaiCompatibleContentFilter {
+        /// Values of `finish_reason`.
+        finish_reasons: Vec<String>,
+    },
+    /// See [`AnthropicRefusal`].
+    AnthropicRefusal {
+        /// Values of `stop_reason`.
+        stop_reasons: Vec<String>,
+    },
+    /// See [`GeminiSafety`].
+    GeminiSafety {
+        /// Values of `finish_reason` and `finishReason`.
+        finish_reasons: Vec<String>,
+    },
+}
+
+/// The guardrail chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GuardrailSettings {
+    /// Whether a provider that fails denies.
+    pub fail_closed: bool,
+    /// The passport reference of calls without an agent.
+    pub passport: Option<String>,
+    /// The providers in order.
+    pub providers: Vec<ProviderSettings>,
+}
+
+/// One guardrail provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "use", content = "config", rename_all = "snake_case")]
+pub enum ProviderSettings {
+    /// See [`Allowlist`].
+    Allowlist {
+        /// The only tools that may run; `None` is all.
+        allowed_tools: Option<BTreeSet<String>>,
+        /// Tools that may not run.
+        denied_tools: BTreeSet<String>,
+    },
+}
+
+/// Sizes and times that decisions depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LimitSettings {
+    /// The largest event, in bytes.
+    pub event_bytes_max: usize,
+    /// The largest verdict, in bytes.
+    pub verdict_bytes_max: usize,
+    /// Threads that a partition remembers at once.
+    pub threads_per_partition_max: usize,
+    /// What one thread may remember, in bytes.
+    pub thread_bytes_max: usize,
+    /// How long a thread may pause before it starts from nothing, in seconds of event time.
+    pub thread_idle_seconds_max: u32,
+}
+
+impl DetectorSettings {
+    pub(super) fn build(&self) -> Box<dyn SafetyDetector> {
+        match self {
+            Self::OpenaiCompatibleContentFilter { finish_reasons } => {
+                Box::new(OpenAiCompatibleContentFilter::new(ReasonSet::new(finish_reasons)))
+            }
+            Self::AnthropicRefusal { stop_reasons } => Box::new(AnthropicRefusal::new(ReasonSet::new(stop_reasons))),
+            Self::GeminiSafety { finish_reasons } => Box::new(GeminiSafety::new(ReasonSet::new(finish_reasons))),
+        }
+    }
+}
+
+impl ProviderSettings {
+    pub(super) fn build(&self) -> Box<dyn GuardrailProvider> {
+        match self {
+            Self::Allowlist { allowed_tools, denied_tools } => {
+                Box::new(Allowlist { allowed_tools: allowed_tools.clone(), denied_tools: denied_tools.clone() })
+            }
+        }
+    }
+}

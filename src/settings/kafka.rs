@@ -1,0 +1,111 @@
+//! `kafka`: brokers, group, topics and any librdkafka property.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::reader::{Section, shape};
+
+/// Properties that correctness depends on; Tollgate sets them itself.
+const OURS: [&str; 10] = [
+    "bootstrap.servers",
+    "metadata.broker.list",
+    "group.id",
+    "group.instance.id",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.idempotence",
+    "acks",
+    "request.required.acks",
+    "partitioner",
+];
+
+/// Brokers, group and topics.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KafkaSettings {
+    /// Bootstrap addresses, separated by commas.
+    pub brokers: String,
+    /// The consumer group.
+    pub group_id: String,
+    /// The topics.
+    pub topics: TopicSettings,
+    /// Where an event may ask its verdict to be sent to: names, or prefixes ending in `*`.
+    pub reply_topics: Vec<String>,
+    /// Properties for librdkafka, over ours.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// The topics' names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TopicSettings {
+    /// What agents do.
+    pub events: String,
+    /// Verdicts.
+    pub decisions: String,
+    /// Records that could not be read.
+    pub dlq: String,
+    /// Fleet-wide switches.
+    pub controls: String,
+    /// Abuse alerts.
+    pub alerts: String,
+    /// Checkpoints.
+    pub state: String,
+}
+
+impl KafkaSettings {
+    /// Whether an event may ask for its verdict on this topic.
+    #[must_use]
+    pub fn allows_reply_to(&self, topic: &str) -> bool {
+        self.reply_topics.iter().any(|allowed| match allowed.strip_suffix('*') {
+            Some(prefix) => topic.starts_with(prefix),
+            None => topic == allowed,
+        })
+    }
+
+    /// Sets a property as `-X key=value` does.
+    ///
+    /// # Errors
+    /// A sentence for people, if it is not `key=value` or the property is Tollgate's own.
+    pub fn set_property(&mut self, assignment: &str) -> Result<(), String> {
+        let (key, value) = assignment.split_once('=').ok_or("-X wants key=value, such as -X security.protocol=ssl")?;
+        if OURS.contains(&key) {
+            return Err(format!("-X {key}: Tollgate sets this property itself; use the kafka section of the configuration"));
+        }
+        self.properties.insert(key.to_owned(), value.to_owned());
+        Ok(())
+    }
+}
+
+pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
+    let topics = section.section("topics");
+    KafkaSettings {
+        brokers: section.string("brokers"),
+        group_id: section.string("group_id"),
+        topics: TopicSettings {
+            events: topics.string("events"),
+            decisions: topics.string("decisions"),
+            dlq: topics.string("dlq"),
+            controls: topics.string("controls"),
+            alerts: topics.string("alerts"),
+            state: topics.string("state"),
+        },
+        reply_topics: section.strings("reply_topics").unwrap_or_default(),
+        properties: section.entries("properties").filter_map(|(key, value)| read_property(section, key, value)).collect(),
+    }
+}
+
+fn read_property(section: &Section<'_>, key: &str, value: &Value) -> Option<(String, String)> {
+    let path = format!("properties.{key}");
+    if OURS.contains(&key) {
+        section.fault(&path, "a property that Tollgate sets itself", "remove it");
+    }
+    match value {
+        Value::String(text) => Some((key.to_owned(), text.clone())),
+        Value::Bool(_) | Value::Number(_) => Some((key.to_owned(), value.to_string())),
+        other => {
+            section.fault(&path, shape(other), "write a string, a number or a boolean");
+            None
+        }
+    }
+}

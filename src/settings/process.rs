@@ -1,0 +1,86 @@
+//! `worker`, `admin` and `log`: how the process works.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+
+use super::reader::Section;
+
+/// How a worker process works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkerSettings {
+    /// Group members in this process, one thread each; `None` is one per core.
+    pub members: Option<u32>,
+    /// The static membership id of this process, such as the pod's name; members append `-0`, `-1`, …
+    pub instance_id: Option<String>,
+    /// How often offsets are committed, in milliseconds.
+    pub commit_interval_ms: u32,
+    /// How long a stop or a revocation waits for acknowledgements, in milliseconds.
+    pub drain_timeout_ms: u32,
+    /// Publications that a member lets wait for acknowledgement before it stops taking records.
+    pub in_flight_max: u32,
+}
+
+/// The admin endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AdminSettings {
+    /// Address and port.
+    pub listen: SocketAddr,
+}
+
+/// What is logged to stderr, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LogSettings {
+    /// A filter as `tracing` reads it: a level, or levels by module.
+    pub filter: String,
+    /// Text or JSON.
+    pub format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
+
+pub(super) fn read_worker(section: &Section<'_>) -> WorkerSettings {
+    WorkerSettings {
+        members: section.optional_positive("members"),
+        instance_id: section.optional_string("instance_id"),
+        commit_interval_ms: section.positive("commit_interval_ms"),
+        drain_timeout_ms: section.positive("drain_timeout_ms"),
+        in_flight_max: section.positive("in_flight_max"),
+    }
+}
+
+pub(super) fn read_admin(root: &Section<'_>) -> Option<AdminSettings> {
+    if root.is_written("admin") && root.value("admin").is_some_and(serde_json::Value::is_null) {
+        return None;
+    }
+    let section = root.section("admin");
+    let listen = section.string("listen");
+    match listen.parse() {
+        Ok(listen) => Some(AdminSettings { listen }),
+        Err(_) => {
+            section.fault("listen", "a string that is no address with a port", "write an address such as 127.0.0.1:9464 or 0.0.0.0:9464");
+            None
+        }
+    }
+}
+
+pub(super) fn read_log(section: &Section<'_>) -> LogSettings {
+    let filter = section.string("filter");
+    let format = match section.string("format").as_str() {
+        "json" => LogFormat::Json,
+        "text" => LogFormat::Text,
+        _ => {
+            section.fault("format", "another word", "write text or json");
+            LogFormat::Text
+        }
+    };
+    LogSettings { filter, format }
+}

@@ -1,0 +1,45 @@
+//! Effective settings for people to read, without their secrets.
+
+use serde_json::{Value, json};
+
+use super::Settings;
+
+const REDACTED: &str = "[redacted]";
+
+/// Parts of a librdkafka property's name that mark its value as a secret.
+const SECRET_PARTS: [&str; 6] = ["password", "secret", "sasl.jaas", "ssl.key", "token", "sasl.oauthbearer.config"];
+
+/// Property names that hold a URL or path rather than a secret though a part of their name says otherwise.
+const PLAIN: [&str; 2] = ["ssl.key.location", "sasl.oauthbearer.token.endpoint.url"];
+
+pub(super) fn redacted(settings: &Settings) -> Value {
+    let mut kafka = json!(settings.kafka);
+    if let Some(properties) = kafka.get_mut("properties").and_then(Value::as_object_mut) {
+        for (_, value) in properties.iter_mut().filter(|(name, _)| is_secret(name)) {
+            *value = Value::from(REDACTED);
+        }
+    }
+    let policy = &settings.policy;
+    json!({
+        "safety_finish_reason": {"enabled": !policy.detectors.is_empty(), "detectors": policy.detectors},
+        "guardrails": policy.guardrails.as_ref().map_or_else(|| json!({"enabled": false}), |guardrails| {
+            json!({
+                "enabled": true,
+                "fail_closed": guardrails.fail_closed,
+                "passport": guardrails.passport,
+                "providers": guardrails.providers,
+            })
+        }),
+        "tool_loop_guardrails": policy.tool_loop_guardrails,
+        "limits": policy.limits,
+        "kafka": kafka,
+        "worker": settings.worker,
+        "admin": settings.admin,
+        "log": settings.log,
+        "privacy": {"subject_key": settings.subject_key.as_ref().map(|_| REDACTED)},
+    })
+}
+
+fn is_secret(property: &str) -> bool {
+    !PLAIN.contains(&property) && SECRET_PARTS.iter().any(|part| property.contains(part))
+}
