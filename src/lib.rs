@@ -12,6 +12,17 @@
 //! | [`policy`] | the decision configuration and its digest |
 //! | [`settings`] | configuration text → validated settings |
 //! | [`json`], [`digest`], [`partition`] | Python's JSON dialect, SHA-256, Kafka's key hash |
+//!
+//! The second group is the shell, behind the `io` feature:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `consume` | a group member's consumer and the partitions that it holds |
+//! | `publish` | verdicts, replies and dead letters on their way out |
+//! | `worker` | members on their threads, started over when they fail |
+//! | `admin`, `metrics` | `/metrics`, `/livez`, `/readyz` |
+//! | `config` | file, environment and secret files → [`settings`] |
+//! | `commands` | the command line |
 
 pub mod decode;
 pub mod digest;
@@ -24,4 +35,18 @@ pub mod settings;
 pub mod thread;
 
 #[cfg(feature = "io")]
+pub mod admin;
+#[cfg(feature = "io")]
+pub mod commands;
+#[cfg(feature = "io")]
 pub mod config;
+#[cfg(feature = "io")]
+pub mod consume;
+#[cfg(feature = "io")]
+pub mod librdkafka;
+#[cfg(feature = "io")]
+pub mod metrics;
+#[cfg(feature = "io")]
+pub mod publish;
+#[cfg(feature = "io")]
+pub mod worker;

@@ -5,7 +5,7 @@ mod store;
 mod turn;
 
 pub use calls::{Answer, CallRecord, Calls};
-pub use store::{Admission, StoreLimits, ThreadStore};
+pub use store::{Admission, Departures, StoreLimits, ThreadStore};
 pub use turn::{Suppression, Turn};
 
 use crate::decode::{Body, Event};

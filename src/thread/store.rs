@@ -17,6 +17,9 @@ const STREAM_STEP_MS_MAX: i64 = 5 * 60 * 1_000;
 /// How many threads may make room for one new one before it is refused.
 const EVICTION_PROBES_MAX: usize = 64;
 
+/// How many threads are measured to estimate the bytes of all: measuring every one would stall a full partition.
+const BYTES_SAMPLED_MAX: usize = 256;
+
 /// The bounds of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreLimits {
@@ -130,6 +133,14 @@ impl ThreadStore {
     /// Every thread with its id, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Thread)> {
         self.slots.iter().map(|(id, slot)| (&**id, &slot.thread))
+    }
+
+    /// Bytes of all threads, estimated from at most a few hundred of them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let (sampled, bytes) =
+            self.slots.values().take(BYTES_SAMPLED_MAX).fold((0, 0), |(n, bytes), slot| (n + 1, bytes + slot.thread.bytes()));
+        (bytes * self.slots.len()).checked_div(sampled).unwrap_or_default()
     }
 
     /// What the store has let go of.

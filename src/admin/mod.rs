@@ -1,0 +1,60 @@
+//! The admin endpoint: `/metrics`, `/livez` and `/readyz`.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::net::TcpListener;
+
+use crate::metrics::Metrics;
+use crate::worker::Health;
+
+/// What the endpoint shows.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    /// The counters and gauges.
+    pub metrics: Metrics,
+    /// The condition of the members.
+    pub health: Arc<Health>,
+}
+
+impl Admin {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// A sentence for people if it cannot be taken.
+    pub async fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
+        let bound = TcpListener::bind(listen).await;
+        bound.map_err(|error| anyhow::anyhow!("admin.listen: {listen} cannot be taken ({error}); choose another port, or `admin: null`"))
+    }
+
+    /// Answers requests until `stop` comes.
+    ///
+    /// # Errors
+    /// The listener broke.
+    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()> {
+        let router =
+            Router::new().route("/metrics", get(metrics)).route("/livez", get(livez)).route("/readyz", get(readyz)).with_state(self);
+        axum::serve(listener, router).with_graceful_shutdown(stop).await
+    }
+}
+
+async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], admin.metrics.render())
+}
+
+async fn livez(State(admin): State<Admin>) -> impl IntoResponse {
+    if admin.health.is_alive() { (StatusCode::OK, "ok\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "a member does not poll\n") }
+}
+
+async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
+    let report = admin.health.report();
+    let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = serde_json::to_string(&report).unwrap_or_default() + "\n";
+    (status, [(header::CONTENT_TYPE, "application/json")], body)
+}

@@ -1,0 +1,121 @@
+//! `tollgate dev`: everything in one process, on an embedded broker.
+
+mod broker;
+mod sample;
+mod table;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::net::TcpListener;
+
+use crate::admin::Admin;
+use crate::metrics::Metrics;
+use crate::policy::{GuardrailSettings, Policy, ProviderSettings};
+use crate::settings::{KafkaSettings, Settings};
+use crate::worker::{Health, Membership, Preflight, Stop, Worker, WorkerParts};
+
+use super::process;
+use broker::EmbeddedBroker;
+
+/// Partitions of the embedded topics: the broker keeps 5 MiB of each.
+const PARTITIONS: u32 = 32;
+
+#[derive(Debug, Args)]
+pub(super) struct DevArgs {
+    /// Play bundled sample traffic and print its verdicts: a table on a terminal, JSONL otherwise
+    #[arg(long)]
+    sample: bool,
+    /// End when the sample has been played
+    #[arg(long, requires = "sample")]
+    once: bool,
+}
+
+pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) -> anyhow::Result<ExitCode> {
+    // What the workers have to say of themselves would stand between the verdicts.
+    if settings.log.filter == "info" {
+        settings.log.filter = if args.sample { "error" } else { "warn,librdkafka=error" }.to_owned();
+    }
+    process::start_logging(&settings.log)?;
+    let denies_bash = args.sample && !has_config && settings.policy.guardrails.is_none();
+    if denies_bash {
+        settings.policy.guardrails = Some(sample_guardrails());
+    }
+    let stop = Stop::default();
+    let broker = EmbeddedBroker::start(&settings.kafka.topics, PARTITIONS)?;
+    settings.kafka.brokers = broker.bootstrap().to_owned();
+    // An empty fetch waits for the whole of this time on the embedded broker, and nowhere else.
+    settings.kafka.properties.insert("fetch.wait.max.ms".to_owned(), "1".to_owned());
+    let runtime = process::runtime()?;
+    runtime.block_on(work(args, settings, stop, denies_bash))
+}
+
+async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool) -> anyhow::Result<ExitCode> {
+    let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
+    process::watch_signals(stop.clone())?;
+    let mut admin_url = None;
+    if let Some(admin) = &settings.admin {
+        let listener = match Admin::bind(admin.listen).await {
+            Ok(listener) => listener,
+            // Another worker on this machine should not keep anybody from trying things out.
+            Err(_) => TcpListener::bind((admin.listen.ip(), 0)).await?,
+        };
+        admin_url = Some(format!("http://{}", listener.local_addr()?));
+        process::serve_admin(listener, &metrics, &health);
+    }
+    let kafka = Arc::new(settings.kafka);
+    let policy = Arc::new(Policy::new(&settings.policy));
+    let parts = WorkerParts {
+        policy,
+        kafka: Arc::clone(&kafka),
+        settings: settings.worker,
+        topics: Preflight::of(PARTITIONS),
+        membership: Membership::Alone,
+        metrics,
+        health: Arc::clone(&health),
+        stop: stop.clone(),
+    };
+    let worker = Worker::start(&parts)?;
+    while !health.is_ready() && !stop.is_given() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    greet(&kafka, admin_url.as_deref(), denies_bash);
+    let (is_sample, is_once) = (args.sample, args.once);
+    let played = tokio::task::spawn_blocking(move || {
+        let played = if is_sample { sample::play(&kafka, &stop) } else { Ok(()) };
+        if is_once || played.is_err() {
+            stop.give();
+        }
+        worker.join();
+        played
+    });
+    played.await??;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The policy that the sample is written for, where no configuration was given.
+fn sample_guardrails() -> GuardrailSettings {
+    let denied_tools = ["bash".to_owned()].into();
+    GuardrailSettings {
+        fail_closed: true,
+        passport: None,
+        providers: vec![ProviderSettings::Allowlist { allowed_tools: None, denied_tools }],
+    }
+}
+
+fn greet(kafka: &KafkaSettings, admin_url: Option<&str>, denies_bash: bool) {
+    let (brokers, events, decisions) = (&kafka.brokers, &kafka.topics.events, &kafka.topics.decisions);
+    let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"ls","tool_input":{"path":"."}}"#;
+    eprintln!("tollgate dev: an embedded broker on {brokers}, {PARTITIONS} partitions a topic, and a worker that decides");
+    eprintln!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning");
+    eprintln!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random");
+    if let Some(url) = admin_url {
+        eprintln!("  metrics curl -s {url}/metrics | grep ^tollgate");
+    }
+    if denies_bash {
+        eprintln!("  policy  the sample's: the defaults, and the tool bash is denied (give --config FILE for your own)");
+    }
+    eprintln!("Ctrl-C ends it.");
+}

@@ -1,0 +1,171 @@
+//! `tollgate eval`: events as JSONL → verdicts as JSONL, in order, in constant memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::decode::{Offset, Partition, Record, Rejection};
+use crate::lane::{Applied, Lane, VerdictBuffer, too_large};
+use crate::policy::Policy;
+use crate::settings::Settings;
+
+/// The exit code if a line was rejected.
+const REJECTED: u8 = 3;
+const BUFFER_BYTES: usize = 256 * 1024;
+
+#[derive(Debug, Args)]
+pub(super) struct EvalArgs {
+    /// Events as JSONL; `-` or nothing is stdin
+    file: Option<PathBuf>,
+}
+
+pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let input: Box<dyn Read> = match args.file.as_ref().filter(|path| path.as_os_str() != "-") {
+        Some(path) => Box::new(File::open(path).with_context(|| format!("{}: cannot be read", path.display()))?),
+        None => Box::new(io::stdin().lock()),
+    };
+    let mut evaluation = Evaluation::new(settings);
+    let rejected =
+        evaluation.run(BufReader::with_capacity(BUFFER_BYTES, input), BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;
+    Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
+}
+
+/// One run over a stream of lines: a single lane, since threads decide alone.
+struct Evaluation<'s> {
+    settings: &'s Settings,
+    policy: Policy,
+    lane: Lane,
+    out: VerdictBuffer,
+    rejected: u64,
+}
+
+impl<'s> Evaluation<'s> {
+    fn new(settings: &'s Settings) -> Self {
+        let policy = Policy::new(&settings.policy);
+        let lane = Lane::new(Partition(0), &policy);
+        Self { settings, policy, lane, out: VerdictBuffer::default(), rejected: 0 }
+    }
+
+    /// Evaluates every line; the answer is how many were rejected.
+    fn run<R: Read>(&mut self, mut lines: BufReader<R>, mut verdicts: impl Write) -> anyhow::Result<u64> {
+        let bytes_max = self.policy.limits().event_bytes_max;
+        let mut line = Vec::new();
+        for number in 1_u64.. {
+            // Before this blocks for more input, whoever reads us gets what there is.
+            if lines.buffer().is_empty() {
+                verdicts.flush()?;
+            }
+            match read_line(&mut lines, &mut line, bytes_max)? {
+                Line::End => break,
+                Line::Whole if line.trim_ascii().is_empty() => {}
+                Line::Whole => self.evaluate(number, &line, &mut verdicts)?,
+                Line::TooLong => self.report(number, &too_large(bytes_max))?,
+            }
+        }
+        verdicts.flush()?;
+        Ok(self.rejected)
+    }
+
+    fn evaluate(&mut self, number: u64, line: &[u8], verdicts: &mut impl Write) -> anyhow::Result<()> {
+        let record = Record {
+            topic: &self.settings.kafka.topics.events,
+            partition: Partition(0),
+            offset: Offset(i64::try_from(number - 1)?),
+            timestamp_ms: None,
+            key: None,
+            value: Some(line),
+            headers: &[],
+        };
+        match self.lane.apply(&self.policy, &record, &mut self.out) {
+            Applied::Boundary(_) => return Ok(()),
+            Applied::Verdict { .. } => {}
+            Applied::DeadLetter(rejection) => {
+                self.report(number, &rejection)?;
+                // As on the decisions topic: whoever awaits a verdict gets one, if its thread can be told.
+                if rejection.told.thread_id.is_none() {
+                    return Ok(());
+                }
+            }
+        }
+        self.out.json.push(b'\n');
+        Ok(verdicts.write_all(&self.out.json)?)
+    }
+
+    fn report(&mut self, number: u64, rejection: &Rejection) -> anyhow::Result<()> {
+        self.rejected += 1;
+        let report = serde_json::json!({
+            "line": number,
+            "code": rejection.code.as_str(),
+            "field": rejection.field,
+            "found": rejection.found,
+            "fix": rejection.fix,
+        });
+        Ok(writeln!(io::stderr(), "{report}")?)
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// Reads the next line into `line`, without its end. One longer than `bytes_max` is skipped, not kept.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: usize) -> io::Result<Line> {
+    line.clear();
+    let limit = bytes_max as u64 + 2;
+    if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
+        return Ok(Line::End);
+    }
+    let is_whole = line.ends_with(b"\n") || (line.len() as u64) < limit;
+    if !is_whole {
+        skip_line(input)?;
+    }
+    if line.ends_with(b"\n") {
+        line.pop();
+    }
+    if line.ends_with(b"\r") {
+        line.pop();
+    }
+    Ok(if is_whole && line.len() <= bytes_max { Line::Whole } else { Line::TooLong })
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let (consumed, is_end) = match memchr::memchr(b'\n', buffer) {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        input.consume(consumed);
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_the_rest_goes_on() {
+        let mut input = io::Cursor::new(b"ab\r\nabcdef\nabcdefghijkl\n\nabcd".to_vec());
+        let mut line = Vec::new();
+        let mut read = || {
+            let kind = read_line(&mut input, &mut line, 4).unwrap();
+            (kind, String::from_utf8(line.clone()).unwrap())
+        };
+        assert_eq!(read(), (Line::Whole, "ab".to_owned()));
+        assert_eq!(read().0, Line::TooLong);
+        assert_eq!(read().0, Line::TooLong);
+        assert_eq!(read(), (Line::Whole, String::new()));
+        assert_eq!(read(), (Line::Whole, "abcd".to_owned()));
+        assert_eq!(read().0, Line::End);
+    }
+}

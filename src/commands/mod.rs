@@ -1,0 +1,98 @@
+//! The command line: one module a command.
+//!
+//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line.
+
+mod completions;
+mod config_check;
+mod dev;
+mod eval;
+mod process;
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::load;
+use crate::settings::Settings;
+
+/// The gate that every tool call of a fleet of AI agents passes.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, about, max_term_width = 110)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Configuration file (YAML); without one the built-in defaults apply
+    #[arg(short, long, global = true, value_name = "FILE", env = "TOLLGATE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Set a librdkafka property, over those of the configuration
+    #[arg(short = 'X', global = true, value_name = "KEY=VALUE")]
+    properties: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Everything in one process, on an embedded broker: topics, a worker, metrics
+    Dev(dev::DevArgs),
+    /// A worker against real Kafka
+    Run,
+    /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
+    Eval(eval::EvalArgs),
+    /// Look at the configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Validate the configuration and print what is in force, secrets redacted
+    Check,
+}
+
+/// Carries a parsed command line out.
+#[must_use]
+pub fn execute(cli: Cli) -> ExitCode {
+    let outcome = match cli.command {
+        Command::Completions { shell } => completions::execute(shell),
+        Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
+        Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
+        Command::Run => cli.common.settings().and_then(run::execute),
+        Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
+    };
+    outcome.unwrap_or_else(|error| {
+        // A reader that has seen enough is no failure.
+        if is_broken_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
+        eprintln!("tollgate: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+impl Common {
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars())?;
+        for assignment in &self.properties {
+            settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
+        }
+        Ok(settings)
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,60 @@
+//! What long-running commands share: logging, signals, the admin endpoint.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+use tracing_subscriber::EnvFilter;
+
+use crate::admin::Admin;
+use crate::metrics::Metrics;
+use crate::settings::{LogFormat, LogSettings};
+use crate::worker::{Health, Stop};
+
+/// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as a shell would say it.
+const ENDED_AT_ONCE: i32 = 143;
+
+/// Starts logging to stderr.
+pub(super) fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&log.filter).map_err(|error| {
+        anyhow::anyhow!("log.filter: found a string that is no filter ({error}); write a level such as info, or info,librdkafka=error")
+    })?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match log.format {
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
+    };
+    started.map_err(|error| anyhow::anyhow!("logging cannot be started: {error}"))
+}
+
+/// The first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
+pub(super) fn watch_signals(stop: Stop) -> anyhow::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::spawn(async move {
+        for is_first in [true, false] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if is_first {
+                tracing::info!("stopping: draining and committing; a second signal ends the process at once");
+                stop.give();
+            }
+        }
+        std::process::exit(ENDED_AT_ONCE);
+    });
+    Ok(())
+}
+
+/// Serves the admin endpoint for as long as the process lives.
+pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>) -> JoinHandle<std::io::Result<()>> {
+    let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
+    tokio::spawn(admin.serve(listener, std::future::pending()))
+}
+
+/// A runtime for HTTP and signals; members have threads of their own.
+pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
+}

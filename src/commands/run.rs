@@ -1,0 +1,52 @@
+//! `tollgate run`: a worker against real Kafka.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::admin::Admin;
+use crate::metrics::Metrics;
+use crate::policy::Policy;
+use crate::settings::Settings;
+use crate::worker::{Health, Membership, PreflightError, Stop, Worker, WorkerParts, check_sizes, check_topics};
+
+use super::process;
+
+pub(super) fn execute(settings: Settings) -> anyhow::Result<ExitCode> {
+    process::start_logging(&settings.log)?;
+    let runtime = process::runtime()?;
+    runtime.block_on(work(settings))
+}
+
+async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
+    let (metrics, health, stop) = (Metrics::new()?, Arc::new(Health::default()), Stop::default());
+    process::watch_signals(stop.clone())?;
+    if let Some(admin) = &settings.admin {
+        let listener = Admin::bind(admin.listen).await?;
+        tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
+        process::serve_admin(listener, &metrics, &health);
+    }
+    let kafka = Arc::new(settings.kafka);
+    let checked = tokio::task::spawn_blocking({
+        let (kafka, stop) = (Arc::clone(&kafka), stop.clone());
+        move || check_topics(&kafka, &stop)
+    });
+    let topics = match checked.await? {
+        Ok(topics) => check_sizes(&kafka, topics).await,
+        Err(PreflightError::Stopped(_)) => return Ok(ExitCode::SUCCESS),
+        Err(error) => return Err(error.into()),
+    };
+    let policy = Arc::new(Policy::new(&settings.policy));
+    tracing::info!(
+        brokers = kafka.brokers,
+        group = kafka.group_id,
+        topic = kafka.topics.events,
+        partitions = topics.partitions,
+        policy_version = policy.version(),
+        "joining"
+    );
+    let parts = WorkerParts { policy, kafka, settings: settings.worker, topics, membership: Membership::Group, metrics, health, stop };
+    let worker = Worker::start(&parts)?;
+    tokio::task::spawn_blocking(move || worker.join()).await?;
+    tracing::info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}

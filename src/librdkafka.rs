@@ -1,0 +1,38 @@
+//! librdkafka's own log lines, through `tracing`.
+
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::ConsumerContext;
+use rdkafka::error::KafkaError;
+
+/// A context for clients that need no callbacks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlainContext;
+
+impl ClientContext for PlainContext {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::debug!(target: "librdkafka", %error, reason, "client");
+    }
+}
+
+impl ConsumerContext for PlainContext {}
+
+/// Passes a log line on. One kind is dropped: `kafka.properties` go to consumers and producers alike, and each complains of those
+/// that are the other's.
+pub(crate) fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
+    if facility == "CONFWARN" && message.contains("property and will be ignored by") {
+        return;
+    }
+    match level {
+        RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical | RDKafkaLogLevel::Error => {
+            tracing::error!(target: "librdkafka", facility, "{message}");
+        }
+        RDKafkaLogLevel::Warning => tracing::warn!(target: "librdkafka", facility, "{message}"),
+        RDKafkaLogLevel::Notice | RDKafkaLogLevel::Info => tracing::info!(target: "librdkafka", facility, "{message}"),
+        RDKafkaLogLevel::Debug => tracing::debug!(target: "librdkafka", facility, "{message}"),
+    }
+}

@@ -1,0 +1,185 @@
+//! Metrics: every name in one place, and the handles that the shell counts with.
+
+mod catalog;
+
+pub use catalog::{CATALOG, Kind, Spec};
+
+use prometheus::{Encoder, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder};
+
+/// All metrics of the process. Fields are named as in the catalogue, without prefix and unit.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    registry: Registry,
+    /// Events consumed by type; `unreadable` for dead letters.
+    pub events: IntCounterVec,
+    /// Verdicts by what decided, action and code.
+    pub verdicts: IntCounterVec,
+    /// Time from record to verdict bytes.
+    pub decision_duration: Histogram,
+    /// Event time to acknowledged verdict.
+    pub event_to_verdict: Histogram,
+    /// Dead letters by reason.
+    pub dead_letters: IntCounterVec,
+    /// Dead letters that the broker would not take whole.
+    pub dead_letters_without_value: IntCounter,
+    /// Records that stand on another partition than their key hashes to.
+    pub misplaced_records: IntCounter,
+    /// Replies by outcome.
+    pub replies: IntCounterVec,
+    /// Guardrail provider calls by provider and outcome.
+    pub provider_calls: IntCounterVec,
+    /// Guardrail provider errors by provider.
+    pub guardrail_errors: IntCounterVec,
+    /// Records behind the end of a partition.
+    pub lag_records: IntGaugeVec,
+    /// Age of the last consumed record while there is lag.
+    pub lag_seconds: IntGaugeVec,
+    /// Publications that are not acknowledged.
+    pub in_flight: IntGaugeVec,
+    /// Partitions assigned to a member.
+    pub assigned_partitions: IntGaugeVec,
+    /// Rebalances by kind.
+    pub rebalances: IntCounterVec,
+    /// Failed offset commits.
+    pub commit_failures: IntCounter,
+    /// Failed publications by topic role.
+    pub publish_failures: IntCounterVec,
+    /// Times a member had to start over.
+    pub member_restarts: IntCounter,
+    /// Times a member stopped taking records because too many publications waited.
+    pub backpressure: IntCounter,
+    /// Threads remembered.
+    pub live_threads: IntGaugeVec,
+    /// Bytes of remembered threads.
+    pub state_bytes: IntGaugeVec,
+    /// Threads let go of, by reason.
+    pub departed_threads: IntCounterVec,
+    /// Time to restore a partition's state.
+    pub restore_duration: HistogramVec,
+    /// Always 1, with the policy's version as label.
+    pub policy_info: IntGaugeVec,
+    /// 1 while every member has its assignment.
+    pub ready: IntGauge,
+}
+
+/// A metric could not be made: two of the same name, or labels that do not fit. A test makes them all.
+pub type MetricsError = prometheus::Error;
+
+impl Metrics {
+    /// Registers every metric of the catalogue.
+    ///
+    /// # Errors
+    /// [`MetricsError`] if the catalogue contradicts itself.
+    pub fn new() -> Result<Self, MetricsError> {
+        let registry = Registry::new();
+        let make = Maker { registry: &registry };
+        Ok(Self {
+            events: make.counters("tollgate_events_consumed_total")?,
+            verdicts: make.counters("tollgate_verdicts_total")?,
+            decision_duration: make.histogram("tollgate_decision_duration_seconds")?,
+            event_to_verdict: make.histogram("tollgate_event_to_verdict_seconds")?,
+            dead_letters: make.counters("tollgate_dead_letters_total")?,
+            dead_letters_without_value: make.counter("tollgate_dead_letters_without_value_total")?,
+            misplaced_records: make.counter("tollgate_misplaced_records_total")?,
+            replies: make.counters("tollgate_replies_total")?,
+            provider_calls: make.counters("tollgate_guardrail_provider_calls_total")?,
+            guardrail_errors: make.counters("tollgate_guardrail_errors_total")?,
+            lag_records: make.gauges("tollgate_lag_records")?,
+            lag_seconds: make.gauges("tollgate_lag_seconds")?,
+            in_flight: make.gauges("tollgate_in_flight")?,
+            assigned_partitions: make.gauges("tollgate_assigned_partitions")?,
+            rebalances: make.counters("tollgate_rebalances_total")?,
+            commit_failures: make.counter("tollgate_commit_failures_total")?,
+            publish_failures: make.counters("tollgate_publish_failures_total")?,
+            member_restarts: make.counter("tollgate_member_restarts_total")?,
+            backpressure: make.counter("tollgate_backpressure_total")?,
+            live_threads: make.gauges("tollgate_live_threads")?,
+            state_bytes: make.gauges("tollgate_state_bytes")?,
+            departed_threads: make.counters("tollgate_departed_threads_total")?,
+            restore_duration: make.histograms("tollgate_restore_duration_seconds")?,
+            policy_info: make.gauges("tollgate_policy_info")?,
+            ready: make.gauge("tollgate_ready")?,
+            registry,
+        })
+    }
+
+    /// The text of `/metrics`.
+    #[must_use]
+    pub fn render(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        // Encoding into memory fails only for a metric without samples, which `gather` leaves out.
+        let _infallible = TextEncoder::new().encode(&self.registry.gather(), &mut text);
+        text
+    }
+}
+
+/// Makes metrics by their catalogue entry, so that a name without one cannot be registered.
+struct Maker<'r> {
+    registry: &'r Registry,
+}
+
+impl Maker<'_> {
+    fn spec(&self, name: &str) -> Result<&'static Spec, MetricsError> {
+        let spec = CATALOG.iter().find(|spec| spec.name == name);
+        spec.ok_or_else(|| prometheus::Error::Msg(format!("{name} is not in the catalogue")))
+    }
+
+    fn register<C: prometheus::core::Collector + Clone + 'static>(&self, collector: C) -> Result<C, MetricsError> {
+        self.registry.register(Box::new(collector.clone()))?;
+        Ok(collector)
+    }
+
+    fn counter(&self, name: &str) -> Result<IntCounter, MetricsError> {
+        let spec = self.spec(name)?;
+        self.register(IntCounter::new(spec.name, spec.help)?)
+    }
+
+    fn counters(&self, name: &str) -> Result<IntCounterVec, MetricsError> {
+        let spec = self.spec(name)?;
+        self.register(IntCounterVec::new(prometheus::Opts::new(spec.name, spec.help), spec.labels)?)
+    }
+
+    fn gauges(&self, name: &str) -> Result<IntGaugeVec, MetricsError> {
+        let spec = self.spec(name)?;
+        self.register(IntGaugeVec::new(prometheus::Opts::new(spec.name, spec.help), spec.labels)?)
+    }
+
+    fn gauge(&self, name: &str) -> Result<IntGauge, MetricsError> {
+        let spec = self.spec(name)?;
+        self.register(IntGauge::new(spec.name, spec.help)?)
+    }
+
+    fn histogram(&self, name: &str) -> Result<Histogram, MetricsError> {
+        self.register(Histogram::with_opts(self.histogram_opts(name)?)?)
+    }
+
+    fn histograms(&self, name: &str) -> Result<HistogramVec, MetricsError> {
+        let labels = self.spec(name)?.labels;
+        self.register(HistogramVec::new(self.histogram_opts(name)?, labels)?)
+    }
+
+    fn histogram_opts(&self, name: &str) -> Result<prometheus::HistogramOpts, MetricsError> {
+        let spec = self.spec(name)?;
+        let buckets = match spec.kind {
+            Kind::Histogram(buckets) => buckets.to_vec(),
+            _ => return Err(prometheus::Error::Msg(format!("{name} is no histogram"))),
+        };
+        Ok(prometheus::HistogramOpts::new(spec.name, spec.help).buckets(buckets))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_can_be_made_and_is_made() {
+        let metrics = Metrics::new().unwrap();
+        metrics.events.with_label_values(&["tool_call"]).inc();
+        assert!(String::from_utf8(metrics.render()).unwrap().contains("tollgate_events_consumed_total{type=\"tool_call\"} 1"));
+        let registered = format!("{metrics:?}");
+        for spec in CATALOG {
+            assert!(registered.contains(spec.name), "{} is in the catalogue and not made", spec.name);
+        }
+    }
+}

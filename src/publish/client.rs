@@ -1,0 +1,36 @@
+//! The producer's configuration, with the reason for every setting.
+
+use rdkafka::ClientConfig;
+
+use crate::settings::KafkaSettings;
+
+/// The largest record that we hand to the broker: it is the broker that says what is too large.
+const MESSAGE_BYTES_MAX: &str = "134217728";
+
+/// The configuration of the verdict producer. The user's properties come last, but for those that correctness depends on.
+#[must_use]
+pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    config
+        // A verdict is awaited: it leaves at once. Under load batches grow by themselves while five requests are in flight.
+        .set("linger.ms", "0")
+        // A verdict is retried until the broker is back. Giving up would need the record to be read again, which is slower.
+        .set("message.timeout.ms", "0")
+        .set("message.max.bytes", MESSAGE_BYTES_MAX)
+        // A batch is refused whole if its topic takes less.
+        .set("batch.size", batch_bytes_max.to_string())
+        .set("queue.buffering.max.messages", "200000")
+        // Only a reply topic can be missing (the others are checked at start), and its sender should not wait for long.
+        .set("topic.metadata.propagation.max.ms", "5000");
+    for (key, value) in &kafka.properties {
+        config.set(key, value);
+    }
+    config
+        .set("bootstrap.servers", &kafka.brokers)
+        .set("client.id", "tollgate")
+        // Idempotence bounds the requests in flight to five: without that, tiny batches swamp the broker. It also keeps order.
+        .set("enable.idempotence", "true")
+        .set("acks", "all")
+        .set("partitioner", "murmur2_random");
+    config
+}

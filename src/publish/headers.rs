@@ -1,0 +1,77 @@
+//! Headers of verdicts, and where an event wants its verdict besides.
+
+use rdkafka::message::{Header, OwnedHeaders};
+
+use crate::decode::Record;
+
+/// Headers that go from the event to its verdict as they came.
+const ECHOED: [&str; 4] = ["traceparent", "tracestate", "correlation_id", "kafka_correlationId"];
+
+/// Where an event asks its verdict to be sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyAddress<'a> {
+    /// The topic: the sender's word.
+    pub topic: &'a str,
+    /// The partition, if the sender names one.
+    pub partition: Option<i32>,
+}
+
+/// The headers of a verdict: its event, its type, and what the event's sender correlates by.
+#[must_use]
+pub fn verdict_headers(record: &Record<'_>, event_id: &str) -> OwnedHeaders {
+    let headers = OwnedHeaders::new_with_capacity(2 + record.headers.len().min(ECHOED.len()))
+        .insert(Header { key: "event_id", value: Some(event_id) })
+        .insert(Header { key: "content-type", value: Some("application/json") });
+    let echoed = record.headers.iter().filter(|header| ECHOED.contains(&header.name));
+    echoed.fold(headers, |headers, header| headers.insert(Header { key: header.name, value: header.value }))
+}
+
+/// The reply address in a record's headers, as Spring's ReplyingKafkaTemplate writes it.
+#[must_use]
+pub fn reply_address<'a>(record: &Record<'a>) -> Option<ReplyAddress<'a>> {
+    let topic = std::str::from_utf8(record.header("kafka_replyTopic")?).ok()?;
+    let partition = record.header("kafka_replyPartition").and_then(|bytes| bytes.try_into().ok()).map(i32::from_be_bytes);
+    Some(ReplyAddress { topic, partition: partition.filter(|partition| *partition >= 0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{self, Offset, Partition};
+    use rdkafka::message::Headers;
+
+    fn record<'a>(headers: &'a [decode::Header<'a>]) -> Record<'a> {
+        Record { topic: "t", partition: Partition(0), offset: Offset(0), timestamp_ms: None, key: None, value: None, headers }
+    }
+
+    #[test]
+    fn correlation_is_echoed_byte_for_byte() {
+        let headers = [
+            decode::Header { name: "kafka_correlationId", value: Some(b"\xff\x00") },
+            decode::Header { name: "secret", value: Some(b"x") },
+        ];
+        let echoed = verdict_headers(&record(&headers), "e1");
+        let names: Vec<_> = echoed.iter().map(|header| (header.key, header.value)).collect();
+        assert_eq!(
+            names,
+            [
+                ("event_id", Some(b"e1".as_slice())),
+                ("content-type", Some(b"application/json".as_slice())),
+                ("kafka_correlationId", Some(b"\xff\x00".as_slice()))
+            ]
+        );
+    }
+
+    #[test]
+    fn reply_partitions_are_four_bytes_big_endian() {
+        let headers = |partition: &'static [u8]| {
+            [
+                decode::Header { name: "kafka_replyTopic", value: Some(b"r") },
+                decode::Header { name: "kafka_replyPartition", value: Some(partition) },
+            ]
+        };
+        assert_eq!(reply_address(&record(&headers(&[0, 0, 1, 2]))), Some(ReplyAddress { topic: "r", partition: Some(258) }));
+        assert_eq!(reply_address(&record(&headers(b"3"))), Some(ReplyAddress { topic: "r", partition: None }));
+        assert_eq!(reply_address(&record(&[])), None);
+    }
+}

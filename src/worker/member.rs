@@ -1,0 +1,233 @@
+//! One group member: poll, decide, publish, commit, on one thread.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::BorrowedMessage;
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use crate::consume::{Assignment, AssignmentParts, MemberContext, PublishFailure, consumer_config, with_record};
+use crate::decode::Partition;
+use crate::publish::Publisher;
+
+use super::{MemberPhase, WorkerParts};
+
+/// How long to wait for a record when nothing is in flight.
+const IDLE_POLL: Duration = Duration::from_millis(100);
+/// How long to wait for one while acknowledgements are awaited.
+const BUSY_POLL: Duration = Duration::from_millis(1);
+/// Records taken between two looks at everything else.
+const RECORDS_PER_ROUND: usize = 256;
+/// How often gauges are set and counts handed over.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How a member comes to its partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Membership {
+    /// By the consumer group.
+    Group,
+    /// It takes all of them from the beginning: the embedded broker makes a group's first member wait three seconds.
+    Alone,
+}
+
+/// Why a member could not go on. It starts over from the committed offsets.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// A client could not be made: a property is wrong.
+    #[error("kafka.properties: {0}")]
+    Client(#[source] KafkaError),
+    /// The consumer is fenced or otherwise beyond repair.
+    #[error("the consumer failed: {0}")]
+    Consumer(#[source] KafkaError),
+    /// A publication failed for good.
+    #[error(transparent)]
+    Publish(#[from] PublishFailure),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Member {
+    number: usize,
+    parts: WorkerParts,
+}
+
+impl Member {
+    pub(super) fn new(number: usize, parts: WorkerParts) -> Self {
+        Self { number, parts }
+    }
+
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn parts(&self) -> &WorkerParts {
+        &self.parts
+    }
+
+    /// Joins, works until told to stop, then drains, commits and leaves.
+    ///
+    /// # Errors
+    /// [`MemberError`]; nothing is committed then that is not behind an acknowledged verdict.
+    pub(super) fn run(&self) -> Result<(), MemberError> {
+        let consumer = self.join()?;
+        let mut round = Round { commit_due: Instant::now(), report_due: Instant::now(), is_paused: false };
+        while !self.parts.stop.is_given() {
+            self.parts.health.beat(self.number);
+            let in_flight = consumer.context().assignment().in_flight();
+            self.hold_back(&consumer, in_flight, &mut round)?;
+            self.take_records(&consumer, if in_flight > 0 { BUSY_POLL } else { IDLE_POLL })?;
+            consumer.context().assignment().settle(Duration::ZERO);
+            self.check_failure(&consumer)?;
+            self.commit_and_report(&consumer, &mut round);
+        }
+        self.leave(&consumer)
+    }
+
+    fn join(&self) -> Result<BaseConsumer<MemberContext>, MemberError> {
+        let parts = &self.parts;
+        let publisher = Publisher::new(&parts.kafka, parts.topics.batch_bytes_max).map_err(MemberError::Client)?;
+        let assignment = AssignmentParts {
+            policy: Arc::clone(&parts.policy),
+            kafka: Arc::clone(&parts.kafka),
+            partitions: parts.topics.partitions,
+            metrics: parts.metrics.clone(),
+        };
+        let context = MemberContext {
+            member: self.number,
+            assignment: Mutex::new(Assignment::new(assignment, publisher)),
+            topic: parts.kafka.topics.events.clone(),
+            drain_timeout: Duration::from_millis(parts.settings.drain_timeout_ms.into()),
+            health: Arc::clone(&parts.health),
+            metrics: parts.metrics.clone(),
+        };
+        let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.number));
+        let config = consumer_config(&parts.kafka, instance_id.as_deref());
+        let consumer: BaseConsumer<MemberContext> = config.create_with_context(context).map_err(MemberError::Client)?;
+        parts.health.set(self.number, MemberPhase::Starting, Vec::new());
+        match parts.membership {
+            Membership::Group => consumer.subscribe(&[&parts.kafka.topics.events]),
+            Membership::Alone => self.assign_all(&consumer),
+        }
+        .map_err(MemberError::Consumer)?;
+        Ok(consumer)
+    }
+
+    fn assign_all(&self, consumer: &BaseConsumer<MemberContext>) -> KafkaResult<()> {
+        let partitions: Vec<_> = (0..self.parts.topics.partitions).filter_map(|number| i32::try_from(number).ok()).map(Partition).collect();
+        let mut list = TopicPartitionList::new();
+        for partition in &partitions {
+            list.add_partition_offset(&self.parts.kafka.topics.events, partition.0, KafkaOffset::Beginning)?;
+        }
+        consumer.context().assigned(&partitions);
+        consumer.assign(&list)
+    }
+
+    /// Takes up to a round of records; waits for the first one only.
+    fn take_records(&self, consumer: &BaseConsumer<MemberContext>, timeout: Duration) -> Result<(), MemberError> {
+        let mut timeout = timeout;
+        for _ in 0..RECORDS_PER_ROUND {
+            match consumer.poll(timeout) {
+                Some(Ok(message)) => take(consumer, &message),
+                Some(Err(error)) => self.judge(error)?,
+                None => break,
+            }
+            timeout = Duration::ZERO;
+        }
+        Ok(())
+    }
+
+    /// Tells errors that pass from those that do not.
+    fn judge(&self, error: KafkaError) -> Result<(), MemberError> {
+        match error {
+            KafkaError::MessageConsumptionFatal(_) => Err(MemberError::Consumer(error)),
+            KafkaError::PartitionEOF(_) => Ok(()),
+            KafkaError::MessageConsumption(code) => {
+                let is_down = matches!(code, RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::AllBrokersDown);
+                if is_down {
+                    tracing::debug!(member = self.number, %code, "the brokers cannot be reached");
+                } else {
+                    tracing::warn!(member = self.number, %code, "consumer");
+                }
+                Ok(())
+            }
+            other => {
+                tracing::warn!(member = self.number, error = %other, "consumer");
+                Ok(())
+            }
+        }
+    }
+
+    /// Stops taking records while too many publications wait, and goes on when half of them are through. The consumer is still
+    /// polled meanwhile, so the group does not take the member for dead.
+    fn hold_back(&self, consumer: &BaseConsumer<MemberContext>, in_flight: usize, round: &mut Round) -> Result<(), MemberError> {
+        let limit = self.parts.settings.in_flight_max as usize;
+        let change = if round.is_paused { in_flight < limit / 2 + 1 } else { in_flight >= limit };
+        if !change {
+            return Ok(());
+        }
+        let assignment = consumer.assignment().map_err(MemberError::Consumer)?;
+        round.is_paused = !round.is_paused;
+        if round.is_paused {
+            self.parts.metrics.backpressure.inc();
+            consumer.pause(&assignment)
+        } else {
+            consumer.resume(&assignment)
+        }
+        .map_err(MemberError::Consumer)
+    }
+
+    fn check_failure(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
+        match consumer.context().assignment().failure() {
+            Some(failure) => Err(failure.clone().into()),
+            None => Ok(()),
+        }
+    }
+
+    fn commit_and_report(&self, consumer: &BaseConsumer<MemberContext>, round: &mut Round) {
+        let now = Instant::now();
+        if now >= round.commit_due {
+            round.commit_due = now + Duration::from_millis(self.parts.settings.commit_interval_ms.into());
+            if let Some(offsets) = consumer.context().committable()
+                && let Err(error) = consumer.commit(&offsets, CommitMode::Async)
+            {
+                consumer.context().note_commit(&Err(error), &offsets);
+            }
+        }
+        if now >= round.report_due {
+            round.report_due = now + REPORT_INTERVAL;
+            consumer.context().assignment().report(&self.number.to_string());
+            self.parts.metrics.ready.set(i64::from(self.parts.health.is_ready()));
+        }
+    }
+
+    /// Drains what is in flight and commits it; leaving the group happens when the consumer is dropped.
+    fn leave(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
+        let context = consumer.context();
+        let held = context.assignment().partitions();
+        if !context.assignment().drain(&held, context.drain_timeout) {
+            tracing::warn!(member = self.number, "stopped with verdicts unacknowledged: their records will be decided again");
+        }
+        if let Some(offsets) = context.committable() {
+            let result = consumer.commit(&offsets, CommitMode::Sync);
+            context.note_commit(&result, &offsets);
+        }
+        context.assignment().report(&self.number.to_string());
+        tracing::info!(member = self.number, "drained, committed, leaving");
+        self.check_failure(consumer)
+    }
+}
+
+/// What the loop remembers from round to round.
+#[derive(Debug)]
+struct Round {
+    commit_due: Instant,
+    report_due: Instant,
+    is_paused: bool,
+}
+
+fn take(consumer: &BaseConsumer<MemberContext>, message: &BorrowedMessage<'_>) {
+    let mut assignment = consumer.context().assignment();
+    with_record(message, |record| assignment.apply(record));
+}

@@ -1,0 +1,106 @@
+//! A worker process: group members, each on a thread of its own, restarted when they fail.
+
+mod health;
+mod member;
+mod preflight;
+mod stop;
+
+pub use health::{Health, HealthReport, MemberPhase};
+pub use member::{Member, MemberError, Membership};
+pub use preflight::{Preflight, PreflightError, check_sizes, check_topics};
+pub use stop::Stop;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::metrics::Metrics;
+use crate::policy::Policy;
+use crate::settings::{KafkaSettings, WorkerSettings};
+
+/// The longest pause before a failed member starts over.
+const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// A member that ran this long before it failed starts over at once.
+const RESTART_PAUSE_RESET: Duration = Duration::from_secs(60);
+
+/// What every member of a worker shares.
+#[derive(Debug, Clone)]
+pub struct WorkerParts {
+    /// The policy in force.
+    pub policy: Arc<Policy>,
+    /// Brokers, group and topics.
+    pub kafka: Arc<KafkaSettings>,
+    /// How members work.
+    pub settings: WorkerSettings,
+    /// What the topics say.
+    pub topics: Preflight,
+    /// How members come to their partitions.
+    pub membership: Membership,
+    /// Where to count.
+    pub metrics: Metrics,
+    /// Where conditions are shown.
+    pub health: Arc<Health>,
+    /// When to stop.
+    pub stop: Stop,
+}
+
+/// A running worker.
+#[derive(Debug)]
+pub struct Worker {
+    members: Vec<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Starts the members.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub fn start(parts: &WorkerParts) -> std::io::Result<Self> {
+        parts.metrics.policy_info.with_label_values(&[parts.policy.version()]).set(1);
+        let count = match parts.membership {
+            Membership::Group => parts.settings.members.map_or_else(cores, |members| members as usize),
+            Membership::Alone => 1,
+        };
+        let mut members = Vec::with_capacity(count);
+        for number in 0..count {
+            parts.health.set(number, MemberPhase::Starting, Vec::new());
+            let member = Member::new(number, parts.clone());
+            members.push(std::thread::Builder::new().name(format!("member-{number}")).spawn(move || keep_running(&member))?);
+        }
+        Ok(Self { members })
+    }
+
+    /// Waits until every member has drained, committed and left.
+    pub fn join(self) {
+        for member in self.members {
+            // A member that panicked has been reported by the panic itself.
+            let _panicked = member.join();
+        }
+    }
+}
+
+/// Runs a member until it is told to stop, starting it over with growing pauses when it fails.
+fn keep_running(member: &Member) {
+    let parts = member.parts();
+    let mut pause = Duration::from_millis(500);
+    loop {
+        let started = Instant::now();
+        match member.run() {
+            Ok(()) => return parts.health.set(member.number(), MemberPhase::Stopped, Vec::new()),
+            Err(error) => {
+                parts.health.set(member.number(), MemberPhase::Failed, Vec::new());
+                parts.metrics.member_restarts.inc();
+                pause =
+                    if started.elapsed() > RESTART_PAUSE_RESET { Duration::from_millis(500) } else { (pause * 2).min(RESTART_PAUSE_MAX) };
+                tracing::error!(member = member.number(), %error, pause_ms = pause.as_millis(), "member failed; it starts over from the committed offsets");
+                if parts.stop.wait(pause) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

@@ -1,0 +1,32 @@
+//! The sign to stop.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Tells every member of a process to stop; clones share the sign.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<(Mutex<bool>, Condvar)>);
+
+impl Stop {
+    /// Gives the sign.
+    pub fn give(&self) {
+        let (given, changed) = &*self.0;
+        *given.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        changed.notify_all();
+    }
+
+    /// Whether it was given.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the sign for up to `timeout`; whether it was given.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let (given, changed) = &*self.0;
+        let guard = given.lock().unwrap_or_else(PoisonError::into_inner);
+        let (guard, _) = changed.wait_timeout_while(guard, timeout, |given| !*given).unwrap_or_else(PoisonError::into_inner);
+        *guard
+    }
+}
