@@ -16,7 +16,7 @@ pub const DEFAULTS: &str = include_str!("../../config/tollgate.yaml");
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: cannot be read")]
     Unreadable {
         /// The file.
         path: String,

@@ -37,10 +37,10 @@ pub enum Membership {
 pub enum MemberError {
     /// A client could not be made: a property is wrong.
     #[error("kafka.properties: {0}")]
-    Client(#[source] KafkaError),
+    Client(KafkaError),
     /// The consumer is fenced or otherwise beyond repair.
     #[error("the consumer failed: {0}")]
-    Consumer(#[source] KafkaError),
+    Consumer(KafkaError),
     /// A publication failed for good.
     #[error(transparent)]
     Publish(#[from] PublishFailure),

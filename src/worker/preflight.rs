@@ -41,7 +41,7 @@ impl Preflight {
 pub enum PreflightError {
     /// A property is wrong.
     #[error("kafka.properties: {0}")]
-    Client(#[source] KafkaError),
+    Client(KafkaError),
     /// Topics are missing.
     #[error(
         "no such topic: {missing}; create what is missing with {partitions} partitions, for example: kafka-topics.sh --bootstrap-server {brokers} --create --topic {first} --partitions {partitions}"

@@ -1,1 +1,49 @@
-fn main() {}
+//! Tests against a real Kafka broker, which this binary starts, and stops whatever happens.
+//!
+//! A test is a function in a module below and one line in [`CASES`]. `TOLLGATE_TEST_BROKERS` names a running cluster to use instead of a
+//! broker of our own; the tests that must take the broker down are ignored then.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod broker;
+mod context;
+mod gate;
+mod harness;
+mod jars;
+mod keeper;
+mod membership;
+mod smoke;
+mod traffic;
+mod trouble;
+mod verdicts;
+
+use std::process::ExitCode;
+
+use harness::{Case, alone, sharing};
+
+/// Every test: `sharing!` for one that minds its own topics and groups, `alone!` for one that stops or kills the broker.
+const CASES: &[Case] = &[
+    sharing!(smoke::a_key_lands_where_java_puts_it),
+    sharing!(smoke::a_record_comes_back_as_it_was_sent),
+    sharing!(smoke::commits_are_found_again),
+    alone!(smoke::acknowledged_records_survive_a_kill),
+    sharing!(verdicts::a_thousand_threads_get_the_verdicts_of_eval),
+    sharing!(verdicts::recorded_runs_get_the_verdicts_of_eval),
+    sharing!(verdicts::a_verdict_follows_its_event),
+    sharing!(verdicts::envelopes_are_opened),
+    sharing!(trouble::unreadable_records_become_dead_letters),
+    sharing!(trouble::oversized_records_lose_nothing),
+    sharing!(trouble::a_missing_topic_is_named),
+    sharing!(trouble::replies_go_where_they_are_allowed),
+    sharing!(trouble::the_admin_endpoint_tells_the_condition),
+    sharing!(membership::members_join_and_leave_under_load),
+    sharing!(membership::a_killed_worker_leaves_no_event_unanswered),
+    sharing!(membership::a_stopped_worker_leaves_nothing_to_repeat),
+    sharing!(membership::a_static_member_keeps_its_partitions),
+    sharing!(membership::the_consumer_protocol_works_too),
+    alone!(membership::a_broker_restart_loses_nothing),
+    alone!(membership::a_second_signal_ends_at_once),
+];
+
+fn main() -> ExitCode {
+    harness::run(CASES)
+}

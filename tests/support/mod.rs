@@ -51,9 +51,14 @@ impl Gate {
         (applied, self.out.json.clone())
     }
 
+    /// Feeds an event; the answer is its verdict's bytes, empty if there is none.
+    pub fn bytes(&mut self, event: &Value) -> Vec<u8> {
+        self.record(None, Some(event.to_string().as_bytes()), &[]).1
+    }
+
     /// Feeds an event and parses its verdict.
     pub fn event(&mut self, event: &Value) -> Value {
-        let (_, bytes) = self.record(None, Some(event.to_string().as_bytes()), &[]);
+        let bytes = self.bytes(event);
         if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).expect("a verdict is JSON") }
     }
 }
@@ -64,4 +69,86 @@ pub fn jsonl(path: &str) -> Vec<Value> {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a fixture line is JSON")).collect();
     assert!(!lines.is_empty(), "{path} is empty");
     lines
+}
+
+/// A record as a fixture spells it, with what is expected of it.
+///
+/// `value` is an event as JSON (null is a tombstone), `raw` the value's text, `raw_hex` its bytes; `key` or `key_hex`; `headers` and
+/// `headers_hex` by name.
+#[derive(Debug, Default)]
+pub struct Case {
+    pub name: String,
+    pub key: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
+    pub headers: Vec<(String, Vec<u8>)>,
+    pub expect: Value,
+}
+
+impl Case {
+    pub fn read(case: &Value) -> Self {
+        let bytes = |text: &str, hex: &str| match (case.get(text), case.get(hex)) {
+            (Some(text), _) => Some(text.as_str().expect("a text").as_bytes().to_vec()),
+            (_, hex) => hex.map(unhex),
+        };
+        let headers = case["headers"].as_object().into_iter().flatten();
+        let headers = headers.map(|(name, value)| (name.clone(), value.as_str().expect("a text").as_bytes().to_vec()));
+        let headers_hex = case["headers_hex"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), unhex(value)));
+        Self {
+            name: case["name"].as_str().expect("a name").to_owned(),
+            key: bytes("key", "key_hex"),
+            value: case
+                .get("value")
+                .map_or_else(|| bytes("raw", "raw_hex"), |value| (!value.is_null()).then(|| value.to_string().into_bytes())),
+            headers: headers.chain(headers_hex).collect(),
+            expect: case["expect"].clone(),
+        }
+    }
+
+    pub fn headers(&self) -> Vec<Header<'_>> {
+        self.headers.iter().map(|(name, value)| Header { name, value: Some(value) }).collect()
+    }
+
+    pub fn record<'c>(&'c self, headers: &'c [Header<'c>]) -> Record<'c> {
+        let (key, value) = (self.key.as_deref(), self.value.as_deref());
+        Record { topic: "agent.events", partition: Partition(0), offset: Offset(0), timestamp_ms: None, key, value, headers }
+    }
+
+    pub fn feed(&self, gate: &mut Gate) -> (Applied, Vec<u8>) {
+        gate.record(self.key.as_deref(), self.value.as_deref(), &self.headers())
+    }
+}
+
+fn unhex(hex: &Value) -> Vec<u8> {
+    let hex = hex.as_str().expect("hex digits");
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("two hex digits")).collect()
+}
+
+/// Every field of `expected` stands in `actual`; null stands for a field that is left out, and lists are compared whole.
+pub fn assert_has(name: &str, actual: &Value, expected: &Value) {
+    for (field, expected) in expected.as_object().expect("an object") {
+        let actual_field = actual.get(field).unwrap_or(&Value::Null);
+        if expected.is_object() && actual_field.is_object() {
+            assert_has(&format!("{name}, {field}"), actual_field, expected);
+        } else {
+            assert_eq!(actual_field, expected, "{name}: {field} of {actual}");
+        }
+    }
+}
+
+/// Checks every case, so that one run names all that fail.
+pub fn check_each<T>(cases: impl IntoIterator<Item = T>, name: impl Fn(&T) -> String, check: impl Fn(&T)) {
+    let (mut checked, mut failed) = (0, Vec::new());
+    for case in cases {
+        checked += 1;
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&case))).is_err() {
+            failed.push(name(&case));
+        }
+    }
+    assert!(checked > 0, "no case was checked");
+    assert!(failed.is_empty(), "{} of {checked} cases failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// The id of the verdict on an event.
+pub fn verdict_id(thread_id: &str, event_id: &str) -> String {
+    tollgate::evaluate::verdict::verdict_id(thread_id, event_id).to_string()
 }

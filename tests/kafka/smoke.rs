@@ -1,0 +1,78 @@
+//! The harness itself: the broker runs, and what the other tests take for granted holds.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
+use rdkafka::{Offset, TopicPartitionList};
+
+use crate::broker::Broker;
+use crate::context::{Context, Outgoing};
+
+/// Keys with the hashes that the tests of the Java client publish for them.
+const JAVA_MURMUR2: [(&str, i32); 6] = [
+    ("21", -973_932_308),
+    ("foobar", -790_332_482),
+    ("a-little-bit-long-string", -985_981_536),
+    ("a-little-bit-longer-string", -1_486_304_829),
+    ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
+    ("abc", 479_470_107),
+];
+
+pub(crate) fn a_key_lands_where_java_puts_it(context: &Context) -> Result<()> {
+    const PARTITIONS: i32 = 7;
+    let topic = context.topic("murmur2", PARTITIONS, &[])?;
+    let records = JAVA_MURMUR2.map(|(key, _)| Outgoing::new(key, "x"));
+    let positions = context.produce(&topic, &records)?;
+    for ((key, hash), position) in JAVA_MURMUR2.iter().zip(positions) {
+        assert_eq!(position.partition, (hash & 0x7fff_ffff) % PARTITIONS, "{key}");
+    }
+    Ok(())
+}
+
+pub(crate) fn a_record_comes_back_as_it_was_sent(context: &Context) -> Result<()> {
+    let topic = context.topic("verbatim", 3, &[])?;
+    let sent = Outgoing { timestamp: Some(1_577_836_800_000), ..Outgoing::new("key", [0, 159, 146, 150]) };
+    let sent = sent.header("a", "1").header("a", [255]).partition(2);
+    let tombstone = Outgoing { value: None, headers: vec![("none".to_owned(), None)], ..sent.clone() };
+    context.produce(&topic, &[sent.clone(), tombstone.clone()])?;
+
+    let read = context.read_all(&topic)?;
+    assert_eq!(read.len(), 2);
+    for (offset, (read, sent)) in (0..).zip(read.into_iter().zip([sent, tombstone])) {
+        assert_eq!((read.partition, read.offset), (2, offset));
+        assert_eq!((read.key, read.value, read.headers, read.timestamp), (sent.key, sent.value, sent.headers, sent.timestamp));
+    }
+    Ok(())
+}
+
+pub(crate) fn commits_are_found_again(context: &Context) -> Result<()> {
+    let topic = context.topic("commits", 2, &[])?;
+    let group = context.unique("group");
+    assert!(context.committed(&group, &topic)?.is_empty());
+    context.produce(&topic, &[Outgoing::new("key", "value").partition(1)])?;
+
+    let consumer: BaseConsumer = context.client().set("group.id", &group).create()?;
+    let mut offsets = TopicPartitionList::new();
+    offsets.add_partition_offset(&topic, 1, Offset::Offset(1))?;
+    consumer.commit(&offsets, CommitMode::Sync)?;
+    assert_eq!(context.committed(&group, &topic)?.into_iter().collect::<Vec<_>>(), [(1, 1)]);
+    Ok(())
+}
+
+pub(crate) fn acknowledged_records_survive_a_kill(context: &Context, broker: &mut Broker) -> Result<()> {
+    let topic = context.topic("kill", 1, &[])?;
+    context.produce(&topic, &[Outgoing::new("key", "before the kill")])?;
+    broker.kill()?;
+    broker.start_again()?;
+    context.produce(&topic, &[Outgoing::new("key", "before the stop")])?;
+    broker.stop()?;
+    broker.start_again()?;
+    assert_eq!(broker.bootstrap(), context.bootstrap());
+    context.produce(&topic, &[Outgoing::new("key", "after")])?;
+
+    let records = context.read_until(&topic, Duration::from_secs(10), |records| records.len() == 3)?;
+    let values: Vec<_> = records.iter().map(|record| String::from_utf8_lossy(record.value.as_deref().unwrap())).collect();
+    assert_eq!(values, ["before the kill", "before the stop", "after"]);
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Records that cannot be read, records that are too large, topics that are missing, replies that nobody allowed.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::context::{Context, Outgoing};
+use crate::gate::{Gate, header, parsed};
+
+const TIME_MAX: Duration = Duration::from_secs(40);
+
+/// A dead letter is the record byte for byte; whoever awaits it is answered.
+pub(crate) fn unreadable_records_become_dead_letters(context: &Context) -> Result<()> {
+    let gate = Gate::new(context, 2)?;
+    let worker = gate.start()?;
+    let bad = [
+        Outgoing::new("t1", [0xff, 0xfe, b'{']).header("kafka_correlationId", [9, 8]).header("mine", "kept"),
+        Outgoing { value: None, ..Outgoing::new("t2", "") },
+        Outgoing { key: None, ..Outgoing::new("", "no json at all, and nobody to tell") },
+        Outgoing::new(
+            "t3",
+            json!({"type": "tool_call", "thread_id": "t4", "tool_call_id": "c", "tool_name": "x", "user_id": "user-7f3a"}).to_string(),
+        ),
+    ];
+    context.produce(&gate.events, &bad)?;
+    let letters = context.read_until(&gate.dlq, TIME_MAX, |records| records.len() == bad.len())?;
+    for (record, code) in bad.iter().zip(["value_not_utf8", "value_null", "value_not_json", "thread_id_mismatch"]) {
+        let letter = letters.iter().find(|letter| header(letter, "__connect.errors.class.name") == code).expect(code);
+        assert_eq!((&letter.key, &letter.value), (&record.key, &record.value));
+        assert_eq!(letter.headers[..record.headers.len()], record.headers);
+        assert_eq!(header(letter, "__connect.errors.topic"), gate.events);
+        assert_eq!(header(letter, "__connect.errors.stage"), "decode");
+        assert!(header(letter, "__connect.errors.offset").parse::<i64>().is_ok());
+        assert!(!header(letter, "__connect.errors.exception.message").contains("7f3a"));
+    }
+    let verdicts = gate.verdicts(context, 3, TIME_MAX)?;
+    assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "invalid_event" && parsed(verdict)["allows_execution"] == false));
+    let first = verdicts.iter().find(|verdict| verdict.key.as_deref() == Some(b"t1")).expect("a verdict for t1");
+    assert_eq!(first.headers.last(), Some(&("kafka_correlationId".to_owned(), Some(vec![9, 8]))));
+    assert_eq!(worker.metric("tollgate_dead_letters_total")?, 4.0);
+    Ok(())
+}
+
+/// Events larger than a dead letter or a verdict may be, on a topic that takes them.
+pub(crate) fn oversized_records_lose_nothing(context: &Context) -> Result<()> {
+    let gate = Gate::with_topic_settings(context, 1, &[("max.message.bytes", "5000000")], &[("max.message.bytes", "20000")], &[])?;
+    let worker = gate.start()?;
+    let many: Vec<_> = (0..1_000).map(|n| json!({"id": format!("call-{n:0100}"), "function": {"name": "f"}})).collect();
+    let cut_off = json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": many}}]});
+    let events = [
+        Outgoing::new("t", "x".repeat(3_000_000)),
+        Outgoing::new("t", json!({"type": "tool_result", "event_id": "large", "tool_call_id": "c", "tool_name": "cat", "tool_input": {}, "result": "y".repeat(3_000_000)}).to_string()),
+        Outgoing::new("t", json!({"type": "model_response", "event_id": "many", "response": cut_off}).to_string()),
+        Outgoing::new("t", json!({"type": "tool_call", "event_id": "after", "tool_call_id": format!("call-{:0100}", 7), "tool_name": "f", "tool_input": {}}).to_string()),
+    ];
+    context.produce(&gate.events, &events)?;
+    let verdicts = gate.verdicts(context, 4, TIME_MAX)?;
+    let of = |id: &str| verdicts.iter().find(|verdict| header(verdict, "event_id") == id).map(parsed).expect(id);
+    assert_eq!(of("large")["code"], "allow");
+    // The topic takes no verdict of that size: a short one closes in its place, and the calls stay suppressed.
+    assert_eq!(
+        (&of("many")["code"], &of("many")["action"], &of("many")["type"]),
+        (&json!("invalid_event"), &json!("block"), &json!("model_response"))
+    );
+    assert_eq!(of("after")["code"], "suppressed_tool_call");
+    let letters = context.read_until(&gate.dlq, TIME_MAX, |records| records.len() == 1)?;
+    assert_eq!((letters[0].key.as_deref(), &letters[0].value), (Some(b"t".as_slice()), &None));
+    assert_eq!(header(&letters[0], "tollgate.value.omitted"), "true");
+    assert_eq!(header(&letters[0], "__connect.errors.offset"), "0");
+    assert_eq!(worker.metric("tollgate_dead_letters_without_value_total")?, 1.0);
+    assert_eq!(worker.metric("tollgate_member_restarts_total")?, 0.0);
+    Ok(())
+}
+
+/// A missing topic ends the worker at once, with what to do about it.
+pub(crate) fn a_missing_topic_is_named(context: &Context) -> Result<()> {
+    let mut gate = Gate::new(context, 3)?;
+    gate.configure("/kafka/topics/decisions", json!("no.such.topic"));
+    let output = gate.command("run").env("TOLLGATE__ADMIN", "null").output()?;
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.contains("no such topic: no.such.topic") && log.contains("--partitions 3"), "{log}");
+
+    gate.configure("/kafka/topics/decisions", json!(context.topic("narrow", 2, &[])?));
+    let output = gate.command("run").env("TOLLGATE__ADMIN", "null").output()?;
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.contains("has 2 partitions") && log.contains("has 3"), "{log}");
+    Ok(())
+}
+
+/// Replies go where the event asks, if that is allowed; a reply topic that is missing holds nobody up.
+pub(crate) fn replies_go_where_they_are_allowed(context: &Context) -> Result<()> {
+    let mut gate = Gate::new(context, 2)?;
+    let replies = context.topic("replies", 4, &[])?;
+    let other = context.topic("other", 1, &[])?;
+    gate.configure("/kafka/reply_topics", json!([format!("{}*", "replies-"), "missing.replies"]));
+    let worker = gate.start()?;
+    let ask = |id: &str, topic: &str| {
+        let call = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}});
+        Outgoing::new("t", call.to_string()).header("kafka_replyTopic", topic).header("kafka_correlationId", id)
+    };
+    let unreadable = Outgoing { key: None, ..Outgoing::new("", "{") };
+    let events = [
+        ask("e1", &replies).header("kafka_replyPartition", 3_i32.to_be_bytes()),
+        ask("e2", &other),
+        ask("e3", "missing.replies"),
+        ask("e4", &replies),
+        unreadable.header("kafka_replyTopic", replies.as_str()).header("kafka_correlationId", "e5"),
+    ];
+    context.produce(&gate.events, &events)?;
+    let answers = context.read_until(&replies, TIME_MAX, |records| records.len() == 3)?;
+    let of = |id: &str| answers.iter().find(|answer| header(answer, "kafka_correlationId") == id).expect(id);
+    assert_eq!(of("e1").partition, 3);
+    assert_eq!(parsed(of("e5"))["code"], "invalid_event");
+    let verdicts = gate.verdicts(context, 4, TIME_MAX)?;
+    let published = verdicts.iter().find(|verdict| header(verdict, "event_id") == "e1").expect("a verdict on e1");
+    assert_eq!(published.value, of("e1").value);
+    assert!(context.read_all(&other)?.is_empty());
+    let (_, metrics) = worker.get("/metrics")?;
+    assert!(metrics.contains("tollgate_replies_total{outcome=\"refused\"} 1"), "{metrics}");
+    // The missing topic is given up after a few seconds, and its record is finished then.
+    assert!(worker.stop()?.success());
+    assert_eq!(context.committed(&gate.group, &gate.events)?.values().sum::<i64>(), events.len() as i64);
+    Ok(())
+}
+
+/// What the admin endpoint says before, during and after.
+pub(crate) fn the_admin_endpoint_tells_the_condition(context: &Context) -> Result<()> {
+    let gate = Gate::new(context, 2)?;
+    let worker = gate.start()?;
+    assert_eq!(worker.get("/livez")?.0, 200);
+    let (status, ready) = worker.get("/readyz")?;
+    assert_eq!((status, ready.trim()), (200, r#"{"ready":true,"members":[{"member":0,"phase":"assigned","partitions":[0,1]}]}"#));
+    context.produce(&gate.events, &[Outgoing::new("t", r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#)])?;
+    gate.verdicts(context, 1, TIME_MAX)?;
+    std::thread::sleep(Duration::from_millis(1_500));
+    let (_, metrics) = worker.get("/metrics")?;
+    for line in [
+        "tollgate_events_consumed_total{type=\"tool_call\"} 1",
+        "tollgate_verdicts_total{action=\"allow\",code=\"allow\",decided_by=\"none\"} 1",
+        "tollgate_event_to_verdict_seconds_count 1",
+        "tollgate_ready 1",
+        "tollgate_assigned_partitions{member=\"0\"} 2",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    assert!(worker.metric("tollgate_live_threads")? == 1.0 && worker.metric("tollgate_state_bytes")? > 0.0);
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Verdicts through Kafka are those of `eval`, in order, whoever decides.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::context::{Context, Outgoing};
+use crate::gate::{Gate, by_thread, header, parsed, text};
+use crate::traffic::{awaited, conversations};
+
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A thousand threads over eight partitions and two members of one process.
+pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(context: &Context) -> Result<()> {
+    let mut gate = Gate::new(context, 8)?;
+    gate.configure("/worker/members", json!(2));
+    gate.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["patch"]}}}));
+    let worker = gate.start()?;
+    let events = conversations(1_000, 7);
+    agree(context, &gate, &events)?;
+    // Members hand their counts over once a second.
+    std::thread::sleep(Duration::from_millis(1_200));
+    assert_eq!(worker.metric("tollgate_verdicts_total")? + worker.metric("tollgate_dead_letters_total")?, awaited(&events) as f64);
+    assert!(worker.stop()?.success());
+    Ok(())
+}
+
+/// The recorded runs of real agents.
+pub(crate) fn recorded_runs_get_the_verdicts_of_eval(context: &Context) -> Result<()> {
+    let gate = Gate::new(context, 8)?;
+    let output =
+        Command::new("gzip").args(["-dc", "tests/data/real/sweagent-demos.jsonl.gz", "tests/data/real/tau-airline.jsonl.gz"]).output()?;
+    ensure!(output.status.success(), "gzip: {}", String::from_utf8_lossy(&output.stderr));
+    let line = |line: &str| -> Result<Outgoing> {
+        let event: serde_json::Value = serde_json::from_str(line)?;
+        Ok(Outgoing::new(event["thread_id"].as_str().unwrap_or_default(), line))
+    };
+    let events = String::from_utf8(output.stdout)?.lines().map(line).collect::<Result<Vec<_>>>()?;
+    assert_eq!(events.len(), 4_286);
+    let _worker = gate.start()?;
+    agree(context, &gate, &events)
+}
+
+/// Produces the events, awaits their verdicts and compares: thread by thread the same bytes in the same order.
+fn agree(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<()> {
+    context.produce(&gate.events, events)?;
+    let verdicts = gate.verdicts(context, awaited(events), TIME_MAX)?;
+    let expected = by_thread(gate.eval(events)?);
+    let found = by_thread(verdicts.iter().map(text));
+    assert_eq!(found.len(), expected.len());
+    for (thread, verdicts) in &expected {
+        assert_eq!(&found[thread], verdicts, "{thread}");
+    }
+    for verdict in &verdicts {
+        assert_eq!(verdict.key.as_deref(), parsed(verdict)["thread_id"].as_str().map(str::as_bytes));
+        assert_eq!(header(verdict, "event_id"), parsed(verdict)["event_id"]);
+        assert_eq!(header(verdict, "content-type"), "application/json");
+    }
+    Ok(())
+}
+
+/// Verdicts go to the partition of their event, and what correlates them goes with them.
+pub(crate) fn a_verdict_follows_its_event(context: &Context) -> Result<()> {
+    let gate = Gate::new(context, 4)?;
+    let worker = gate.start()?;
+    let call = json!({"type": "tool_call", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}, "event_id": "e"});
+    let misplaced = Outgoing::new("a thread", call.to_string())
+        .header("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        .header("correlation_id", [0xff, 0x00])
+        .header("kafka_correlationId", [1, 2, 3])
+        .header("authorization", "secret");
+    let home = context.produce(&gate.events, &[misplaced.clone()])?[0].partition;
+    context.produce(&gate.events, &[misplaced.partition((home + 1) % 4)])?;
+    let verdicts = context.read_until(&gate.decisions, TIME_MAX, |records| records.len() == 2)?;
+    let partitions: BTreeSet<_> = verdicts.iter().map(|verdict| verdict.partition).collect();
+    assert_eq!(partitions, BTreeSet::from([home, (home + 1) % 4]));
+    for verdict in &verdicts {
+        let names: Vec<_> = verdict.headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["event_id", "content-type", "traceparent", "correlation_id", "kafka_correlationId"]);
+        assert_eq!(verdict.headers[3].1, Some(vec![0xff, 0x00]));
+    }
+    assert!(worker.metric("tollgate_misplaced_records_total")? >= 1.0);
+    Ok(())
+}
+
+/// Both CloudEvents envelopes and a schema-registry prefix.
+pub(crate) fn envelopes_are_opened(context: &Context) -> Result<()> {
+    let gate = Gate::new(context, 2)?;
+    let _worker = gate.start()?;
+    let fields = json!({"tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
+    let structured = json!({"specversion": "1.0", "id": "ce-1", "source": "/agents", "type": "com.acme.agent.tool_call.v1", "subject": "t", "data": fields});
+    let plain = json!({"type": "tool_call", "event_id": "plain-1", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
+    let events = [
+        Outgoing::new("t", structured.to_string()).header("content-type", "application/cloudevents+json; charset=utf-8"),
+        Outgoing::new("t", fields.to_string())
+            .header("ce_specversion", "1.0")
+            .header("ce_id", "ce-2")
+            .header("ce_type", "com.acme.agent.tool_call.v1")
+            .header("ce_subject", "t"),
+        Outgoing::new("t", [&[0, 0, 0, 0, 9][..], plain.to_string().as_bytes()].concat()),
+    ];
+    context.produce(&gate.events, &events)?;
+    let verdicts = gate.verdicts(context, 3, TIME_MAX)?;
+    let ids: Vec<_> = verdicts.iter().map(|verdict| header(verdict, "event_id")).collect();
+    assert_eq!(ids, ["ce-1", "ce-2", "plain-1"]);
+    assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "allow"));
+    Ok(())
+}
