@@ -126,12 +126,16 @@ impl Assignment {
         partitions
     }
 
-    /// Decides on a record and publishes what follows from it. A record of a partition that is not held is left to whoever holds it.
-    pub fn apply(&mut self, record: &Record<'_>) {
+    /// Decides on a record and publishes what follows from it; one that comes with a rejection could not even be taken apart. A dead
+    /// letter takes the record's own headers along. A record of a partition that is not held is left to whoever holds it.
+    pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: impl FnOnce() -> OwnedHeaders) {
         let Some(held) = self.held.get_mut(&record.partition) else { return };
         let parts = &self.parts;
         let timer = self.counts.timer();
-        let applied = held.lane.apply(&parts.policy, record, &mut self.out);
+        let applied = match rejection {
+            None => held.lane.apply(&parts.policy, record, &mut self.out),
+            Some(rejection) => held.lane.reject(&parts.policy, record, rejection, &mut self.out),
+        };
         if let Some(timer) = timer {
             timer.observe_duration();
         }
@@ -148,12 +152,13 @@ impl Assignment {
             Applied::Verdict { event_type, decided, time_ms } => {
                 self.counts.event(event_type);
                 self.counts.verdict(&decided);
-                self.plan(record, epoch, time_ms, None)
+                self.publish(record, epoch, time_ms, None)
             }
             Applied::DeadLetter(rejection) => {
                 self.counts.unreadable(rejection.code.as_str());
                 tracing::warn!(topic = record.topic, partition = %record.partition, offset = %record.offset, code = rejection.code.as_str(), "{rejection}");
-                self.plan(record, epoch, record.timestamp_ms, Some(&rejection))
+                let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, &rejection);
+                self.publish(record, epoch, record.timestamp_ms, Some(headers))
             }
         };
         self.open(record.partition, record.offset, due);
@@ -161,18 +166,18 @@ impl Assignment {
 
     /// Publishes the verdict in the buffer to whom it concerns, behind the dead letter if there is one; the answer is how many
     /// acknowledgements the record waits for.
-    fn plan(&mut self, record: &Record<'_>, epoch: u64, event_time_ms: Option<i64>, rejection: Option<&Rejection>) -> u32 {
+    fn publish(&mut self, record: &Record<'_>, epoch: u64, event_time_ms: Option<i64>, dead_letter: Option<OwnedHeaders>) -> u32 {
         let delivery = |role| Delivery { partition: record.partition, epoch, offset: record.offset, role, event_time_ms };
         let kafka = Arc::clone(&self.parts.kafka);
         let mut due = 0;
-        if let Some(rejection) = rejection {
+        if let Some(headers) = dead_letter {
             due += 1;
             self.send(Outgoing {
                 topic: &kafka.topics.dlq,
                 partition: None,
                 key: record.key,
                 value: record.value,
-                headers: dead_letter_headers(record, rejection),
+                headers,
                 delivery: delivery(Role::DeadLetter),
             });
         }
@@ -291,17 +296,8 @@ impl Assignment {
         match delivery.role {
             Role::DeadLetter if !value.is_empty() => {
                 self.parts.metrics.dead_letters_without_value.inc();
-                let coordinates = Record {
-                    topic: &topics.events,
-                    partition: delivery.partition,
-                    offset: delivery.offset,
-                    timestamp_ms: None,
-                    key: None,
-                    value: None,
-                    headers: &[],
-                };
-                let headers =
-                    dead_letter_headers(&coordinates, &rejection).insert(Header { key: "tollgate.value.omitted", value: Some("true") });
+                let headers = dead_letter_headers(OwnedHeaders::new(), &topics.events, delivery.partition, delivery.offset, &rejection)
+                    .insert(Header { key: "tollgate.value.omitted", value: Some("true") });
                 self.send(Outgoing { topic: &topics.dlq, partition: None, key: Some(key), value: None, headers, delivery: *delivery });
             }
             Role::Verdict if value.len() > SHORT_VERDICT_BYTES => {

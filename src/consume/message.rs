@@ -1,17 +1,21 @@
 //! A consumed message as the core's [`Record`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use rdkafka::Timestamp;
-use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::message::{BorrowedHeaders, BorrowedMessage, Headers, Message, OwnedHeaders};
 
-use crate::decode::{Header, Offset, Partition, Record};
+use crate::decode::{Header, Offset, Partition, Record, Rejection, RejectionCode};
 
-/// Lends the message to `use_record` as a record. Most messages have no headers, and then nothing is allocated.
-pub fn with_record<T>(message: &BorrowedMessage<'_>, use_record: impl FnOnce(&Record<'_>) -> T) -> T {
-    let headers: Vec<Header<'_>> = match message.headers() {
-        Some(headers) => headers.iter().map(|header| Header { name: header.key, value: header.value }).collect(),
-        None => Vec::new(),
+/// Lends the message to `use_record` as a record, with the rejection if its headers cannot be read. Most messages have no headers,
+/// and then nothing is allocated.
+pub fn with_record<T>(message: &BorrowedMessage<'_>, use_record: impl FnOnce(&Record<'_>, Option<Rejection>) -> T) -> T {
+    let headers = message.headers().map_or(Ok(Vec::new()), read_headers);
+    let (headers, rejection) = match headers {
+        Ok(headers) => (headers, None),
+        Err(rejection) => (Vec::new(), Some(rejection)),
     };
-    use_record(&Record {
+    let record = Record {
         topic: message.topic(),
         partition: Partition(message.partition()),
         offset: Offset(message.offset()),
@@ -20,8 +24,22 @@ pub fn with_record<T>(message: &BorrowedMessage<'_>, use_record: impl FnOnce(&Re
             Timestamp::CreateTime(ms) | Timestamp::LogAppendTime(ms) => Some(ms),
         },
         key: message.key(),
-        // librdkafka gives a null and an empty value different lengths of the same null pointer; an empty one is `Some`.
         value: message.payload(),
         headers: &headers,
-    })
+    };
+    use_record(&record, rejection)
+}
+
+/// The headers, unless one of their names is not UTF-8. rdkafka panics on such a name, and a record that takes its reader down would
+/// take the next one down too; the panic is the only sign of it that there is.
+fn read_headers(headers: &BorrowedHeaders) -> Result<Vec<Header<'_>>, Rejection> {
+    let read = || headers.iter().map(|header| Header { name: header.key, value: header.value }).collect();
+    catch_unwind(AssertUnwindSafe(read))
+        .map_err(|_| Rejection::new(RejectionCode::HeaderInvalid, "headers", "a header whose name is not UTF-8", "name headers in UTF-8"))
+}
+
+/// The message's own headers byte for byte, readable or not.
+#[must_use]
+pub fn own_headers(message: &BorrowedMessage<'_>) -> OwnedHeaders {
+    message.headers().map_or_else(OwnedHeaders::new, BorrowedHeaders::detach)
 }

@@ -9,4 +9,4 @@ mod message;
 pub use assignment::{Assignment, AssignmentParts, PublishFailure};
 pub use client::consumer_config;
 pub use context::MemberContext;
-pub use message::with_record;
+pub use message::{own_headers, with_record};

@@ -52,7 +52,8 @@ pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<
 }
 
 /// What the key and the headers tell of an event whose value does not.
-pub(super) fn told(record: &Record<'_>) -> Told {
+#[must_use]
+pub fn told(record: &Record<'_>) -> Told {
     let text = |name| record.header(name).and_then(|bytes| std::str::from_utf8(bytes).ok()).map(str::to_owned);
     Told {
         thread_id: text("ce_subject").or_else(|| key_text(record)).filter(|id| (1..=THREAD_ID_BYTES_MAX).contains(&id.len())),

@@ -13,6 +13,7 @@ mod record;
 mod rejection;
 mod timestamp;
 
+pub use envelope::told as told_by_transport;
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
 pub use record::{Header, Offset, Partition, Record};
 pub use rejection::{Rejection, RejectionCode, Told};
@@ -40,7 +41,7 @@ pub const TOOL_NAME_BYTES_MAX: usize = 512;
 pub fn decode<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Event<'d>, Rejection> {
     let root = match read_value(record, parser, value_bytes_max) {
         Ok(root) => root,
-        Err(rejection) => return Err(rejection.told(envelope::told(record))),
+        Err(rejection) => return Err(rejection.told(told_by_transport(record))),
     };
     let envelope = envelope::open(record, root)?;
     fields::read(record, &envelope)

@@ -22,6 +22,8 @@ macro_rules! rejection_codes {
 }
 
 rejection_codes! {
+    /// A header's name is not UTF-8.
+    HeaderInvalid = "header_invalid",
     /// The record's value is null.
     ValueNull = "value_null",
     /// The record's value has no bytes.

@@ -304,7 +304,8 @@ pub const INVALID_EVENT: &str = "invalid_event";
 pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str, out: &mut Vec<u8>) {
     let told = &rejection.told;
     let message = format!("{}: {rejection}", rejection.code.as_str());
-    let is_call = told.event_type == Some(EventType::ToolCall);
+    // Where the type could not be told, it may be a call that waits.
+    let may_be_a_call = matches!(told.event_type, Some(EventType::ToolCall) | None);
     let verdict = Verdict {
         verdict_id: verdict_id(told.thread_id.as_deref().unwrap_or_default(), event_id),
         event_id,
@@ -322,7 +323,8 @@ pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str
         reasons: vec![ReasonView::envelope(rejection.code.as_str(), rejection.to_string())],
         count: None,
         signature: None,
-        synthetic_result: is_call.then(|| format!("Tool call not executed: the event that asks for it could not be read ({message}).")),
+        synthetic_result: may_be_a_call
+            .then(|| format!("Tool call not executed: the event that asks for it could not be read ({message}).")),
         guidance: None,
         safety: None,
         policy_version,

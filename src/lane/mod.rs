@@ -14,7 +14,7 @@ pub use ledger::{Ledger, LedgerError};
 
 use std::borrow::Cow;
 
-use crate::decode::{Event, EventType, Partition, Record, Rejection, RejectionCode, decode};
+use crate::decode::{Event, EventType, Partition, Record, Rejection, RejectionCode, decode, told_by_transport};
 use crate::evaluate::{self, Decided, verdict};
 use crate::json::Parser;
 use crate::policy::Policy;
@@ -83,6 +83,11 @@ impl Lane {
         let Self { threads, parser, .. } = self;
         let outcome = decode(record, parser, policy.limits().event_bytes_max).and_then(|event| apply_event(threads, policy, &event, out));
         outcome.unwrap_or_else(|rejection| reject(policy, record, rejection, out))
+    }
+
+    /// Rejects a record that its reader could not even take apart, and answers whoever awaits it.
+    pub fn reject(&self, policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Applied {
+        reject(policy, record, rejection.told(told_by_transport(record)), out)
     }
 }
 

@@ -2,20 +2,18 @@
 
 use rdkafka::message::{Header, OwnedHeaders};
 
-use crate::decode::{Record, Rejection};
+use crate::decode::{Offset, Partition, Rejection};
 
 /// The stage that rejects records.
 const STAGE: &str = "decode";
 
-/// The record's own headers, and behind them where it stood and why it was rejected.
+/// The record's own headers, and behind them where it stands and why it was rejected.
 #[must_use]
-pub fn dead_letter_headers(record: &Record<'_>, rejection: &Rejection) -> OwnedHeaders {
-    let own = OwnedHeaders::new_with_capacity(record.headers.len() + 6);
-    let own = record.headers.iter().fold(own, |headers, header| headers.insert(Header { key: header.name, value: header.value }));
+pub fn dead_letter_headers(own: OwnedHeaders, topic: &str, partition: Partition, offset: Offset, rejection: &Rejection) -> OwnedHeaders {
     let reasons = [
-        ("__connect.errors.topic", record.topic.to_owned()),
-        ("__connect.errors.partition", record.partition.to_string()),
-        ("__connect.errors.offset", record.offset.to_string()),
+        ("__connect.errors.topic", topic.to_owned()),
+        ("__connect.errors.partition", partition.to_string()),
+        ("__connect.errors.offset", offset.to_string()),
         ("__connect.errors.stage", STAGE.to_owned()),
         ("__connect.errors.class.name", rejection.code.as_str().to_owned()),
         ("__connect.errors.exception.message", rejection.to_string()),

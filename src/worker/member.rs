@@ -8,7 +8,7 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::consume::{Assignment, AssignmentParts, MemberContext, PublishFailure, consumer_config, with_record};
+use crate::consume::{Assignment, AssignmentParts, MemberContext, PublishFailure, consumer_config, own_headers, with_record};
 use crate::decode::Partition;
 use crate::publish::Publisher;
 
@@ -44,6 +44,9 @@ pub enum MemberError {
     /// A publication failed for good.
     #[error(transparent)]
     Publish(#[from] PublishFailure),
+    /// A fault of ours, or of a library; the panic itself stands in the log.
+    #[error("the member panicked")]
+    Panicked,
 }
 
 /// See the module.
@@ -229,5 +232,5 @@ struct Round {
 
 fn take(consumer: &BaseConsumer<MemberContext>, message: &BorrowedMessage<'_>) {
     let mut assignment = consumer.context().assignment();
-    with_record(message, |record| assignment.apply(record));
+    with_record(message, |record, rejection| assignment.apply(record, rejection, || own_headers(message)));
 }

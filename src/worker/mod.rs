@@ -10,6 +10,7 @@ pub use member::{Member, MemberError, Membership};
 pub use preflight::{Preflight, PreflightError, check_sizes, check_topics};
 pub use stop::Stop;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -85,7 +86,8 @@ fn keep_running(member: &Member) {
     let mut pause = Duration::from_millis(500);
     loop {
         let started = Instant::now();
-        match member.run() {
+        let outcome = catch_unwind(AssertUnwindSafe(|| member.run())).unwrap_or(Err(MemberError::Panicked));
+        match outcome {
             Ok(()) => return parts.health.set(member.number(), MemberPhase::Stopped, Vec::new()),
             Err(error) => {
                 parts.health.set(member.number(), MemberPhase::Failed, Vec::new());

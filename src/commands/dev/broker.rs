@@ -6,8 +6,6 @@ use std::thread::JoinHandle;
 use anyhow::Context;
 use rdkafka::mocking::MockCluster;
 
-use crate::settings::TopicSettings;
-
 /// A running broker; it goes away when this is dropped.
 #[derive(Debug)]
 pub(super) struct EmbeddedBroker {
@@ -19,15 +17,14 @@ pub(super) struct EmbeddedBroker {
 
 impl EmbeddedBroker {
     /// Starts a broker with these topics.
-    pub(super) fn start(topics: &TopicSettings, partitions: u32) -> anyhow::Result<Self> {
-        let names = [&topics.events, &topics.decisions, &topics.dlq, &topics.controls, &topics.alerts, &topics.state].map(Clone::clone);
+    pub(super) fn start(topics: Vec<String>, partitions: u32) -> anyhow::Result<Self> {
         let partitions = i32::try_from(partitions)?;
         let (started, wait_started) = channel();
         let (keep_alive, wait_end) = channel::<()>();
         // The cluster's handle must stay on the thread that made it.
         let thread = std::thread::Builder::new().name("embedded-broker".to_owned()).spawn(move || {
             let cluster = MockCluster::new(1).and_then(|cluster| {
-                names.iter().try_for_each(|name| cluster.create_topic(name, partitions, 1))?;
+                topics.iter().try_for_each(|name| cluster.create_topic(name, partitions, 1))?;
                 Ok(cluster)
             });
             let bootstrap = cluster.as_ref().map(MockCluster::bootstrap_servers).map_err(Clone::clone);

@@ -23,6 +23,9 @@ use broker::EmbeddedBroker;
 /// Partitions of the embedded topics: the broker keeps 5 MiB of each.
 const PARTITIONS: u32 = 32;
 
+/// The reply topic, where the configuration allows none.
+const REPLY_TOPIC: &str = "agent.replies";
+
 #[derive(Debug, Args)]
 pub(super) struct DevArgs {
     /// Play bundled sample traffic and print its verdicts: a table on a terminal, JSONL otherwise
@@ -43,8 +46,11 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) 
     if denies_bash {
         settings.policy.guardrails = Some(sample_guardrails());
     }
+    if settings.kafka.reply_topics.is_empty() {
+        settings.kafka.reply_topics.push(REPLY_TOPIC.to_owned());
+    }
     let stop = Stop::default();
-    let broker = EmbeddedBroker::start(&settings.kafka.topics, PARTITIONS)?;
+    let broker = EmbeddedBroker::start(topics_of(&settings.kafka), PARTITIONS)?;
     settings.kafka.brokers = broker.bootstrap().to_owned();
     // An empty fetch waits for the whole of this time on the embedded broker, and nowhere else.
     settings.kafka.properties.insert("fetch.wait.max.ms".to_owned(), "1".to_owned());
@@ -95,6 +101,13 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
     Ok(ExitCode::SUCCESS)
 }
 
+/// Every topic that the configuration names; a prefix of reply topics names none.
+fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
+    let topics = &kafka.topics;
+    let named = [&topics.events, &topics.decisions, &topics.dlq, &topics.controls, &topics.alerts, &topics.state];
+    named.into_iter().chain(kafka.reply_topics.iter().filter(|topic| !topic.ends_with('*'))).cloned().collect()
+}
+
 /// The policy that the sample is written for, where no configuration was given.
 fn sample_guardrails() -> GuardrailSettings {
     let denied_tools = ["bash".to_owned()].into();
@@ -111,6 +124,7 @@ fn greet(kafka: &KafkaSettings, admin_url: Option<&str>, denies_bash: bool) {
     eprintln!("tollgate dev: an embedded broker on {brokers}, {PARTITIONS} partitions a topic, and a worker that decides");
     eprintln!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning");
     eprintln!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random");
+    eprintln!("  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it", kafka.reply_topics.join(" or "));
     if let Some(url) = admin_url {
         eprintln!("  metrics curl -s {url}/metrics | grep ^tollgate");
     }
