@@ -20,7 +20,6 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(40);
 
 /// One deployment: its topics, its group and its configuration.
 pub(crate) struct Gate {
-    bootstrap: String,
     pub(crate) events: String,
     pub(crate) decisions: String,
     pub(crate) dlq: String,
@@ -63,7 +62,7 @@ impl Gate {
             },
             "worker": {"members": 1},
         });
-        Ok(Self { bootstrap: context.bootstrap().to_owned(), events, decisions, dlq, group, config, directory: tempfile::tempdir()? })
+        Ok(Self { events, decisions, dlq, group, config, directory: tempfile::tempdir()? })
     }
 
     /// Sets a value of the configuration, by its JSON pointer.
@@ -121,11 +120,6 @@ impl Gate {
     pub(crate) fn verdicts(&self, context: &Context, count: usize, time_max: Duration) -> Result<Vec<Record>> {
         context.read_until(&self.decisions, time_max, |records| records.len() >= count && distinct_events(records) >= count)
     }
-
-    /// The address of the brokers.
-    pub(crate) fn bootstrap(&self) -> &str {
-        &self.bootstrap
-    }
 }
 
 fn distinct_events(records: &[Record]) -> usize {
@@ -136,6 +130,11 @@ fn distinct_events(records: &[Record]) -> usize {
 }
 
 impl Worker {
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until `/readyz` says so.
     pub(crate) fn wait_ready(&self) -> Result<()> {
         let deadline = Instant::now() + READY_TIME_MAX;
