@@ -1,7 +1,7 @@
 //! The consumer's callbacks: assignment, revocation, commits and statistics. They run inside the member's own poll.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
@@ -75,7 +75,11 @@ impl MemberContext {
 
     /// Takes on partitions, before the first record of them can come.
     pub fn assigned(&self, partitions: &[Partition]) {
+        let started = Instant::now();
         self.assignment().take(partitions.iter().copied());
+        // State is in memory: a partition starts empty, and that is all there is to bring up.
+        let restore = self.metrics.restore_duration.with_label_values(&["empty"]);
+        partitions.iter().for_each(|_| restore.observe(started.elapsed().as_secs_f64()));
         self.show(MemberPhase::Assigned);
         self.metrics.rebalances.with_label_values(&["assigned"]).inc();
         tracing::info!(member = self.member, partitions = ?numbers(partitions), "assigned");

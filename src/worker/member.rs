@@ -18,6 +18,10 @@ use super::{MemberPhase, WorkerParts};
 const IDLE_POLL: Duration = Duration::from_millis(100);
 /// How long to wait for one while acknowledgements are awaited.
 const BUSY_POLL: Duration = Duration::from_millis(1);
+/// How long to serve the producer at a time while too many publications wait.
+const WAITING_POLL: Duration = Duration::from_millis(10);
+/// How long to wait for them before the partitions are paused.
+const PAUSE_AFTER: Duration = Duration::from_secs(10);
 /// Records taken between two looks at everything else.
 const RECORDS_PER_ROUND: usize = 256;
 /// How often gauges are set and counts handed over.
@@ -75,13 +79,15 @@ impl Member {
     /// [`MemberError`]; nothing is committed then that is not behind an acknowledged verdict.
     pub(super) fn run(&self) -> Result<(), MemberError> {
         let consumer = self.join()?;
-        let mut round = Round { commit_due: Instant::now(), report_due: Instant::now(), is_paused: false };
+        let mut round = Round { commit_due: Instant::now(), report_due: Instant::now(), intake: Intake::Open };
         while !self.parts.stop.is_given() {
             self.parts.health.beat(self.number);
-            let in_flight = consumer.context().assignment().in_flight();
-            self.hold_back(&consumer, in_flight, &mut round)?;
-            self.take_records(&consumer, if in_flight > 0 { BUSY_POLL } else { IDLE_POLL })?;
-            consumer.context().assignment().settle(Duration::ZERO);
+            round.intake = self.judge_intake(&consumer, round.intake).map_err(MemberError::Consumer)?;
+            let is_waiting = matches!(round.intake, Intake::Waiting { .. });
+            if !is_waiting {
+                self.take_records(&consumer)?;
+            }
+            consumer.context().assignment().settle(if is_waiting { WAITING_POLL } else { Duration::ZERO });
             self.check_failure(&consumer)?;
             self.commit_and_report(&consumer, &mut round);
         }
@@ -128,8 +134,9 @@ impl Member {
     }
 
     /// Takes up to a round of records; waits for the first one only.
-    fn take_records(&self, consumer: &BaseConsumer<MemberContext>, timeout: Duration) -> Result<(), MemberError> {
-        let mut timeout = timeout;
+    fn take_records(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
+        let is_busy = consumer.context().assignment().in_flight() > 0;
+        let mut timeout = if is_busy { BUSY_POLL } else { IDLE_POLL };
         for _ in 0..RECORDS_PER_ROUND {
             match consumer.poll(timeout) {
                 Some(Ok(message)) => take(consumer, &message),
@@ -162,23 +169,29 @@ impl Member {
         }
     }
 
-    /// Stops taking records while too many publications wait, and goes on when half of them are through. The consumer is still
-    /// polled meanwhile, so the group does not take the member for dead.
-    fn hold_back(&self, consumer: &BaseConsumer<MemberContext>, in_flight: usize, round: &mut Round) -> Result<(), MemberError> {
+    /// Decides whether records are taken while publications wait. Too many of them are waited for without touching the consumer, whose
+    /// prefetched records would be thrown away by a pause; only if that takes long, partitions are paused, so that the consumer can be
+    /// polled and the group does not take the member for dead.
+    fn judge_intake(&self, consumer: &BaseConsumer<MemberContext>, intake: Intake) -> KafkaResult<Intake> {
         let limit = self.parts.settings.in_flight_max as usize;
-        let change = if round.is_paused { in_flight < limit / 2 + 1 } else { in_flight >= limit };
-        if !change {
-            return Ok(());
+        let in_flight = consumer.context().assignment().in_flight();
+        match intake {
+            Intake::Open if in_flight >= limit => {
+                self.parts.metrics.backpressure.inc();
+                Ok(Intake::Waiting { since: Instant::now() })
+            }
+            Intake::Waiting { .. } if in_flight < limit => Ok(Intake::Open),
+            Intake::Waiting { since } if since.elapsed() > PAUSE_AFTER => {
+                tracing::warn!(member = self.number, in_flight, "publications are not acknowledged; no records are taken until they are");
+                consumer.pause(&consumer.assignment()?)?;
+                Ok(Intake::Paused)
+            }
+            Intake::Paused if in_flight <= limit / 2 => {
+                consumer.resume(&consumer.assignment()?)?;
+                Ok(Intake::Open)
+            }
+            unchanged => Ok(unchanged),
         }
-        let assignment = consumer.assignment().map_err(MemberError::Consumer)?;
-        round.is_paused = !round.is_paused;
-        if round.is_paused {
-            self.parts.metrics.backpressure.inc();
-            consumer.pause(&assignment)
-        } else {
-            consumer.resume(&assignment)
-        }
-        .map_err(MemberError::Consumer)
     }
 
     fn check_failure(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
@@ -227,7 +240,18 @@ impl Member {
 struct Round {
     commit_due: Instant,
     report_due: Instant,
-    is_paused: bool,
+    intake: Intake,
+}
+
+/// Whether records are taken.
+#[derive(Debug, Clone, Copy)]
+enum Intake {
+    /// They are.
+    Open,
+    /// Too many publications wait.
+    Waiting { since: Instant },
+    /// They have waited for so long that the partitions are paused.
+    Paused,
 }
 
 fn take(consumer: &BaseConsumer<MemberContext>, message: &BorrowedMessage<'_>) {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod broker;
+mod clients;
 mod context;
 mod gate;
 mod harness;
@@ -35,6 +36,9 @@ const CASES: &[Case] = &[
     sharing!(trouble::a_missing_topic_is_named),
     sharing!(trouble::replies_go_where_they_are_allowed),
     sharing!(trouble::the_admin_endpoint_tells_the_condition),
+    sharing!(trouble::a_full_queue_loses_nothing),
+    sharing!(clients::the_python_client_does_what_verdicts_say),
+    sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),
     sharing!(membership::a_killed_worker_leaves_no_event_unanswered),
     sharing!(membership::a_stopped_worker_leaves_nothing_to_repeat),

@@ -6,7 +6,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, header, parsed};
+use crate::gate::{Gate, by_thread, header, parsed, text};
+use crate::traffic::{awaited, conversations};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 
@@ -147,5 +148,22 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(context: &Context) -> Resul
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
     assert!(worker.metric("tollgate_live_threads")? == 1.0 && worker.metric("tollgate_state_bytes")? > 0.0);
+    Ok(())
+}
+
+/// A producer queue of a few records, and hardly anything allowed in flight: the worker holds back, and drops nothing.
+pub(crate) fn a_full_queue_loses_nothing(context: &Context) -> Result<()> {
+    let events = conversations(150, 31);
+    for (queue, in_flight) in [(5, 20_000), (1_000, 3)] {
+        let mut gate = Gate::new(context, 2)?;
+        gate.configure("/kafka/properties/queue.buffering.max.messages", json!(queue));
+        gate.configure("/worker/in_flight_max", json!(in_flight));
+        context.produce(&gate.events, &events)?;
+        let worker = gate.start()?;
+        let verdicts = gate.verdicts(context, awaited(&events), TIME_MAX)?;
+        assert_eq!(by_thread(verdicts.iter().map(text)), by_thread(gate.eval(&events)?));
+        assert_eq!(worker.metric("tollgate_backpressure_total")? > 0.0, in_flight == 3);
+        assert!(worker.stop()?.success());
+    }
     Ok(())
 }
