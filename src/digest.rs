@@ -45,8 +45,16 @@ impl Fingerprint {
     }
 }
 
+/// Writes at most 32 bytes as lower-case hex, in one piece: byte by byte, the formatter would cost more than the digest.
 fn write_hex(bytes: &[u8], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+    let mut text = [0; 64];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0x0f)]);
+    }
+    let written = text.get(..bytes.len() * 2).unwrap_or_default();
+    f.write_str(std::str::from_utf8(written).unwrap_or_default())
 }
 
 impl std::fmt::Display for Digest {

@@ -631,16 +631,12 @@ fn suppressed_calls() {
                 (result("c1", "write_file", true), counted("allow", "allow", 1)),
             ],
         ),
-        plain(
-            "1,500 calls cut off at once are all blocked",
-            (0..1)
-                .map(|_| {
-                    let calls: Vec<_> = (0..1_500).map(|n| json!({"id": format!("c{n}"), "function": {"name": "bash"}})).collect();
-                    (response(json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": calls}}]})), suppress())
-                })
-                .chain((0..1_500).step_by(100).map(|n| (call(&format!("c{n}"), "bash", json!({})), blocked())))
-                .collect(),
-        ),
+        plain("1,500 calls cut off at once are all blocked", {
+            let calls: Vec<_> = (0..1_500).map(|n| (format!("c{n}"), "bash")).collect();
+            let calls: Vec<_> = calls.iter().map(|(id, tool)| (id.as_str(), *tool)).collect();
+            let asked = calls.iter().step_by(100).map(|(id, tool)| (call(id, tool, json!({})), blocked()));
+            [(cut_off(&calls), suppress())].into_iter().chain(asked).collect()
+        }),
     ]);
 }
 
@@ -749,65 +745,74 @@ fn nothing_raw_leaves() {
     assert_eq!(checked, 17);
 }
 
+fn a_minute() -> Policy {
+    policy(&json!({"limits": {"thread_idle_seconds_max": 60}}))
+}
+
+fn at(time: &str, event_value: Value) -> Value {
+    event(event_value, json!({"timestamp": format!("{time}Z")}))
+}
+
+fn two_failures_at(time: &str) -> Vec<(Value, Value)> {
+    two_failures().into_iter().map(|(event, expected)| (at(time, event), expected)).collect()
+}
+
+/// The third failure at a time: blocked, or after a pause allowed.
+fn third_at(time: &str, expected: Value) -> Vec<(Value, Value)> {
+    vec![(at(time, third_failure_is_blocked().0), expected)]
+}
+
 #[test]
 fn a_long_pause_by_event_time_starts_anew() {
-    let config = || policy(&json!({"limits": {"thread_idle_seconds_max": 60}}));
-    let at = |event_value: Value, time: &str| event(event_value, json!({"timestamp": format!("2026-01-01T{time}Z")}));
-    let failures = |time: &str| two_failures().into_iter().map(|(event, expected)| (at(event, time), expected)).collect::<Vec<_>>();
-    let third = |time: &str| at(third_failure_is_blocked().0, time);
+    let noon = || two_failures_at("2026-01-01T12:00:00");
     check_stories(vec![
-        story("60 seconds are no pause", config, script(vec![failures("00:00:00"), vec![(third("00:01:00"), exact_block(2))]])),
-        story("more than 60 are", config, script(vec![failures("00:00:00"), vec![(third("00:01:00.001"), allow())]])),
+        story("a minute is no pause", a_minute, script(vec![noon(), third_at("2026-01-01T12:01:00", exact_block(2))])),
+        story("more than a minute is one", a_minute, script(vec![noon(), third_at("2026-01-01T12:01:00.001", allow())])),
         story(
-            "a verdict does not move the clock back",
-            config,
-            script(vec![failures("00:05:00"), vec![(third("00:00:00"), exact_block(2)), (third("00:05:59"), exact_block(2))]]),
+            "an event from before does not turn the clock back",
+            a_minute,
+            script(vec![noon(), third_at("2026-01-01T11:00:00", exact_block(2)), third_at("2026-01-01T12:00:59", exact_block(2))]),
         ),
-        story(
-            "an event without a time knows no pause",
-            config,
-            script(vec![failures("00:00:00"), vec![(third_failure_is_blocked().0, exact_block(2))]]),
-        ),
+        story("an event without a time knows no pause", a_minute, script(vec![noon(), vec![third_failure_is_blocked()]])),
         story(
             "time may lie at either end of the calendar",
-            config,
-            script(vec![
-                failures("00:00:00"),
-                vec![
-                    (event(third_failure_is_blocked().0, json!({"timestamp": "0000-01-01T00:00:00Z"})), exact_block(2)),
-                    (event(third_failure_is_allowed().0, json!({"timestamp": "9999-12-31T23:59:59Z"})), allow()),
-                ],
-            ]),
+            a_minute,
+            script(vec![noon(), third_at("0000-01-01T00:00:00", exact_block(2)), third_at("9999-12-31T23:59:59", allow())]),
         ),
-        story(
-            "a thread without times keeps its memory whatever time others have",
-            config,
-            script(vec![
-                two_failures(),
-                vec![(event(at(call("c", "ls", json!({})), "00:00:00"), json!({"thread_id": "t2"})), allow()), third_failure_is_blocked()],
-            ]),
-        ),
-        story(
-            "one timestamp from the future expires no other thread",
-            config,
-            script(vec![
-                failures("00:00:00"),
-                vec![
-                    (event(call("c", "ls", json!({})), json!({"thread_id": "t2", "timestamp": "2226-01-01T00:00:00Z"})), allow()),
-                    (third("00:00:30"), exact_block(2)),
-                ],
-            ]),
-        ),
+        plain("by default a day is no pause", script(vec![noon(), third_at("2026-01-02T12:00:00", exact_block(2))])),
+        plain("by default more than a day is one", script(vec![noon(), third_at("2026-01-02T12:00:01", allow())])),
     ]);
 }
 
-/// A repeat after a pause is still a repeat where the host sends the same timestamp again.
+/// A verdict depends on its own thread's events: what time it is for others changes nothing.
 #[test]
-fn a_redelivered_log_gives_the_same_bytes() {
-    let events: Vec<_> = two_failures().into_iter().enumerate().map(|(n, (event, _))| as_event(event, &format!("e{n}"))).collect();
-    let run = || {
-        let mut gate = Gate::new(default_policy());
-        events.iter().map(|event| gate.bytes(event)).collect::<Vec<_>>()
+fn the_clocks_of_others_change_nothing() {
+    let noon = || two_failures_at("2026-01-01T12:00:00");
+    let other = |n: usize, event_value: Value| {
+        (event(call(&format!("o{n}"), "ls", json!({})), event(event_value, json!({"thread_id": "t2"}))), allow())
     };
-    assert_eq!(run(), run());
+    let elsewhere = |time: &str| vec![other(0, at(time, json!({})))];
+    check_stories(vec![
+        plain(
+            "a thread without times beside one that has them",
+            script(vec![two_failures(), elsewhere("2026-01-01T12:00:00"), vec![third_failure_is_blocked()]]),
+        ),
+        plain(
+            "one timestamp from the future",
+            script(vec![noon(), elsewhere("2226-01-01T00:00:00"), third_at("2026-01-01T12:00:30", exact_block(2))]),
+        ),
+        story(
+            "one timestamp from the future, where a pause is short",
+            a_minute,
+            script(vec![noon(), elsewhere("2226-01-01T00:00:00"), third_at("2026-01-01T12:00:30", exact_block(2))]),
+        ),
+        plain(
+            "a host whose clock is a century ahead",
+            script(vec![
+                noon(),
+                (0..400).map(|n| other(n, at("2126-01-01T00:00:00", json!({})))).collect(),
+                third_at("2026-01-01T12:00:30", exact_block(2)),
+            ]),
+        ),
+    ]);
 }

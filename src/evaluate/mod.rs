@@ -15,14 +15,15 @@ mod write;
 
 use std::borrow::Cow;
 
-use crate::decode::{Body, Event, EventType, ModelBody, Rejection, RejectionCode, ToolCall, ToolInput, ToolResult};
+use crate::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolInput, ToolResult};
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
-use crate::thread::{Answer as Answered, Thread};
+use crate::thread::{Answer as Answered, CallRecord, Thread, Turn};
 
 use guardrail::{Answer, ChainOutcome, ChainPlan, GuardrailRequest};
 use loops::{Observation, Signature, arguments_digest, classify};
 use verdict::{Action, DecidedBy, Reason, Ruling};
+use write::{Frame, Subject};
 
 pub use guardrail::ChainPlan as Plan;
 
@@ -42,7 +43,10 @@ pub struct Decided {
 /// An event brought to its thread: the turn is the right one, and the plan says what has to be asked.
 #[derive(Debug)]
 pub struct Prepared {
-    fingerprint: Fingerprint,
+    /// Names the event, and its verdict.
+    event: Fingerprint,
+    /// Names the call that it is about.
+    call: Option<Fingerprint>,
     plan: Option<ChainPlan>,
 }
 
@@ -57,19 +61,21 @@ impl Prepared {
 pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepared {
     let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
     thread.enter(event, fingerprint, &policy.store_limits().thread);
-    let plan = match &event.body {
-        Body::ToolCall(call) if !is_settled(thread, call, fingerprint) => {
-            let passport = policy.guardrails().passport();
-            Some(policy.guardrails().plan(&GuardrailRequest::new(event, call, passport)))
+    let (call, plan) = match &event.body {
+        Body::ToolCall(call) => {
+            let id = Fingerprint::of(&call.tool_call_id);
+            let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
+            let is_settled = is_settled(thread, id, call, fingerprint);
+            (Some(id), (!is_settled).then(|| policy.guardrails().plan(&request)))
         }
-        _ => None,
+        Body::ToolResult(result) => (Some(Fingerprint::of(&result.tool_call_id)), None),
+        _ => (None, None),
     };
-    Prepared { fingerprint, plan }
+    Prepared { event: fingerprint, call, plan }
 }
 
 /// Whether a call's answer depends on no provider: it came before, or its response was cut off.
-fn is_settled(thread: &Thread, call: &ToolCall<'_>, event: Fingerprint) -> bool {
-    let id = Fingerprint::of(&call.tool_call_id);
+fn is_settled(thread: &Thread, id: Fingerprint, call: &ToolCall<'_>, event: Fingerprint) -> bool {
     let record = thread.turn.calls.find(id);
     let is_repeat = record.and_then(|record| record.call.as_ref()).is_some_and(|answer| answer.event == event);
     is_repeat || thread.turn.suppression.covers(id, &call.tool_name)
@@ -89,21 +95,22 @@ pub fn fold(
     out: &mut Vec<u8>,
 ) -> Result<Option<Decided>, Rejection> {
     let start = out.len();
-    let decided = match &event.body {
-        Body::TurnStart | Body::TurnEnd => return Ok(None),
-        Body::ModelResponse(body) => fold_response(policy, thread, event, body, out),
-        Body::ToolCall(call) => {
+    let fold = Fold { policy, event, fingerprint: prepared.event };
+    let decided = match (&event.body, prepared.call) {
+        (Body::ModelResponse(body), _) => fold.response(thread, body, out),
+        (Body::ToolCall(call), Some(id)) => {
             let guardrails = prepared.plan.map(|plan| policy.guardrails().fold(plan, answers)).unwrap_or_default();
-            fold_call(policy, thread, event, call, (prepared.fingerprint, guardrails), out)
+            fold.call(thread, id, call, guardrails, out)
         }
-        Body::ToolResult(result) => fold_result(policy, thread, event, result, prepared.fingerprint, out)?,
+        (Body::ToolResult(result), Some(id)) => fold.result(thread, id, result, out)?,
+        _ => return Ok(None),
     };
     let bytes = out.len() - start;
     if bytes > policy.limits().verdict_bytes_max {
         out.truncate(start);
         let found = format!("what would be a verdict of {bytes} bytes");
-        let rejection = Rejection::new(RejectionCode::VerdictTooLarge, "value", found, "send shorter tool names and ids, or fewer calls");
-        return Err(rejection.told(write::told(event)));
+        let fix = "send shorter tool names and ids, or fewer calls";
+        return Err(Rejection::new(RejectionCode::VerdictTooLarge, "value", found, fix).told(write::told(event)));
     }
     Ok(Some(decided))
 }
@@ -119,97 +126,104 @@ pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &m
 
 /// Writes the verdict on an event whose thread could not be taken in: closed. `None` for turn boundaries.
 pub fn refuse(policy: &Policy, event: &Event<'_>, out: &mut Vec<u8>) -> Option<Decided> {
-    let ruling = Ruling::new(vec![Reason::ThreadStoreFull], None);
-    match &event.body {
-        Body::TurnStart | Body::TurnEnd => None,
-        Body::ModelResponse(_) => Some(write::ruling(policy, event, None, &write::Subject::RESPONSE, &ruling, out)),
-        Body::ToolCall(call) => Some(write::ruling(policy, event, None, &write::Subject::call(call, None), &ruling, out)),
-        Body::ToolResult(result) => Some(write::ruling(policy, event, None, &write::Subject::result(result, None), &ruling, out)),
-    }
-}
-
-fn fold_response(policy: &Policy, thread: &mut Thread, event: &Event<'_>, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
-    let found = policy.safety().inspect(body);
-    let suppressed = found.iter().flat_map(|(_, view)| &view.calls);
-    if found.as_ref().is_none_or(|(_, view)| view.calls.is_empty()) {
-        thread.turn.suppression.model_answered();
-    }
-    suppressed.for_each(|call| thread.turn.suppression.add(call.id.as_deref(), call.name.as_deref()));
-    write::response(policy, event, thread.turn.id.as_deref(), found.map(|(termination, _)| termination), out)
-}
-
-fn fold_call(
-    policy: &Policy,
-    thread: &mut Thread,
-    event: &Event<'_>,
-    call: &ToolCall<'_>,
-    (fingerprint, guardrails): (Fingerprint, ChainOutcome),
-    out: &mut Vec<u8>,
-) -> Decided {
-    let turn = &mut thread.turn;
-    let id = Fingerprint::of(&call.tool_call_id);
-    let answered = turn.calls.find(id).and_then(|record| Some((record.args, record.call.clone()?)));
-    let (args, ruling) = match answered {
-        Some((args, answer)) if answer.event == fingerprint => (args, answer.ruling),
-        _ => {
-            let args = arguments_digest(&call.input);
-            let ruling = if turn.suppression.covers(id, &call.tool_name) {
-                Ruling::new(vec![Reason::Suppressed], None)
-            } else if let Some(denial) = guardrails.denial {
-                Ruling::new([vec![denial], guardrails.notes].concat(), None)
-            } else {
-                let outcome = policy.loops().before_call(&mut turn.loops, &Signature::new(&call.tool_name, args));
-                Ruling::new([outcome.reasons, guardrails.notes].concat(), Some(outcome.count))
-            };
-            if let Some(record) = turn.calls.entry(id, args) {
-                record.args = args;
-                record.is_open = ruling.allows_execution();
-                record.call = Some(Answered { event: fingerprint, ruling: ruling.clone() });
-            }
-            (args, ruling)
-        }
+    let subject = match &event.body {
+        Body::TurnStart | Body::TurnEnd => return None,
+        Body::ModelResponse(_) => Subject::RESPONSE,
+        Body::ToolCall(call) => Subject::call(call, None),
+        Body::ToolResult(result) => Subject::result(result, None),
     };
-    let subject = write::Subject::call(call, Some(args));
-    let decided = write::ruling(policy, event, turn.id.as_deref(), &subject, &ruling, out);
-    Decided { provider_calls: guardrails.calls, ..decided }
+    let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
+    let frame = Frame { policy, event, verdict_id: fingerprint, turn_id: None };
+    Some(write::ruling(&frame, &subject, &Ruling::new(vec![Reason::ThreadStoreFull], None), out))
 }
 
-fn fold_result(
-    policy: &Policy,
-    thread: &mut Thread,
-    event: &Event<'_>,
-    result: &ToolResult<'_>,
+/// One event being decided.
+struct Fold<'e> {
+    policy: &'e Policy,
+    event: &'e Event<'e>,
     fingerprint: Fingerprint,
-    out: &mut Vec<u8>,
-) -> Result<Decided, Rejection> {
-    let turn = &mut thread.turn;
-    let id = Fingerprint::of(&result.tool_call_id);
-    let record = turn.calls.find(id);
-    let is_repeat = |answer: &&Answered| answer.event == fingerprint;
-    let earlier = record.and_then(|record| {
+}
+
+impl<'e> Fold<'e> {
+    fn frame<'f>(&'f self, turn: &'f Turn) -> Frame<'f> {
+        Frame { policy: self.policy, event: self.event, verdict_id: self.fingerprint, turn_id: turn.id.as_deref() }
+    }
+
+    fn response(&self, thread: &mut Thread, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
+        let turn = &mut thread.turn;
+        let found = self.policy.safety().inspect(body);
+        let suppressed = found.iter().flat_map(|(_, view)| &view.calls);
+        if found.as_ref().is_none_or(|(_, view)| view.calls.is_empty()) {
+            turn.suppression.model_answered();
+        }
+        suppressed.for_each(|call| turn.suppression.add(call.id.as_deref(), call.name.as_deref()));
+        write::response(&self.frame(turn), found.map(|(termination, _)| termination), out)
+    }
+
+    fn call(&self, thread: &mut Thread, id: Fingerprint, call: &ToolCall<'_>, guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
+        let turn = &mut thread.turn;
+        let provider_calls = guardrails.calls.clone();
+        let answered = turn.calls.find(id).and_then(|record| Some((record.args, record.call.clone()?)));
+        let (args, ruling) = match answered {
+            Some((args, answer)) if answer.event == self.fingerprint => (args, answer.ruling),
+            _ => self.rule_on_call(turn, id, call, guardrails),
+        };
+        let decided = write::ruling(&self.frame(turn), &Subject::call(call, Some(args)), &ruling, out);
+        Decided { provider_calls, ..decided }
+    }
+
+    fn rule_on_call(&self, turn: &mut Turn, id: Fingerprint, call: &ToolCall<'_>, guardrails: ChainOutcome) -> (Digest, Ruling) {
+        let args = arguments_digest(&call.input);
+        let ruling = if turn.suppression.covers(id, &call.tool_name) {
+            Ruling::new(vec![Reason::Suppressed], None)
+        } else if let Some(denial) = guardrails.denial {
+            Ruling::new([vec![denial], guardrails.notes].concat(), None)
+        } else {
+            let outcome = self.policy.loops().before_call(&mut turn.loops, &Signature::new(&call.tool_name, args));
+            Ruling::new([outcome.reasons, guardrails.notes].concat(), Some(outcome.count))
+        };
+        if let Some(record) = turn.calls.entry(id, args) {
+            record.args = args;
+            record.is_open = ruling.allows_execution();
+            record.call = Some(Answered { event: self.fingerprint, ruling: ruling.clone() });
+        }
+        (args, ruling)
+    }
+
+    fn result(&self, thread: &mut Thread, id: Fingerprint, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Result<Decided, Rejection> {
+        let turn = &mut thread.turn;
+        let record = turn.calls.find(id);
+        let (args, ruling) = if let Some(earlier) = record.and_then(|record| self.earlier_answer(record)) {
+            earlier
+        } else if record.is_some_and(CallRecord::was_denied) || turn.suppression.covers(id, &result.tool_name) {
+            return Ok(write::not_executed(&self.frame(turn), result, out));
+        } else {
+            let seen = record.map(|record| record.args);
+            let args = result_arguments(result, seen).map_err(|rejection| rejection.told(write::told(self.event)))?;
+            (args, self.observe(turn, id, args, result))
+        };
+        Ok(write::ruling(&self.frame(turn), &Subject::result(result, Some(args)), &ruling, out))
+    }
+
+    /// What was ruled on the call's result before, if this one changes nothing: it is the same event, or nothing has reopened the call.
+    fn earlier_answer(&self, record: &CallRecord) -> Option<(Digest, Ruling)> {
         let answer = record.result.as_ref()?;
-        (is_repeat(&answer) || (!record.is_open && !record.was_denied())).then(|| (record.args, answer.ruling.clone()))
-    });
-    if let Some((args, ruling)) = earlier {
-        let subject = write::Subject::result(result, Some(args));
-        return Ok(write::ruling(policy, event, turn.id.as_deref(), &subject, &ruling, out));
+        let is_repeat = answer.event == self.fingerprint;
+        (is_repeat || (!record.is_open && !record.was_denied())).then(|| (record.args, answer.ruling.clone()))
     }
-    let was_stopped = record.is_some_and(|record| record.was_denied()) || turn.suppression.covers(id, &result.tool_name);
-    if was_stopped {
-        return Ok(write::not_executed(policy, event, turn.id.as_deref(), result, out));
+
+    fn observe(&self, turn: &mut Turn, id: Fingerprint, args: Digest, result: &ToolResult<'_>) -> Ruling {
+        let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
+        let observation = Observation::new(failed, result.result.as_ref());
+        let outcome = self.policy.loops().after_call(&mut turn.loops, &Signature::new(&result.tool_name, args), &observation);
+        let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
+        if let Some(record) = turn.calls.entry(id, args) {
+            record.args = args;
+            record.is_open = false;
+            record.result = Some(Answered { event: self.fingerprint, ruling: ruling.clone() });
+        }
+        ruling
     }
-    let args = result_arguments(result, record.map(|record| record.args)).map_err(|rejection| rejection.told(write::told(event)))?;
-    let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
-    let observation = Observation::new(failed, result.result.as_ref());
-    let outcome = policy.loops().after_call(&mut turn.loops, &Signature::new(&result.tool_name, args), &observation);
-    let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
-    if let Some(record) = turn.calls.entry(id, args) {
-        record.args = args;
-        record.is_open = false;
-        record.result = Some(Answered { event: fingerprint, ruling: ruling.clone() });
-    }
-    let subject = write::Subject::result(result, Some(args));
-    Ok(write::ruling(policy, event, turn.id.as_deref(), &subject, &ruling, out))
 }
 
 /// The digest of a result's arguments: its own, or those of the call that was seen. An explicit null counts as `{}`.
@@ -224,10 +238,4 @@ fn result_arguments(result: &ToolResult<'_>, seen: Option<Digest>) -> Result<Dig
         )),
         (input, _) => Ok(arguments_digest(input)),
     }
-}
-
-/// The type of an event that gets a verdict.
-#[must_use]
-pub fn gets_a_verdict(event_type: EventType) -> bool {
-    !matches!(event_type, EventType::TurnStart | EventType::TurnEnd)
 }

@@ -5,13 +5,22 @@ use std::borrow::Cow;
 use super::Decided;
 use super::loops::LoopCode;
 use super::safety::{SAFETY_TERMINATED, Termination};
-use super::verdict::{self, Action, DecidedBy, Reason, ReasonView, Ruling, SignatureView, Verdict, verdict_id};
+use super::verdict::{self, Action, DecidedBy, Reason, ReasonView, Ruling, SignatureView, Verdict};
 use crate::decode::{Body, Event, Told, ToolCall, ToolResult};
-use crate::digest::Digest;
+use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
 
 const ALLOW: &str = "allow";
 const NOT_EXECUTED: &str = "not_executed";
+
+/// Where a verdict belongs.
+pub(super) struct Frame<'e> {
+    pub(super) policy: &'e Policy,
+    pub(super) event: &'e Event<'e>,
+    pub(super) verdict_id: Fingerprint,
+    /// The running turn; the event may name its own.
+    pub(super) turn_id: Option<&'e str>,
+}
 
 /// The call or result that a ruling is about.
 pub(super) struct Subject<'e> {
@@ -34,14 +43,7 @@ impl<'e> Subject<'e> {
 }
 
 /// Writes the verdict of a ruling.
-pub(super) fn ruling(
-    policy: &Policy,
-    event: &Event<'_>,
-    turn_id: Option<&str>,
-    subject: &Subject<'_>,
-    ruling: &Ruling,
-    out: &mut Vec<u8>,
-) -> Decided {
+pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, out: &mut Vec<u8>) -> Decided {
     let tool_name = subject.tool_name.unwrap_or_default();
     let decisive = ruling.reasons.first();
     let code = decisive.map_or(ALLOW, Reason::code);
@@ -61,35 +63,23 @@ pub(super) fn ruling(
             .filter(|_| subject.is_call && !ruling.allows_execution())
             .map(|reason| synthetic_result(reason, tool_name, signature)),
         guidance: decisive.filter(|_| !subject.is_call).and_then(|reason| guidance(reason, tool_name)),
-        ..blank(policy, event, turn_id, subject)
+        ..blank(frame, subject)
     };
     verdict::write(&verdict, out);
     Decided { action: verdict.action, decided_by, code: label(decisive), provider_calls: Vec::new() }
 }
 
 /// Writes the verdict on a result whose call was not allowed to run.
-pub(super) fn not_executed(
-    policy: &Policy,
-    event: &Event<'_>,
-    turn_id: Option<&str>,
-    result: &ToolResult<'_>,
-    out: &mut Vec<u8>,
-) -> Decided {
+pub(super) fn not_executed(frame: &Frame<'_>, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Decided {
     let subject = Subject::result(result, None);
     let message = "The call was not allowed to run, so its result changes nothing.".to_owned();
-    verdict::write(&Verdict { code: NOT_EXECUTED, message, ..blank(policy, event, turn_id, &subject) }, out);
+    verdict::write(&Verdict { code: NOT_EXECUTED, message, ..blank(frame, &subject) }, out);
     Decided { action: Action::Allow, decided_by: DecidedBy::None, code: Cow::Borrowed(NOT_EXECUTED), provider_calls: Vec::new() }
 }
 
 /// Writes the verdict on a model's response.
-pub(super) fn response(
-    policy: &Policy,
-    event: &Event<'_>,
-    turn_id: Option<&str>,
-    terminated: Option<Termination>,
-    out: &mut Vec<u8>,
-) -> Decided {
-    let blank = blank(policy, event, turn_id, &Subject::RESPONSE);
+pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: &mut Vec<u8>) -> Decided {
+    let blank = blank(frame, &Subject::RESPONSE);
     let Some(termination) = terminated else {
         verdict::write(&blank, out);
         return Decided { action: Action::Allow, decided_by: DecidedBy::None, code: Cow::Borrowed(ALLOW), provider_calls: Vec::new() };
@@ -128,13 +118,14 @@ pub(super) fn told(event: &Event<'_>) -> Told {
 }
 
 /// A plain allow, to be filled in.
-fn blank<'a>(policy: &'a Policy, event: &'a Event<'_>, turn_id: Option<&'a str>, subject: &Subject<'a>) -> Verdict<'a> {
+fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
+    let event = frame.event;
     Verdict {
-        verdict_id: verdict_id(&event.thread_id, &event.event_id),
+        verdict_id: frame.verdict_id,
         event_id: &event.event_id,
         event_type: Some(event.event_type()),
         thread_id: Some(&event.thread_id),
-        turn_id: event.turn_id.as_deref().or(turn_id),
+        turn_id: event.turn_id.as_deref().or(frame.turn_id),
         tool_call_id: subject.tool_call_id,
         tool_name: subject.tool_name,
         action: Action::Allow,
@@ -149,7 +140,7 @@ fn blank<'a>(policy: &'a Policy, event: &'a Event<'_>, turn_id: Option<&'a str>,
         synthetic_result: None,
         guidance: None,
         safety: None,
-        policy_version: policy.version(),
+        policy_version: frame.policy.version(),
     }
 }
 

@@ -1,6 +1,9 @@
 //! What several test binaries share: the policy of a configuration, and events fed through a lane.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 use tollgate::decode::{Header, Offset, Partition, Record};
 use tollgate::lane::{Applied, Lane, VerdictBuffer};
@@ -151,4 +154,48 @@ pub fn check_each<T>(cases: impl IntoIterator<Item = T>, name: impl Fn(&T) -> St
 /// The id of the verdict on an event.
 pub fn verdict_id(thread_id: &str, event_id: &str) -> String {
     tollgate::evaluate::verdict::verdict_id(thread_id, event_id).to_string()
+}
+
+/// The real binary, in an environment without settings of the machine's own.
+pub fn tollgate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("TOLLGATE"));
+    for name in ours {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// What a command left behind.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub exit: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn json_lines(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).expect("stdout is JSONL")).collect()
+    }
+}
+
+/// Runs a command to its end with this on its stdin.
+pub fn run(command: &mut Command, input: &[u8]) -> Ran {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let output = std::thread::scope(|scope| {
+        // A command that ends without reading its stdin is none of our business.
+        scope.spawn(move || stdin.write_all(input));
+        child.wait_with_output().expect("it ends")
+    });
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Ran { exit: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// A file with this text, gone when the handle is dropped.
+pub fn temporary(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), text).expect("it can be written");
+    file
 }

@@ -1,0 +1,297 @@
+//! `tollgate eval` as users run it: the real binary, its exit codes, its two streams and its memory.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Ran, assert_has, check_each, run, temporary, tollgate};
+
+fn call(event_id: &str) -> String {
+    json!({"type": "tool_call", "thread_id": "t", "event_id": event_id, "tool_call_id": event_id, "tool_name": "bash", "tool_input": {}})
+        .to_string()
+}
+
+/// Runs `eval` on stdin.
+fn eval(input: &[u8]) -> Ran {
+    run(tollgate().arg("eval"), input)
+}
+
+fn event_ids(verdicts: &[Value]) -> Vec<&str> {
+    verdicts.iter().map(|verdict| verdict["event_id"].as_str().unwrap()).collect()
+}
+
+/// An input, and what comes of it.
+struct Case {
+    name: &'static str,
+    input: Vec<u8>,
+    exit: i32,
+    /// The verdicts' events in order.
+    events: &'static [&'static str],
+    /// What stderr reports, line by line.
+    reports: Vec<Value>,
+}
+
+#[test]
+fn lines() {
+    let (a, b) = (call("a"), call("b"));
+    let boundary = r#"{"type":"turn_start","thread_id":"t"}"#;
+    let report = |line: u64, code: &str, field: &str| json!({"line": line, "code": code, "field": field});
+    let case = |name, input: String, exit, events, reports| Case { name, input: input.into_bytes(), exit, events, reports };
+    let cases = vec![
+        case("nothing", String::new(), 0, &[], vec![]),
+        case("two lines in order", format!("{a}\n{b}\n"), 0, &["a", "b"], vec![]),
+        case("no line feed at the end", format!("{a}\n{b}"), 0, &["a", "b"], vec![]),
+        case("carriage returns", format!("{a}\r\n{b}\r\n"), 0, &["a", "b"], vec![]),
+        case("blank lines", format!("\n{a}\n\n  \t\r\n{b}\n\n"), 0, &["a", "b"], vec![]),
+        case("boundaries have no verdict", format!("{boundary}\n{a}\n{boundary}\n"), 0, &["a"], vec![]),
+        case(
+            "no event id: topic, partition and line",
+            format!("\n{{\"type\":\"model_response\",\"thread_id\":\"t\",\"error\":\"x\"}}\n"),
+            0,
+            &["agent.events/0/1"],
+            vec![],
+        ),
+        case(
+            "a line that is no JSON",
+            format!("{a}\nnonsense\n{b}\n"),
+            3,
+            &["a", "b"],
+            vec![
+                json!({"line": 2, "code": "value_not_json", "field": "value", "found": "8 bytes, unexpected character at byte 0", "fix": "send one JSON object per record"}),
+            ],
+        ),
+        case("blank lines are counted", format!("\n\nnonsense\n"), 3, &[], vec![report(3, "value_not_json", "value")]),
+        case(
+            "a line whose thread can be told gets its verdict too",
+            format!("{a}\n{}\n", r#"{"type":"tool_call","thread_id":"t","event_id":"bad","tool_call_id":"c"}"#),
+            3,
+            &["a", "bad"],
+            vec![report(2, "tool_name_missing", "tool_name")],
+        ),
+        case(
+            "every bad line is reported",
+            format!("[]\n{a}\n7\n{{}}\n"),
+            3,
+            &["a"],
+            vec![report(1, "value_not_an_object", "value"), report(3, "value_not_an_object", "value"), report(4, "type_missing", "type")],
+        ),
+        case("two objects on one line", format!("{a} {b}\n"), 3, &[], vec![report(1, "value_not_json", "value")]),
+        Case {
+            name: "bytes that are not UTF-8",
+            input: b"\"\xff\"\n".to_vec(),
+            exit: 3,
+            events: &[],
+            reports: vec![report(1, "value_not_utf8", "value")],
+        },
+        case(
+            "a line too long",
+            format!("{a}\n{}\n{b}\n", "x".repeat(9 << 20)),
+            3,
+            &["a", "b"],
+            vec![report(2, "value_too_large", "value")],
+        ),
+        case("a line too long at the end", format!("{a}\n{}", "x".repeat(9 << 20)), 3, &["a"], vec![report(2, "value_too_large", "value")]),
+    ];
+    check_each(cases, |case| case.name.to_owned(), check_lines);
+}
+
+fn check_lines(case: &Case) {
+    let ran = eval(&case.input);
+    assert_eq!(ran.exit, Some(case.exit), "{ran:?}");
+    assert_eq!(event_ids(&ran.json_lines()), case.events);
+    let reports: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
+    assert_eq!(reports.len(), case.reports.len(), "{reports:?}");
+    for (report, expected) in reports.iter().zip(&case.reports) {
+        assert_has(case.name, report, expected);
+        assert!(report["found"].is_string() && report["fix"].is_string(), "{report}");
+    }
+}
+
+#[test]
+fn a_file_and_stdin_give_the_same_bytes() {
+    let log: String = (0..100).map(|n| call(&format!("e{n}")) + "\n").collect();
+    let file = temporary(&log);
+    let from_file = run(tollgate().arg("eval").arg(file.path()), b"");
+    let from_stdin = eval(log.as_bytes());
+    let from_dash = run(tollgate().args(["eval", "-"]), log.as_bytes());
+    assert_eq!(from_file.json_lines().len(), 100);
+    assert_eq!(from_file, from_stdin);
+    assert_eq!(from_file, from_dash);
+}
+
+#[test]
+fn the_configuration_counts() {
+    let config = temporary(
+        "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [bash]}}}\nkafka: {topics: {events: acme.events}}\n",
+    );
+    let call = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"bash"}"#;
+    let ran = run(tollgate().args(["eval", "--config"]).arg(config.path()), call.as_bytes());
+    assert_has("denied", &ran.json_lines()[0], &json!({"action": "block", "code": "oap.tool_not_allowed", "event_id": "acme.events/0/0"}));
+    let ran = run(tollgate().arg("eval").env("TOLLGATE_CONFIG", config.path()), call.as_bytes());
+    assert_eq!(ran.json_lines()[0]["action"], "block");
+    let ran = run(tollgate().arg("eval").env("TOLLGATE__LIMITS__EVENT_BYTES_MAX", "20"), call.as_bytes());
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(3), ""));
+    assert!(ran.stderr.contains("limits.event_bytes_max"), "{}", ran.stderr);
+}
+
+#[test]
+fn failures_and_wrong_usage() {
+    let ran = run(tollgate().args(["eval", "no/such/file.jsonl"]), b"");
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.starts_with("tollgate: no/such/file.jsonl: cannot be read"), "{}", ran.stderr);
+    let ran = run(tollgate().args(["eval", env!("CARGO_MANIFEST_DIR")]), b"");
+    assert_eq!(ran.exit, Some(1), "a directory: {ran:?}");
+    for usage in [vec!["eval", "--no-such-option"], vec!["eval", "a", "b"], vec!["evla"], vec![]] {
+        let ran = run(tollgate().args(&usage), b"");
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""), "{usage:?}: {ran:?}");
+        assert!(ran.stderr.contains("Usage: tollgate"), "{usage:?}: {}", ran.stderr);
+    }
+    let ran = run(tollgate().args(["eval", "--config", "no/such.yaml"]), b"");
+    assert_eq!(ran.exit, Some(1));
+    assert!(ran.stderr.contains("no/such.yaml"), "{}", ran.stderr);
+}
+
+fn start() -> Child {
+    tollgate().arg("eval").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Writes the same line until the reader goes away.
+fn feed_without_end(child: &mut Child, line: String) -> std::thread::JoinHandle<()> {
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::spawn(move || while stdin.write_all(line.as_bytes()).is_ok() {})
+}
+
+fn wait(child: &mut Child) -> i32 {
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        if Instant::now() > patience {
+            child.kill().unwrap();
+            panic!("it did not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// `tollgate eval | head -1`: no failure and no word.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    for line in [call("e") + "\n", "nonsense\n".to_owned()] {
+        let mut child = start();
+        let feeding = feed_without_end(&mut child, line.clone());
+        if line.starts_with('{') {
+            let mut first = String::new();
+            let mut stdout = BufReader::new(child.stdout.take().unwrap());
+            stdout.read_line(&mut first).unwrap();
+            assert!(first.contains(r#""event_id":"e""#));
+            drop(stdout);
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            assert_eq!(said, "");
+        } else {
+            // Nobody reads the reports either.
+            drop(child.stderr.take());
+        }
+        assert_eq!(wait(&mut child), 0, "{line}");
+        feeding.join().unwrap();
+    }
+}
+
+/// A program that writes one event and waits for its verdict gets it, though the stream goes on.
+#[test]
+fn verdicts_do_not_wait_for_the_end_of_the_stream() {
+    let mut child = start();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for event_id in ["one", "two", "three"] {
+        writeln!(stdin, "{}", call(event_id)).unwrap();
+        let mut verdict = String::new();
+        stdout.read_line(&mut verdict).unwrap();
+        assert!(verdict.contains(event_id), "{verdict}");
+    }
+    drop(stdin);
+    assert_eq!(wait(&mut child), 0);
+}
+
+/// Bytes of resident memory that a process has needed so far.
+fn peak_bytes(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the kernel tells");
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
+}
+
+/// The nth line of a long stream: runs of 50 events a thread, a large result now and then, and lines that cannot be read.
+fn nth_line(n: usize, large: &str) -> String {
+    let thread = n / 50;
+    match n % 50 {
+        0 => format!(r#"{{"type":"turn_start","thread_id":"t{thread}"}}"#),
+        1 if thread.is_multiple_of(20) => format!("nonsense {n}"),
+        2 if thread.is_multiple_of(20) => format!(
+            r#"{{"type":"tool_result","thread_id":"t{thread}","tool_call_id":"c{n}","tool_name":"read_file","tool_input":{{"n":{n}}},"result":"{large}"}}"#
+        ),
+        49 => format!(r#"{{"type":"turn_end","thread_id":"t{thread}"}}"#),
+        _ => format!(
+            r#"{{"type":"tool_call","thread_id":"t{thread}","tool_call_id":"c{n}","tool_name":"read_file","tool_input":{{"n":{n}}}}}"#
+        ),
+    }
+}
+
+/// A stream of 200 MB, twenty thousand runs and more: memory does not grow with it.
+#[test]
+fn memory_does_not_grow_with_the_stream() {
+    const STREAM_BYTES: usize = 200_000_000;
+    const MEMORY_BYTES_MAX: u64 = 64 << 20;
+    let mut child = start();
+    let stdin = child.stdin.take().unwrap();
+    let feeding = std::thread::spawn(move || {
+        let large = "lorem ipsum ".repeat(5_000);
+        let mut stdin = std::io::BufWriter::with_capacity(1 << 20, stdin);
+        let mut written = 0;
+        for n in 0.. {
+            let line = nth_line(n, &large);
+            written += line.len() + 1;
+            writeln!(stdin, "{line}").unwrap();
+            if written >= STREAM_BYTES {
+                break;
+            }
+        }
+        (stdin.into_inner().unwrap(), written)
+    });
+    let mut stderr = child.stderr.take().unwrap();
+    let reports = std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()).unwrap());
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let verdicts = std::thread::spawn(move || {
+        let mut lines = 0_u64;
+        let mut line = Vec::new();
+        while stdout.read_until(b'\n', &mut line).unwrap() > 0 {
+            lines += 1;
+            line.clear();
+        }
+        lines
+    });
+    let (stdin, written) = feeding.join().unwrap();
+    // All is written and the process still waits for more: now its peak can be read.
+    let peak = peak_bytes(&child);
+    drop(stdin);
+    assert_eq!(wait(&mut child), 3);
+    let (verdicts, report_bytes) = (verdicts.join().unwrap(), reports.join().unwrap());
+    assert!(written >= STREAM_BYTES && verdicts > 500_000 && report_bytes > 100_000, "{written} {verdicts} {report_bytes}");
+    assert!(peak < MEMORY_BYTES_MAX, "{} MiB at its peak", peak >> 20);
+}
+
+#[test]
+fn help_says_how() {
+    for arguments in [vec!["--help"], vec!["eval", "--help"], vec!["help", "eval"]] {
+        let ran = run(tollgate().args(&arguments), b"");
+        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(ran.stdout.contains("Usage: tollgate"), "{arguments:?}");
+    }
+    let ran = run(tollgate().arg("--version"), b"");
+    assert_eq!(ran.stdout, format!("tollgate {}\n", env!("CARGO_PKG_VERSION")));
+}

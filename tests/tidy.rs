@@ -1,0 +1,208 @@
+//! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+use std::path::{Path, PathBuf};
+
+const SOURCE_LINES_MAX: usize = 400;
+const FUNCTION_LINES_MAX: usize = 60;
+
+/// Every file below these folders with this extension, in order.
+fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = folders.iter().map(PathBuf::from).filter(|folder| folder.exists()).collect();
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no .{extension} below {folders:?}");
+    found
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    files(&["src", "tests", "examples", "benches"], "rs")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Fails with all offenders at once.
+fn assert_none(rule: &str, offenders: &[String]) {
+    assert!(offenders.is_empty(), "{rule}:\n{}", offenders.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let has_header = |path: &PathBuf| read(path).starts_with("//! ");
+    let offenders: Vec<_> = rust_files().iter().filter(|path| !has_header(path)).map(|path| path.display().to_string()).collect();
+    assert_none("a file begins with a `//!` header", &offenders);
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    let lengths = files(&["src"], "rs").into_iter().map(|path| (read(&path).lines().count(), path));
+    let offenders: Vec<_> = lengths
+        .filter(|(length, _)| *length > SOURCE_LINES_MAX)
+        .map(|(length, path)| format!("{}: {length} lines", path.display()))
+        .collect();
+    assert_none(&format!("a source file has at most {SOURCE_LINES_MAX} lines"), &offenders);
+}
+
+#[test]
+fn no_function_is_too_long() {
+    let mut seen = 0;
+    let mut offenders = Vec::new();
+    for path in files(&["src"], "rs") {
+        for (line, name, length) in functions(&read(&path)) {
+            seen += 1;
+            if length > FUNCTION_LINES_MAX {
+                offenders.push(format!("{}:{line}: {name} has {length} lines", path.display()));
+            }
+        }
+    }
+    assert!(seen > 300, "only {seen} functions were found");
+    assert_none(&format!("a function has at most {FUNCTION_LINES_MAX} lines"), &offenders);
+}
+
+/// The functions of a formatted file: line, name and length. A function ends at the brace that stands under its first line.
+fn functions(text: &str) -> Vec<(usize, String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let Some(name) = function_name(code) else { continue };
+        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        let is_short = code.ends_with('}') || code.ends_with(';');
+        let length = if is_short { 1 } else { lines[at..].iter().position(|line| **line == end).map_or(1, |last| last + 1) };
+        found.push((at + 1, name, length));
+    }
+    found
+}
+
+fn function_name(code: &str) -> Option<String> {
+    let words: Vec<&str> = code.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "fn")?;
+    let is_modifier = |word: &str| matches!(word, "pub" | "const" | "async" | "unsafe") || word.starts_with("pub(") || word.ends_with(')');
+    words[..at].iter().all(|word| is_modifier(word)).then(|| words.get(at + 1).map(|name| (*name).to_owned()))?
+}
+
+#[test]
+fn functions_are_found() {
+    let text = "pub(super) fn one(\n    a: u8,\n) -> u8 {\n    a\n}\n\nimpl X {\n    async fn two() {\n        {\n        }\n    }\n    fn three() {}\n}\n// no fn here\n";
+    let expected = [(1, "one(", 5), (8, "two()", 4), (12, "three()", 1)];
+    assert_eq!(functions(text), expected.map(|(line, name, length)| (line, name.to_owned(), length)));
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Put together here, so that this file does not name them itself.
+    let forbidden = [["to", "do!"], ["unimple", "mented!"], ["#[ig", "nore"], ["FIX", "ME"]].map(|parts| parts.concat());
+    let mut offenders = Vec::new();
+    for path in rust_files() {
+        for (at, line) in read(&path).lines().enumerate() {
+            offenders
+                .extend(forbidden.iter().filter(|word| line.contains(*word)).map(|word| format!("{}:{}: {word}", path.display(), at + 1)));
+        }
+    }
+    assert_none("nothing is left for later", &offenders);
+}
+
+/// The documents: the README must be there.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = vec![PathBuf::from("README.md")];
+    documents.extend(["examples", "docs", "benches", "tests"].iter().filter(|folder| Path::new(folder).exists()).flat_map(|folder| {
+        let is_document = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(is_document).collect::<Vec<_>>()
+    }));
+    documents
+}
+
+#[test]
+fn every_path_in_a_document_exists() {
+    let mut offenders = Vec::new();
+    let mut named = 0;
+    for document in documents() {
+        let text = read(&document);
+        for path in paths(&text) {
+            named += 1;
+            let beside = document.parent().unwrap().join(&path);
+            if !Path::new(&path).exists() && !beside.exists() {
+                offenders.push(format!("{}: {path}", document.display()));
+            }
+        }
+    }
+    assert!(named > 5, "only {named} paths were found");
+    assert_none("a path that a document names exists", &offenders);
+}
+
+/// What looks like a path of this repository: in backticks with a slash or a source file's extension, or the target of a link.
+fn paths(text: &str) -> Vec<String> {
+    let in_backticks = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(|code| looks_like_a_path(code));
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let links = links.map(|link| link.split('#').next().unwrap_or_default()).filter(|link| !link.is_empty() && !link.contains(':'));
+    in_backticks.chain(links).map(str::to_owned).collect()
+}
+
+fn looks_like_a_path(code: &str) -> bool {
+    let is_plain = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
+    let is_source = [".rs", ".toml", ".md", ".yaml", ".py"].iter().any(|extension| code.ends_with(extension));
+    // Neither an endpoint (`/metrics`) nor a media type.
+    is_plain && !code.starts_with('/') && !code.starts_with("application/") && (code.contains('/') || is_source)
+}
+
+#[test]
+fn paths_are_found() {
+    let text =
+        "See `src/lib.rs`, [this](examples/README.md#there) or `/metrics`; `{}` and `a b/c` are none, nor is [that](https://x.org/y).";
+    assert_eq!(paths(text), ["src/lib.rs", "examples/README.md"]);
+}
+
+#[test]
+fn every_metric_is_documented_and_every_documented_metric_exists() {
+    let readme = read(Path::new("README.md"));
+    let catalog: Vec<&str> = tollgate::metrics::CATALOG.iter().map(|metric| metric.name).collect();
+    let missing: Vec<_> = catalog.iter().filter(|name| !readme.contains(&format!("`{name}`"))).map(|name| (*name).to_owned()).collect();
+    assert_none("README.md documents every metric", &missing);
+    let documented = readme.split('`').skip(1).step_by(2).filter(|code| code.starts_with("tollgate_"));
+    let unknown: Vec<_> = documented.filter(|name| !catalog.contains(name)).map(str::to_owned).collect();
+    assert_none("README.md documents no metric that is not there", &unknown);
+}
+
+#[test]
+fn metrics_are_named_as_prometheus_likes_them() {
+    use tollgate::metrics::Kind;
+    let mut offenders = Vec::new();
+    for metric in tollgate::metrics::CATALOG {
+        let is_counter = matches!(metric.kind, Kind::Counter);
+        let is_plain = metric.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        if !metric.name.starts_with("tollgate_") || is_counter != metric.name.ends_with("_total") || !is_plain || metric.help.is_empty() {
+            offenders.push(metric.name.to_owned());
+        }
+        offenders.extend(
+            metric
+                .labels
+                .iter()
+                .filter(|label| label.contains("thread") || label.contains("user"))
+                .map(|label| format!("{}: {label}", metric.name)),
+        );
+    }
+    assert_none("a metric has a prefix, its counter's suffix, help, and no thread or user as a label", &offenders);
+}
+
+/// A test that reads an empty fixture passes and proves nothing.
+#[test]
+fn every_fixture_holds_something() {
+    let offenders: Vec<_> = files(&["tests"], "jsonl")
+        .into_iter()
+        .filter(|path| read(path).lines().count() < 10)
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_none("a fixture holds at least ten cases", &offenders);
+}
