@@ -85,7 +85,7 @@ pub fn execute(cli: Cli) -> ExitCode {
 
 impl Common {
     fn settings(&self) -> anyhow::Result<Settings> {
-        let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars())?;
+        let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
         }

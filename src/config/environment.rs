@@ -1,5 +1,7 @@
 //! `TOLLGATE__SECTION__KEY` variables, and `…_FILE` variables that name a file with a secret.
 
+use std::ffi::OsString;
+
 use serde_json::{Map, Value};
 
 use super::{ConfigError, parse};
@@ -7,21 +9,42 @@ use super::{ConfigError, parse};
 const PREFIX: &str = "TOLLGATE__";
 const FILE_SUFFIX: &str = "_FILE";
 
-/// Puts the variables of that prefix over `user`. A value is read as YAML, so lists and numbers can be written; under
-/// `TOLLGATE__KAFKA__PROPERTIES__…` an underscore stands for a dot, as librdkafka's names have them.
-pub(super) fn apply(user: &mut Value, variables: impl IntoIterator<Item = (String, String)>) -> Result<(), ConfigError> {
-    let mut ours: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+/// Puts the variables of that prefix over `user`. Where the default is a string the value is taken as it is; elsewhere it is read as
+/// YAML, so that lists and numbers can be written. Under `TOLLGATE__KAFKA__PROPERTIES__…` an underscore stands for a dot, as librdkafka's
+/// names have them.
+pub(super) fn apply(
+    user: &mut Value,
+    defaults: &Value,
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<(), ConfigError> {
+    let named = |(name, value): (OsString, OsString)| Some((name.into_string().ok().filter(|name| name.starts_with(PREFIX))?, value));
+    let mut ours: Vec<_> = variables.into_iter().filter_map(named).collect();
     ours.sort();
     for (name, text) in ours {
+        let text = text.into_string().map_err(|_| ConfigError::Syntax { origin: name.clone(), reason: "it is not UTF-8".to_owned() })?;
         let path = name.strip_prefix(PREFIX).unwrap_or_default();
-        let (path, value) = match path.strip_suffix(FILE_SUFFIX) {
-            Some(path) => (path, Value::from(read_secret(&name, &text)?)),
-            None => (path, read_value(&name, &text)?),
-        };
+        let (path, is_file) = path.strip_suffix(FILE_SUFFIX).map_or((path, false), |path| (path, true));
         let keys: Vec<String> = path.split("__").map(str::to_lowercase).collect();
+        let value = match is_file {
+            true => Value::from(read_secret(&name, &text)?),
+            false if is_text(defaults, &keys) => read_text(text),
+            false => read_yaml(&name, text),
+        };
         set(user, &keys, value);
     }
     Ok(())
+}
+
+/// Whether a key holds a string, which its default tells; an optional one has none, and only the number of members is no string then.
+fn is_text(defaults: &Value, keys: &[String]) -> bool {
+    let is_property = keys.iter().rev().skip(1).any(|key| key == "properties");
+    let default = keys.iter().try_fold(defaults, |value, key| value.get(key));
+    is_property
+        || default.is_some_and(|default| default.is_string() || (default.is_null() && keys.last().is_some_and(|key| key != "members")))
+}
+
+fn read_text(text: String) -> Value {
+    if text == "null" { Value::Null } else { Value::from(text) }
 }
 
 fn read_secret(name: &str, path: &str) -> Result<String, ConfigError> {
@@ -30,14 +53,11 @@ fn read_secret(name: &str, path: &str) -> Result<String, ConfigError> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn read_value(name: &str, text: &str) -> Result<Value, ConfigError> {
-    if text.is_empty() {
-        return Ok(Value::from(""));
-    }
-    // An address such as `host:9092` or a bare word is a string; only what YAML reads as something else is something else.
+/// What is no YAML is a string.
+fn read_yaml(name: &str, text: String) -> Value {
     match parse(&format!("value: {text}"), name) {
-        Ok(mut parsed) => Ok(parsed.get_mut("value").map_or(Value::Null, Value::take)),
-        Err(_) => Ok(Value::from(text)),
+        Ok(mut parsed) => parsed.get_mut("value").map_or(Value::Null, Value::take),
+        Err(_) => Value::from(text),
     }
 }
 
@@ -66,7 +86,8 @@ mod tests {
 
     fn applied(variables: &[(&str, &str)]) -> Value {
         let mut user = json!({"kafka": {"brokers": "a:1"}});
-        apply(&mut user, variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).unwrap();
+        let defaults = super::super::embedded_defaults().unwrap();
+        apply(&mut user, &defaults, variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)))).unwrap();
         user
     }
 

@@ -2,6 +2,7 @@
 
 mod environment;
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use config::{Config, File, FileFormat};
@@ -53,7 +54,7 @@ pub fn embedded_defaults() -> Result<Value, ConfigError> {
 ///
 /// # Errors
 /// [`ConfigError`]: what cannot be read, or everything that is wrong in it.
-pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (String, String)>) -> Result<Settings, ConfigError> {
+pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Settings, ConfigError> {
     let mut user = match file {
         Some(path) => {
             let origin = path.display().to_string();
@@ -62,9 +63,10 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (String, St
         }
         None => Value::Object(serde_json::Map::new()),
     };
-    environment::apply(&mut user, variables)?;
+    let defaults = embedded_defaults()?;
+    environment::apply(&mut user, &defaults, variables)?;
     let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
-    Settings::read(&user, &embedded_defaults()?).map_err(|faults| ConfigError::Invalid { origin, faults })
+    Settings::read(&user, &defaults).map_err(|faults| ConfigError::Invalid { origin, faults })
 }
 
 /// Parses YAML into plain values.

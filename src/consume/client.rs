@@ -10,6 +10,7 @@ use crate::settings::KafkaSettings;
 pub fn consumer_config(kafka: &KafkaSettings, instance_id: Option<&str>) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
+        .set("client.id", "tollgate")
         // A group that is new reads from the start: an event that nobody answers leaves an agent waiting.
         .set("auto.offset.reset", "earliest")
         // A broker answers as soon as there is data, so waiting long costs nothing and spares empty requests.
@@ -38,7 +39,6 @@ pub fn consumer_config(kafka: &KafkaSettings, instance_id: Option<&str>) -> Clie
     }
     config
         .set("bootstrap.servers", &kafka.brokers)
-        .set("client.id", "tollgate")
         .set("group.id", &kafka.group_id)
         // Offsets are committed behind acknowledged verdicts, by us.
         .set("enable.auto.commit", "false")

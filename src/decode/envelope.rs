@@ -48,7 +48,10 @@ pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<
     } else {
         return Ok(Envelope { fields: Some(root), cloud_event: None });
     };
-    opened.map_err(|rejection| rejection.told(told(record)))
+    opened.map_err(|rejection| {
+        let told = if is_structured { told_by_structured(root, told(record)) } else { told(record) };
+        rejection.told(told)
+    })
 }
 
 /// What the key and the headers tell of an event whose value does not.
@@ -60,6 +63,20 @@ pub fn told(record: &Record<'_>) -> Told {
         event_id: text("ce_id").or_else(|| text("event_id")).filter(|id| (1..=super::EVENT_ID_BYTES_MAX).contains(&id.len())),
         event_type: text("ce_type").and_then(|name| EventType::from_name(short_type(&name))),
         ..Told::default()
+    }
+}
+
+/// What a structured envelope tells of an event that it does not hold up.
+fn told_by_structured(root: Value<'_>, outer: Told) -> Told {
+    let text = |name, bytes_max| {
+        let text = root.get(name).and_then(|value| value.as_text()?.into_str()).map(Cow::into_owned);
+        text.filter(|text| (1..=bytes_max).contains(&text.len()))
+    };
+    Told {
+        thread_id: text("subject", THREAD_ID_BYTES_MAX).or(outer.thread_id),
+        event_id: text("id", super::EVENT_ID_BYTES_MAX).or(outer.event_id),
+        event_type: text("type", usize::MAX).and_then(|name| EventType::from_name(short_type(&name))).or(outer.event_type),
+        ..outer
     }
 }
 

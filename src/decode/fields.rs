@@ -107,7 +107,7 @@ impl<'d> Reader<'_, 'd> {
             EventType::TurnEnd => Body::TurnEnd,
             EventType::ModelResponse => Body::ModelResponse(self.model_body()?),
             EventType::ToolCall => {
-                Body::ToolCall(ToolCall { tool_call_id: self.tool_call_id()?, tool_name: self.tool_name()?, input: self.tool_input() })
+                Body::ToolCall(ToolCall { tool_call_id: self.tool_call_id()?, tool_name: self.tool_name()?, input: self.tool_input()? })
             }
             EventType::ToolResult => Body::ToolResult(self.tool_result()?),
         };
@@ -217,15 +217,19 @@ impl<'d> Reader<'_, 'd> {
         Ok(name)
     }
 
-    fn tool_input(&self) -> ToolInput<'d> {
-        match (self.fields.tool_input, self.fields.arguments) {
-            (Some(input), _) if !input.is_null() => ToolInput::Value(input),
-            (_, Some(arguments)) => match arguments.as_text() {
-                Some(text) => ToolInput::Encoded(text),
-                None if arguments.is_null() => ToolInput::Absent { null: true },
-                None => ToolInput::Value(arguments),
-            },
-            (input, None) => ToolInput::Absent { null: input.is_some() },
+    /// The arguments, from `tool_input` or `arguments`. Both would leave open which one the host runs.
+    fn tool_input(&self) -> Read<ToolInput<'d>> {
+        let present = |value: Option<Value<'d>>| value.filter(|value| !value.is_null());
+        match (present(self.fields.tool_input), present(self.fields.arguments)) {
+            (Some(_), Some(_)) => Err(Rejection::new(
+                RejectionCode::ToolInputAmbiguous,
+                "tool_input",
+                "both tool_input and arguments",
+                "send the one that the tool is run with",
+            )),
+            (Some(input), None) => Ok(ToolInput::Value(input)),
+            (None, Some(arguments)) => Ok(arguments.as_text().map_or(ToolInput::Value(arguments), ToolInput::Encoded)),
+            (None, None) => Ok(ToolInput::Absent { null: self.fields.tool_input.is_some() || self.fields.arguments.is_some() }),
         }
     }
 
@@ -240,7 +244,7 @@ impl<'d> Reader<'_, 'd> {
             _ => Some(Text::plain(result.source())),
         };
         let failed = optional_bool(self.fields.failed, "failed", RejectionCode::FailedInvalid)?;
-        Ok(ToolResult { tool_call_id, tool_name, input: self.tool_input(), result, failed })
+        Ok(ToolResult { tool_call_id, tool_name, input: self.tool_input()?, result, failed })
     }
 
     fn model_body(&self) -> Read<ModelBody<'d>> {

@@ -102,6 +102,8 @@ rejection_codes! {
     ToolNameInvalid = "tool_name_invalid",
     /// A tool name of more than 512 bytes.
     ToolNameTooLong = "tool_name_too_long",
+    /// Both `tool_input` and `arguments`.
+    ToolInputAmbiguous = "tool_input_ambiguous",
     /// A result that leaves its input out though its call was not seen in this turn.
     ToolInputMissing = "tool_input_missing",
     /// A tool result without a result.

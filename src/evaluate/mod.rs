@@ -45,14 +45,14 @@ pub struct Decided {
 pub struct Prepared {
     /// Names the event, and its verdict.
     event: Fingerprint,
-    /// Names the call that it is about.
-    call: Option<Fingerprint>,
+    /// The call that it is about.
+    call: Option<CallKey>,
     plan: Option<ChainPlan>,
 }
 
 impl Prepared {
-    /// The questions for remote providers, in order.
-    pub fn questions(&self) -> impl Iterator<Item = &[u8]> {
+    /// The questions for remote providers, see [`ChainPlan::questions`].
+    pub fn questions(&self) -> impl Iterator<Item = (usize, &[u8])> {
         self.plan.iter().flat_map(ChainPlan::questions)
     }
 }
@@ -63,22 +63,40 @@ pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepa
     thread.enter(event, fingerprint, &policy.store_limits().thread);
     let (call, plan) = match &event.body {
         Body::ToolCall(call) => {
-            let id = Fingerprint::of(&call.tool_call_id);
+            let key = CallKey::of(&call.tool_call_id, &call.tool_name);
+            let args = arguments_digest(&call.input);
+            let is_settled =
+                earlier_ruling(thread, &key, args, fingerprint).is_some() || thread.turn.suppression.covers(key.id, &call.tool_name);
             let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
-            let is_settled = is_settled(thread, id, call, fingerprint);
-            (Some(id), (!is_settled).then(|| policy.guardrails().plan(&request)))
+            let plan = (!is_settled).then(|| policy.guardrails().plan(&request));
+            (Some(CallKey { args: Some(args), ..key }), plan)
         }
-        Body::ToolResult(result) => (Some(Fingerprint::of(&result.tool_call_id)), None),
+        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, &result.tool_name)), None),
         _ => (None, None),
     };
     Prepared { event: fingerprint, call, plan }
 }
 
-/// Whether a call's answer depends on no provider: it came before, or its response was cut off.
-fn is_settled(thread: &Thread, id: Fingerprint, call: &ToolCall<'_>, event: Fingerprint) -> bool {
-    let record = thread.turn.calls.find(id);
-    let is_repeat = record.and_then(|record| record.call.as_ref()).is_some_and(|answer| answer.event == event);
-    is_repeat || thread.turn.suppression.covers(id, &call.tool_name)
+/// A call as state knows it.
+#[derive(Debug, Clone, Copy)]
+struct CallKey {
+    id: Fingerprint,
+    tool: Fingerprint,
+    /// The digest of its arguments, where they are known before the thread is asked.
+    args: Option<Digest>,
+}
+
+impl CallKey {
+    fn of(tool_call_id: &str, tool_name: &str) -> Self {
+        Self { id: Fingerprint::of(tool_call_id), tool: Fingerprint::of(tool_name), args: None }
+    }
+}
+
+/// What was ruled on the same `tool_call` before. The event's id alone does not make it the same: hosts that number calls anew in every
+/// response use ids again, and another call must not get the first one's answer.
+fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Digest, event: Fingerprint) -> Option<&'t Ruling> {
+    let record = thread.turn.calls.find(key.id).filter(|record| (record.tool, record.args) == (key.tool, args))?;
+    record.call.as_ref().filter(|answer| answer.event == event).map(|answer| &answer.ruling)
 }
 
 /// Decides on a prepared event and appends its verdict to `out`; `None` for turn boundaries, which get none.
@@ -98,11 +116,11 @@ pub fn fold(
     let fold = Fold { policy, event, fingerprint: prepared.event };
     let decided = match (&event.body, prepared.call) {
         (Body::ModelResponse(body), _) => fold.response(thread, body, out),
-        (Body::ToolCall(call), Some(id)) => {
+        (Body::ToolCall(call), Some(key)) => {
             let guardrails = prepared.plan.map(|plan| policy.guardrails().fold(plan, answers)).unwrap_or_default();
-            fold.call(thread, id, call, guardrails, out)
+            fold.call(thread, &key, call, guardrails, out)
         }
-        (Body::ToolResult(result), Some(id)) => fold.result(thread, id, result, out)?,
+        (Body::ToolResult(result), Some(key)) => fold.result(thread, &key, result, out)?,
         _ => return Ok(None),
     };
     let bytes = out.len() - start;
@@ -152,76 +170,66 @@ impl<'e> Fold<'e> {
     fn response(&self, thread: &mut Thread, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
         let turn = &mut thread.turn;
         let found = self.policy.safety().inspect(body);
-        let suppressed = found.iter().flat_map(|(_, view)| &view.calls);
-        if found.as_ref().is_none_or(|(_, view)| view.calls.is_empty()) {
-            turn.suppression.model_answered();
+        match &found {
+            Some((_, content)) => content.calls.iter().for_each(|call| turn.suppression.add(call.id.as_deref(), call.name.as_deref())),
+            // An API error is no answer: what was cut off before it may still be in the host's hands.
+            None if matches!(body, ModelBody::Error(_)) => {}
+            None => turn.suppression.model_answered(),
         }
-        suppressed.for_each(|call| turn.suppression.add(call.id.as_deref(), call.name.as_deref()));
         write::response(&self.frame(turn), found.map(|(termination, _)| termination), out)
     }
 
-    fn call(&self, thread: &mut Thread, id: Fingerprint, call: &ToolCall<'_>, guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
-        let turn = &mut thread.turn;
+    fn call(&self, thread: &mut Thread, key: &CallKey, call: &ToolCall<'_>, guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
         let provider_calls = guardrails.calls.clone();
-        let answered = turn.calls.find(id).and_then(|record| Some((record.args, record.call.clone()?)));
-        let (args, ruling) = match answered {
-            Some((args, answer)) if answer.event == self.fingerprint => (args, answer.ruling),
-            _ => self.rule_on_call(turn, id, call, guardrails),
+        let args = key.args.unwrap_or_else(|| arguments_digest(&call.input));
+        let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
+            Some(ruling) => ruling.clone(),
+            None => self.rule_on_call(&mut thread.turn, key, args, call, guardrails),
         };
-        let decided = write::ruling(&self.frame(turn), &Subject::call(call, Some(args)), &ruling, out);
+        let decided = write::ruling(&self.frame(&thread.turn), &Subject::call(call, Some(args)), &ruling, out);
         Decided { provider_calls, ..decided }
     }
 
-    fn rule_on_call(&self, turn: &mut Turn, id: Fingerprint, call: &ToolCall<'_>, guardrails: ChainOutcome) -> (Digest, Ruling) {
-        let args = arguments_digest(&call.input);
-        let ruling = if turn.suppression.covers(id, &call.tool_name) {
+    fn rule_on_call(&self, turn: &mut Turn, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
+        let ruling = if turn.suppression.covers(key.id, &call.tool_name) {
             Ruling::new(vec![Reason::Suppressed], None)
-        } else if let Some(denial) = guardrails.denial {
-            Ruling::new([vec![denial], guardrails.notes].concat(), None)
+        } else if !guardrails.denial.is_empty() {
+            Ruling::new([guardrails.denial, guardrails.notes].concat(), None)
         } else {
-            let outcome = self.policy.loops().before_call(&mut turn.loops, &Signature::new(&call.tool_name, args));
+            let signature = Signature { tool_name: &call.tool_name, tool: key.tool, args };
+            let outcome = self.policy.loops().before_call(&mut turn.loops, &signature);
             Ruling::new([outcome.reasons, guardrails.notes].concat(), Some(outcome.count))
         };
-        if let Some(record) = turn.calls.entry(id, args) {
-            record.args = args;
-            record.is_open = ruling.allows_execution();
-            record.call = Some(Answered { event: self.fingerprint, ruling: ruling.clone() });
-        }
-        (args, ruling)
+        turn.calls.note_call(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
+        ruling
     }
 
-    fn result(&self, thread: &mut Thread, id: Fingerprint, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Result<Decided, Rejection> {
+    fn result(&self, thread: &mut Thread, key: &CallKey, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Result<Decided, Rejection> {
         let turn = &mut thread.turn;
-        let record = turn.calls.find(id);
-        let (args, ruling) = if let Some(earlier) = record.and_then(|record| self.earlier_answer(record)) {
-            earlier
-        } else if record.is_some_and(CallRecord::was_denied) || turn.suppression.covers(id, &result.tool_name) {
-            return Ok(write::not_executed(&self.frame(turn), result, out));
+        let record = turn.calls.find(key.id);
+        let seen = record.map(|record| record.args);
+        let earlier = record.and_then(|record| record.result.as_ref().filter(|_| !record.is_open)).map(|answer| answer.ruling.clone());
+        let was_stopped = record.map_or_else(|| turn.suppression.covers(key.id, &result.tool_name), CallRecord::was_denied);
+        let repeated = record.and_then(|record| record.result.as_ref()).filter(|answer| answer.event == self.fingerprint);
+        let (args, ruling) = if let Some(answer) = repeated {
+            (seen, answer.ruling.clone())
+        } else if let Some(ruling) = was_stopped.then(Ruling::not_executed).or(earlier) {
+            turn.calls.note_answer(key.id, Answered { event: self.fingerprint, ruling: ruling.clone() });
+            (seen, ruling)
         } else {
-            let seen = record.map(|record| record.args);
             let args = result_arguments(result, seen).map_err(|rejection| rejection.told(write::told(self.event)))?;
-            (args, self.observe(turn, id, args, result))
+            (Some(args), self.observe(turn, key, args, result))
         };
-        Ok(write::ruling(&self.frame(turn), &Subject::result(result, Some(args)), &ruling, out))
+        Ok(write::ruling(&self.frame(turn), &Subject::result(result, args), &ruling, out))
     }
 
-    /// What was ruled on the call's result before, if this one changes nothing: it is the same event, or nothing has reopened the call.
-    fn earlier_answer(&self, record: &CallRecord) -> Option<(Digest, Ruling)> {
-        let answer = record.result.as_ref()?;
-        let is_repeat = answer.event == self.fingerprint;
-        (is_repeat || (!record.is_open && !record.was_denied())).then(|| (record.args, answer.ruling.clone()))
-    }
-
-    fn observe(&self, turn: &mut Turn, id: Fingerprint, args: Digest, result: &ToolResult<'_>) -> Ruling {
+    fn observe(&self, turn: &mut Turn, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> Ruling {
         let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
+        let signature = Signature { tool_name: &result.tool_name, tool: key.tool, args };
         let observation = Observation::new(failed, result.result.as_ref());
-        let outcome = self.policy.loops().after_call(&mut turn.loops, &Signature::new(&result.tool_name, args), &observation);
+        let outcome = self.policy.loops().after_call(&mut turn.loops, &signature, &observation);
         let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
-        if let Some(record) = turn.calls.entry(id, args) {
-            record.args = args;
-            record.is_open = false;
-            record.result = Some(Answered { event: self.fingerprint, ruling: ruling.clone() });
-        }
+        turn.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
         ruling
     }
 }

@@ -168,13 +168,21 @@ pub struct Ruling {
     pub reasons: Box<[Reason]>,
     /// The loop controllers' count; `None` where they were not asked.
     pub count: Option<u32>,
+    /// Whether it is a result's whose call was not allowed to run.
+    pub is_not_executed: bool,
 }
 
 impl Ruling {
+    /// The ruling on a result whose call was not allowed to run.
+    #[must_use]
+    pub fn not_executed() -> Self {
+        Self { is_not_executed: true, ..Self::new(Vec::new(), None) }
+    }
+
     /// A ruling for these reasons.
     #[must_use]
     pub fn new(reasons: Vec<Reason>, count: Option<u32>) -> Self {
-        Self { reasons: reasons.into(), count }
+        Self { reasons: reasons.into(), count, is_not_executed: false }
     }
 
     /// What happens next.

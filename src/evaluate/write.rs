@@ -44,6 +44,9 @@ impl<'e> Subject<'e> {
 
 /// Writes the verdict of a ruling.
 pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, out: &mut Vec<u8>) -> Decided {
+    if ruling.is_not_executed {
+        return not_executed(frame, subject, out);
+    }
     let tool_name = subject.tool_name.unwrap_or_default();
     let decisive = ruling.reasons.first();
     let code = decisive.map_or(ALLOW, Reason::code);
@@ -70,10 +73,9 @@ pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, 
 }
 
 /// Writes the verdict on a result whose call was not allowed to run.
-pub(super) fn not_executed(frame: &Frame<'_>, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Decided {
-    let subject = Subject::result(result, None);
+fn not_executed(frame: &Frame<'_>, subject: &Subject<'_>, out: &mut Vec<u8>) -> Decided {
     let message = "The call was not allowed to run, so its result changes nothing.".to_owned();
-    verdict::write(&Verdict { code: NOT_EXECUTED, message, ..blank(frame, &subject) }, out);
+    verdict::write(&Verdict { code: NOT_EXECUTED, message, ..blank(frame, subject) }, out);
     Decided { action: Action::Allow, decided_by: DecidedBy::None, code: Cow::Borrowed(NOT_EXECUTED), provider_calls: Vec::new() }
 }
 

@@ -17,7 +17,10 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
         });
         return;
     }
-    let shortest = format!("{value:e}");
+    // Python takes as few digits as tell the value apart, and of those the closest to it; Rust only sees to the first. Printing the
+    // value to that many digits gives the closest.
+    let digits = format!("{value:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let shortest = format!("{value:.*e}", digits.saturating_sub(1));
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
@@ -87,6 +90,7 @@ mod tests {
             ("-1e-400", "-0.0"),
             ("1E400", "Infinity"),
             ("-1E400", "-Infinity"),
+            ("1020459894256335.25", "1020459894256335.2"),
             ("NaN", "NaN"),
             ("-Infinity", "-Infinity"),
         ] {

@@ -12,6 +12,7 @@ const MESSAGE_BYTES_MAX: &str = "134217728";
 pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
+        .set("client.id", "tollgate")
         // A verdict is awaited: it leaves at once. Under load batches grow by themselves while five requests are in flight.
         .set("linger.ms", "0")
         // A verdict is retried until the broker is back. Giving up would need the record to be read again, which is slower.
@@ -27,7 +28,6 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientCon
     }
     config
         .set("bootstrap.servers", &kafka.brokers)
-        .set("client.id", "tollgate")
         // Idempotence bounds the requests in flight to five: without that, tiny batches swamp the broker. It also keeps order.
         .set("enable.idempotence", "true")
         .set("acks", "all")

@@ -57,10 +57,15 @@ impl KafkaSettings {
     /// Whether an event may ask for its verdict on this topic.
     #[must_use]
     pub fn allows_reply_to(&self, topic: &str) -> bool {
-        self.reply_topics.iter().any(|allowed| match allowed.strip_suffix('*') {
-            Some(prefix) => topic.starts_with(prefix),
-            None => topic == allowed,
-        })
+        let topics = &self.topics;
+        let ours = [&topics.events, &topics.decisions, &topics.dlq, &topics.controls, &topics.alerts, &topics.state];
+        // A prefix may cover topics of ours; a verdict among the events would be read as one.
+        let is_ours = ours.into_iter().any(|our| our == topic);
+        !is_ours
+            && self.reply_topics.iter().any(|allowed| match allowed.strip_suffix('*') {
+                Some(prefix) => topic.starts_with(prefix),
+                None => topic == allowed,
+            })
     }
 
     /// Sets a property as `-X key=value` does.
@@ -69,6 +74,9 @@ impl KafkaSettings {
     /// A sentence for people, if it is not `key=value` or the property is Tollgate's own.
     pub fn set_property(&mut self, assignment: &str) -> Result<(), String> {
         let (key, value) = assignment.split_once('=').ok_or("-X wants key=value, such as -X security.protocol=ssl")?;
+        if key.is_empty() {
+            return Err("-X wants key=value, such as -X security.protocol=ssl; the key is missing".to_owned());
+        }
         if OURS.contains(&key) {
             return Err(format!("-X {key}: Tollgate sets this property itself; use the kafka section of the configuration"));
         }

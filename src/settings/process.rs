@@ -58,7 +58,7 @@ pub(super) fn read_worker(section: &Section<'_>) -> WorkerSettings {
 }
 
 pub(super) fn read_admin(root: &Section<'_>) -> Option<AdminSettings> {
-    if root.is_written("admin") && root.value("admin").is_some_and(serde_json::Value::is_null) {
+    if root.is_null("admin") {
         return None;
     }
     let section = root.section("admin");

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::redact::REDACTED;
+
 /// One thing that is wrong in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -137,11 +139,15 @@ impl<'v> Section<'v> {
     }
 
     pub(super) fn string(&self, key: &'static str) -> String {
-        let text = self.typed(key, "write a string", |value| value.as_str().map(str::to_owned)).unwrap_or_default();
-        if text.is_empty() {
-            self.fault(key, "an empty string", "write a string of at least one character");
+        let text = self.typed(key, "write a string", |value| value.as_str().map(str::to_owned));
+        match text.as_deref() {
+            Some("") => self.fault(key, "an empty string", "write a string of at least one character"),
+            Some(REDACTED) => {
+                self.fault(key, "a secret that was redacted", "write the secret, or name its file in a variable that ends in _FILE")
+            }
+            _ => {}
         }
-        text
+        text.unwrap_or_default()
     }
 
     pub(super) fn optional_string(&self, key: &'static str) -> Option<String> {
@@ -169,14 +175,19 @@ impl<'v> Section<'v> {
         value.and_then(Value::as_object).into_iter().flatten().map(|(key, value)| (key.as_str(), value))
     }
 
+    /// Whether the user wrote null.
+    pub(super) fn is_null(&self, key: &'static str) -> bool {
+        self.user_value(key).is_some_and(Value::is_null)
+    }
+
     /// Whether the user wrote this key, null or not.
     pub(super) fn is_written(&self, key: &'static str) -> bool {
         self.user_value(key).is_some()
     }
 
-    /// What stands under a key: what the user wrote, or else the default.
+    /// What stands under a key: what the user wrote, or else the default. Null is as good as nothing.
     pub(super) fn value(&self, key: &'static str) -> Option<&'v Value> {
-        self.user_value(key).or_else(|| self.defaults.and_then(|defaults| defaults.get(key)))
+        self.user_value(key).filter(|value| !value.is_null()).or_else(|| self.defaults.and_then(|defaults| defaults.get(key)))
     }
 
     /// Notes that the value under `key` is wrong.

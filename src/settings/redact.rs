@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::Settings;
 
-const REDACTED: &str = "[redacted]";
+pub(super) const REDACTED: &str = "[redacted]";
 
 /// Parts of a librdkafka property's name that mark its value as a secret.
-const SECRET_PARTS: [&str; 6] = ["password", "secret", "sasl.jaas", "ssl.key", "token", "sasl.oauthbearer.config"];
+const SECRET_PARTS: [&str; 8] =
+    ["password", "passphrase", "private.key", "secret", "sasl.jaas", "ssl.key", "token", "sasl.oauthbearer.config"];
 
 /// Property names that hold a URL or path rather than a secret though a part of their name says otherwise.
 const PLAIN: [&str; 2] = ["ssl.key.location", "sasl.oauthbearer.token.endpoint.url"];
@@ -21,7 +22,11 @@ pub(super) fn redacted(settings: &Settings) -> Value {
     }
     let policy = &settings.policy;
     json!({
-        "safety_finish_reason": {"enabled": !policy.detectors.is_empty(), "detectors": policy.detectors},
+        "safety_finish_reason": if policy.detectors.is_empty() {
+            json!({"enabled": false})
+        } else {
+            json!({"enabled": true, "detectors": policy.detectors})
+        },
         "guardrails": policy.guardrails.as_ref().map_or_else(|| json!({"enabled": false}), |guardrails| {
             json!({
                 "enabled": true,

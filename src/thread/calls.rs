@@ -17,6 +17,8 @@ pub struct Answer {
 pub struct CallRecord {
     /// The call.
     pub id: Fingerprint,
+    /// Its tool.
+    pub tool: Fingerprint,
     /// The digest of its arguments.
     pub args: Digest,
     /// The last `tool_call` event of it; a result may come without one.
@@ -28,61 +30,99 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
-    /// A call of which nothing is known yet.
-    #[must_use]
-    pub fn new(id: Fingerprint, args: Digest) -> Self {
-        Self { id, args, call: None, result: None, is_open: false }
-    }
-
     /// Whether the last `tool_call` event was not allowed to run.
     #[must_use]
     pub fn was_denied(&self) -> bool {
         self.call.as_ref().is_some_and(|call| !call.ruling.allows_execution())
     }
+
+    fn heap_bytes(&self) -> usize {
+        [&self.call, &self.result].into_iter().flatten().map(|answer| answer.ruling.heap_bytes()).sum()
+    }
 }
 
 /// The calls of a turn in order of first appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Calls(Vec<CallRecord>);
+pub struct Calls {
+    records: Vec<CallRecord>,
+    /// Heap bytes of all rulings, kept up to date so that nobody has to add them up.
+    rulings_bytes: usize,
+}
 
 impl Calls {
     /// The call of that id.
     #[must_use]
     pub fn find(&self, id: Fingerprint) -> Option<&CallRecord> {
         // The call in question is nearly always a recent one.
-        self.0.iter().rev().find(|call| call.id == id)
+        self.records.iter().rev().find(|record| record.id == id)
     }
 
-    /// The call of that id, made if need be.
-    pub fn entry(&mut self, id: Fingerprint, args: Digest) -> Option<&mut CallRecord> {
-        let at = self.0.iter().rposition(|call| call.id == id).unwrap_or_else(|| {
-            self.0.push(CallRecord::new(id, args));
-            self.0.len() - 1
+    /// Notes what was ruled on a `tool_call`. A call that uses an id for another tool or other arguments than before is another call:
+    /// what was known under that id is forgotten.
+    pub fn note_call(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, answer: Answer) {
+        let is_open = answer.ruling.allows_execution();
+        self.update(id, tool, args, |record| {
+            record.call = Some(answer);
+            record.is_open = is_open;
         });
-        self.0.get_mut(at)
+    }
+
+    /// Notes what was ruled on a `tool_result` that counted, which closes the call.
+    pub fn note_result(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, answer: Answer) {
+        self.update(id, tool, args, |record| {
+            record.result = Some(answer);
+            record.is_open = false;
+        });
+    }
+
+    /// Notes what was answered to a `tool_result` that changed nothing, so that the same event gets the same again.
+    pub fn note_answer(&mut self, id: Fingerprint, answer: Answer) {
+        let (tool, args) = self.find(id).map_or((id, Digest::of(b"{}")), |record| (record.tool, record.args));
+        self.update(id, tool, args, |record| record.result = Some(answer));
+    }
+
+    fn update(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, change: impl FnOnce(&mut CallRecord)) {
+        let blank = CallRecord { id, tool, args, call: None, result: None, is_open: false };
+        let at = self.records.iter().rposition(|record| record.id == id).unwrap_or_else(|| {
+            self.records.push(blank.clone());
+            self.records.len() - 1
+        });
+        let Some(record) = self.records.get_mut(at) else { return };
+        self.rulings_bytes -= record.heap_bytes();
+        if (record.tool, record.args) != (tool, args) {
+            *record = blank;
+        }
+        change(record);
+        self.rulings_bytes += record.heap_bytes();
     }
 
     /// How many calls are remembered.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.records.len()
     }
 
     /// Whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.records.is_empty()
     }
 
-    /// Drops the oldest calls beyond this number.
-    pub fn trim(&mut self, calls_max: usize) {
-        self.0.drain(..self.0.len().saturating_sub(calls_max));
+    /// Drops the oldest calls, a quarter of them at a time, until the rest fits into `bytes_max`.
+    pub fn trim(&mut self, bytes_max: usize) {
+        while self.heap_bytes() > bytes_max && !self.records.is_empty() {
+            let fits = (bytes_max.saturating_sub(self.rulings_bytes)) / size_of::<CallRecord>();
+            if self.records.len() > fits {
+                let dropped = self.records.drain(..self.records.len().div_ceil(4));
+                self.rulings_bytes -= dropped.map(|record| record.heap_bytes()).sum::<usize>();
+            }
+            self.records.shrink_to(fits);
+        }
     }
 
     /// Bytes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let rulings = self.0.iter().flat_map(|call| [&call.call, &call.result]).flatten().map(|answer| answer.ruling.heap_bytes());
-        self.0.capacity() * size_of::<CallRecord>() + rulings.sum::<usize>()
+        self.records.capacity() * size_of::<CallRecord>() + self.rulings_bytes
     }
 }

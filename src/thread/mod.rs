@@ -2,11 +2,13 @@
 
 mod calls;
 mod store;
+mod suppression;
 mod turn;
 
 pub use calls::{Answer, CallRecord, Calls};
 pub use store::{Admission, Departures, StoreLimits, ThreadStore};
-pub use turn::{Suppression, Turn};
+pub use suppression::Suppression;
+pub use turn::Turn;
 
 use crate::decode::{Body, Event};
 use crate::digest::Fingerprint;
@@ -31,7 +33,8 @@ pub struct Thread {
 
 impl Thread {
     /// Brings the thread to the turn that an event belongs to: a long pause forgets everything, `turn_start` and a new `turn_id`
-    /// start a new turn, `turn_end` ends it. `fingerprint` names the event.
+    /// start a new turn, `turn_end` ends it. An event of an earlier turn comes late: it must not wipe what the running turn has stopped.
+    /// `fingerprint` names the event.
     pub fn enter(&mut self, event: &Event<'_>, fingerprint: Fingerprint, limits: &ThreadLimits) {
         if let (Some(now), Some(last)) = (event.time_ms, self.last_event_ms)
             && now.saturating_sub(last) > limits.idle_ms_max
@@ -39,17 +42,35 @@ impl Thread {
             self.turn = Turn::default();
         }
         self.last_event_ms = self.last_event_ms.max(event.time_ms);
-        let turn_id = event.turn_id.as_deref();
-        let is_other = turn_id.is_some() && turn_id != self.turn.id.as_deref();
         match event.body {
-            Body::TurnStart if self.turn.started_by == Some(fingerprint) => {}
-            Body::TurnStart if turn_id.is_some() && !is_other => {}
-            Body::TurnStart => self.turn = Turn::started(turn_id, Some(fingerprint)),
-            // A late end of an earlier turn must not take the running turn's memory with it.
-            Body::TurnEnd if is_other && self.turn.id.is_some() => {}
-            Body::TurnEnd => self.turn = Turn::default(),
-            _ if is_other => self.turn = Turn::started(turn_id, None),
-            _ => {}
+            Body::TurnStart => self.start_turn(event.turn_id.as_deref(), fingerprint),
+            Body::TurnEnd => self.end_turn(event.turn_id.as_deref()),
+            // A model that answers behind the end of a turn is in another one, whether the host says so or not.
+            Body::ModelResponse(_) if self.turn.has_ended && event.turn_id.is_none() => {
+                self.turn = std::mem::take(&mut self.turn).next(None, None);
+            }
+            _ => self.join_turn(event.turn_id.as_deref()),
+        }
+    }
+
+    fn start_turn(&mut self, turn_id: Option<&str>, fingerprint: Fingerprint) {
+        let is_repeat = self.turn.started_by == Some(fingerprint) || (turn_id.is_some() && turn_id == self.turn.id.as_deref());
+        if !is_repeat && !turn_id.is_some_and(|id| self.turn.is_earlier(id)) {
+            self.turn = std::mem::take(&mut self.turn).next(turn_id, Some(fingerprint));
+        }
+    }
+
+    fn end_turn(&mut self, turn_id: Option<&str>) {
+        let is_other = turn_id.is_some() && self.turn.id.is_some() && turn_id != self.turn.id.as_deref();
+        if !is_other {
+            self.turn = std::mem::take(&mut self.turn).end();
+        }
+    }
+
+    fn join_turn(&mut self, turn_id: Option<&str>) {
+        let Some(id) = turn_id.filter(|id| self.turn.id.as_deref() != Some(id)) else { return };
+        if !self.turn.is_earlier(id) {
+            self.turn = std::mem::take(&mut self.turn).next(Some(id), None);
         }
     }
 
@@ -59,10 +80,10 @@ impl Thread {
         self.turn == Turn::default()
     }
 
-    /// Whether a stop depends on what is remembered here: such a thread is forgotten by event time alone, never to make room.
+    /// Whether a running turn depends on what is remembered here: such a thread is forgotten by event time alone, never to make room.
     #[must_use]
     pub fn holds_a_stop(&self) -> bool {
-        self.turn.loops.halted || !self.turn.suppression.is_empty()
+        !self.turn.has_ended && self.turn.holds_a_stop()
     }
 
     /// Drops the oldest memories beyond the thread's share.

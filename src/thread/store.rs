@@ -1,8 +1,9 @@
 //! The threads of one partition, in bounded memory.
 //!
-//! Three rules keep it bounded. A thread whose turn has ended is dropped at once. A thread that has been idle for longer than the
-//! limit, by the partition's own event time, is dropped. At the limit of threads the one that was touched longest ago makes room,
-//! unless a stop depends on it; where every thread holds a stop, a new one is refused, which the caller answers fail-closed.
+//! Three rules keep it bounded. A thread whose turn has ended is dropped at once. A thread that nobody has touched for twice the idle
+//! limit, by the partition's own event time, is dropped; its own events would have found it expired after once the limit, so no verdict
+//! depends on this unless an event comes later than that. At the limit of threads the one that was touched longest ago makes room; one
+//! that holds a stop never does, and where every thread holds one, a new thread is refused, which the caller answers fail-closed.
 
 use std::collections::VecDeque;
 
@@ -10,12 +11,12 @@ use rustc_hash::FxHashMap;
 
 use super::{Thread, ThreadLimits};
 
-/// How far one event can advance the partition's time, in milliseconds. A single timestamp from the future must not expire a
+/// By which part of the idle limit one event can advance the partition's time. A single timestamp from the future must not expire a
 /// partition's threads, and a partition that slept catches up within some hundred events.
-const STREAM_STEP_MS_MAX: i64 = 5 * 60 * 1_000;
+const STREAM_STEPS_PER_IDLE: i64 = 256;
 
-/// How many threads may make room for one new one before it is refused.
-const EVICTION_PROBES_MAX: usize = 64;
+/// So many events in a row that are far behind the partition's time say that the time is wrong: it was set by a broken clock.
+const STREAM_OUTVOTED_AFTER: u32 = 32;
 
 /// How many threads are measured to estimate the bytes of all: measuring every one would stall a full partition.
 const BYTES_SAMPLED_MAX: usize = 256;
@@ -52,21 +53,27 @@ pub struct Departures {
 #[derive(Debug)]
 struct Slot {
     thread: Thread,
-    /// Which entry of the queue is this thread's latest; older entries are stale.
+    /// Which entry of the queues is this thread's latest; older entries are stale.
     touch: u64,
-    /// The partition's time when it was touched, or its own time if that is later.
+    /// The partition's time when it was touched.
     touched_ms: i64,
 }
+
+/// Threads by their last touch, oldest first, with stale entries among them.
+type Queue = VecDeque<(u64, Box<str>)>;
 
 /// See the module.
 #[derive(Debug)]
 pub struct ThreadStore {
     limits: StoreLimits,
     slots: FxHashMap<Box<str>, Slot>,
-    /// Threads by their last touch, oldest first, with stale entries among them.
-    queue: VecDeque<(u64, Box<str>)>,
+    /// Threads that can make room.
+    free: Queue,
+    /// Threads that hold a stop.
+    stopped: Queue,
     touches: u64,
-    stream_ms: Option<i64>,
+    stream_ms: i64,
+    outvoted: u32,
     departures: Departures,
 }
 
@@ -74,13 +81,24 @@ impl ThreadStore {
     /// An empty store.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
-        Self { limits, slots: FxHashMap::default(), queue: VecDeque::new(), touches: 0, stream_ms: None, departures: Departures::default() }
+        Self {
+            limits,
+            slots: FxHashMap::default(),
+            free: Queue::new(),
+            stopped: Queue::new(),
+            touches: 0,
+            stream_ms: i64::MIN,
+            outvoted: 0,
+            departures: Departures::default(),
+        }
     }
 
-    /// The thread of that id, taken in if it is new, and touched. `time_ms` is the event's time.
+    /// The thread of that id, taken in if it is new. `time_ms` is the event's time. Every admission is to be settled.
     pub fn admit(&mut self, thread_id: &str, time_ms: Option<i64>) -> Admission<'_> {
-        self.advance(time_ms);
-        self.expire();
+        if let Some(time_ms) = time_ms {
+            self.advance(time_ms);
+            self.expire();
+        }
         if !self.slots.contains_key(thread_id) {
             if self.slots.len() >= self.limits.threads_max && !self.make_room() {
                 self.departures.refused += 1;
@@ -88,27 +106,28 @@ impl ThreadStore {
             }
             self.slots.insert(thread_id.into(), Slot { thread: Thread::default(), touch: 0, touched_ms: 0 });
         }
-        self.touches += 1;
-        let touched_ms = self.stream_ms.max(time_ms).unwrap_or_default();
-        self.queue.push_back((self.touches, thread_id.into()));
-        self.compact_queue();
         match self.slots.get_mut(thread_id) {
-            Some(slot) => {
-                slot.touch = self.touches;
-                slot.touched_ms = touched_ms;
-                Admission::Admitted(&mut slot.thread)
-            }
+            Some(slot) => Admission::Admitted(&mut slot.thread),
             None => Admission::Full,
         }
     }
 
-    /// Called when an event has been applied to a thread: drops it if its turn is over and keeps it within its bytes otherwise.
+    /// Called when an event has been applied to a thread: drops it if its turn is over, and else keeps it within its bytes and notes
+    /// that it was touched.
     pub fn settle(&mut self, thread_id: &str) {
         let Some(slot) = self.slots.get_mut(thread_id) else { return };
         if slot.thread.is_over() {
             self.slots.remove(thread_id);
-        } else {
-            slot.thread.trim(&self.limits.thread);
+            return;
+        }
+        slot.thread.trim(&self.limits.thread);
+        self.touches += 1;
+        (slot.touch, slot.touched_ms) = (self.touches, self.stream_ms);
+        let queue = if slot.thread.holds_a_stop() { &mut self.stopped } else { &mut self.free };
+        queue.push_back((self.touches, thread_id.into()));
+        if queue.len() > 4 * self.slots.len() + 64 {
+            let slots = &self.slots;
+            queue.retain(|(touch, thread_id)| is_current(slots, *touch, thread_id));
         }
     }
 
@@ -149,57 +168,49 @@ impl ThreadStore {
         self.departures
     }
 
-    fn advance(&mut self, time_ms: Option<i64>) {
-        self.stream_ms = match (self.stream_ms, time_ms) {
-            (Some(stream), Some(time)) => Some(time.clamp(stream, stream.saturating_add(STREAM_STEP_MS_MAX))),
-            (stream, time) => stream.or(time),
-        };
-    }
-
-    /// Drops what has been idle too long. The queue is in order of touch, so this looks at few threads beyond those it drops.
-    fn expire(&mut self) {
-        let Some(stream_ms) = self.stream_ms else { return };
-        while let Some((touch, thread_id)) = self.queue.front() {
-            match self.slots.get(thread_id) {
-                Some(slot) if slot.touch == *touch => {
-                    if stream_ms.saturating_sub(slot.touched_ms) <= self.limits.thread.idle_ms_max {
-                        return;
-                    }
-                    self.slots.remove(thread_id);
-                    self.departures.expired += 1;
-                }
-                _ => {}
-            }
-            self.queue.pop_front();
+    /// Lets the partition's time follow an event's: forward by steps, so that a single timestamp from the future expires nobody, and
+    /// back only where many events in a row say that it is wrong.
+    fn advance(&mut self, time_ms: i64) {
+        let is_far_behind = self.stream_ms.saturating_sub(time_ms) > self.limits.thread.idle_ms_max;
+        self.outvoted = if is_far_behind { self.outvoted + 1 } else { 0 };
+        if self.stream_ms == i64::MIN || self.outvoted >= STREAM_OUTVOTED_AFTER {
+            (self.stream_ms, self.outvoted) = (time_ms, 0);
+        } else if time_ms > self.stream_ms {
+            self.stream_ms = time_ms.min(self.stream_ms.saturating_add(self.limits.thread.idle_ms_max / STREAM_STEPS_PER_IDLE + 1));
         }
     }
 
-    /// Drops the thread that was touched longest ago and holds no stop; those that hold one go to the end of the queue.
+    /// Drops what nobody has touched for too long. The queues are in order of touch, so this looks at few threads beyond those it drops.
+    fn expire(&mut self) {
+        let idle_ms_max = self.limits.thread.idle_ms_max.saturating_mul(2);
+        for queue in [&mut self.free, &mut self.stopped] {
+            while let Some((touch, thread_id)) = queue.pop_front() {
+                let Some(slot) = self.slots.get_mut(&thread_id).filter(|slot| slot.touch == touch) else { continue };
+                // Nothing had a time yet when it was touched: its idleness counts from now.
+                slot.touched_ms = if slot.touched_ms == i64::MIN { self.stream_ms } else { slot.touched_ms };
+                if self.stream_ms.saturating_sub(slot.touched_ms) <= idle_ms_max {
+                    queue.push_front((touch, thread_id));
+                    break;
+                }
+                self.slots.remove(&thread_id);
+                self.departures.expired += 1;
+            }
+        }
+    }
+
+    /// Drops the thread without a stop that was touched longest ago; whether there was one.
     fn make_room(&mut self) -> bool {
-        for _ in 0..EVICTION_PROBES_MAX {
-            let Some((touch, thread_id)) = self.queue.pop_front() else { return false };
-            match self.slots.get_mut(&thread_id) {
-                Some(slot) if slot.touch == touch && slot.thread.holds_a_stop() => {
-                    self.touches += 1;
-                    slot.touch = self.touches;
-                    self.queue.push_back((self.touches, thread_id));
-                }
-                Some(slot) if slot.touch == touch => {
-                    self.slots.remove(&thread_id);
-                    self.departures.evicted += 1;
-                    return true;
-                }
-                _ => {}
+        while let Some((touch, thread_id)) = self.free.pop_front() {
+            if is_current(&self.slots, touch, &thread_id) {
+                self.slots.remove(&thread_id);
+                self.departures.evicted += 1;
+                return true;
             }
         }
         false
     }
+}
 
-    /// Keeps stale entries from outgrowing the live ones.
-    fn compact_queue(&mut self) {
-        if self.queue.len() > 4 * self.slots.len() + 64 {
-            let slots = &self.slots;
-            self.queue.retain(|(touch, thread_id)| slots.get(thread_id).is_some_and(|slot| slot.touch == *touch));
-        }
-    }
+fn is_current(slots: &FxHashMap<Box<str>, Slot>, touch: u64, thread_id: &str) -> bool {
+    slots.get(thread_id).is_some_and(|slot| slot.touch == touch)
 }

@@ -20,8 +20,8 @@ pub struct ChainPlan {
 /// What the chain concludes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChainOutcome {
-    /// The denial that decides, if any.
-    pub denial: Option<Reason>,
+    /// The reasons of the denial that decides, the first one decisive; empty if nobody denies.
+    pub denial: Vec<Reason>,
     /// Providers that failed and were passed over, for the record.
     pub notes: Vec<Reason>,
     /// What each asked provider answered, for metrics: its name and how it went.
@@ -55,10 +55,10 @@ impl ProviderOutcome {
 }
 
 impl ChainPlan {
-    /// The questions that have to be asked, in order, before the plan can be folded.
-    pub fn questions(&self) -> impl Iterator<Item = &[u8]> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Ask(question) => Some(question.as_slice()),
+    /// The questions that have to be asked before the plan can be folded: the provider's place in the chain, and what to ask it.
+    pub fn questions(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.steps.iter().enumerate().filter_map(|(provider, step)| match step {
+            Step::Ask(question) => Some((provider, question.as_slice())),
             Step::Decided(_) => None,
         })
     }
@@ -112,7 +112,7 @@ impl GuardrailChain {
             };
             let how = self.conclude_one(decided, &mut outcome);
             outcome.calls.push((provider.name(), how));
-            if outcome.denial.is_some() {
+            if !outcome.denial.is_empty() {
                 break;
             }
         }
@@ -123,11 +123,11 @@ impl GuardrailChain {
         match decided {
             Ok(decision) if decision.allow => ProviderOutcome::Allowed,
             Ok(decision) => {
-                outcome.denial = Some(denial(decision.reasons));
+                outcome.denial = denial(decision.reasons);
                 ProviderOutcome::Denied
             }
             Err(_) if self.fail_closed => {
-                outcome.denial = Some(reason(Reason::Denied, "oap.evaluator_error", "guardrail provider error (fail-closed)"));
+                outcome.denial = vec![reason(Reason::Denied, "oap.evaluator_error", "guardrail provider error (fail-closed)")];
                 ProviderOutcome::FailedClosed
             }
             Err(_) => {
@@ -138,12 +138,12 @@ impl GuardrailChain {
     }
 }
 
-/// Only the first reason of a denial is shown; a denial without one gets DeerFlow's own words.
-fn denial(reasons: Vec<GuardrailReason>) -> Reason {
-    match reasons.into_iter().next() {
-        Some(first) => Reason::Denied(Box::new(first)),
-        None => reason(Reason::Denied, "oap.denied", "blocked by guardrail policy"),
+/// The agent is shown the first reason of a denial; one without any gets DeerFlow's own words.
+fn denial(reasons: Vec<GuardrailReason>) -> Vec<Reason> {
+    if reasons.is_empty() {
+        return vec![reason(Reason::Denied, "oap.denied", "blocked by guardrail policy")];
     }
+    reasons.into_iter().map(|reason| Reason::Denied(Box::new(reason))).collect()
 }
 
 fn reason(kind: fn(Box<GuardrailReason>) -> Reason, code: &str, message: &str) -> Reason {
@@ -210,9 +210,9 @@ mod tests {
     fn the_first_denial_decides() {
         let chain = chain(true);
         let outcome = chain.fold(plan(&chain, "ls"), [answer("yes"), answer("no")]);
-        assert_eq!(outcome.denial.as_ref().map(Reason::code), Some("oap.denied"));
+        assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.denied"));
         let outcome = chain.fold(plan(&chain, "bash"), [answer("yes")]);
-        assert_eq!(outcome.denial.as_ref().map(|denial| denial.message("bash")), Some("tool 'bash' is denied".to_owned()));
+        assert_eq!(outcome.denial.first().map(|denial| denial.message("bash")), Some("tool 'bash' is denied".to_owned()));
         let outcome = chain.fold(plan(&chain, "bash"), [answer("no")]);
         assert_eq!(outcome.calls, [("remote", ProviderOutcome::Denied)]);
     }
@@ -222,10 +222,10 @@ mod tests {
         for answers in [vec![], vec![answer("perhaps")], vec![Err(ProviderError::NoAnswer)]] {
             let closed = chain(true);
             let outcome = closed.fold(plan(&closed, "ls"), answers.clone());
-            assert_eq!(outcome.denial.as_ref().map(Reason::code), Some("oap.evaluator_error"));
+            assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.evaluator_error"));
             let open = chain(false);
             let outcome = open.fold(plan(&open, "ls"), answers);
-            assert_eq!(outcome.denial, None);
+            assert_eq!(outcome.denial, []);
             assert_eq!(outcome.notes.first().map(Reason::code), Some("guardrail_failed_open"));
             assert_eq!(outcome.calls.first(), Some(&("remote", ProviderOutcome::FailedOpen)));
         }

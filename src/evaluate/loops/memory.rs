@@ -24,6 +24,8 @@ pub struct SignatureCount {
     pub failures: u32,
     /// The last result of a read-only call and how often it came.
     pub progress: Option<(Fingerprint, u32)>,
+    /// Whether the next such call is to be stopped: of too many entries these are forgotten last.
+    pub is_stopped: bool,
 }
 
 /// The loop controllers' memory of one turn. Entries are few, small and in order of first use, so plain vectors serve.
@@ -33,8 +35,8 @@ pub struct LoopMemory {
     pub tools: Vec<ToolCount>,
     /// Counts by signature.
     pub signatures: Vec<SignatureCount>,
-    /// Whether a block or halt was given in this turn. Such a thread is never forgotten to make room.
-    pub halted: bool,
+    /// Whether a block or halt was given in this turn, or is due. Such a thread is never forgotten to make room.
+    pub holds_a_stop: bool,
 }
 
 impl LoopMemory {
@@ -67,32 +69,42 @@ impl LoopMemory {
         self.tools.retain(|entry| entry.tool != call.tool);
     }
 
-    /// Changes the entry of a signature, made if need be and dropped if nothing is left in it.
+    /// Changes the entry of a signature, made if need be and dropped if nothing is left in it. It becomes the latest.
     pub fn update_signature<T>(&mut self, call: &Signature<'_>, change: impl FnOnce(&mut SignatureCount) -> T) -> T {
-        let at = self.signatures.iter().position(|entry| entry.args == call.args && entry.tool == call.tool);
-        let mut entry = at.and_then(|at| self.signatures.get(at).copied()).unwrap_or(SignatureCount {
-            tool: call.tool,
-            args: call.args,
-            failures: 0,
-            progress: None,
-        });
+        let at = self.signatures.iter().rposition(|entry| entry.args == call.args && entry.tool == call.tool);
+        let blank = SignatureCount { tool: call.tool, args: call.args, failures: 0, progress: None, is_stopped: false };
+        let mut entry = at.map_or(blank, |at| self.signatures.remove(at));
         let answer = change(&mut entry);
-        let is_empty = entry.failures == 0 && entry.progress.is_none();
-        match at.and_then(|at| self.signatures.get_mut(at).map(|slot| (at, slot))) {
-            Some((at, _)) if is_empty => {
-                self.signatures.remove(at);
-            }
-            Some((_, slot)) => *slot = entry,
-            None if is_empty => {}
-            None => self.signatures.push(entry),
+        self.holds_a_stop |= entry.is_stopped;
+        if entry.failures > 0 || entry.progress.is_some() {
+            self.signatures.push(entry);
         }
         answer
     }
 
-    /// Drops the oldest entries beyond these numbers.
-    pub fn trim(&mut self, entries_max: usize) {
-        self.signatures.drain(..self.signatures.len().saturating_sub(entries_max));
-        self.tools.drain(..self.tools.len().saturating_sub(entries_max));
+    /// Drops entries until the rest fits into `bytes_max`, a quarter at a time: those that were touched longest ago, and those that a
+    /// stop depends on only when no others are left.
+    pub fn trim(&mut self, bytes_max: usize) {
+        let (signatures_max, tools_max) = (bytes_max / 4 * 3 / size_of::<SignatureCount>(), bytes_max / 4 / size_of::<ToolCount>());
+        if self.signatures.capacity() > signatures_max {
+            if self.signatures.len() > signatures_max {
+                let (mut excess, stopped) =
+                    (self.signatures.len().div_ceil(4), self.signatures.iter().filter(|entry| entry.is_stopped).count());
+                let may_drop_stopped = stopped + excess > self.signatures.len();
+                self.signatures.retain(|entry| {
+                    let is_dropped = excess > 0 && (may_drop_stopped || !entry.is_stopped);
+                    excess -= usize::from(is_dropped);
+                    !is_dropped
+                });
+            }
+            self.signatures.shrink_to(signatures_max);
+        }
+        if self.tools.capacity() > tools_max {
+            if self.tools.len() > tools_max {
+                self.tools.drain(..self.tools.len().div_ceil(4));
+            }
+            self.tools.shrink_to(tools_max);
+        }
     }
 
     /// Bytes on the heap.

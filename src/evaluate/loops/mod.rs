@@ -90,7 +90,7 @@ impl LoopChain {
 fn conclude(mut decisions: Vec<LoopDecision>, memory: &mut LoopMemory) -> LoopOutcome {
     // The sort is stable: equally severe findings stay in configured order.
     decisions.sort_by_key(|decision| std::cmp::Reverse(decision.finding.map(LoopCode::intervention)));
-    memory.halted |= decisions.iter().any(|decision| decision.finding.is_some_and(|code| code.intervention().halts()));
+    memory.holds_a_stop |= decisions.iter().any(|decision| decision.finding.is_some_and(|code| code.intervention().halts()));
     LoopOutcome {
         count: decisions.first().map_or(0, |decision| decision.count),
         reasons: decisions
@@ -132,7 +132,7 @@ mod tests {
         let mut memory = LoopMemory::default();
         let outcome = chain.before_call(&mut memory, &Signature::new("t", Digest::of(b"{}")));
         assert_eq!(outcome.count, 2);
-        assert!(memory.halted);
+        assert!(memory.holds_a_stop);
         let codes: Vec<_> = outcome.reasons.iter().map(|reason| reason.code()).collect();
         assert_eq!(codes, ["repeated_exact_failure_block", "same_tool_failure_warning"]);
     }

@@ -56,6 +56,7 @@ impl Repetition {
         let exact = memory.update_signature(call, |entry| {
             entry.failures = entry.failures.saturating_add(1);
             entry.progress = None;
+            entry.is_stopped = settings.hard_stop_enabled && entry.failures >= settings.exact_failure_block_after;
             entry.failures
         });
         let same_tool = memory.add_tool_failure(call);
@@ -74,7 +75,7 @@ impl Repetition {
     fn after_success(&self, memory: &mut LoopMemory, call: &Signature<'_>, result: &Observation<'_>) -> LoopDecision {
         memory.clear_tool_failures(call);
         if !self.is_idempotent(call.tool_name) {
-            memory.update_signature(call, |entry| (entry.failures, entry.progress) = (0, None));
+            memory.update_signature(call, |entry| (entry.failures, entry.progress, entry.is_stopped) = (0, None, false));
             return LoopDecision::allow(0);
         }
         let digest = result.digest().fingerprint();
@@ -85,6 +86,7 @@ impl Repetition {
                 _ => 1,
             };
             entry.progress = Some((digest, repeats));
+            entry.is_stopped = self.settings.hard_stop_enabled && repeats >= self.settings.no_progress_block_after;
             repeats
         });
         if self.settings.warnings_enabled && repeats >= self.settings.no_progress_warn_after {

@@ -1,6 +1,6 @@
 //! Safety detectors: was this response cut off by its provider's safety system?
 //!
-//! A response is read once into a [`ResponseView`], whatever its spelling; detectors look at its reasons for having ended. Whether
+//! Detectors look at a response's reasons for having ended, whatever its spelling ([`ResponseView`]); its calls are read after a hit. Whether
 //! tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
 
 mod anthropic_refusal;
@@ -14,7 +14,7 @@ pub use anthropic_refusal::AnthropicRefusal;
 pub use gemini_safety::GeminiSafety;
 pub use openai_compatible::OpenAiCompatibleContentFilter;
 pub use reasons::{Category, ReasonSet};
-pub use response::{CalledTool, EndReason, ResponseView};
+pub use response::{CalledTool, EndReason, ResponseContent, ResponseView};
 
 use serde::Serialize;
 
@@ -90,18 +90,20 @@ impl SafetyChain {
         Self { detectors }
     }
 
-    /// How a response was cut off, with the view that was read of it; `None` if it was not. API errors carry no response: no
-    /// detector of this chain reads them.
-    pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Option<(Termination, ResponseView<'d>)> {
-        let view = match body {
-            ModelBody::Response(response) => ResponseView::of_native(*response),
-            ModelBody::Message(message) => ResponseView::of_langchain(*message),
+    /// How a response was cut off, with what it holds; `None` if it was not. API errors carry no response: no detector of this chain
+    /// reads them.
+    pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Option<(Termination, ResponseContent<'d>)> {
+        let (view, read_content): (_, fn(_) -> _) = match body {
+            ModelBody::Response(response) => (ResponseView::of_native(*response), ResponseContent::of_native),
+            ModelBody::Message(message) => (ResponseView::of_langchain(*message), ResponseContent::of_langchain),
             ModelBody::Error(_) => return None,
         };
         let found = self.detectors.iter().find_map(|detector| Some((detector.name(), detector.detect(&view)?)));
         let (detector, detection) = found?;
-        let calls = &view.calls;
-        let user_message = explanation::user_message(detector, &detection, !calls.is_empty(), view.is_blank);
+        let (ModelBody::Response(value) | ModelBody::Message(value) | ModelBody::Error(value)) = *body;
+        let content: ResponseContent<'d> = read_content(value);
+        let calls = &content.calls;
+        let user_message = explanation::user_message(detector, &detection, !calls.is_empty(), content.is_blank);
         let termination = Termination {
             detector,
             category: detection.category,
@@ -113,6 +115,6 @@ impl SafetyChain {
             user_message,
             extras: detection.extras,
         };
-        Some((termination, view))
+        Some((termination, content))
     }
 }

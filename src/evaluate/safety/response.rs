@@ -1,8 +1,10 @@
-//! One view of a model's response, whatever its spelling: why it ended, which tools it calls, whether it says anything.
+//! A model's response, whatever its spelling: why it ended, and, where that was a safety stop, which tools it calls and whether it says
+//! anything.
 //!
 //! Only known paths are read. A tool's input may hold a `stop_reason` of its own, and a user's stop string may be called `refusal`.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::{Category, Detection, ReasonSet};
 use crate::json::{Text, Value};
@@ -30,65 +32,57 @@ pub struct CalledTool<'d> {
     pub name: Option<Cow<'d, str>>,
 }
 
-/// See the module.
+/// Why a response ended: all that detectors look at.
 #[derive(Debug, Default)]
 pub struct ResponseView<'d> {
     /// Values of `finish_reason` and its spellings, one per candidate.
     pub finish_reasons: Vec<EndReason<'d>>,
     /// Values of `stop_reason`.
     pub stop_reasons: Vec<EndReason<'d>>,
+}
+
+/// What a response holds. It is read only where a detector has seen a safety stop.
+#[derive(Debug)]
+pub struct ResponseContent<'d> {
     /// The tool calls in order, mirrors of the same call counted once.
     pub calls: Vec<CalledTool<'d>>,
     /// Whether there is no text but white space.
     pub is_blank: bool,
+    ids: HashSet<Cow<'d, str>>,
 }
 
 impl<'d> ResponseView<'d> {
     /// Reads a provider's native body: OpenAI Chat, Anthropic Messages or Gemini. Their fields do not overlap, so all are read.
     #[must_use]
     pub fn of_native(body: Value<'d>) -> Self {
-        let mut view = Self { is_blank: true, ..Self::default() };
+        let mut view = Self::default();
         for choice in array(body.get("choices")) {
-            view.push_finish_reason("finish_reason", choice, choice);
-            for message in [choice.get("message"), choice.get("delta")].into_iter().flatten() {
-                view.read_openai_message(message);
-            }
+            push_reason(&mut view.finish_reasons, "finish_reason", choice, choice);
         }
         for candidate in array(body.get("candidates")) {
-            view.push_finish_reason("finishReason", candidate, candidate);
-            view.push_finish_reason("finish_reason", candidate, candidate);
-            let parts = candidate.get("content").and_then(|content| content.get("parts"));
-            array(parts).for_each(|part| view.read_gemini_part(part));
+            push_reason(&mut view.finish_reasons, "finishReason", candidate, candidate);
+            push_reason(&mut view.finish_reasons, "finish_reason", candidate, candidate);
         }
         push_reason(&mut view.stop_reasons, "stop_reason", body, body);
-        view.read_content(body.get("content"));
         view
     }
 
     /// Reads a LangChain AIMessage: flat, as `{type: "ai", data}`, or as a serialised constructor with `kwargs`.
     #[must_use]
     pub fn of_langchain(message: Value<'d>) -> Self {
-        let message = ["kwargs", "data"].into_iter().find_map(|key| message.get(key).filter(Value::is_object)).unwrap_or(message);
-        let mut view = Self { is_blank: true, ..Self::default() };
-        let places = [message.get("response_metadata"), message.get("additional_kwargs")];
+        let message = unwrap_message(message);
+        let mut view = Self::default();
+        let metadata = message.get("response_metadata");
         // The first non-empty string wins, so a value that does not match shadows a later one that would.
-        for place in places.into_iter().flatten() {
-            let beside = message.get("response_metadata").unwrap_or(place);
+        for place in [metadata, message.get("additional_kwargs")].into_iter().flatten() {
+            let beside = metadata.unwrap_or(place);
             if view.finish_reasons.is_empty() {
-                view.push_finish_reason("finish_reason", place, beside);
+                push_reason(&mut view.finish_reasons, "finish_reason", place, beside);
             }
             if view.stop_reasons.is_empty() {
                 push_reason(&mut view.stop_reasons, "stop_reason", place, beside);
             }
         }
-        for key in ["tool_calls", "invalid_tool_calls", "tool_call_chunks"] {
-            array(message.get(key)).for_each(|call| view.push_call(call.get("id"), call.get("name")));
-        }
-        // The provider's raw calls and content blocks mirror the structured ones; what has another id was not lifted.
-        if let Some(kwargs) = message.get("additional_kwargs") {
-            view.read_openai_calls(kwargs);
-        }
-        view.read_content(message.get("content"));
         view
     }
 
@@ -100,9 +94,42 @@ impl<'d> ResponseView<'d> {
         let extras = extras.iter().filter_map(|(there, here)| Some(((*here).to_owned(), readable(reason.beside.get(there)?)?))).collect();
         Some(Detection { category, reason_field: reason.field, reason_value: reason.value.into_owned(), extras })
     }
+}
 
-    fn push_finish_reason(&mut self, field: &'static str, place: Value<'d>, beside: Value<'d>) {
-        push_reason(&mut self.finish_reasons, field, place, beside);
+impl<'d> ResponseContent<'d> {
+    fn new() -> Self {
+        Self { calls: Vec::new(), is_blank: true, ids: HashSet::new() }
+    }
+
+    /// Reads a provider's native body, see [`ResponseView::of_native`].
+    #[must_use]
+    pub fn of_native(body: Value<'d>) -> Self {
+        let mut content = Self::new();
+        for choice in array(body.get("choices")) {
+            [choice.get("message"), choice.get("delta")].into_iter().flatten().for_each(|message| content.read_openai_message(message));
+        }
+        for candidate in array(body.get("candidates")) {
+            let parts = candidate.get("content").and_then(|content| content.get("parts"));
+            array(parts).for_each(|part| content.read_gemini_part(part));
+        }
+        content.read_content(body.get("content"));
+        content
+    }
+
+    /// Reads a LangChain AIMessage, see [`ResponseView::of_langchain`].
+    #[must_use]
+    pub fn of_langchain(message: Value<'d>) -> Self {
+        let message = unwrap_message(message);
+        let mut content = Self::new();
+        for key in ["tool_calls", "invalid_tool_calls", "tool_call_chunks"] {
+            array(message.get(key)).for_each(|call| content.push_call(call.get("id"), call.get("name")));
+        }
+        // The provider's raw calls and content blocks mirror the structured ones; what has another id was not lifted.
+        if let Some(kwargs) = message.get("additional_kwargs") {
+            content.read_openai_calls(kwargs);
+        }
+        content.read_content(message.get("content"));
+        content
     }
 
     fn read_openai_message(&mut self, message: Value<'d>) {
@@ -116,8 +143,12 @@ impl<'d> ResponseView<'d> {
             let function = ["function", "custom"].into_iter().find_map(|key| call.get(key));
             self.push_call(call.get("id"), function.and_then(|function| function.get("name")).or(call.get("name")));
         }
+        // It has no id, and stands beside its own mirror where the host has lifted it.
         if let Some(function) = message.get("function_call").filter(|call| !call.is_null()) {
-            self.push_call(None, function.get("name"));
+            let name = nonempty_text(function.get("name"));
+            if name.is_none() || !self.calls.iter().any(|call| call.name == name) {
+                self.calls.push(CalledTool { id: None, name });
+            }
         }
     }
 
@@ -151,17 +182,17 @@ impl<'d> ResponseView<'d> {
         self.is_blank &= is_blank;
     }
 
-    /// Adds a call unless it mirrors one that is already there: the same id, or no id and the name of one without or beside.
+    /// Adds a call, unless one of that id is there already.
     fn push_call(&mut self, id: Option<Value<'d>>, name: Option<Value<'d>>) {
         let (id, name) = (nonempty_text(id), nonempty_text(name));
-        let is_mirror = match &id {
-            Some(id) => self.calls.iter().any(|call| call.id.as_ref() == Some(id)),
-            None => false,
-        };
-        if !is_mirror {
+        if id.as_ref().is_none_or(|id| self.ids.insert(id.clone())) {
             self.calls.push(CalledTool { id, name });
         }
     }
+}
+
+fn unwrap_message(message: Value<'_>) -> Value<'_> {
+    ["kwargs", "data"].into_iter().find_map(|key| message.get(key).filter(Value::is_object)).unwrap_or(message)
 }
 
 fn push_reason<'d>(reasons: &mut Vec<EndReason<'d>>, field: &'static str, place: Value<'d>, beside: Value<'d>) {
@@ -195,8 +226,9 @@ mod tests {
     fn calls(text: &str, langchain: bool) -> Vec<(String, String)> {
         let mut parser = Parser::new();
         let root = parser.parse(text.as_bytes(), 64).unwrap();
-        let view = if langchain { ResponseView::of_langchain(root) } else { ResponseView::of_native(root) };
-        view.calls
+        let content = if langchain { ResponseContent::of_langchain(root) } else { ResponseContent::of_native(root) };
+        content
+            .calls
             .iter()
             .map(|call| (call.id.clone().unwrap_or_default().into_owned(), call.name.clone().unwrap_or_default().into_owned()))
             .collect()

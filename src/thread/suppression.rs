@@ -1,0 +1,125 @@
+//! Calls of responses that were cut off: they may not run in this turn.
+
+use crate::digest::Fingerprint;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suppression {
+    ids: Vec<Fingerprint>,
+    /// Tools that were called without an id (as Gemini does): until the model answers again, a call of such a tool is taken for the
+    /// truncated one, whatever id the host made up for it.
+    unnamed_tools: Vec<Fingerprint>,
+    /// Set by a call without id and name: until the model answers again, any call may be the truncated one.
+    has_unknown: bool,
+    /// Set where there were more calls than are told apart: for the rest of the turn, any call may be one of them.
+    has_overflowed: bool,
+}
+
+impl Suppression {
+    /// Remembers a call of a response that was cut off.
+    pub fn add(&mut self, id: Option<&str>, tool_name: Option<&str>) {
+        if self.has_overflowed {
+            return;
+        }
+        let (list, text) = match (id, tool_name) {
+            (Some(id), _) => (&mut self.ids, id),
+            (None, Some(tool_name)) => (&mut self.unnamed_tools, tool_name),
+            (None, None) => return self.has_unknown = true,
+        };
+        let fingerprint = Fingerprint::of(text);
+        if list.contains(&fingerprint) {
+            return;
+        }
+        if list.len() < ENTRIES_MAX {
+            list.push(fingerprint);
+        } else {
+            self.has_overflowed = true;
+        }
+    }
+
+    /// The model has answered without being cut off: calls without an id are its new ones again.
+    pub fn model_answered(&mut self) {
+        self.unnamed_tools.clear();
+        self.has_unknown = false;
+    }
+
+    /// Whether a call was suppressed.
+    #[must_use]
+    pub fn covers(&self, id: Fingerprint, tool_name: &str) -> bool {
+        let is_unnamed = || !self.unnamed_tools.is_empty() && self.unnamed_tools.contains(&Fingerprint::of(tool_name));
+        self.has_overflowed || self.has_unknown || self.ids.contains(&id) || is_unnamed()
+    }
+
+    /// Whether nothing is suppressed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.has_overflowed && !self.has_unknown && self.ids.is_empty() && self.unnamed_tools.is_empty()
+    }
+
+    /// Keeps the lists within `bytes_max`. Entries that do not fit are not forgotten: everything is suppressed instead.
+    pub fn trim(&mut self, bytes_max: usize) {
+        let entries_max = bytes_max / 2 / size_of::<Fingerprint>();
+        for list in [&mut self.ids, &mut self.unnamed_tools] {
+            if list.capacity() > entries_max {
+                self.has_overflowed |= list.len() > entries_max;
+                list.truncate(entries_max);
+                list.shrink_to(entries_max);
+            }
+        }
+    }
+
+    /// Bytes on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        (self.ids.capacity() + self.unnamed_tools.capacity()) * size_of::<Fingerprint>()
+    }
+}
+
+/// Entries that are told apart, whatever the thread may remember: looking one up takes as long as the list is.
+const ENTRIES_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_without_an_id_is_known_by_its_tool_until_the_model_answers() {
+        let mut suppression = Suppression::default();
+        suppression.add(None, Some("write_file"));
+        assert!(suppression.covers(Fingerprint::of("made-up"), "write_file"));
+        assert!(!suppression.covers(Fingerprint::of("made-up"), "read_file"));
+        suppression.model_answered();
+        assert!(!suppression.covers(Fingerprint::of("made-up"), "write_file"));
+    }
+
+    #[test]
+    fn a_call_without_id_and_name_may_be_any() {
+        let mut suppression = Suppression::default();
+        suppression.add(None, None);
+        assert!(suppression.covers(Fingerprint::of("c"), "bash"));
+        suppression.model_answered();
+        assert!(suppression.is_empty());
+    }
+
+    #[test]
+    fn an_id_stays_suppressed_for_the_turn() {
+        let mut suppression = Suppression::default();
+        suppression.add(Some("c1"), Some("bash"));
+        suppression.model_answered();
+        assert!(suppression.covers(Fingerprint::of("c1"), "bash"));
+        assert!(!suppression.covers(Fingerprint::of("c2"), "bash"));
+    }
+
+    #[test]
+    fn more_ids_than_can_be_told_apart_suppress_everything_for_the_turn() {
+        let mut suppression = Suppression::default();
+        (0..=ENTRIES_MAX).for_each(|n| suppression.add(Some(&format!("c{n}")), None));
+        suppression.model_answered();
+        assert!(suppression.covers(Fingerprint::of("another"), "bash"));
+
+        let mut suppression = Suppression::default();
+        (0..20).for_each(|n| suppression.add(Some(&format!("c{n}")), None));
+        suppression.trim(512);
+        assert!(suppression.covers(Fingerprint::of("c19"), "bash") && suppression.heap_bytes() <= 512);
+    }
+}
