@@ -20,7 +20,7 @@
 //! | `consume` | a group member's consumer and the partitions that it holds |
 //! | `publish` | verdicts, replies and dead letters on their way out |
 //! | `worker` | members on their threads, started over when they fail |
-//! | `admin`, `metrics` | `/metrics`, `/livez`, `/readyz` |
+//! | `admin`, `metrics`, `health` | `/metrics`, `/livez`, `/readyz` |
 //! | `config` | file, environment and secret files → [`settings`] |
 //! | `commands` | the command line |
 
@@ -42,6 +42,8 @@ pub mod commands;
 pub mod config;
 #[cfg(feature = "io")]
 pub mod consume;
+#[cfg(feature = "io")]
+pub mod health;
 #[cfg(feature = "io")]
 pub mod librdkafka;
 #[cfg(feature = "io")]

@@ -273,5 +273,5 @@ fn two_loop_controllers_combine() {
     assert_eq!(told(), (both, 2), "the more severe one decides, and both are named");
     let before = chain.before_call(&mut memory, &call);
     assert_eq!(before.reasons.iter().map(|reason| reason.code()).collect::<Vec<_>>(), ["repeated_exact_failure_block"]);
-    assert!(memory.halted);
+    assert!(memory.holds_a_stop);
 }

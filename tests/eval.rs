@@ -208,15 +208,17 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 fn verdicts_do_not_wait_for_the_end_of_the_stream() {
     let mut child = start();
     let mut stdin = child.stdin.take().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let (verdicts, received) = std::sync::mpsc::channel();
+    let reading = std::thread::spawn(move || stdout.lines().try_for_each(|line| verdicts.send(line.unwrap()).ok()));
     for event_id in ["one", "two", "three"] {
         writeln!(stdin, "{}", call(event_id)).unwrap();
-        let mut verdict = String::new();
-        stdout.read_line(&mut verdict).unwrap();
+        let verdict = received.recv_timeout(Duration::from_secs(10)).expect("a verdict before the next event");
         assert!(verdict.contains(event_id), "{verdict}");
     }
     drop(stdin);
     assert_eq!(wait(&mut child), 0);
+    reading.join().unwrap();
 }
 
 /// Bytes of resident memory that a process has needed so far.

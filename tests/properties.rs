@@ -136,13 +136,15 @@ proptest! {
 
     /// Every finite float is read back as itself, in the shortest digits.
     #[test]
-    fn floats_keep_their_value(bits in any::<u64>()) {
-        let float = f64::from_bits(bits);
+    fn floats_keep_their_value(float in prop_oneof![any::<u64>().prop_map(f64::from_bits), any::<i32>().prop_map(|n| f64::from(n) * 1e-13), any::<i64>().prop_map(|n| n as f64)]) {
         prop_assume!(float.is_finite());
+        let bits = float.to_bits();
         let written = canonical_of(format!("{float:?}").as_bytes()).unwrap();
         let written = String::from_utf8(written).unwrap();
         prop_assert_eq!(written.parse::<f64>().unwrap().to_bits(), bits, "{}", written);
         prop_assert!(written.contains(['.', 'e']), "{} looks like an integer", written);
+        let is_positional = float == 0.0 || (1e-4..1e16).contains(&float.abs());
+        prop_assert_eq!(!written.contains('e'), is_positional, "{}", written);
         prop_assert!(written.bytes().filter(u8::is_ascii_digit).count() <= 22, "{}", written);
     }
 

@@ -11,8 +11,8 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
+use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::worker::Health;
 
 /// What the endpoint shows.
 #[derive(Debug, Clone)]
@@ -45,6 +45,7 @@ impl Admin {
 }
 
 async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
+    admin.metrics.ready.set(i64::from(admin.health.is_ready()));
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], admin.metrics.render())
 }
 

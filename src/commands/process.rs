@@ -9,9 +9,10 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::Admin;
+use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::settings::{LogFormat, LogSettings};
-use crate::worker::{Health, Stop};
+use crate::worker::Stop;
 
 /// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as a shell would say it.
 const ENDED_AT_ONCE: i32 = 143;

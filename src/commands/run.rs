@@ -2,14 +2,21 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::admin::Admin;
+use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::settings::Settings;
-use crate::worker::{Health, Membership, PreflightError, Stop, Worker, WorkerParts, check_sizes, check_topics};
+use crate::worker::{Membership, PreflightError, Stop, Worker, WorkerParts, check_sizes, check_topics};
 
 use super::process;
+
+/// How long leaving the group may take after the drain timeout.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often to look for the sign to stop.
+const STOP_POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn execute(settings: Settings) -> anyhow::Result<ExitCode> {
     process::start_logging(&settings.log)?;
@@ -46,7 +53,21 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
     );
     let parts = WorkerParts { policy, kafka, settings: settings.worker, topics, membership: Membership::Group, metrics, health, stop };
     let worker = Worker::start(&parts)?;
-    tokio::task::spawn_blocking(move || worker.join()).await?;
+    let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
+    let stop_deadline = async {
+        while !parts.stop.is_given() {
+            tokio::time::sleep(STOP_POLL).await;
+        }
+        tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
+    };
+    tokio::select! {
+        joined = tokio::task::spawn_blocking(move || worker.join()) => joined?,
+        () = stop_deadline => {
+            // The brokers are away and the group cannot be left. Nothing is lost: what is not committed is decided again.
+            tracing::error!("not stopped in time; ending");
+            std::process::exit(1);
+        }
+    }
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }

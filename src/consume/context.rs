@@ -1,5 +1,6 @@
 //! The consumer's callbacks: assignment, revocation, commits and statistics. They run inside the member's own poll.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,8 @@ use rdkafka::statistics::Statistics;
 use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 
 use crate::decode::{Offset, Partition};
+use crate::health::{Health, MemberPhase};
 use crate::metrics::Metrics;
-use crate::worker::{Health, MemberPhase};
 
 use super::Assignment;
 
@@ -30,6 +31,8 @@ pub struct MemberContext {
     pub health: Arc<Health>,
     /// Where rebalances and commits are counted.
     pub metrics: Metrics,
+    /// Set when the member has drained and committed for the last time.
+    pub is_leaving: AtomicBool,
 }
 
 impl MemberContext {
@@ -89,7 +92,9 @@ impl MemberContext {
     /// committed for it, and the new owner decides its records again, to the same bytes.
     fn revoked(&self, consumer: &BaseConsumer<Self>, partitions: &[Partition]) {
         let is_lost = consumer.assignment_lost();
-        if !is_lost {
+        let is_leaving = self.is_leaving.load(Ordering::Relaxed);
+        if !is_lost && !is_leaving {
+            self.show(MemberPhase::Draining);
             let is_drained = self.assignment().drain(partitions, self.drain_timeout);
             if !is_drained {
                 tracing::warn!(member = self.member, "revoked with verdicts unacknowledged: their records will be decided again");
@@ -100,12 +105,18 @@ impl MemberContext {
             }
         }
         self.assignment().release(partitions.iter().copied());
-        self.show(MemberPhase::Assigned);
+        // Who has lost its partitions waits for the group to take it back.
+        self.show(match (is_leaving, is_lost) {
+            (true, _) => MemberPhase::Draining,
+            (false, true) => MemberPhase::Starting,
+            (false, false) => MemberPhase::Assigned,
+        });
         self.metrics.rebalances.with_label_values(&[if is_lost { "lost" } else { "revoked" }]).inc();
         tracing::info!(member = self.member, partitions = ?numbers(partitions), is_lost, "revoked");
     }
 
-    fn show(&self, phase: MemberPhase) {
+    /// Shows where the member stands.
+    pub fn show(&self, phase: MemberPhase) {
         let partitions = self.assignment().partitions();
         self.health.set(self.member, phase, partitions);
     }
@@ -116,7 +127,8 @@ impl ClientContext for MemberContext {
         let assignment = self.assignment();
         for (number, partition) in statistics.topics.get(&self.topic).iter().flat_map(|topic| &topic.partitions) {
             if partition.hi_offset >= 0 {
-                assignment.lag(Partition(*number), Offset(partition.hi_offset));
+                let start = partition.committed_offset.max(partition.lo_offset).max(0);
+                assignment.lag(Partition(*number), Offset(partition.hi_offset), Offset(start));
             }
         }
     }

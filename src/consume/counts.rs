@@ -6,6 +6,7 @@ use prometheus::local::{LocalHistogram, LocalHistogramTimer};
 use crate::decode::EventType;
 use crate::evaluate::Decided;
 use crate::evaluate::guardrail::ProviderOutcome;
+use crate::evaluate::verdict;
 use crate::metrics::Metrics;
 
 /// One record in this many is timed: reading the clock twice costs a tenth of a decision.
@@ -46,6 +47,7 @@ impl Counts {
     pub(super) fn unreadable(&mut self, reason: &str) {
         self.events.with_label_values(&["unreadable"]).inc();
         self.metrics.dead_letters.with_label_values(&[reason]).inc();
+        self.verdicts.with_label_values(&["envelope", "block", verdict::INVALID_EVENT]).inc();
     }
 
     pub(super) fn verdict(&mut self, decided: &Decided) {

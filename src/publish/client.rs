@@ -7,6 +7,9 @@ use crate::settings::KafkaSettings;
 /// The largest record that we hand to the broker: it is the broker that says what is too large.
 const MESSAGE_BYTES_MAX: &str = "134217728";
 
+/// How long a reply is tried: whoever awaits it will not wait much longer.
+const REPLY_TIMEOUT_MS: &str = "10000";
+
 /// The configuration of the verdict producer. The user's properties come last, but for those that correctness depends on.
 #[must_use]
 pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
@@ -32,5 +35,13 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientCon
         .set("enable.idempotence", "true")
         .set("acks", "all")
         .set("partitioner", "murmur2_random");
+    config
+}
+
+/// The configuration of the reply producer: the same, but it gives up after a while.
+#[must_use]
+pub fn reply_producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
+    let mut config = producer_config(kafka, batch_bytes_max);
+    config.set("message.timeout.ms", REPLY_TIMEOUT_MS);
     config
 }

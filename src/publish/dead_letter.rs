@@ -7,10 +7,13 @@ use crate::decode::{Offset, Partition, Rejection};
 /// The stage that rejects records.
 const STAGE: &str = "decode";
 
+/// How many headers say where a record stands and why it was rejected.
+pub const REASON_HEADERS: usize = 6;
+
 /// The record's own headers, and behind them where it stands and why it was rejected.
 #[must_use]
 pub fn dead_letter_headers(own: OwnedHeaders, topic: &str, partition: Partition, offset: Offset, rejection: &Rejection) -> OwnedHeaders {
-    let reasons = [
+    let reasons: [_; REASON_HEADERS] = [
         ("__connect.errors.topic", topic.to_owned()),
         ("__connect.errors.partition", partition.to_string()),
         ("__connect.errors.offset", offset.to_string()),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::Message;
+use rdkafka::message::{BorrowedHeaders, Message, OwnedHeaders};
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
 use crate::decode::{Offset, Partition};
@@ -46,22 +46,34 @@ pub struct Delivery {
     pub role: Role,
     /// The event's time in milliseconds since the epoch, for the latency of verdicts.
     pub event_time_ms: Option<i64>,
+    /// How often it was made smaller.
+    pub reductions: u8,
 }
 
 /// How it went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum DeliveryOutcome {
     /// The broker has it.
     Acknowledged,
-    /// The broker finds it too large. Key and value come back, since something smaller takes its place.
-    TooLarge {
-        /// The record's key.
-        key: Vec<u8>,
-        /// The record's value.
-        value: Vec<u8>,
-    },
+    /// It is too large for its topic. It comes back, since something smaller takes its place.
+    TooLarge(Box<Returned>),
     /// The broker will not have it.
     Failed(RDKafkaErrorCode),
+}
+
+/// A record that came back.
+#[derive(Debug, Clone)]
+pub struct Returned {
+    /// Where it should have gone.
+    pub topic: String,
+    /// On which partition, if that was said.
+    pub partition: Option<i32>,
+    /// Its key.
+    pub key: Option<Vec<u8>>,
+    /// Its value.
+    pub value: Option<Vec<u8>>,
+    /// Its headers.
+    pub headers: OwnedHeaders,
 }
 
 /// Where the producer's callbacks leave what they learn, until the member takes it up.
@@ -80,6 +92,11 @@ impl DeliveryQueue {
     }
 }
 
+/// Whether a record failed for its size.
+pub(super) fn is_too_large(code: Option<RDKafkaErrorCode>) -> bool {
+    matches!(code, Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::InvalidMessageSize))
+}
+
 impl ClientContext for DeliveryQueue {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         crate::librdkafka::log(level, facility, message);
@@ -96,13 +113,14 @@ impl ProducerContext for DeliveryQueue {
     fn delivery(&self, result: &DeliveryResult<'_>, delivery: Box<Delivery>) {
         let outcome = match result {
             Ok(_) => DeliveryOutcome::Acknowledged,
-            Err((error, message)) => match error.rdkafka_error_code() {
-                Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::InvalidMessageSize) => DeliveryOutcome::TooLarge {
-                    key: message.key().unwrap_or_default().to_vec(),
-                    value: message.payload().unwrap_or_default().to_vec(),
-                },
-                code => DeliveryOutcome::Failed(code.unwrap_or(RDKafkaErrorCode::Fail)),
-            },
+            Err((error, message)) if is_too_large(error.rdkafka_error_code()) => DeliveryOutcome::TooLarge(Box::new(Returned {
+                topic: message.topic().to_owned(),
+                partition: Some(message.partition()).filter(|partition| *partition >= 0),
+                key: message.key().map(<[u8]>::to_vec),
+                value: message.payload().map(<[u8]>::to_vec),
+                headers: message.headers().map_or_else(OwnedHeaders::new, BorrowedHeaders::detach),
+            })),
+            Err((error, _)) => DeliveryOutcome::Failed(error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)),
         };
         self.push(*delivery, outcome);
     }

@@ -2,10 +2,19 @@
 
 use rdkafka::message::{Header, OwnedHeaders};
 
-use crate::decode::Record;
+use crate::decode::{self, Record};
 
 /// Headers that go from the event to its verdict as they came.
 const ECHOED: [&str; 4] = ["traceparent", "tracestate", "correlation_id", "kafka_correlationId"];
+
+/// How many headers are echoed: each once, with room for repeats.
+const ECHOED_MAX: usize = 8;
+
+/// The largest header value that is echoed. A larger one correlates nothing, and could make a verdict larger than its topic takes.
+const ECHOED_BYTES_MAX: usize = 4 * 1024;
+
+/// How many headers a verdict has of its own, before what it echoes.
+pub const OWN_VERDICT_HEADERS: usize = 2;
 
 /// Where an event asks its verdict to be sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +31,8 @@ pub fn verdict_headers(record: &Record<'_>, event_id: &str) -> OwnedHeaders {
     let headers = OwnedHeaders::new_with_capacity(2 + record.headers.len().min(ECHOED.len()))
         .insert(Header { key: "event_id", value: Some(event_id) })
         .insert(Header { key: "content-type", value: Some("application/json") });
-    let echoed = record.headers.iter().filter(|header| ECHOED.contains(&header.name));
+    let is_short = |header: &&decode::Header<'_>| header.value.is_none_or(|value| value.len() <= ECHOED_BYTES_MAX);
+    let echoed = record.headers.iter().filter(|header| ECHOED.contains(&header.name)).filter(is_short).take(ECHOED_MAX);
     echoed.fold(headers, |headers, header| headers.insert(Header { key: header.name, value: header.value }))
 }
 
@@ -37,7 +47,7 @@ pub fn reply_address<'a>(record: &Record<'a>) -> Option<ReplyAddress<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{self, Offset, Partition};
+    use crate::decode::{Offset, Partition};
     use rdkafka::message::Headers;
 
     fn record<'a>(headers: &'a [decode::Header<'a>]) -> Record<'a> {

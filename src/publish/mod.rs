@@ -4,10 +4,13 @@ mod client;
 mod dead_letter;
 mod delivery;
 mod headers;
+mod outbox;
 mod publisher;
+mod reduce;
 
-pub use client::producer_config;
-pub use dead_letter::dead_letter_headers;
-pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Role};
-pub use headers::{ReplyAddress, reply_address, verdict_headers};
+pub use client::{producer_config, reply_producer_config};
+pub use dead_letter::{REASON_HEADERS, dead_letter_headers};
+pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Returned, Role};
+pub use headers::{OWN_VERDICT_HEADERS, ReplyAddress, reply_address, verdict_headers};
+pub use outbox::{Origin, Outbox, Refusal, Settled};
 pub use publisher::{Outgoing, Publisher};

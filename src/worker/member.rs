@@ -1,5 +1,6 @@
 //! One group member: poll, decide, publish, commit, on one thread.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,10 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::consume::{Assignment, AssignmentParts, MemberContext, PublishFailure, consumer_config, own_headers, with_record};
 use crate::decode::Partition;
+use crate::health::MemberPhase;
 use crate::publish::Publisher;
 
-use super::{MemberPhase, WorkerParts};
+use super::WorkerParts;
 
 /// How long to wait for a record when nothing is in flight.
 const IDLE_POLL: Duration = Duration::from_millis(100);
@@ -110,6 +112,7 @@ impl Member {
             drain_timeout: Duration::from_millis(parts.settings.drain_timeout_ms.into()),
             health: Arc::clone(&parts.health),
             metrics: parts.metrics.clone(),
+            is_leaving: AtomicBool::new(false),
         };
         let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.number));
         let config = consumer_config(&parts.kafka, instance_id.as_deref());
@@ -190,15 +193,20 @@ impl Member {
                 consumer.resume(&consumer.assignment()?)?;
                 Ok(Intake::Open)
             }
+            Intake::Paused => {
+                // Partitions that were assigned meanwhile are not paused yet.
+                consumer.pause(&consumer.assignment()?)?;
+                Ok(Intake::Paused)
+            }
             unchanged => Ok(unchanged),
         }
     }
 
     fn check_failure(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
-        match consumer.context().assignment().failure() {
-            Some(failure) => Err(failure.clone().into()),
-            None => Ok(()),
-        }
+        let mut assignment = consumer.context().assignment();
+        let Some(failure) = assignment.failure().cloned() else { return Ok(()) };
+        assignment.report(&self.number.to_string());
+        Err(failure.into())
     }
 
     fn commit_and_report(&self, consumer: &BaseConsumer<MemberContext>, round: &mut Round) {
@@ -214,23 +222,33 @@ impl Member {
         if now >= round.report_due {
             round.report_due = now + REPORT_INTERVAL;
             consumer.context().assignment().report(&self.number.to_string());
-            self.parts.metrics.ready.set(i64::from(self.parts.health.is_ready()));
         }
     }
 
-    /// Drains what is in flight and commits it; leaving the group happens when the consumer is dropped.
+    /// Drains what is in flight and commits it, within the drain timeout; leaving the group happens when the consumer is dropped.
     fn leave(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
         let context = consumer.context();
+        let deadline = Instant::now() + context.drain_timeout;
+        context.show(MemberPhase::Draining);
         let held = context.assignment().partitions();
         if !context.assignment().drain(&held, context.drain_timeout) {
             tracing::warn!(member = self.number, "stopped with verdicts unacknowledged: their records will be decided again");
         }
+        // A synchronous commit would wait for as long as the brokers are away.
+        let committed = || context.committable().is_none();
         if let Some(offsets) = context.committable() {
-            let result = consumer.commit(&offsets, CommitMode::Sync);
-            context.note_commit(&result, &offsets);
+            consumer.commit(&offsets, CommitMode::Async).map_err(MemberError::Consumer)?;
         }
+        while !committed() && Instant::now() < deadline {
+            // Records that still come are not taken; whoever reads them next decides them.
+            let _untaken = consumer.poll(BUSY_POLL);
+        }
+        if !committed() {
+            tracing::warn!(member = self.number, "stopped with offsets uncommitted: their records will be decided again");
+        }
+        context.is_leaving.store(true, Ordering::Relaxed);
         context.assignment().report(&self.number.to_string());
-        tracing::info!(member = self.number, "drained, committed, leaving");
+        tracing::info!(member = self.number, "drained, leaving");
         self.check_failure(consumer)
     }
 }

@@ -1,11 +1,9 @@
 //! A worker process: group members, each on a thread of its own, restarted when they fail.
 
-mod health;
 mod member;
 mod preflight;
 mod stop;
 
-pub use health::{Health, HealthReport, MemberPhase};
 pub use member::{Member, MemberError, Membership};
 pub use preflight::{Preflight, PreflightError, check_sizes, check_topics};
 pub use stop::Stop;
@@ -15,6 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::health::{Health, MemberPhase};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::settings::{KafkaSettings, WorkerSettings};

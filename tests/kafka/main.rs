@@ -37,6 +37,7 @@ const CASES: &[Case] = &[
     sharing!(trouble::replies_go_where_they_are_allowed),
     sharing!(trouble::the_admin_endpoint_tells_the_condition),
     sharing!(trouble::a_full_queue_loses_nothing),
+    sharing!(trouble::no_record_holds_its_partition_up),
     sharing!(clients::the_python_client_does_what_verdicts_say),
     sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),
@@ -46,6 +47,7 @@ const CASES: &[Case] = &[
     sharing!(membership::the_consumer_protocol_works_too),
     alone!(membership::a_broker_restart_loses_nothing),
     alone!(membership::a_second_signal_ends_at_once),
+    alone!(membership::a_stop_ends_though_the_brokers_are_away),
 ];
 
 fn main() -> ExitCode {

@@ -183,3 +183,17 @@ pub(crate) fn a_second_signal_ends_at_once(context: &Context, broker: &mut Broke
     assert!(matches!(status.code(), Some(0 | 143)), "{status}");
     Ok(())
 }
+
+/// A stop while the brokers are away ends within the drain timeout and a little more.
+pub(crate) fn a_stop_ends_though_the_brokers_are_away(context: &Context, broker: &mut Broker) -> Result<()> {
+    let mut gate = Gate::new(context, 2)?;
+    gate.configure("/worker/drain_timeout_ms", json!(2_000));
+    let mut worker = gate.start()?;
+    let events = conversations(50, 37);
+    context.produce(&gate.events, &events)?;
+    gate.verdicts(context, awaited(&events), TIME_MAX)?;
+    broker.kill()?;
+    worker.signal("TERM")?;
+    worker.wait(Duration::from_secs(12))?;
+    Ok(())
+}

@@ -67,6 +67,7 @@ pub(crate) fn oversized_records_lose_nothing(context: &Context) -> Result<()> {
     assert_eq!(of("after")["code"], "suppressed_tool_call");
     let letters = context.read_until(&gate.dlq, TIME_MAX, |records| records.len() == 1)?;
     assert_eq!((letters[0].key.as_deref(), &letters[0].value), (Some(b"t".as_slice()), &None));
+    assert_eq!(header(&letters[0], "__connect.errors.class.name"), "value_not_json");
     assert_eq!(header(&letters[0], "tollgate.value.omitted"), "true");
     assert_eq!(header(&letters[0], "__connect.errors.offset"), "0");
     assert_eq!(worker.metric("tollgate_dead_letters_without_value_total")?, 1.0);
@@ -165,5 +166,33 @@ pub(crate) fn a_full_queue_loses_nothing(context: &Context) -> Result<()> {
         assert_eq!(worker.metric("tollgate_backpressure_total")? > 0.0, in_flight == 3);
         assert!(worker.stop()?.success());
     }
+    Ok(())
+}
+
+/// Records whose verdict or dead letter fits nowhere as it is: each is answered in a smaller form, and none holds its partition up.
+pub(crate) fn no_record_holds_its_partition_up(context: &Context) -> Result<()> {
+    let gate = Gate::with_topic_settings(context, 1, &[("max.message.bytes", "8000000")], &[], &[])?;
+    let worker = gate.start()?;
+    let call = |id: &str| json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}}).to_string();
+    let large = "x".repeat(2_000_000);
+    let events = [
+        Outgoing::new("t", call("e1")).header("tracestate", "s".repeat(1_048_200)).header("correlation_id", "kept"),
+        Outgoing::new(large.as_str(), "no json"),
+        Outgoing { value: None, ..Outgoing::new("t", "").header("large", large.as_str()) },
+        Outgoing::new("t", call("after")),
+    ];
+    context.produce(&gate.events, &events)?;
+    let verdicts = gate.verdicts(context, 3, TIME_MAX)?;
+    let of = |id: &str| verdicts.iter().find(|verdict| header(verdict, "event_id") == id).expect(id);
+    assert_eq!((parsed(of("e1"))["code"].as_str(), header(of("e1"), "correlation_id").as_str()), (Some("allow"), "kept"));
+    assert_eq!(parsed(of("after"))["code"], "allow");
+    let letters = context.read_until(&gate.dlq, TIME_MAX, |records| records.len() == 2)?;
+    let codes: std::collections::BTreeSet<_> = letters.iter().map(|letter| header(letter, "__connect.errors.class.name")).collect();
+    assert_eq!(codes, ["value_not_json".to_owned(), "value_null".to_owned()].into());
+    assert!(
+        letters.iter().all(|letter| letter.key.is_none() && letter.value.is_none() && header(letter, "tollgate.value.omitted") == "true")
+    );
+    assert!(worker.stop()?.success());
+    assert_eq!(context.committed(&gate.group, &gate.events)?.get(&0), Some(&4));
     Ok(())
 }

@@ -12,10 +12,11 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
+use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy::{GuardrailSettings, Policy, ProviderSettings};
 use crate::settings::{KafkaSettings, Settings};
-use crate::worker::{Health, Membership, Preflight, Stop, Worker, WorkerParts};
+use crate::worker::{Membership, Preflight, Stop, Worker, WorkerParts};
 
 use super::process;
 use broker::EmbeddedBroker;

@@ -18,6 +18,8 @@ pub enum MemberPhase {
     Starting,
     /// It has an assignment, which may be empty.
     Assigned,
+    /// It waits for acknowledgements and commits, before it gives partitions up or leaves. That depends on Kafka.
+    Draining,
     /// It failed and will start over.
     Failed,
     /// It has left.
