@@ -50,7 +50,7 @@ fn lines() {
         case("boundaries have no verdict", format!("{boundary}\n{a}\n{boundary}\n"), 0, &["a"], vec![]),
         case(
             "no event id: topic, partition and line",
-            format!("\n{{\"type\":\"model_response\",\"thread_id\":\"t\",\"error\":\"x\"}}\n"),
+            "\n{\"type\":\"model_response\",\"thread_id\":\"t\",\"error\":\"x\"}\n".to_owned(),
             0,
             &["agent.events/0/1"],
             vec![],
@@ -64,7 +64,7 @@ fn lines() {
                 json!({"line": 2, "code": "value_not_json", "field": "value", "found": "8 bytes, unexpected character at byte 0", "fix": "send one JSON object per record"}),
             ],
         ),
-        case("blank lines are counted", format!("\n\nnonsense\n"), 3, &[], vec![report(3, "value_not_json", "value")]),
+        case("blank lines are counted", "\n\nnonsense\n".to_owned(), 3, &[], vec![report(3, "value_not_json", "value")]),
         case(
             "a line whose thread can be told gets its verdict too",
             format!("{a}\n{}\n", r#"{"type":"tool_call","thread_id":"t","event_id":"bad","tool_call_id":"c"}"#),

@@ -69,10 +69,6 @@ fn response(body: Value) -> Value {
     event(json!({"type": "model_response", "response": body}), json!({}))
 }
 
-fn message(body: Value) -> Value {
-    event(json!({"type": "model_response", "message": body}), json!({}))
-}
-
 fn turn(kind: &str, with: Value) -> Value {
     event(json!({"type": kind}), with)
 }
@@ -404,6 +400,11 @@ fn the_last_event_again() {
             call("c1", "bash", json!({"x": 1})),
         ]
     };
+    let not_executed_then_called = || {
+        let mut events = not_executed_then_reopened();
+        events.remove(1);
+        events
+    };
     let answered_twice_then_reopened = || {
         vec![
             call("c1", "bash", json!({"x": 1})),
@@ -434,6 +435,7 @@ fn the_last_event_again() {
         ),
         ("a second result, after the call was reopened", answered_twice_then_reopened(), result("c1", "bash", true)),
         ("a result that was not executed, after the call was reopened", not_executed_then_reopened(), result("c1", "bash", true)),
+        ("a result that was not executed, before its call was seen", not_executed_then_called(), result("c1", "bash", true)),
     ];
     check_each(cases, |(name, ..)| (*name).to_owned(), |(name, before, again)| check_again(name, before, again));
 }
@@ -631,6 +633,41 @@ fn suppressed_calls() {
                 (result("c1", "write_file", true), counted("allow", "allow", 1)),
             ],
         ),
+        plain(
+            "an end of the turn alone frees nothing: a call may come late",
+            vec![
+                (cut_off(&[("c1", "bash")]), suppress()),
+                (turn("turn_end", json!({})), Value::Null),
+                (call("c1", "bash", json!({})), blocked()),
+                (clean_response(), allow()),
+                (call("c1", "bash", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "a call without id and name may be any call until the model answers",
+            vec![
+                (response(json!({"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"functionCall": {}}]}}]})), suppress()),
+                (call("made-up", "ls", json!({})), blocked()),
+                (clean_response(), allow()),
+                (call("made-up-2", "ls", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "an API error is no answer",
+            vec![
+                (gemini(), suppress()),
+                (event(json!({"type": "model_response", "error": {"code": 503}}), json!({})), json!({"action": "allow"})),
+                (call("made-up", "write_file", json!({})), blocked()),
+            ],
+        ),
+        plain(
+            "a call is suppressed by a turn that has no id yet",
+            vec![
+                (cut_off(&[("c1", "bash")]), suppress()),
+                (in_turn(call("c1", "bash", json!({})), "u1"), blocked()),
+                (in_turn(call("c1", "bash", json!({})), "u2"), allow()),
+            ],
+        ),
         plain("1,500 calls cut off at once are all blocked", {
             let calls: Vec<_> = (0..1_500).map(|n| (format!("c{n}"), "bash")).collect();
             let calls: Vec<_> = calls.iter().map(|(id, tool)| (id.as_str(), *tool)).collect();
@@ -810,7 +847,7 @@ fn the_clocks_of_others_change_nothing() {
             "a host whose clock is a century ahead",
             script(vec![
                 noon(),
-                (0..400).map(|n| other(n, at("2126-01-01T00:00:00", json!({})))).collect(),
+                (0..2_000).map(|n| other(n, at("2126-01-01T00:00:00", json!({})))).collect(),
                 third_at("2026-01-01T12:00:30", exact_block(2)),
             ]),
         ),

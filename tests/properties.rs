@@ -111,7 +111,7 @@ fn spelled(value: &Value, spaces: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_024, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_canonical_form_is_sorted_and_means_the_same(value in shared_json()) {
@@ -164,6 +164,19 @@ proptest! {
     fn no_bytes_upset_the_parser(bytes in vec(any::<u8>(), 0..200)) {
         let _ = canonical_of(&bytes);
     }
+}
+
+/// The gap below a power of two is half the gap above it: the closest decimal of so many digits may be another float.
+#[test]
+fn powers_of_two_keep_their_value() {
+    let written = |exponent: i32| {
+        let float = 2_f64.powi(exponent);
+        let written = String::from_utf8(canonical_of(format!("{float:?}").as_bytes()).unwrap()).unwrap();
+        (written.parse::<f64>() != Ok(float)).then_some(written)
+    };
+    let wrong: Vec<_> = (-1_022..1_024).filter_map(written).collect();
+    assert!(wrong.is_empty(), "{} of them: {wrong:?}", wrong.len());
+    assert_eq!(canonical_of(b"5.684341886080802e-14").unwrap(), b"5.684341886080802e-14", "2 to the power of -44, as Python prints it");
 }
 
 /// Bytes that look like JSON more often than not.

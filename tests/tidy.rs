@@ -78,7 +78,7 @@ fn functions(text: &str) -> Vec<(usize, String, usize)> {
     for (at, line) in lines.iter().enumerate() {
         let code = line.trim_start();
         let Some(name) = function_name(code) else { continue };
-        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        let end = format!("{}}}", " ".repeat(line.len() - code.len()));
         let is_short = code.ends_with('}') || code.ends_with(';');
         let length = if is_short { 1 } else { lines[at..].iter().position(|line| **line == end).map_or(1, |last| last + 1) };
         found.push((at + 1, name, length));

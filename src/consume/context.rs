@@ -14,7 +14,7 @@ use crate::decode::{Offset, Partition};
 use crate::health::{Health, MemberPhase};
 use crate::metrics::Metrics;
 
-use super::Assignment;
+use super::{Assignment, CommitGate};
 
 /// What the callbacks of one member act on.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct MemberContext {
     pub health: Arc<Health>,
     /// Where rebalances and commits are counted.
     pub metrics: Metrics,
+    /// Whether a commit is under way beside the loop.
+    pub commits: CommitGate,
     /// Set when the member has drained and committed for the last time.
     pub is_leaving: AtomicBool,
 }
@@ -99,7 +101,8 @@ impl MemberContext {
             if !is_drained {
                 tracing::warn!(member = self.member, "revoked with verdicts unacknowledged: their records will be decided again");
             }
-            if let Some(offsets) = self.committable() {
+            let is_idle = self.commits.wait(self.drain_timeout);
+            if let Some(offsets) = self.committable().filter(|_| is_idle) {
                 let result = consumer.commit(&offsets, CommitMode::Sync);
                 self.note_commit(&result, &offsets);
             }
@@ -153,10 +156,6 @@ impl ConsumerContext for MemberContext {
                 self.assignment().release(held);
             }
         }
-    }
-
-    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
-        self.note_commit(&result, offsets);
     }
 }
 

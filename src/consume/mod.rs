@@ -2,11 +2,13 @@
 
 mod assignment;
 mod client;
+mod committer;
 mod context;
 mod counts;
 mod message;
 
 pub use assignment::{Assignment, AssignmentParts, PublishFailure};
 pub use client::consumer_config;
+pub use committer::{CommitGate, Committer};
 pub use context::MemberContext;
 pub use message::{own_headers, with_record};

@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::consume::{Assignment, AssignmentParts, MemberContext, PublishFailure, consumer_config, own_headers, with_record};
+use crate::consume::{
+    Assignment, AssignmentParts, CommitGate, Committer, MemberContext, PublishFailure, consumer_config, own_headers, with_record,
+};
 use crate::decode::Partition;
 use crate::health::MemberPhase;
 use crate::publish::Publisher;
@@ -50,6 +52,9 @@ pub enum MemberError {
     /// A publication failed for good.
     #[error(transparent)]
     Publish(#[from] PublishFailure),
+    /// The system gives no more threads.
+    #[error("no thread to commit on: {0}")]
+    Thread(std::io::Error),
     /// A fault of ours, or of a library; the panic itself stands in the log.
     #[error("the member panicked")]
     Panicked,
@@ -80,7 +85,8 @@ impl Member {
     /// # Errors
     /// [`MemberError`]; nothing is committed then that is not behind an acknowledged verdict.
     pub(super) fn run(&self) -> Result<(), MemberError> {
-        let consumer = self.join()?;
+        let consumer = Arc::new(self.join()?);
+        let committer = Committer::start(Arc::clone(&consumer)).map_err(MemberError::Thread)?;
         let mut round = Round { commit_due: Instant::now(), report_due: Instant::now(), intake: Intake::Open };
         while !self.parts.stop.is_given() {
             self.parts.health.beat(self.number);
@@ -91,9 +97,9 @@ impl Member {
             }
             consumer.context().assignment().settle(if is_waiting { WAITING_POLL } else { Duration::ZERO });
             self.check_failure(&consumer)?;
-            self.commit_and_report(&consumer, &mut round);
+            self.commit_and_report(&consumer, &committer, &mut round);
         }
-        self.leave(&consumer)
+        self.leave(&consumer, committer)
     }
 
     fn join(&self) -> Result<BaseConsumer<MemberContext>, MemberError> {
@@ -112,6 +118,7 @@ impl Member {
             drain_timeout: Duration::from_millis(parts.settings.drain_timeout_ms.into()),
             health: Arc::clone(&parts.health),
             metrics: parts.metrics.clone(),
+            commits: CommitGate::default(),
             is_leaving: AtomicBool::new(false),
         };
         let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.number));
@@ -209,15 +216,11 @@ impl Member {
         Err(failure.into())
     }
 
-    fn commit_and_report(&self, consumer: &BaseConsumer<MemberContext>, round: &mut Round) {
+    fn commit_and_report(&self, consumer: &BaseConsumer<MemberContext>, committer: &Committer, round: &mut Round) {
         let now = Instant::now();
         if now >= round.commit_due {
             round.commit_due = now + Duration::from_millis(self.parts.settings.commit_interval_ms.into());
-            if let Some(offsets) = consumer.context().committable()
-                && let Err(error) = consumer.commit(&offsets, CommitMode::Async)
-            {
-                consumer.context().note_commit(&Err(error), &offsets);
-            }
+            committer.commit(consumer.context());
         }
         if now >= round.report_due {
             round.report_due = now + REPORT_INTERVAL;
@@ -226,7 +229,7 @@ impl Member {
     }
 
     /// Drains what is in flight and commits it, within the drain timeout; leaving the group happens when the consumer is dropped.
-    fn leave(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
+    fn leave(&self, consumer: &BaseConsumer<MemberContext>, committer: Committer) -> Result<(), MemberError> {
         let context = consumer.context();
         let deadline = Instant::now() + context.drain_timeout;
         context.show(MemberPhase::Draining);
@@ -234,16 +237,7 @@ impl Member {
         if !context.assignment().drain(&held, context.drain_timeout) {
             tracing::warn!(member = self.number, "stopped with verdicts unacknowledged: their records will be decided again");
         }
-        // A synchronous commit would wait for as long as the brokers are away.
-        let committed = || context.committable().is_none();
-        if let Some(offsets) = context.committable() {
-            consumer.commit(&offsets, CommitMode::Async).map_err(MemberError::Consumer)?;
-        }
-        while !committed() && Instant::now() < deadline {
-            // Records that still come are not taken; whoever reads them next decides them.
-            let _untaken = consumer.poll(BUSY_POLL);
-        }
-        if !committed() {
+        if !committer.finish(context, deadline.saturating_duration_since(Instant::now())) {
             tracing::warn!(member = self.number, "stopped with offsets uncommitted: their records will be decided again");
         }
         context.is_leaving.store(true, Ordering::Relaxed);

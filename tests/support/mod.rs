@@ -122,8 +122,8 @@ impl Case {
 }
 
 fn unhex(hex: &Value) -> Vec<u8> {
-    let hex = hex.as_str().expect("hex digits");
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("two hex digits")).collect()
+    let digits: Vec<u32> = hex.as_str().expect("a text").chars().map(|digit| digit.to_digit(16).expect("a hex digit")).collect();
+    digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two hex digits")).collect()
 }
 
 /// Every field of `expected` stands in `actual`; null stands for a field that is left out, and lists are compared whole.
