@@ -14,6 +14,7 @@ mod context;
 #[allow(dead_code, reason = "the benchmark uses a part of it")]
 mod gate;
 #[path = "../tests/kafka/jars.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
 mod jars;
 #[path = "../tests/kafka/keeper.rs"]
 #[allow(dead_code, reason = "the benchmark uses a part of it")]

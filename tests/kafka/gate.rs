@@ -131,6 +131,7 @@ fn distinct_events(records: &[Record]) -> usize {
 
 impl Worker {
     /// Its process id.
+    #[allow(dead_code, reason = "the benchmark, which shares this file, reads its CPU time")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -72,7 +72,7 @@ pub(crate) fn a_verdict_follows_its_event(context: &Context) -> Result<()> {
         .header("correlation_id", [0xff, 0x00])
         .header("kafka_correlationId", [1, 2, 3])
         .header("authorization", "secret");
-    let home = context.produce(&gate.events, &[misplaced.clone()])?[0].partition;
+    let home = context.produce(&gate.events, std::slice::from_ref(&misplaced))?[0].partition;
     context.produce(&gate.events, &[misplaced.partition((home + 1) % 4)])?;
     let verdicts = context.read_until(&gate.decisions, TIME_MAX, |records| records.len() == 2)?;
     let partitions: BTreeSet<_> = verdicts.iter().map(|verdict| verdict.partition).collect();
