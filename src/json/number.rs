@@ -18,9 +18,11 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
         return;
     }
     // Python takes as few digits as tell the value apart, and of those the closest to it; Rust only sees to the first. Printing the
-    // value to that many digits gives the closest.
-    let digits = format!("{value:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
-    let shortest = format!("{value:.*e}", digits.saturating_sub(1));
+    // value to that many digits gives the closest, which tells it apart but for some powers of two.
+    let shortest = format!("{value:e}");
+    let digits = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let closest = format!("{value:.*e}", digits.saturating_sub(1));
+    let shortest = if closest.parse() == Ok(value) { closest } else { shortest };
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));

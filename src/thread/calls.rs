@@ -89,9 +89,10 @@ impl Calls {
         });
         let Some(record) = self.records.get_mut(at) else { return };
         self.rulings_bytes -= record.heap_bytes();
-        if (record.tool, record.args) != (tool, args) {
+        if record.call.is_some() && (record.tool, record.args) != (tool, args) {
             *record = blank;
         }
+        (record.tool, record.args) = (tool, args);
         change(record);
         self.rulings_bytes += record.heap_bytes();
     }

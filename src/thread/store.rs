@@ -2,8 +2,9 @@
 //!
 //! Three rules keep it bounded. A thread whose turn has ended is dropped at once. A thread that nobody has touched for twice the idle
 //! limit, by the partition's own event time, is dropped; its own events would have found it expired after once the limit, so no verdict
-//! depends on this unless an event comes later than that. At the limit of threads the one that was touched longest ago makes room; one
-//! that holds a stop never does, and where every thread holds one, a new thread is refused, which the caller answers fail-closed.
+//! depends on this unless an event comes later than that. At the limit of threads the one that was touched longest ago makes room. One
+//! that holds a stop does so only once it has been idle for that long; where none has, a new thread is refused, which the caller answers
+//! fail-closed.
 
 use std::collections::VecDeque;
 
@@ -180,34 +181,55 @@ impl ThreadStore {
         }
     }
 
-    /// Drops what nobody has touched for too long. The queues are in order of touch, so this looks at few threads beyond those it drops.
+    /// Drops threads without a stop that nobody has touched for too long. The queue is in order of touch, so this looks at few threads
+    /// beyond those it drops.
     fn expire(&mut self) {
-        let idle_ms_max = self.limits.thread.idle_ms_max.saturating_mul(2);
-        for queue in [&mut self.free, &mut self.stopped] {
-            while let Some((touch, thread_id)) = queue.pop_front() {
-                let Some(slot) = self.slots.get_mut(&thread_id).filter(|slot| slot.touch == touch) else { continue };
-                // Nothing had a time yet when it was touched: its idleness counts from now.
-                slot.touched_ms = if slot.touched_ms == i64::MIN { self.stream_ms } else { slot.touched_ms };
-                if self.stream_ms.saturating_sub(slot.touched_ms) <= idle_ms_max {
-                    queue.push_front((touch, thread_id));
-                    break;
+        while let Some((touch, thread_id)) = self.free.pop_front() {
+            match self.is_idle(touch, &thread_id) {
+                None => {}
+                Some(true) => {
+                    self.slots.remove(&thread_id);
+                    self.departures.expired += 1;
                 }
-                self.slots.remove(&thread_id);
-                self.departures.expired += 1;
+                Some(false) => return self.free.push_front((touch, thread_id)),
             }
         }
     }
 
-    /// Drops the thread without a stop that was touched longest ago; whether there was one.
+    /// Drops the thread without a stop that was touched longest ago, or else one with a stop that has been idle for too long; whether
+    /// there was any. A stop is not dropped before that, whatever the clocks of other threads say.
     fn make_room(&mut self) -> bool {
         while let Some((touch, thread_id)) = self.free.pop_front() {
-            if is_current(&self.slots, touch, &thread_id) {
+            if self.is_idle(touch, &thread_id).is_some() {
                 self.slots.remove(&thread_id);
                 self.departures.evicted += 1;
                 return true;
             }
         }
+        while let Some((touch, thread_id)) = self.stopped.pop_front() {
+            match self.is_idle(touch, &thread_id) {
+                None => {}
+                Some(true) => {
+                    self.slots.remove(&thread_id);
+                    self.departures.expired += 1;
+                    return true;
+                }
+                Some(false) => {
+                    self.stopped.push_front((touch, thread_id));
+                    return false;
+                }
+            }
+        }
         false
+    }
+
+    /// Whether nobody has touched a thread for twice the idle limit; `None` for an entry that is stale.
+    fn is_idle(&mut self, touch: u64, thread_id: &str) -> Option<bool> {
+        let slot = self.slots.get_mut(thread_id).filter(|slot| slot.touch == touch)?;
+        // Nothing had a time yet when it was touched: its idleness counts from now.
+        slot.touched_ms = if slot.touched_ms == i64::MIN { self.stream_ms } else { slot.touched_ms };
+        let idle_ms_max = self.limits.thread.idle_ms_max.saturating_mul(2);
+        Some(self.stream_ms.saturating_sub(slot.touched_ms) > idle_ms_max)
     }
 }
 
