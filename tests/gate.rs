@@ -838,6 +838,15 @@ fn the_clocks_of_others_change_nothing() {
             "one timestamp from the future",
             script(vec![noon(), elsewhere("2226-01-01T00:00:00"), third_at("2026-01-01T12:00:30", exact_block(2))]),
         ),
+        plain(
+            "one timestamp from the future, beside a thread that holds no stop yet",
+            script(vec![
+                noon()[..2].to_vec(),
+                elsewhere("2226-01-01T00:00:00"),
+                noon()[2..].to_vec(),
+                third_at("2026-01-01T12:00:30", exact_block(2)),
+            ]),
+        ),
         story(
             "one timestamp from the future, where a pause is short",
             a_minute,

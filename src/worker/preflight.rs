@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::consume::consumer_config;
 use crate::librdkafka::PlainContext;
@@ -42,6 +42,12 @@ pub enum PreflightError {
     /// A property is wrong.
     #[error("kafka.properties: {0}")]
     Client(KafkaError),
+    /// The brokers do not let us see a topic.
+    #[error("no permission to describe all of the topics {topics}: allow it to the principal that kafka.properties log in as")]
+    Forbidden {
+        /// All topics that are needed.
+        topics: String,
+    },
     /// Topics are missing.
     #[error(
         "no such topic: {missing}; create what is missing with {partitions} partitions, for example: kafka-topics.sh --bootstrap-server {brokers} --create --topic {first} --partitions {partitions}"
@@ -87,6 +93,9 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
         let counts: Result<Vec<usize>, KafkaError> = wanted.iter().map(|topic| partitions_of(&client, topic)).collect();
         match counts {
             Ok(counts) => return judge(kafka, &wanted.map(String::as_str), &counts),
+            Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
+                return Err(PreflightError::Forbidden { topics: wanted.map(String::as_str).join(", ") });
+            }
             Err(error) => {
                 tracing::warn!(brokers = kafka.brokers, %error, "the brokers do not answer; trying again");
                 if stop.wait(RETRY_PAUSE) {
@@ -100,12 +109,13 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
 /// How many partitions a topic has; 0 if there is no such topic.
 fn partitions_of(client: &BaseConsumer<PlainContext>, topic: &str) -> Result<usize, KafkaError> {
     let metadata = client.fetch_metadata(Some(topic), METADATA_TIMEOUT)?;
-    Ok(metadata
-        .topics()
-        .iter()
-        .filter(|found| found.name() == topic && found.error().is_none())
-        .map(|found| found.partitions().len())
-        .sum())
+    let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else { return Ok(0) };
+    match found.error().map(RDKafkaErrorCode::from) {
+        // A topic that we may not see is not a missing one.
+        Some(code @ RDKafkaErrorCode::TopicAuthorizationFailed) => Err(KafkaError::MetadataFetch(code)),
+        Some(_) => Ok(0),
+        None => Ok(found.partitions().len()),
+    }
 }
 
 fn judge(kafka: &KafkaSettings, wanted: &[&str], counts: &[usize]) -> Result<Preflight, PreflightError> {
