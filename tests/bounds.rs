@@ -99,6 +99,23 @@ fn where_every_thread_holds_a_stop_a_new_one_is_refused() {
     assert_eq!(gate.event(&call("new", "c1", "ls", 0))["action"], "allow");
 }
 
+/// Agents die behind a stop and never end their turn: what nobody has touched for long makes room in the end, but not before.
+#[test]
+fn a_stop_that_was_idle_for_long_makes_room_where_there_is_none() {
+    let mut gate = Gate::new(policy(&json!({"limits": {"threads_per_partition_max": 10, "thread_idle_seconds_max": 60}})));
+    (0..10).for_each(|n| stop(&mut gate, &format!("stopped-{n}")));
+    let mut ask = |thread_id: &str, time: &str| {
+        let mut event = call(thread_id, "c1", "ls", 0);
+        event["timestamp"] = Value::from(format!("2026-01-01T{time}Z"));
+        gate.event(&event)["code"].clone()
+    };
+    assert_eq!(ask("new", "12:00:00"), "thread_store_full");
+    assert_eq!(ask("new", "12:01:59"), "thread_store_full");
+    let admitted = (0..1_000).position(|_| ask("new", "12:30:00") == "allow").expect("room in the end");
+    assert!(admitted > 100, "one timestamp frees nobody, nor do {admitted}");
+    assert_eq!(gate.lane().threads.departures().expired, 1);
+}
+
 /// A busy thread leaves stale entries behind in the queue of touches; they are no reason to refuse anybody.
 #[test]
 fn a_busy_thread_costs_no_other_its_place() {

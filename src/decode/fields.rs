@@ -50,6 +50,9 @@ fields!(
     error,
 );
 
+/// How far an event's timestamp may be ahead of its record's, in milliseconds; one that is further ahead counts as that far.
+const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
+
 type Read<T> = Result<T, Rejection>;
 
 /// Reads the fields of an opened envelope.
@@ -188,15 +191,14 @@ impl<'d> Reader<'_, 'd> {
             None => optional_string(self.fields.timestamp, "timestamp", RejectionCode::TimestampInvalid)?,
         };
         let Some(text) = text else { return Ok(self.record.timestamp_ms) };
-        timestamp::parse(&text).map(Some).ok_or_else(|| {
+        let time_ms = timestamp::parse(&text).ok_or_else(|| {
             let found = format!("a string of {} bytes that is not RFC 3339", text.len());
-            Rejection::new(
-                RejectionCode::TimestampInvalid,
-                "timestamp",
-                found,
-                "send a moment such as 2026-01-31T12:00:00Z, or leave it out",
-            )
-        })
+            let fix = "send a moment such as 2026-01-31T12:00:00Z, or leave it out";
+            Rejection::new(RejectionCode::TimestampInvalid, "timestamp", found, fix)
+        })?;
+        // A host whose clock runs ahead must not expire what its thread has been stopped for.
+        let latest_ms = self.record.timestamp_ms.map_or(i64::MAX, |record_ms| record_ms.saturating_add(CLOCK_SKEW_MS_MAX));
+        Ok(Some(time_ms.min(latest_ms)))
     }
 
     fn tool_call_id(&self) -> Read<Cow<'d, str>> {

@@ -79,3 +79,22 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
     }
     Ok(root)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_runs_ahead_counts_as_five_minutes() {
+        let time_of = |timestamp: &str, record_ms| {
+            let value = format!("{{\"type\":\"turn_end\",\"thread_id\":\"t\",\"timestamp\":\"{timestamp}\"}}");
+            let (partition, offset) = (Partition(0), Offset(0));
+            let record =
+                Record { topic: "t", partition, offset, timestamp_ms: record_ms, key: None, value: Some(value.as_bytes()), headers: &[] };
+            decode(&record, &mut Parser::new(), 1_000).unwrap().time_ms
+        };
+        assert_eq!(time_of("1970-01-01T00:10:00Z", Some(60_000)), Some(360_000));
+        assert_eq!(time_of("1970-01-01T00:02:00Z", Some(60_000)), Some(120_000));
+        assert_eq!(time_of("1970-01-01T00:10:00Z", None), Some(600_000));
+    }
+}
