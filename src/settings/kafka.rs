@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::reader::{Section, shape};
+use super::redact::is_secret;
 
 /// Properties that correctness depends on; Tollgate sets them itself.
 const OURS: [&str; 10] = [
@@ -110,6 +111,11 @@ fn read_property(section: &Section<'_>, key: &str, value: &Value) -> Option<(Str
     }
     match value {
         Value::String(text) => Some((key.to_owned(), text.clone())),
+        // YAML re-spells numbers: 0123 would become 123, and nobody would see why the password is wrong.
+        Value::Number(_) if is_secret(key) => {
+            section.fault(&path, shape(value), "write it in quotes");
+            None
+        }
         Value::Bool(_) | Value::Number(_) => Some((key.to_owned(), value.to_string())),
         other => {
             section.fault(&path, shape(other), "write a string, a number or a boolean");

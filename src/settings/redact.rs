@@ -45,6 +45,6 @@ pub(super) fn redacted(settings: &Settings) -> Value {
     })
 }
 
-fn is_secret(property: &str) -> bool {
+pub(super) fn is_secret(property: &str) -> bool {
     !PLAIN.contains(&property) && SECRET_PARTS.iter().any(|part| property.contains(part))
 }
