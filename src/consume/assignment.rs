@@ -146,7 +146,7 @@ impl Assignment {
                 self.outbox.publish(record, &self.out, None, Origin { epoch, event_time_ms: time_ms })
             }
             Applied::DeadLetter(rejection) => {
-                self.counts.unreadable(rejection.code.as_str());
+                self.counts.unreadable(rejection.code.as_str(), !self.out.thread_id.is_empty());
                 tracing::warn!(topic = record.topic, partition = %record.partition, offset = %record.offset, code = rejection.code.as_str(), "{rejection}");
                 let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, &rejection);
                 let origin = Origin { epoch, event_time_ms: record.timestamp_ms };

@@ -44,10 +44,13 @@ impl Counts {
         self.events.with_label_values(&[event_type.as_str()]).inc();
     }
 
-    pub(super) fn unreadable(&mut self, reason: &str) {
+    /// A record that became a dead letter, and whether there was a thread to answer.
+    pub(super) fn unreadable(&mut self, reason: &str, is_answered: bool) {
         self.events.with_label_values(&["unreadable"]).inc();
         self.metrics.dead_letters.with_label_values(&[reason]).inc();
-        self.verdicts.with_label_values(&["envelope", "block", verdict::INVALID_EVENT]).inc();
+        if is_answered {
+            self.verdicts.with_label_values(&["envelope", "block", verdict::INVALID_EVENT]).inc();
+        }
     }
 
     pub(super) fn verdict(&mut self, decided: &Decided) {
