@@ -1,7 +1,12 @@
 //! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod support;
+
 use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use support::{Gate, policy};
 
 const SOURCE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 60;
@@ -205,4 +210,20 @@ fn every_fixture_holds_something() {
         .map(|path| path.display().to_string())
         .collect();
     assert_none("a fixture holds at least ten cases", &offenders);
+}
+
+/// README's first screen shows an event of the sample and the exact verdict on it.
+#[test]
+fn the_readme_shows_what_the_sample_gives() {
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    let mut gate = Gate::new(policy(
+        &json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}}),
+    ));
+    let sample = std::fs::read_to_string("src/commands/dev/sample.tsv").unwrap();
+    let shown = sample.lines().filter(|line| {
+        let (thread, event) = line.split_once('\t').unwrap();
+        let (_, verdict) = gate.record(Some(thread.as_bytes()), Some(event.as_bytes()), &[]);
+        !verdict.is_empty() && readme.contains(event) && readme.contains(std::str::from_utf8(&verdict).unwrap())
+    });
+    assert_eq!(shown.count(), 1);
 }
