@@ -43,8 +43,8 @@ pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<
     };
     let opened = if is_structured {
         structured(root)
-    } else if record.header("ce_specversion").is_some() || record.header("ce_id").is_some() {
-        binary(record, root)
+    } else if is_binary(record) {
+        binary(record, Some(root))
     } else {
         return Ok(Envelope { fields: Some(root), cloud_event: None });
     };
@@ -126,7 +126,17 @@ fn structured(root: Value<'_>) -> Result<Envelope<'_>, Rejection> {
     Ok(Envelope { fields, cloud_event: Some(cloud_event) })
 }
 
-fn binary<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<'d>, Rejection> {
+fn is_binary(record: &Record<'_>) -> bool {
+    record.header("ce_specversion").is_some() || record.header("ce_id").is_some()
+}
+
+/// A binary CloudEvent may have no data, and a turn boundary needs none; `None` for any other record.
+pub(super) fn open_without_data<'d>(record: &Record<'d>) -> Option<Result<Envelope<'d>, Rejection>> {
+    let is_empty = record.value.is_none_or(<[u8]>::is_empty);
+    (is_empty && is_binary(record)).then(|| binary(record, None).map_err(|rejection| rejection.told(told(record))))
+}
+
+fn binary<'d>(record: &Record<'d>, data: Option<Value<'d>>) -> Result<Envelope<'d>, Rejection> {
     let attribute = |name: &'static str| match record.header(name) {
         None => Ok(None),
         Some(bytes) => std::str::from_utf8(bytes).map(|text| Some(Cow::Borrowed(text))).map_err(|_| {
@@ -141,7 +151,7 @@ fn binary<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<'d>, Reje
         subject: attribute("ce_subject")?,
         time: attribute("ce_time")?,
     };
-    Ok(Envelope { fields: Some(root), cloud_event: Some(cloud_event) })
+    Ok(Envelope { fields: data, cloud_event: Some(cloud_event) })
 }
 
 fn check_version(version: Option<&str>) -> Result<(), Rejection> {

@@ -39,6 +39,9 @@ pub const TOOL_NAME_BYTES_MAX: usize = 512;
 /// # Errors
 /// A [`Rejection`] for the first rule of the event contract that the record breaks, with whatever could be told of the event.
 pub fn decode<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Event<'d>, Rejection> {
+    if let Some(envelope) = envelope::open_without_data(record) {
+        return fields::read(record, &envelope?);
+    }
     let root = match read_value(record, parser, value_bytes_max) {
         Ok(root) => root,
         Err(rejection) => return Err(rejection.told(told_by_transport(record))),
@@ -83,6 +86,20 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binary_cloud_event_needs_no_data() {
+        let headers = [("ce_specversion", "1.0"), ("ce_id", "e1"), ("ce_type", "acme.turn_end.v1"), ("ce_subject", "t")];
+        let headers = headers.map(|(name, value)| Header { name, value: Some(value.as_bytes()) });
+        for value in [None, Some(b"".as_slice())] {
+            let (partition, offset) = (Partition(0), Offset(0));
+            let record = Record { topic: "t", partition, offset, timestamp_ms: None, key: None, value, headers: &headers };
+            let mut parser = Parser::new();
+            assert_eq!(decode(&record, &mut parser, 1_000).unwrap().event_type(), EventType::TurnEnd);
+            let plain = Record { headers: &[], ..record };
+            assert!(decode(&plain, &mut Parser::new(), 1_000).is_err());
+        }
+    }
 
     #[test]
     fn a_clock_that_runs_ahead_counts_as_five_minutes() {
