@@ -1,0 +1,10 @@
+//! The rules of the gate, seen through whole events and verdicts: scripts of events, each with what its verdict must hold.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod bytes;
+mod calls;
+mod safety;
+mod stories;
+#[path = "../support/mod.rs"]
+mod support;
+mod turns;

@@ -1,0 +1,127 @@
+//! Responses that were cut off, and the calls that they made.
+
+use serde_json::{Value, json};
+
+use crate::stories::*;
+use crate::support::{Gate, assert_has, check_each, jsonl, policy};
+
+#[test]
+fn responses() {
+    let cases = jsonl("tests/fixtures/responses.jsonl");
+    check_each(cases, |case| case["name"].as_str().unwrap().to_owned(), check_response);
+}
+
+fn check_response(case: &Value) {
+    let mut response = event(json!({"type": "model_response", "event_id": "e"}), json!({}));
+    let field = if case.get("message").is_some() { "message" } else { "response" };
+    response[field] = case[field].clone();
+    let verdict = Gate::new(policy(&case["config"])).event(&response);
+    assert_has("the verdict", &verdict, &case["expect"]);
+    assert_has("the verdict", &verdict, &json!({"count": null, "signature": null, "synthetic_result": null, "guidance": null}));
+}
+
+#[test]
+fn suppressed_calls() {
+    let blocked = || {
+        json!({
+            "action": "block",
+            "code": "suppressed_tool_call",
+            "decided_by": "safety",
+            "should_halt": false,
+            "synthetic_result": "Tool call not executed (suppressed_tool_call): The model provider stopped the response that made this call with a safety-related signal; its arguments may be truncated and unsafe to execute. Choose an alternative approach.",
+        })
+    };
+    let suppress = || json!({"action": "suppress"});
+    let gemini = || {
+        response(
+            json!({"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"functionCall": {"name": "write_file", "args": {}}}]}}]}),
+        )
+    };
+    check_stories(vec![
+        plain(
+            "in this turn only",
+            vec![
+                (cut_off(&[("c1", "bash"), ("c2", "ls")]), suppress()),
+                (call("c1", "bash", json!({})), blocked()),
+                (call("c2", "ls", json!({})), blocked()),
+                (call("c3", "bash", json!({})), allow()),
+                (clean_response(), allow()),
+                (call("c1", "bash", json!({})), blocked()),
+                (turn("turn_start", json!({})), Value::Null),
+                (call("c1", "bash", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "hole 5: arguments that parse are as suspicious as those that do not",
+            vec![
+                (cut_off(&[("c1", "bash")]), suppress()),
+                (call("c1", "bash", json!({})), blocked()),
+                (event(call("c1", "bash", json!(null)), json!({"arguments": "{\"command\": \"ls\"}"})), blocked()),
+                (event(call("c1", "bash", json!(null)), json!({"arguments": "{\"pa"})), blocked()),
+            ],
+        ),
+        plain(
+            "on another thread the id is another call",
+            vec![(cut_off(&[("c1", "bash")]), suppress()), (event(call("c1", "bash", json!({})), json!({"thread_id": "t2"})), allow())],
+        ),
+        plain(
+            "a call that has no id is known by its tool until the model answers",
+            vec![
+                (gemini(), suppress()),
+                (call("made-up-1", "write_file", json!({})), blocked()),
+                (call("made-up-2", "read_file", json!({})), allow()),
+                (clean_response(), allow()),
+                (call("made-up-3", "write_file", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "the result of a call that was allowed before counts, whatever was cut off since",
+            vec![
+                (call("c1", "write_file", json!({})), allow()),
+                (gemini(), suppress()),
+                (result("c1", "write_file", true), counted("allow", "allow", 1)),
+            ],
+        ),
+        plain(
+            "an end of the turn alone frees nothing: a call may come late",
+            vec![
+                (cut_off(&[("c1", "bash")]), suppress()),
+                (turn("turn_end", json!({})), Value::Null),
+                (call("c1", "bash", json!({})), blocked()),
+                (clean_response(), allow()),
+                (call("c1", "bash", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "a call without id and name may be any call until the model answers",
+            vec![
+                (response(json!({"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"functionCall": {}}]}}]})), suppress()),
+                (call("made-up", "ls", json!({})), blocked()),
+                (clean_response(), allow()),
+                (call("made-up-2", "ls", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "an API error is no answer",
+            vec![
+                (gemini(), suppress()),
+                (event(json!({"type": "model_response", "error": {"code": 503}}), json!({})), json!({"action": "allow"})),
+                (call("made-up", "write_file", json!({})), blocked()),
+            ],
+        ),
+        plain(
+            "a call is suppressed by a turn that has no id yet",
+            vec![
+                (cut_off(&[("c1", "bash")]), suppress()),
+                (in_turn(call("c1", "bash", json!({})), "u1"), blocked()),
+                (in_turn(call("c1", "bash", json!({})), "u2"), allow()),
+            ],
+        ),
+        plain("1,500 calls cut off at once are all blocked", {
+            let calls: Vec<_> = (0..1_500).map(|n| (format!("c{n}"), "bash")).collect();
+            let calls: Vec<_> = calls.iter().map(|(id, tool)| (id.as_str(), *tool)).collect();
+            let asked = calls.iter().step_by(100).map(|(id, tool)| (call(id, tool, json!({})), blocked()));
+            [(cut_off(&calls), suppress())].into_iter().chain(asked).collect()
+        }),
+    ]);
+}
