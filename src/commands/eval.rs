@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use crate::decode::{Offset, Partition, Record, Rejection};
-use crate::lane::{Applied, Lane, VerdictBuffer, too_large};
+use crate::decode::{Offset, Partition, Record, Rejection, too_large};
+use crate::lane::{Applied, Lane, VerdictBuffer};
 use crate::policy::Policy;
 use crate::settings::Settings;
 
@@ -63,7 +63,7 @@ impl<'s> Evaluation<'s> {
                 Line::End => break,
                 Line::Whole if line.trim_ascii().is_empty() => {}
                 Line::Whole => self.evaluate(number, &line, &mut verdicts)?,
-                Line::TooLong => self.report(number, &too_large(bytes_max))?,
+                Line::TooLong => self.report(number, &too_large(format!("more than {bytes_max} bytes")))?,
             }
         }
         verdicts.flush()?;

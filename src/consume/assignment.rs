@@ -239,7 +239,8 @@ impl Assignment {
             let label = partition.to_string();
             metrics.live_threads.with_label_values(&[&label]).set(held.lane.threads.len() as i64);
             metrics.state_bytes.with_label_values(&[&label]).set(held.lane.threads.bytes() as i64);
-            let (now, before) = (held.lane.threads.departures(), std::mem::replace(&mut held.counted, held.lane.threads.departures()));
+            let now = held.lane.threads.departures();
+            let before = std::mem::replace(&mut held.counted, now);
             for (reason, count) in [
                 ("expired", now.expired - before.expired),
                 ("evicted", now.evicted - before.evicted),

@@ -58,9 +58,7 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         return Err(Rejection::new(RejectionCode::ValueEmpty, "value", "0 bytes", "send one JSON object per record"));
     }
     if value.len() > value_bytes_max {
-        let found = format!("{} bytes", value.len());
-        let fix = "send less, or raise limits.event_bytes_max";
-        return Err(Rejection::new(RejectionCode::ValueTooLarge, "value", found, fix));
+        return Err(too_large(format!("{} bytes", value.len())));
     }
     let text = envelope::skip_schema_registry_prefix(value);
     if let Err(error) = std::str::from_utf8(text) {
@@ -81,6 +79,12 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         return Err(Rejection::new(RejectionCode::ValueNotAnObject, "value", found, "send one JSON object per record"));
     }
     Ok(root)
+}
+
+/// The rejection of a value that is larger than it may be. A reader that cuts such a value short before it gets here uses it too.
+#[must_use]
+pub fn too_large(found: String) -> Rejection {
+    Rejection::new(RejectionCode::ValueTooLarge, "value", found, "send less, or raise limits.event_bytes_max")
 }
 
 #[cfg(test)]

@@ -179,8 +179,8 @@ impl<'e> Fold<'e> {
         write::response(&self.frame(turn), found.map(|(termination, _)| termination), out)
     }
 
-    fn call(&self, thread: &mut Thread, key: &CallKey, call: &ToolCall<'_>, guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
-        let provider_calls = guardrails.calls.clone();
+    fn call(&self, thread: &mut Thread, key: &CallKey, call: &ToolCall<'_>, mut guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
+        let provider_calls = std::mem::take(&mut guardrails.calls);
         let args = key.args.unwrap_or_else(|| arguments_digest(&call.input));
         let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
             Some(ruling) => ruling.clone(),

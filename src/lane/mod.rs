@@ -14,7 +14,7 @@ pub use ledger::{Ledger, LedgerError};
 
 use std::borrow::Cow;
 
-use crate::decode::{Event, EventType, Partition, Record, Rejection, RejectionCode, decode, told_by_transport};
+use crate::decode::{Event, EventType, Partition, Record, Rejection, decode, told_by_transport};
 use crate::evaluate::{self, Decided, verdict};
 use crate::json::Parser;
 use crate::policy::Policy;
@@ -114,11 +114,4 @@ fn reject(policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut 
     out.address(told.thread_id.as_deref().unwrap_or_default(), &event_id);
     verdict::write_invalid(&rejection, &event_id, policy.version(), &mut out.json);
     Applied::DeadLetter(rejection)
-}
-
-/// The rejection of a record that was cut short before it got here, such as a line longer than any event may be.
-#[must_use]
-pub fn too_large(bytes_min: usize) -> Rejection {
-    let found = format!("more than {bytes_min} bytes");
-    Rejection::new(RejectionCode::ValueTooLarge, "value", found, "send less, or raise limits.event_bytes_max")
 }

@@ -9,23 +9,18 @@ use rdkafka::{Offset, TopicPartitionList};
 use crate::broker::Broker;
 use crate::context::{Context, Outgoing};
 
-/// Keys with the hashes that the tests of the Java client publish for them.
-const JAVA_MURMUR2: [(&str, i32); 6] = [
-    ("21", -973_932_308),
-    ("foobar", -790_332_482),
-    ("a-little-bit-long-string", -985_981_536),
-    ("a-little-bit-longer-string", -1_486_304_829),
-    ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
-    ("abc", 479_470_107),
-];
-
+/// Keys with the hashes that the tests of the Java client publish for them, and where they land by those.
 pub(crate) fn a_key_lands_where_java_puts_it(context: &Context) -> Result<()> {
     const PARTITIONS: i32 = 7;
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(include_str!("../fixtures/murmur2.json"))?;
+    let hashes: Vec<(&str, i64)> =
+        vectors.iter().map(|vector| (vector["key"].as_str().expect("a key"), vector["murmur2"].as_i64().expect("a hash"))).collect();
+    assert_eq!(hashes.len(), 6);
     let topic = context.topic("murmur2", PARTITIONS, &[])?;
-    let records = JAVA_MURMUR2.map(|(key, _)| Outgoing::new(key, "x"));
+    let records: Vec<_> = hashes.iter().map(|(key, _)| Outgoing::new(*key, "x")).collect();
     let positions = context.produce(&topic, &records)?;
-    for ((key, hash), position) in JAVA_MURMUR2.iter().zip(positions) {
-        assert_eq!(position.partition, (hash & 0x7fff_ffff) % PARTITIONS, "{key}");
+    for ((key, hash), position) in hashes.iter().zip(positions) {
+        assert_eq!(i64::from(position.partition), (hash & 0x7fff_ffff) % i64::from(PARTITIONS), "{key}");
     }
     Ok(())
 }
