@@ -29,6 +29,17 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
+    /// The digest that these bytes are.
+    #[must_use]
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Its first half.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
@@ -38,6 +49,17 @@ impl Digest {
 }
 
 impl Fingerprint {
+    /// The fingerprint that these bytes are.
+    #[must_use]
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The fingerprint of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {

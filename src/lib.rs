@@ -9,6 +9,7 @@
 //! | [`lane`] | one partition: its threads and the ledger of finished offsets |
 //! | [`thread`] | what a thread remembers, in bounded memory |
 //! | [`evaluate`] | thread and event → verdict: safety detectors, guardrail providers, loop controllers |
+//! | [`checkpoint`] | the state of a partition as records of a compacted topic, and back |
 //! | [`policy`] | the decision configuration and its digest |
 //! | [`settings`] | configuration text → validated settings |
 //! | [`json`], [`digest`], [`partition`] | Python's JSON dialect, SHA-256, Kafka's key hash |
@@ -24,6 +25,7 @@
 //! | `config` | file, environment and secret files → [`settings`] |
 //! | `commands` | the command line |
 
+pub mod checkpoint;
 pub mod decode;
 pub mod digest;
 pub mod evaluate;

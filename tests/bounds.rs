@@ -190,7 +190,7 @@ fn check_endless(turn: &Endless) {
             gate.record(None, Some(event), &[]);
         }
         quarters[4 * n / turn.steps] += started.elapsed();
-        largest = largest.max(gate.lane().threads.get("t").map_or(0, tollgate::thread::Thread::bytes));
+        largest = largest.max(gate.lane().threads.get("t").map_or(0, |stored| stored.thread.heap_bytes()));
     }
     let [_, second, _, fourth] = quarters;
     assert!(fourth < 4 * second + Duration::from_millis(200), "{}: the later, the slower: {quarters:?}", turn.name);

@@ -239,7 +239,7 @@ fn describe(event: &Event<'_>) -> Value {
         ToolInput::Encoded(text) => format!("text {}", lossy(text.as_bytes())),
     };
     match &event.body {
-        Body::TurnStart | Body::TurnEnd => {}
+        Body::TurnStart | Body::TurnEnd | Body::ThreadReset => {}
         Body::ModelResponse(body) => {
             let (name, value) = match body {
                 ModelBody::Response(value) => ("response", value),

@@ -81,7 +81,7 @@ impl<'s> Evaluation<'s> {
             headers: &[],
         };
         match self.lane.apply(&self.policy, &record, &mut self.out) {
-            Applied::Boundary(_) => return Ok(()),
+            Applied::Boundary(_) | Applied::Redelivered => return Ok(()),
             Applied::Verdict { .. } => {}
             Applied::DeadLetter(rejection) => {
                 self.report(number, &rejection)?;

@@ -53,6 +53,7 @@ struct Held {
     lane: Lane,
     epoch: u64,
     last_record_ms: Option<i64>,
+    committed: Option<Offset>,
     counted: Departures,
 }
 
@@ -88,7 +89,10 @@ impl Assignment {
         for partition in partitions {
             self.epochs += 1;
             let lane = Lane::new(partition, &self.parts.policy);
-            self.held.insert(partition, Held { lane, epoch: self.epochs, last_record_ms: None, counted: Departures::default() });
+            self.held.insert(
+                partition,
+                Held { lane, epoch: self.epochs, last_record_ms: None, committed: None, counted: Departures::default() },
+            );
         }
     }
 
@@ -136,6 +140,7 @@ impl Assignment {
         }
         let epoch = held.epoch;
         let due = match applied {
+            Applied::Redelivered => return,
             Applied::Boundary(event_type) => {
                 self.counts.event(event_type);
                 0
@@ -219,13 +224,16 @@ impl Assignment {
         if self.failure.is_some() {
             return Vec::new();
         }
-        self.held.iter().filter_map(|(partition, held)| Some((*partition, held.lane.ledger.committable()?))).collect()
+        self.held
+            .iter()
+            .filter_map(|(partition, held)| Some((*partition, held.lane.ledger.finished().filter(|next| Some(*next) > held.committed)?)))
+            .collect()
     }
 
     /// Notes that an offset was committed.
     pub fn committed(&mut self, partition: Partition, offset: Offset) {
         if let Some(held) = self.held.get_mut(&partition) {
-            held.lane.ledger.committed(offset);
+            held.committed = Some(offset);
         }
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::json::{Text, Value};
 
-/// The five kinds of event.
+/// The kinds of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
     /// The user spoke: counters of the thread start anew.
@@ -17,11 +17,13 @@ pub enum EventType {
     ToolResult,
     /// The turn is over.
     TurnEnd,
+    /// An operator wants the thread, or its running turn, forgotten.
+    ThreadReset,
 }
 
 impl EventType {
     /// Every type there is.
-    pub const ALL: [Self; 5] = [Self::TurnStart, Self::ModelResponse, Self::ToolCall, Self::ToolResult, Self::TurnEnd];
+    pub const ALL: [Self; 6] = [Self::TurnStart, Self::ModelResponse, Self::ToolCall, Self::ToolResult, Self::TurnEnd, Self::ThreadReset];
 
     /// The type as it stands in events, verdicts and labels.
     #[must_use]
@@ -32,6 +34,7 @@ impl EventType {
             Self::ToolCall => "tool_call",
             Self::ToolResult => "tool_result",
             Self::TurnEnd => "turn_end",
+            Self::ThreadReset => "thread_reset",
         }
     }
 
@@ -89,6 +92,8 @@ pub enum Body<'d> {
     ToolResult(ToolResult<'d>),
     /// See [`EventType::TurnEnd`].
     TurnEnd,
+    /// See [`EventType::ThreadReset`].
+    ThreadReset,
 }
 
 /// A model's answer in one of its three spellings.
@@ -143,7 +148,7 @@ pub enum ToolInput<'d> {
 }
 
 impl Event<'_> {
-    /// Which of the five it is.
+    /// Which kind it is.
     #[must_use]
     pub fn event_type(&self) -> EventType {
         match self.body {
@@ -152,6 +157,7 @@ impl Event<'_> {
             Body::ToolCall(_) => EventType::ToolCall,
             Body::ToolResult(_) => EventType::ToolResult,
             Body::TurnEnd => EventType::TurnEnd,
+            Body::ThreadReset => EventType::ThreadReset,
         }
     }
 }

@@ -108,6 +108,7 @@ impl<'d> Reader<'_, 'd> {
         let body = match event_type {
             EventType::TurnStart => Body::TurnStart,
             EventType::TurnEnd => Body::TurnEnd,
+            EventType::ThreadReset => Body::ThreadReset,
             EventType::ModelResponse => Body::ModelResponse(self.model_body()?),
             EventType::ToolCall => {
                 Body::ToolCall(ToolCall { tool_call_id: self.tool_call_id()?, tool_name: self.tool_name()?, input: self.tool_input()? })

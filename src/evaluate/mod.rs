@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use crate::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolInput, ToolResult};
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
-use crate::thread::{Answer as Answered, CallRecord, Thread, Turn};
+use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 
 use guardrail::{Answer, ChainOutcome, ChainPlan, GuardrailRequest};
 use loops::{Observation, Signature, arguments_digest, classify};
@@ -65,8 +65,8 @@ pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepa
         Body::ToolCall(call) => {
             let key = CallKey::of(&call.tool_call_id, &call.tool_name);
             let args = arguments_digest(&call.input);
-            let is_settled =
-                earlier_ruling(thread, &key, args, fingerprint).is_some() || thread.turn.suppression.covers(key.id, &call.tool_name);
+            let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
+                || thread.turn.memory().suppression.covers(key.id, &call.tool_name);
             let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
             let plan = (!is_settled).then(|| policy.guardrails().plan(&request));
             (Some(CallKey { args: Some(args), ..key }), plan)
@@ -95,7 +95,7 @@ impl CallKey {
 /// What was ruled on the same `tool_call` before. The event's id alone does not make it the same: hosts that number calls anew in every
 /// response use ids again, and another call must not get the first one's answer.
 fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Digest, event: Fingerprint) -> Option<&'t Ruling> {
-    let record = thread.turn.calls.find(key.id).filter(|record| (record.tool, record.args) == (key.tool, args))?;
+    let record = thread.turn.memory().calls.find(key.id).filter(|record| (record.tool, record.args) == (key.tool, args))?;
     record.call.as_ref().filter(|answer| answer.event == event).map(|answer| &answer.ruling)
 }
 
@@ -145,7 +145,7 @@ pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &m
 /// Writes the verdict on an event whose thread could not be taken in: closed. `None` for turn boundaries.
 pub fn refuse(policy: &Policy, event: &Event<'_>, out: &mut Vec<u8>) -> Option<Decided> {
     let subject = match &event.body {
-        Body::TurnStart | Body::TurnEnd => return None,
+        Body::TurnStart | Body::TurnEnd | Body::ThreadReset => return None,
         Body::ModelResponse(_) => Subject::RESPONSE,
         Body::ToolCall(call) => Subject::call(call, None),
         Body::ToolResult(result) => Subject::result(result, None),
@@ -171,10 +171,13 @@ impl<'e> Fold<'e> {
         let turn = &mut thread.turn;
         let found = self.policy.safety().inspect(body);
         match &found {
-            Some((_, content)) => content.calls.iter().for_each(|call| turn.suppression.add(call.id.as_deref(), call.name.as_deref())),
+            Some((_, content)) => {
+                let suppression = &mut turn.memory_mut().suppression;
+                content.calls.iter().for_each(|call| suppression.add(call.id.as_deref(), call.name.as_deref()));
+            }
             // An API error is no answer: what was cut off before it may still be in the host's hands.
             None if matches!(body, ModelBody::Error(_)) => {}
-            None => turn.suppression.model_answered(),
+            None => turn.memory.iter_mut().for_each(|memory| memory.suppression.model_answered()),
         }
         write::response(&self.frame(turn), found.map(|(termination, _)| termination), out)
     }
@@ -184,52 +187,52 @@ impl<'e> Fold<'e> {
         let args = key.args.unwrap_or_else(|| arguments_digest(&call.input));
         let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
             Some(ruling) => ruling.clone(),
-            None => self.rule_on_call(&mut thread.turn, key, args, call, guardrails),
+            None => self.rule_on_call(thread.turn.memory_mut(), key, args, call, guardrails),
         };
         let decided = write::ruling(&self.frame(&thread.turn), &Subject::call(call, Some(args)), &ruling, out);
         Decided { provider_calls, ..decided }
     }
 
-    fn rule_on_call(&self, turn: &mut Turn, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
-        let ruling = if turn.suppression.covers(key.id, &call.tool_name) {
+    fn rule_on_call(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
+        let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
             Ruling::new(vec![Reason::Suppressed], None)
         } else if !guardrails.denial.is_empty() {
             Ruling::new([guardrails.denial, guardrails.notes].concat(), None)
         } else {
             let signature = Signature { tool_name: &call.tool_name, tool: key.tool, args };
-            let outcome = self.policy.loops().before_call(&mut turn.loops, &signature);
+            let outcome = self.policy.loops().before_call(&mut memory.loops, &signature);
             Ruling::new([outcome.reasons, guardrails.notes].concat(), Some(outcome.count))
         };
-        turn.calls.note_call(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
+        memory.calls.note_call(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
         ruling
     }
 
     fn result(&self, thread: &mut Thread, key: &CallKey, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Result<Decided, Rejection> {
-        let turn = &mut thread.turn;
-        let record = turn.calls.find(key.id);
+        let memory = thread.turn.memory_mut();
+        let record = memory.calls.find(key.id);
         let seen = record.map(|record| record.args);
         let earlier = record.and_then(|record| record.result.as_ref().filter(|_| !record.is_open)).map(|answer| answer.ruling.clone());
-        let was_stopped = record.map_or_else(|| turn.suppression.covers(key.id, &result.tool_name), CallRecord::was_denied);
+        let was_stopped = record.map_or_else(|| memory.suppression.covers(key.id, &result.tool_name), CallRecord::was_denied);
         let repeated = record.and_then(|record| record.result.as_ref()).filter(|answer| answer.event == self.fingerprint);
         let (args, ruling) = if let Some(answer) = repeated {
             (seen, answer.ruling.clone())
         } else if let Some(ruling) = was_stopped.then(Ruling::not_executed).or(earlier) {
-            turn.calls.note_answer(key.id, Answered { event: self.fingerprint, ruling: ruling.clone() });
+            memory.calls.note_answer(key.id, Answered { event: self.fingerprint, ruling: ruling.clone() });
             (seen, ruling)
         } else {
             let args = result_arguments(result, seen).map_err(|rejection| rejection.told(write::told(self.event)))?;
-            (Some(args), self.observe(turn, key, args, result))
+            (Some(args), self.observe(memory, key, args, result))
         };
-        Ok(write::ruling(&self.frame(turn), &Subject::result(result, args), &ruling, out))
+        Ok(write::ruling(&self.frame(&thread.turn), &Subject::result(result, args), &ruling, out))
     }
 
-    fn observe(&self, turn: &mut Turn, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> Ruling {
+    fn observe(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> Ruling {
         let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
         let signature = Signature { tool_name: &result.tool_name, tool: key.tool, args };
         let observation = Observation::new(failed, result.result.as_ref());
-        let outcome = self.policy.loops().after_call(&mut turn.loops, &signature, &observation);
+        let outcome = self.policy.loops().after_call(&mut memory.loops, &signature, &observation);
         let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
-        turn.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
+        memory.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
         ruling
     }
 }

@@ -153,8 +153,8 @@ impl Reason {
     fn heap_bytes(&self) -> usize {
         match self {
             Self::Denied(reason) | Self::FailedOpen(reason) => {
-                let policy_id = reason.policy_id.as_ref().map_or(0, String::capacity);
-                size_of::<GuardrailReason>() + reason.code.capacity() + reason.message.capacity() + policy_id
+                let policy_id = reason.policy_id.as_ref().map_or(0, String::len);
+                size_of::<GuardrailReason>() + reason.code.len() + reason.message.len() + policy_id
             }
             _ => 0,
         }

@@ -1,7 +1,7 @@
 //! The ledger of a partition: which records are finished, and up to where all of them are.
 //!
 //! A record is opened with the number of publications that it waits for, and finished when all of them are acknowledged. What may
-//! be committed is the offset behind the longest run of finished records from the front: never one ahead of a verdict that is not
+//! be committed is at most the offset behind the longest run of finished records from the front: never one ahead of a verdict that is not
 //! acknowledged. Offsets may have gaps (compaction and transaction markers leave them), but they only go up.
 
 use std::collections::VecDeque;
@@ -23,8 +23,6 @@ pub struct Ledger {
     opened: Option<Offset>,
     /// The next offset to read after the finished run.
     finished: Option<Offset>,
-    /// What was committed last.
-    committed: Option<Offset>,
 }
 
 /// How a ledger can be misused. Any of these is a fault of the caller, who must not commit after it.
@@ -72,15 +70,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// What to commit, if that is more than was committed before: the offset of the next record to read.
+    /// The offset behind the longest run of finished records from the front: nothing beyond it may be committed.
     #[must_use]
-    pub fn committable(&self) -> Option<Offset> {
-        self.finished.filter(|finished| Some(*finished) > self.committed)
-    }
-
-    /// Notes what was committed.
-    pub fn committed(&mut self, offset: Offset) {
-        self.committed = self.committed.max(Some(offset));
+    pub fn finished(&self) -> Option<Offset> {
+        self.finished
     }
 
     /// How many records are not finished, or wait behind one that is not.
@@ -108,16 +101,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_finished_run_from_the_front_is_committable() {
+    fn only_the_run_from_the_front_is_finished() {
         let mut ledger = Ledger::default();
         (5..8).for_each(|offset| ledger.open(Offset(offset), 1).unwrap());
-        assert_eq!(ledger.committable(), None);
+        assert_eq!(ledger.finished(), None);
         ledger.acknowledge(Offset(6)).unwrap();
-        assert_eq!(ledger.committable(), None);
+        assert_eq!(ledger.finished(), None);
         ledger.acknowledge(Offset(5)).unwrap();
-        assert_eq!(ledger.committable(), Some(Offset(7)));
-        ledger.committed(Offset(7));
-        assert_eq!(ledger.committable(), None);
+        assert_eq!(ledger.finished(), Some(Offset(7)));
         assert_eq!(ledger.in_flight(), 1);
     }
 
@@ -126,9 +117,9 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.open(Offset(0), 2).unwrap();
         ledger.acknowledge(Offset(0)).unwrap();
-        assert_eq!(ledger.committable(), None);
+        assert_eq!(ledger.finished(), None);
         ledger.acknowledge(Offset(0)).unwrap();
-        assert_eq!(ledger.committable(), Some(Offset(1)));
+        assert_eq!(ledger.finished(), Some(Offset(1)));
     }
 
     #[test]
@@ -136,7 +127,7 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.open(Offset(3), 0).unwrap();
         ledger.open(Offset(9), 0).unwrap();
-        assert_eq!(ledger.committable(), Some(Offset(10)));
+        assert_eq!(ledger.finished(), Some(Offset(10)));
     }
 
     #[test]

@@ -1,24 +1,28 @@
-//! The lane of one partition: its threads, and which of its records are finished.
+//! The lane of one partition: its threads, which of its records are finished, and what of it can be written down.
 //!
 //! ```text
 //! record ─▶ decode ─▶ thread of the store ─▶ evaluate ─▶ verdict bytes
-//!                                   ledger: open ─▶ acknowledged ─▶ committable
+//!                                   ledger: open ─▶ acknowledged ─▶ finished ─▶ checkpoint
 //! ```
 //!
 //! A lane is pure: whoever owns it feeds it records and publishes what it answers. The same records give the same bytes, however
 //! they are cut into batches.
 
+mod checkpoints;
 mod ledger;
 
 pub use ledger::{Ledger, LedgerError};
 
 use std::borrow::Cow;
 
-use crate::decode::{Event, EventType, Partition, Record, Rejection, decode, told_by_transport};
+use crate::checkpoint::Restored;
+use crate::decode::{Event, EventType, Offset, Partition, Record, Rejection, decode, told_by_transport};
 use crate::evaluate::{self, Decided, verdict};
 use crate::json::Parser;
 use crate::policy::Policy;
 use crate::thread::{Admission, ThreadStore};
+
+use checkpoints::Checkpoints;
 
 /// See the module.
 #[derive(Debug)]
@@ -29,6 +33,11 @@ pub struct Lane {
     pub ledger: Ledger,
     /// The threads.
     pub threads: ThreadStore,
+    /// The record behind the last one that was applied.
+    next: Offset,
+    /// Whether any was applied since the lane was made.
+    has_applied: bool,
+    checkpoints: Checkpoints,
     parser: Parser,
 }
 
@@ -44,10 +53,12 @@ pub enum Applied {
         /// The event's time in milliseconds since the epoch.
         time_ms: Option<i64>,
     },
-    /// A turn boundary, which gets no verdict.
+    /// A turn boundary or a reset, which get no verdict.
     Boundary(EventType),
     /// A dead letter. The buffer holds the verdict for whoever awaits it; it goes to the decisions topic if the thread was told.
     DeadLetter(Rejection),
+    /// Nothing: the state knows the record already, and what followed from it was acknowledged before the state was written.
+    Redelivered,
 }
 
 /// A verdict on its way out: reused from record to record.
@@ -75,29 +86,73 @@ impl Lane {
     /// The lane of a partition, with nothing in it.
     #[must_use]
     pub fn new(partition: Partition, policy: &Policy) -> Self {
-        Self { partition, ledger: Ledger::default(), threads: ThreadStore::new(policy.store_limits()), parser: Parser::new() }
+        Self {
+            partition,
+            ledger: Ledger::default(),
+            threads: ThreadStore::new(policy.store_limits()),
+            next: Offset(0),
+            has_applied: false,
+            checkpoints: Checkpoints::default(),
+            parser: Parser::new(),
+        }
     }
 
-    /// Decides on one record and writes the verdict, if there is one, into `out`.
+    /// The lane of a partition with the state that a checkpoint left.
+    #[must_use]
+    pub fn restored(partition: Partition, policy: &Policy, restored: Restored) -> Self {
+        let Restored { next, threads } = restored;
+        Self { threads, next, checkpoints: Checkpoints::written_up_to(next), ..Self::new(partition, policy) }
+    }
+
+    /// The first record that the lane's state does not know.
+    #[must_use]
+    pub fn next(&self) -> Offset {
+        self.next
+    }
+
+    /// Decides on one record and writes the verdict, if there is one, into `out`. A record that the state knows already changes nothing.
     pub fn apply(&mut self, policy: &Policy, record: &Record<'_>, out: &mut VerdictBuffer) -> Applied {
+        if !self.advance(record) {
+            return Applied::Redelivered;
+        }
         let Self { threads, parser, .. } = self;
-        let outcome = decode(record, parser, policy.limits().event_bytes_max).and_then(|event| apply_event(threads, policy, &event, out));
+        let outcome = decode(record, parser, policy.limits().event_bytes_max)
+            .and_then(|event| apply_event(threads, policy, &event, record.offset, out));
         outcome.unwrap_or_else(|rejection| reject(policy, record, rejection, out))
     }
 
     /// Rejects a record that its reader could not even take apart, and answers whoever awaits it.
-    pub fn reject(&self, policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Applied {
+    pub fn reject(&mut self, policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Applied {
+        if !self.advance(record) {
+            return Applied::Redelivered;
+        }
         reject(policy, record, rejection.told(told_by_transport(record)), out)
+    }
+
+    /// Steps over a record, unless the state knows it. Every thread's applied offset is below `next`, and so are the last ones of threads
+    /// that have ended: one comparison tells for all of them.
+    fn advance(&mut self, record: &Record<'_>) -> bool {
+        let is_new = record.offset >= self.next;
+        if is_new {
+            (self.next, self.has_applied) = (record.offset.next(), true);
+        }
+        is_new
     }
 }
 
-fn apply_event(threads: &mut ThreadStore, policy: &Policy, event: &Event<'_>, out: &mut VerdictBuffer) -> Result<Applied, Rejection> {
+fn apply_event(
+    threads: &mut ThreadStore,
+    policy: &Policy,
+    event: &Event<'_>,
+    at: Offset,
+    out: &mut VerdictBuffer,
+) -> Result<Applied, Rejection> {
     out.address(&event.thread_id, &event.event_id);
     let event_type = event.event_type();
     let decided = match threads.admit(&event.thread_id, event.time_ms) {
-        Admission::Admitted(thread) => {
+        Admission::Admitted(key, thread) => {
             let decided = evaluate::evaluate(policy, thread, event, &mut out.json);
-            threads.settle(&event.thread_id);
+            threads.settle(key, at);
             decided?
         }
         Admission::Full => evaluate::refuse(policy, event, &mut out.json),

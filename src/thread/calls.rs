@@ -50,6 +50,21 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// No calls.
+    pub(super) const BLANK: Self = Self { records: Vec::new(), rulings_bytes: 0 };
+
+    /// These calls, in order of first appearance.
+    pub(crate) fn of(records: Vec<CallRecord>) -> Self {
+        let rulings_bytes = records.iter().map(CallRecord::heap_bytes).sum();
+        Self { records, rulings_bytes }
+    }
+
+    /// The calls in order of first appearance.
+    #[must_use]
+    pub fn records(&self) -> &[CallRecord] {
+        &self.records
+    }
+
     /// The call of that id.
     #[must_use]
     pub fn find(&self, id: Fingerprint) -> Option<&CallRecord> {
@@ -109,14 +124,15 @@ impl Calls {
         self.records.is_empty()
     }
 
-    /// Drops the oldest calls, a quarter of them at a time, until the rest fits into `bytes_max`.
+    /// Drops the oldest calls, a quarter of them at a time, until the rest fits into `bytes_max`. What counts is what there is, not what
+    /// was reserved for it: state that comes from a checkpoint reserves differently and must be trimmed alike.
     pub fn trim(&mut self, bytes_max: usize) {
-        while self.heap_bytes() > bytes_max && !self.records.is_empty() {
-            let fits = (bytes_max.saturating_sub(self.rulings_bytes)) / size_of::<CallRecord>();
-            if self.records.len() > fits {
-                let dropped = self.records.drain(..self.records.len().div_ceil(4));
-                self.rulings_bytes -= dropped.map(|record| record.heap_bytes()).sum::<usize>();
-            }
+        while self.records.len() * size_of::<CallRecord>() + self.rulings_bytes > bytes_max && !self.records.is_empty() {
+            let dropped = self.records.drain(..self.records.len().div_ceil(4));
+            self.rulings_bytes -= dropped.map(|record| record.heap_bytes()).sum::<usize>();
+        }
+        let fits = bytes_max.saturating_sub(self.rulings_bytes) / size_of::<CallRecord>();
+        if self.records.capacity() > fits {
             self.records.shrink_to(fits);
         }
     }

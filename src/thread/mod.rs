@@ -1,14 +1,18 @@
 //! The state of a thread: what its running turn remembers, in digests and counters.
 
 mod calls;
+mod clock;
+mod order;
 mod store;
 mod suppression;
 mod turn;
 
 pub use calls::{Answer, CallRecord, Calls};
-pub use store::{Admission, Departures, StoreLimits, ThreadStore};
+pub use clock::StreamClock;
+pub use order::SlotKey;
+pub use store::{Admission, Departures, StoreLimits, StoredThread, ThreadStore};
 pub use suppression::Suppression;
-pub use turn::Turn;
+pub use turn::{Turn, TurnMemory};
 
 use crate::decode::{Body, Event};
 use crate::digest::Fingerprint;
@@ -33,7 +37,7 @@ pub struct Thread {
 
 impl Thread {
     /// Brings the thread to the turn that an event belongs to: a long pause forgets everything, `turn_start` and a new `turn_id`
-    /// start a new turn, `turn_end` ends it. An event of an earlier turn comes late: it must not wipe what the running turn has stopped.
+    /// start a new turn, `turn_end` ends it, `thread_reset` forgets. An event of an earlier turn comes late: it must not wipe what the running turn has stopped.
     /// `fingerprint` names the event.
     pub fn enter(&mut self, event: &Event<'_>, fingerprint: Fingerprint, limits: &ThreadLimits) {
         if let (Some(now), Some(last)) = (event.time_ms, self.last_event_ms)
@@ -45,6 +49,7 @@ impl Thread {
         match event.body {
             Body::TurnStart => self.start_turn(event.turn_id.as_deref(), fingerprint),
             Body::TurnEnd => self.end_turn(event.turn_id.as_deref()),
+            Body::ThreadReset => self.reset(event.turn_id.as_deref()),
             // A model that answers behind the end of a turn is in another one, whether the host says so or not.
             Body::ModelResponse(_) if self.turn.has_ended && event.turn_id.is_none() => {
                 self.turn = std::mem::take(&mut self.turn).next(None, None);
@@ -65,6 +70,17 @@ impl Thread {
         if !is_other {
             self.turn = std::mem::take(&mut self.turn).end();
         }
+    }
+
+    /// Forgets everything, or what the turn of that id remembers if it is the running one. The turn itself goes on: what names it does
+    /// not start it anew.
+    fn reset(&mut self, turn_id: Option<&str>) {
+        let turn = std::mem::take(&mut self.turn);
+        self.turn = match turn_id {
+            None => Turn::default(),
+            Some(_) if turn_id == turn.id.as_deref() => turn.forget(),
+            Some(_) => turn,
+        };
     }
 
     fn join_turn(&mut self, turn_id: Option<&str>) {
@@ -91,9 +107,9 @@ impl Thread {
         self.turn.trim(limits.bytes_max);
     }
 
-    /// Bytes of this thread in memory, its own struct included.
+    /// Bytes on the heap.
     #[must_use]
-    pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.turn.heap_bytes()
+    pub fn heap_bytes(&self) -> usize {
+        self.turn.heap_bytes()
     }
 }

@@ -5,19 +5,19 @@
 //! depends on this unless an event comes later than that. At the limit of threads the one that was touched longest ago makes room. One
 //! that holds a stop does so only once it has been idle for that long; where none has, a new thread is refused, which the caller answers
 //! fail-closed.
+//!
+//! The store knows which of its threads have changed since a checkpoint last asked, and which of those that a checkpoint has seen are
+//! gone. Everything in it is a function of the events, so a store that is restored and one that was never away decide alike.
 
-use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use slab::Slab;
 
-use super::{Thread, ThreadLimits};
-
-/// By which part of the idle limit one event can advance the partition's time. A single timestamp from the future must not expire a
-/// partition's threads, and a partition that slept catches up within some hundred events.
-const STREAM_STEPS_PER_IDLE: i64 = 256;
-
-/// So many events in a row that are far behind the partition's time say that the time is wrong: it was set by a broken clock.
-const STREAM_OUTVOTED_AFTER: u32 = 32;
+use super::order::{Linked, Links, Order, SlotKey};
+use super::{StreamClock, Thread, ThreadLimits};
+use crate::decode::Offset;
 
 /// How many threads are measured to estimate the bytes of all: measuring every one would stall a full partition.
 const BYTES_SAMPLED_MAX: usize = 256;
@@ -34,8 +34,8 @@ pub struct StoreLimits {
 /// Whether a thread could be taken in.
 #[derive(Debug)]
 pub enum Admission<'s> {
-    /// Here it is.
-    Admitted(&'s mut Thread),
+    /// Here it is. Every admission is to be settled.
+    Admitted(SlotKey, &'s mut Thread),
     /// The store is full of threads that hold a stop.
     Full,
 }
@@ -51,31 +51,60 @@ pub struct Departures {
     pub refused: u64,
 }
 
-#[derive(Debug)]
-struct Slot {
-    thread: Thread,
-    /// Which entry of the queues is this thread's latest; older entries are stale.
-    touch: u64,
-    /// The partition's time when it was touched.
-    touched_ms: i64,
+/// A thread as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredThread {
+    /// The thread.
+    pub thread: Thread,
+    /// The offset of the last event that was applied to it. The order of these is the order of touch.
+    pub applied: Offset,
+    /// The partition's time when that was, in milliseconds since the epoch; `None` if none had been told yet.
+    pub touched_ms: Option<i64>,
 }
 
-/// Threads by their last touch, oldest first, with stale entries among them.
-type Queue = VecDeque<(u64, Box<str>)>;
+#[derive(Debug)]
+struct Slot {
+    id: Box<str>,
+    stored: StoredThread,
+    links: Links,
+    /// Which of the two orders it is in, if any yet.
+    place: Place,
+    /// Whether it has changed since a checkpoint last saw it.
+    is_dirty: bool,
+    /// Whether a checkpoint has ever seen it.
+    is_known: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    Free,
+    Stopped,
+}
+
+impl Linked for Slot {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
 
 /// See the module.
 #[derive(Debug)]
 pub struct ThreadStore {
     limits: StoreLimits,
-    slots: FxHashMap<Box<str>, Slot>,
+    slots: Slab<Slot>,
+    /// Slots by the hash of their id, which is kept in the slot alone.
+    index: HashTable<SlotKey>,
     /// Threads that can make room.
-    free: Queue,
+    free: Order,
     /// Threads that hold a stop.
-    stopped: Queue,
-    touches: u64,
-    stream_ms: i64,
-    outvoted: u32,
+    stopped: Order,
+    clock: StreamClock,
     departures: Departures,
+    /// Slots that have changed; one that has been dropped or seen since is stale.
+    dirty: Vec<SlotKey>,
+    /// Threads that a checkpoint has seen and that are gone since.
+    gone: Vec<Box<str>>,
 }
 
 impl ThreadStore {
@@ -84,58 +113,75 @@ impl ThreadStore {
     pub fn new(limits: StoreLimits) -> Self {
         Self {
             limits,
-            slots: FxHashMap::default(),
-            free: Queue::new(),
-            stopped: Queue::new(),
-            touches: 0,
-            stream_ms: i64::MIN,
-            outvoted: 0,
+            slots: Slab::new(),
+            index: HashTable::new(),
+            free: Order::default(),
+            stopped: Order::default(),
+            clock: StreamClock::default(),
             departures: Departures::default(),
+            dirty: Vec::new(),
+            gone: Vec::new(),
         }
     }
 
-    /// The thread of that id, taken in if it is new. `time_ms` is the event's time. Every admission is to be settled.
+    /// The store that held these threads at this time.
+    #[must_use]
+    pub fn restored(limits: StoreLimits, clock: StreamClock, threads: impl IntoIterator<Item = (Box<str>, StoredThread)>) -> Self {
+        let mut threads: Vec<_> = threads.into_iter().collect();
+        threads.sort_unstable_by_key(|(_, stored)| stored.applied);
+        let mut store = Self { clock, ..Self::new(limits) };
+        for (id, stored) in threads {
+            let key = store.insert(id, stored);
+            store.put_in_order(key);
+            store.change(key, |slot| slot.is_known = true);
+        }
+        store
+    }
+
+    /// The thread of that id, taken in if it is new. `time_ms` is the event's time.
     pub fn admit(&mut self, thread_id: &str, time_ms: Option<i64>) -> Admission<'_> {
         if let Some(time_ms) = time_ms {
-            self.advance(time_ms);
+            self.clock.advance(time_ms, self.limits.thread.idle_ms_max);
             self.expire();
         }
-        if !self.slots.contains_key(thread_id) {
-            if self.slots.len() >= self.limits.threads_max && !self.make_room() {
-                self.departures.refused += 1;
-                return Admission::Full;
+        let key = match self.find(thread_id) {
+            Some(key) => key,
+            None => {
+                while self.slots.len() >= self.limits.threads_max {
+                    if !self.make_room() {
+                        self.departures.refused += 1;
+                        return Admission::Full;
+                    }
+                }
+                self.insert(thread_id.into(), StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None })
             }
-            self.slots.insert(thread_id.into(), Slot { thread: Thread::default(), touch: 0, touched_ms: 0 });
-        }
-        match self.slots.get_mut(thread_id) {
-            Some(slot) => Admission::Admitted(&mut slot.thread),
+        };
+        match self.slots.get_mut(key.at()) {
+            Some(slot) => Admission::Admitted(key, &mut slot.stored.thread),
             None => Admission::Full,
         }
     }
 
-    /// Called when an event has been applied to a thread: drops it if its turn is over, and else keeps it within its bytes and notes
-    /// that it was touched.
-    pub fn settle(&mut self, thread_id: &str) {
-        let Some(slot) = self.slots.get_mut(thread_id) else { return };
-        if slot.thread.is_over() {
-            self.slots.remove(thread_id);
-            return;
+    /// Called when the event at an offset has been applied to an admitted thread: drops it if its turn is over, and else keeps it within
+    /// its bytes and notes that it was touched.
+    pub fn settle(&mut self, key: SlotKey, at: Offset) {
+        let Some(slot) = self.slots.get_mut(key.at()) else { return };
+        slot.stored.thread.trim(&self.limits.thread);
+        if slot.stored.thread.is_over() {
+            return self.remove(key);
         }
-        slot.thread.trim(&self.limits.thread);
-        self.touches += 1;
-        (slot.touch, slot.touched_ms) = (self.touches, self.stream_ms);
-        let queue = if slot.thread.holds_a_stop() { &mut self.stopped } else { &mut self.free };
-        queue.push_back((self.touches, thread_id.into()));
-        if queue.len() > 4 * self.slots.len() + 64 {
-            let slots = &self.slots;
-            queue.retain(|(touch, thread_id)| is_current(slots, *touch, thread_id));
+        (slot.stored.applied, slot.stored.touched_ms) = (at, self.clock.now_ms());
+        if !std::mem::replace(&mut slot.is_dirty, true) {
+            self.dirty.push(key);
         }
+        self.take_out_of_order(key);
+        self.put_in_order(key);
     }
 
     /// The thread of that id, untouched.
     #[must_use]
-    pub fn get(&self, thread_id: &str) -> Option<&Thread> {
-        self.slots.get(thread_id).map(|slot| &slot.thread)
+    pub fn get(&self, thread_id: &str) -> Option<&StoredThread> {
+        self.slots.get(self.find(thread_id)?.at()).map(|slot| &slot.stored)
     }
 
     /// How many threads are kept.
@@ -151,15 +197,21 @@ impl ThreadStore {
     }
 
     /// Every thread with its id, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Thread)> {
-        self.slots.iter().map(|(id, slot)| (&**id, &slot.thread))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &StoredThread)> {
+        self.slots.iter().map(|(_, slot)| (&*slot.id, &slot.stored))
+    }
+
+    /// The partition's time.
+    #[must_use]
+    pub fn clock(&self) -> StreamClock {
+        self.clock
     }
 
     /// Bytes of all threads, estimated from at most a few hundred of them.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let (sampled, bytes) =
-            self.slots.values().take(BYTES_SAMPLED_MAX).fold((0, 0), |(n, bytes), slot| (n + 1, bytes + slot.thread.bytes()));
+        let sample = self.slots.iter().take(BYTES_SAMPLED_MAX).map(|(_, slot)| slot.bytes());
+        let (sampled, bytes) = sample.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes));
         (bytes * self.slots.len()).checked_div(sampled).unwrap_or_default()
     }
 
@@ -169,70 +221,117 @@ impl ThreadStore {
         self.departures
     }
 
-    /// Lets the partition's time follow an event's: forward by steps, so that a single timestamp from the future expires nobody, and
-    /// back only where many events in a row say that it is wrong.
-    fn advance(&mut self, time_ms: i64) {
-        let is_far_behind = self.stream_ms.saturating_sub(time_ms) > self.limits.thread.idle_ms_max;
-        self.outvoted = if is_far_behind { self.outvoted + 1 } else { 0 };
-        if self.stream_ms == i64::MIN || self.outvoted >= STREAM_OUTVOTED_AFTER {
-            (self.stream_ms, self.outvoted) = (time_ms, 0);
-        } else if time_ms > self.stream_ms {
-            self.stream_ms = time_ms.min(self.stream_ms.saturating_add(self.limits.thread.idle_ms_max / STREAM_STEPS_PER_IDLE + 1));
+    /// Shows every change since the last time: threads that are gone, as `None`, and then those that are there as they are now.
+    pub fn take_changes(&mut self, mut show: impl FnMut(&str, Option<&StoredThread>)) {
+        for id in std::mem::take(&mut self.gone) {
+            // One that has come back is shown below.
+            if self.find(&id).is_none() {
+                show(&id, None);
+            }
+        }
+        for key in std::mem::take(&mut self.dirty) {
+            let Some(slot) = self.slots.get_mut(key.at()).filter(|slot| slot.is_dirty) else { continue };
+            (slot.is_dirty, slot.is_known) = (false, true);
+            show(&slot.id, Some(&slot.stored));
         }
     }
 
-    /// Drops threads without a stop that nobody has touched for too long. The queue is in order of touch, so this looks at few threads
-    /// beyond those it drops.
-    fn expire(&mut self) {
-        while let Some((touch, thread_id)) = self.free.pop_front() {
-            match self.is_idle(touch, &thread_id) {
-                None => {}
-                Some(true) => {
-                    self.slots.remove(&thread_id);
-                    self.departures.expired += 1;
+    /// Has a thread shown again by the next [`ThreadStore::take_changes`], because what was shown came to nothing.
+    pub fn mark_changed(&mut self, thread_id: &str) {
+        match self.find(thread_id) {
+            None => self.gone.push(thread_id.into()),
+            Some(key) => {
+                let was_dirty = self.slots.get_mut(key.at()).is_none_or(|slot| std::mem::replace(&mut slot.is_dirty, true));
+                if !was_dirty {
+                    self.dirty.push(key);
                 }
-                Some(false) => return self.free.push_front((touch, thread_id)),
             }
+        }
+    }
+
+    fn find(&self, thread_id: &str) -> Option<SlotKey> {
+        let is_it = |key: &SlotKey| self.slots.get(key.at()).is_some_and(|slot| *slot.id == *thread_id);
+        self.index.find(hash(thread_id), is_it).copied()
+    }
+
+    fn insert(&mut self, id: Box<str>, stored: StoredThread) -> SlotKey {
+        let hash_of_id = hash(&id);
+        let slot = Slot { id, stored, links: Links::default(), place: Place::Nowhere, is_dirty: false, is_known: false };
+        let key = SlotKey::new(self.slots.insert(slot));
+        let slots = &self.slots;
+        self.index.insert_unique(hash_of_id, key, |key| slots.get(key.at()).map_or(0, |slot| hash(&slot.id)));
+        key
+    }
+
+    fn remove(&mut self, key: SlotKey) {
+        self.take_out_of_order(key);
+        let Some(slot) = self.slots.try_remove(key.at()) else { return };
+        if let Ok(entry) = self.index.find_entry(hash(&slot.id), |indexed| *indexed == key) {
+            entry.remove();
+        }
+        if slot.is_known {
+            self.gone.push(slot.id);
+        }
+    }
+
+    fn put_in_order(&mut self, key: SlotKey) {
+        let Some(slot) = self.slots.get_mut(key.at()) else { return };
+        slot.place = if slot.stored.thread.holds_a_stop() { Place::Stopped } else { Place::Free };
+        let order = if slot.place == Place::Stopped { &mut self.stopped } else { &mut self.free };
+        order.push(&mut self.slots, key);
+    }
+
+    fn take_out_of_order(&mut self, key: SlotKey) {
+        let place = self.slots.get_mut(key.at()).map(|slot| std::mem::replace(&mut slot.place, Place::Nowhere));
+        match place {
+            Some(Place::Free) => self.free.remove(&mut self.slots, key),
+            Some(Place::Stopped) => self.stopped.remove(&mut self.slots, key),
+            Some(Place::Nowhere) | None => {}
+        }
+    }
+
+    fn change(&mut self, key: SlotKey, change: impl FnOnce(&mut Slot)) {
+        if let Some(slot) = self.slots.get_mut(key.at()) {
+            change(slot);
+        }
+    }
+
+    /// Drops threads without a stop that nobody has touched for too long.
+    fn expire(&mut self) {
+        while let Some(key) = self.free.oldest().filter(|key| self.is_idle(*key)) {
+            self.remove(key);
+            self.departures.expired += 1;
         }
     }
 
     /// Drops the thread without a stop that was touched longest ago, or else one with a stop that has been idle for too long; whether
     /// there was any. A stop is not dropped before that, whatever the clocks of other threads say.
     fn make_room(&mut self) -> bool {
-        while let Some((touch, thread_id)) = self.free.pop_front() {
-            if self.is_idle(touch, &thread_id).is_some() {
-                self.slots.remove(&thread_id);
-                self.departures.evicted += 1;
-                return true;
-            }
+        if let Some(key) = self.free.oldest() {
+            self.remove(key);
+            self.departures.evicted += 1;
+            return true;
         }
-        while let Some((touch, thread_id)) = self.stopped.pop_front() {
-            match self.is_idle(touch, &thread_id) {
-                None => {}
-                Some(true) => {
-                    self.slots.remove(&thread_id);
-                    self.departures.expired += 1;
-                    return true;
-                }
-                Some(false) => {
-                    self.stopped.push_front((touch, thread_id));
-                    return false;
-                }
-            }
-        }
-        false
+        let Some(key) = self.stopped.oldest().filter(|key| self.is_idle(*key)) else { return false };
+        self.remove(key);
+        self.departures.expired += 1;
+        true
     }
 
-    /// Whether nobody has touched a thread for twice the idle limit; `None` for an entry that is stale.
-    fn is_idle(&mut self, touch: u64, thread_id: &str) -> Option<bool> {
-        let slot = self.slots.get_mut(thread_id).filter(|slot| slot.touch == touch)?;
-        // Nothing had a time yet when it was touched: its idleness counts from now.
-        slot.touched_ms = if slot.touched_ms == i64::MIN { self.stream_ms } else { slot.touched_ms };
-        let idle_ms_max = self.limits.thread.idle_ms_max.saturating_mul(2);
-        Some(self.stream_ms.saturating_sub(slot.touched_ms) > idle_ms_max)
+    /// Whether nobody has touched a thread for twice the idle limit.
+    fn is_idle(&self, key: SlotKey) -> bool {
+        let touched_ms = self.slots.get(key.at()).and_then(|slot| slot.stored.touched_ms);
+        self.clock.idle_ms(touched_ms) > self.limits.thread.idle_ms_max.saturating_mul(2)
     }
 }
 
-fn is_current(slots: &FxHashMap<Box<str>, Slot>, touch: u64, thread_id: &str) -> bool {
-    slots.get(thread_id).is_some_and(|slot| slot.touch == touch)
+impl Slot {
+    /// Bytes of the slot and of what it holds on the heap, without the allocator's own.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of::<SlotKey>() + self.id.len() + self.stored.thread.heap_bytes()
+    }
+}
+
+fn hash(thread_id: &str) -> u64 {
+    FxBuildHasher.hash_one(thread_id)
 }

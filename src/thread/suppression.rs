@@ -5,17 +5,20 @@ use crate::digest::Fingerprint;
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suppression {
-    ids: Vec<Fingerprint>,
+    pub(crate) ids: Vec<Fingerprint>,
     /// Tools that were called without an id (as Gemini does): until the model answers again, a call of such a tool is taken for the
     /// truncated one, whatever id the host made up for it.
-    unnamed_tools: Vec<Fingerprint>,
+    pub(crate) unnamed_tools: Vec<Fingerprint>,
     /// Set by a call without id and name: until the model answers again, any call may be the truncated one.
-    has_unknown: bool,
+    pub(crate) has_unknown: bool,
     /// Set where there were more calls than are told apart: for the rest of the turn, any call may be one of them.
-    has_overflowed: bool,
+    pub(crate) has_overflowed: bool,
 }
 
 impl Suppression {
+    /// Nothing suppressed.
+    pub(super) const BLANK: Self = Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false };
+
     /// Remembers a call of a response that was cut off.
     pub fn add(&mut self, id: Option<&str>, tool_name: Option<&str>) {
         if self.has_overflowed {
@@ -48,6 +51,12 @@ impl Suppression {
     pub fn covers(&self, id: Fingerprint, tool_name: &str) -> bool {
         let is_unnamed = || !self.unnamed_tools.is_empty() && self.unnamed_tools.contains(&Fingerprint::of(tool_name));
         self.has_overflowed || self.has_unknown || self.ids.contains(&id) || is_unnamed()
+    }
+
+    /// How many calls are told apart.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len() + self.unnamed_tools.len()
     }
 
     /// Whether nothing is suppressed.

@@ -40,6 +40,9 @@ pub struct LoopMemory {
 }
 
 impl LoopMemory {
+    /// Nothing remembered.
+    pub(crate) const BLANK: Self = Self { tools: Vec::new(), signatures: Vec::new(), holds_a_stop: false };
+
     /// The failures of a tool.
     #[must_use]
     pub fn tool_failures(&self, call: &Signature<'_>) -> u32 {

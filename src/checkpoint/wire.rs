@@ -1,0 +1,252 @@
+//! The few shapes that everything in a checkpoint is written with.
+//!
+//! Integers are little-endian base-128 (7 bits a byte, the top bit says that more follow), signed ones zigzag; texts and lists are
+//! preceded by their length; an option by 0 or 1. Reading never panics and never reserves more than the input could fill.
+
+use crate::digest::{Digest, Fingerprint};
+
+/// What is wrong with bytes that should be state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// They end too early.
+    #[error("it ends too early")]
+    Truncated,
+    /// There is more than there should be.
+    #[error("{0} bytes follow its end")]
+    Trailing(usize),
+    /// A value that nothing writes.
+    #[error("{0} has a value that it cannot have")]
+    Invalid(&'static str),
+}
+
+/// Bytes being read.
+#[derive(Debug)]
+pub(super) struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The next so many bytes.
+    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (head, rest) = self.0.split_at_checked(count).ok_or(Malformed::Truncated)?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    /// The next so many bytes as an array.
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.bytes(N)?.try_into().map_err(|_| Malformed::Truncated)
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    /// A value that everything that is left belongs to.
+    pub(super) fn whole<T: Wire>(mut self) -> Result<T, Malformed> {
+        let value = T::read(&mut self)?;
+        if self.0.is_empty() { Ok(value) } else { Err(Malformed::Trailing(self.0.len())) }
+    }
+}
+
+/// What can be written into a checkpoint and read from it.
+pub(super) trait Wire: Sized {
+    fn write(&self, out: &mut Vec<u8>);
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed>;
+}
+
+impl Wire for u64 {
+    fn write(&self, out: &mut Vec<u8>) {
+        let mut rest = *self;
+        while rest >= 0x80 {
+            out.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        out.push(rest as u8);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let mut value = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = input.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            // The tenth byte has room for one bit only.
+            if byte < 0x80 {
+                return if shift == 63 && byte > 1 { Err(Malformed::Invalid("an integer")) } else { Ok(value) };
+            }
+        }
+        Err(Malformed::Invalid("an integer"))
+    }
+}
+
+impl Wire for u32 {
+    fn write(&self, out: &mut Vec<u8>) {
+        u64::from(*self).write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Self::try_from(u64::read(input)?).map_err(|_| Malformed::Invalid("a 32-bit integer"))
+    }
+}
+
+impl Wire for i64 {
+    fn write(&self, out: &mut Vec<u8>) {
+        ((self << 1) ^ (self >> 63)).cast_unsigned().write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let zigzag = u64::read(input)?;
+        Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
+    }
+}
+
+impl Wire for bool {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        match input.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Malformed::Invalid("a flag")),
+        }
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.is_some().write(out);
+        if let Some(value) = self {
+            value.write(out);
+        }
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        bool::read(input)?.then(|| T::read(input)).transpose()
+    }
+}
+
+impl<T: Wire> Wire for Box<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        (**self).write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        T::read(input).map(Self::new)
+    }
+}
+
+/// Writes what reads back as a `Vec` or a boxed slice.
+pub(super) fn write_list<T: Wire>(items: &[T], out: &mut Vec<u8>) {
+    (items.len() as u64).write(out);
+    items.iter().for_each(|item| item.write(out));
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_list(self, out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let count = usize::try_from(u64::read(input)?).map_err(|_| Malformed::Truncated)?;
+        // Every item takes a byte at least, so a length that lies reserves no more than the input's own size in items.
+        let mut items = Self::with_capacity(count.min(input.0.len()));
+        for _ in 0..count {
+            items.push(T::read(input)?);
+        }
+        Ok(items)
+    }
+}
+
+impl<T: Wire> Wire for Box<[T]> {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_list(self, out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Vec::read(input).map(Self::from)
+    }
+}
+
+impl Wire for String {
+    fn write(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).write(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let length = usize::try_from(u64::read(input)?).map_err(|_| Malformed::Truncated)?;
+        let text = std::str::from_utf8(input.bytes(length)?).map_err(|_| Malformed::Invalid("a text"))?;
+        Ok(text.to_owned())
+    }
+}
+
+impl Wire for Box<str> {
+    fn write(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).write(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        String::read(input).map(Self::from)
+    }
+}
+
+impl Wire for Digest {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        input.array().map(Self::from_bytes)
+    }
+}
+
+impl Wire for Fingerprint {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        input.array().map(Self::from_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn back<T: Wire>(value: &T) -> Result<T, Malformed> {
+        let mut out = Vec::new();
+        value.write(&mut out);
+        Input::new(&out).whole()
+    }
+
+    #[test]
+    fn values_come_back() {
+        for value in [0, 1, 0x7f, 0x80, 300, u64::from(u32::MAX), u64::MAX] {
+            assert_eq!(back(&value), Ok(value));
+        }
+        for value in [0, -1, 1, i64::MIN, i64::MAX] {
+            assert_eq!(back(&value), Ok(value));
+        }
+        assert_eq!(back(&Some(vec!["é".to_owned(), String::new()])), Ok(Some(vec!["é".to_owned(), String::new()])));
+        assert_eq!(back(&None::<bool>), Ok(None));
+        assert_eq!(back(&Digest::of(b"x")), Ok(Digest::of(b"x")));
+    }
+
+    #[test]
+    fn bytes_that_nothing_writes_are_refused() {
+        assert_eq!(Input::new(&[2]).whole::<bool>(), Err(Malformed::Invalid("a flag")));
+        assert_eq!(Input::new(&[0xff; 10]).whole::<u64>(), Err(Malformed::Invalid("an integer")));
+        assert_eq!(Input::new(&[0xff; 3]).whole::<u64>(), Err(Malformed::Truncated));
+        assert_eq!(Input::new(&[0, 0]).whole::<bool>(), Err(Malformed::Trailing(1)));
+        assert_eq!(Input::new(&[1, 0xff]).whole::<String>(), Err(Malformed::Invalid("a text")));
+        // A list that claims to be longer than memory.
+        assert_eq!(Input::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]).whole::<Vec<u64>>(), Err(Malformed::Truncated));
+    }
+}
