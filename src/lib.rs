@@ -19,6 +19,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `consume` | a group member's consumer and the partitions that it holds |
+//! | `state` | checkpoints into the state topic, and restores from it |
 //! | `publish` | verdicts, replies and dead letters on their way out |
 //! | `worker` | members on their threads, started over when they fail |
 //! | `admin`, `metrics`, `health` | `/metrics`, `/livez`, `/readyz` |
@@ -52,5 +53,7 @@ pub mod librdkafka;
 pub mod metrics;
 #[cfg(feature = "io")]
 pub mod publish;
+#[cfg(feature = "io")]
+pub mod state;
 #[cfg(feature = "io")]
 pub mod worker;

@@ -467,7 +467,7 @@ fn the_policy_version_changes_exactly_when_decisions_can() {
     );
     let same = [
         "kafka: {brokers: \"x:1\", group_id: g, topics: {events: a, decisions: b}, reply_topics: [r], properties: {a.b: c}}",
-        "worker: {members: 3, commit_interval_ms: 5, in_flight_max: 1, instance_id: x, drain_timeout_ms: 1}",
+        "worker: {members: 3, checkpoint_interval_ms: 5, in_flight_max: 1, instance_id: x, drain_timeout_ms: 1}",
         "admin: null",
         "log: {filter: debug, format: json}",
         "safety_finish_reason: {enabled: true}",

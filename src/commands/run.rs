@@ -9,7 +9,7 @@ use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::settings::Settings;
-use crate::worker::{Membership, PreflightError, Stop, Worker, WorkerParts, check_sizes, check_topics};
+use crate::worker::{Membership, PreflightError, Stop, Worker, WorkerParts, check_configs, check_topics};
 
 use super::process;
 
@@ -38,7 +38,7 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         move || check_topics(&kafka, &stop)
     });
     let topics = match checked.await? {
-        Ok(topics) => check_sizes(&kafka, topics).await,
+        Ok(topics) => check_configs(&kafka, topics, settings.policy.limits.thread_bytes_max).await?,
         Err(PreflightError::Stopped(_)) => return Ok(ExitCode::SUCCESS),
         Err(error) => return Err(error.into()),
     };

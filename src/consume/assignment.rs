@@ -1,10 +1,11 @@
-//! The partitions that a member holds: each a lane, all publishing through one producer.
+//! The partitions that a member holds: each a lane and the keeper of its state, all publishing through one producer.
 //!
 //! Records go in, publications go out, acknowledgements come back to the ledger of their lane, and what the ledgers call finished
-//! may be committed.
+//! may be written down and committed.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
@@ -16,13 +17,14 @@ use crate::partition::partition_of;
 use crate::policy::Policy;
 use crate::publish::{Delivery, Origin, Outbox, Publisher, Refusal, Role, dead_letter_headers};
 use crate::settings::KafkaSettings;
-use crate::thread::Departures;
+use crate::state::{Keeper, KeeperParts, KeeperReport};
 
 use super::counts::Counts;
+use super::held::{Held, Phase};
 
-/// A publication failed for good, or a ledger was misused: the member must not commit, and starts over from what is committed.
+/// Why a member must not commit any more, and starts over from what is committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PublishFailure {
+pub enum Failure {
     /// The broker will not take a verdict or dead letter.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -33,6 +35,14 @@ pub enum PublishFailure {
         partition: Partition,
         /// What was wrong.
         error: LedgerError,
+    },
+    /// The system gives no more threads.
+    #[error("no thread to keep the state of partition {partition}: {error}")]
+    Thread {
+        /// The partition.
+        partition: Partition,
+        /// What the system said.
+        error: String,
     },
 }
 
@@ -45,27 +55,25 @@ pub struct AssignmentParts {
     pub kafka: Arc<KafkaSettings>,
     /// How many partitions the events topic has.
     pub partitions: u32,
+    /// How often state is written down; `None` keeps it in memory alone.
+    pub checkpoint_interval: Option<Duration>,
+    /// How long to wait for word from the group after another member has taken a partition's state.
+    pub fenced_pause: Duration,
     /// Where to count.
     pub metrics: Metrics,
 }
 
-struct Held {
-    lane: Lane,
-    epoch: u64,
-    last_record_ms: Option<i64>,
-    committed: Option<Offset>,
-    counted: Departures,
-}
-
 /// See the module.
 pub struct Assignment {
-    parts: AssignmentParts,
+    pub(super) parts: AssignmentParts,
     outbox: Outbox,
-    held: FxHashMap<Partition, Held>,
+    pub(super) held: FxHashMap<Partition, Held>,
     epochs: u64,
+    keepers: KeeperParts,
+    pub(super) reports: Receiver<KeeperReport>,
     out: VerdictBuffer,
     counts: Counts,
-    failure: Option<PublishFailure>,
+    pub(super) failure: Option<Failure>,
 }
 
 impl std::fmt::Debug for Assignment {
@@ -81,19 +89,30 @@ impl Assignment {
         let counts = Counts::new(&parts.metrics);
         let version = parts.policy.version().to_owned();
         let outbox = Outbox::new(publisher, Arc::clone(&parts.kafka), parts.metrics.clone(), version);
-        Self { parts, outbox, held: FxHashMap::default(), epochs: 0, out: VerdictBuffer::default(), counts, failure: None }
+        let (sender, reports) = channel();
+        let (kafka, limits, metrics) = (Arc::clone(&parts.kafka), parts.policy.store_limits(), parts.metrics.clone());
+        let keepers = KeeperParts { kafka, limits, metrics, reports: sender };
+        let (held, out) = (FxHashMap::default(), VerdictBuffer::default());
+        Self { parts, outbox, held, epochs: 0, keepers, reports, out, counts, failure: None }
     }
 
-    /// Takes partitions on, each with an empty lane.
+    /// Takes partitions on. Where state is written down, their records wait until it is read.
     pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
-        for partition in partitions {
-            self.epochs += 1;
-            let lane = Lane::new(partition, &self.parts.policy);
-            self.held.insert(
-                partition,
-                Held { lane, epoch: self.epochs, last_record_ms: None, committed: None, counted: Departures::default() },
-            );
-        }
+        partitions.into_iter().for_each(|partition| self.hold(partition, Duration::ZERO));
+    }
+
+    /// Takes a partition on with an empty lane, and has its state read after a pause.
+    pub(super) fn hold(&mut self, partition: Partition, delay: Duration) {
+        self.epochs += 1;
+        let lane = Lane::new(partition, &self.parts.policy);
+        let held = match self.parts.checkpoint_interval {
+            None => Held::new(lane, self.epochs, Phase::Open, None),
+            Some(_) => match Keeper::start(self.keepers.clone(), partition, self.epochs, delay) {
+                Ok(keeper) => Held::new(lane, self.epochs, Phase::Restoring, Some(keeper)),
+                Err(error) => return self.fail(Failure::Thread { partition, error: error.to_string() }),
+            },
+        };
+        self.held.insert(partition, held);
     }
 
     /// Lets partitions go. Acknowledgements that still come for them belong to nobody.
@@ -106,6 +125,8 @@ impl Assignment {
                 &self.parts.metrics.lag_seconds,
                 &self.parts.metrics.live_threads,
                 &self.parts.metrics.state_bytes,
+                &self.parts.metrics.restore_remaining_records,
+                &self.parts.metrics.restore_eta_seconds,
             ] {
                 // A gauge that was never set is not there to be removed, which is as well.
                 let _absent = gauge.remove_label_values(&[&label]);
@@ -122,9 +143,10 @@ impl Assignment {
     }
 
     /// Decides on a record and publishes what follows from it; one that comes with a rejection could not even be taken apart. A dead
-    /// letter takes the record's own headers along. A record of a partition that is not held is left to whoever holds it.
+    /// letter takes the record's own headers along. A record of a partition that is not held, or whose state is not there, is left to
+    /// whoever has it: it comes again.
     pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: impl FnOnce() -> OwnedHeaders) {
-        let Some(held) = self.held.get_mut(&record.partition) else { return };
+        let Some(held) = self.held.get_mut(&record.partition).filter(|held| held.phase == Phase::Open) else { return };
         let parts = &self.parts;
         let timer = self.counts.timer();
         let applied = match rejection {
@@ -140,7 +162,7 @@ impl Assignment {
         }
         let epoch = held.epoch;
         let due = match applied {
-            Applied::Redelivered => return,
+            Applied::Redelivered => return parts.metrics.redelivered_records.inc(),
             Applied::Boundary(event_type) => {
                 self.counts.event(event_type);
                 0
@@ -158,13 +180,13 @@ impl Assignment {
                 self.outbox.publish(record, &self.out, Some(headers), origin)
             }
         };
-        self.open(record.partition, record.offset, due);
+        self.enter(record.partition, record.offset, due);
     }
 
-    fn open(&mut self, partition: Partition, offset: Offset, due: u32) {
+    fn enter(&mut self, partition: Partition, offset: Offset, due: u32) {
         let Some(held) = self.held.get_mut(&partition) else { return };
         if let Err(error) = held.lane.ledger.open(offset, due) {
-            self.fail(PublishFailure::Ledger { partition, error });
+            self.fail(Failure::Ledger { partition, error });
         }
     }
 
@@ -176,27 +198,27 @@ impl Assignment {
             if let (Role::Verdict, Some(time_ms)) = (delivery.role, delivery.event_time_ms) {
                 self.counts.acknowledged(now_ms.saturating_sub(time_ms));
             }
-            self.finish(&delivery);
+            self.acknowledge(&delivery);
         }
         if let Some(refusal) = settled.refusal {
             self.fail(refusal.into());
         }
     }
 
-    fn finish(&mut self, delivery: &Delivery) {
+    fn acknowledge(&mut self, delivery: &Delivery) {
         let Some(held) = self.held.get_mut(&delivery.partition).filter(|held| held.epoch == delivery.epoch) else { return };
         if let Err(error) = held.lane.ledger.acknowledge(delivery.offset) {
-            self.fail(PublishFailure::Ledger { partition: delivery.partition, error });
+            self.fail(Failure::Ledger { partition: delivery.partition, error });
         }
     }
 
-    fn fail(&mut self, failure: PublishFailure) {
+    fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
     }
 
     /// Why the member has to start over, if it has to.
     #[must_use]
-    pub fn failure(&self) -> Option<&PublishFailure> {
+    pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
@@ -206,58 +228,16 @@ impl Assignment {
         self.outbox.in_flight()
     }
 
-    /// Serves the producer until the records of these partitions are finished, a failure comes or the time is up; whether all are.
-    pub fn drain(&mut self, partitions: &[Partition], timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        loop {
-            let is_done = partitions.iter().filter_map(|partition| self.held.get(partition)).all(|held| held.lane.ledger.in_flight() == 0);
-            if is_done || self.failure.is_some() || Instant::now() >= deadline {
-                return is_done;
-            }
-            self.settle(Duration::from_millis(5));
-        }
-    }
-
-    /// What may be committed: for each partition the next offset to read, where that has moved. Nothing after a failure.
-    #[must_use]
-    pub fn committable(&self) -> Vec<(Partition, Offset)> {
-        if self.failure.is_some() {
-            return Vec::new();
-        }
-        self.held
-            .iter()
-            .filter_map(|(partition, held)| Some((*partition, held.lane.ledger.finished().filter(|next| Some(*next) > held.committed)?)))
-            .collect()
-    }
-
-    /// Notes that an offset was committed.
-    pub fn committed(&mut self, partition: Partition, offset: Offset) {
-        if let Some(held) = self.held.get_mut(&partition) {
-            held.committed = Some(offset);
-        }
-    }
-
     /// Hands counts over, and sets the gauges of the partitions.
     pub fn report(&mut self, member: &str) {
         self.counts.flush();
         let metrics = &self.parts.metrics;
         metrics.in_flight.with_label_values(&[member]).set(self.outbox.in_flight() as i64);
         metrics.assigned_partitions.with_label_values(&[member]).set(self.held.len() as i64);
+        let unrestored = self.held.values().filter(|held| held.phase != Phase::Open).count();
+        metrics.unrestored_partitions.with_label_values(&[member]).set(unrestored as i64);
         for (partition, held) in &mut self.held {
-            let label = partition.to_string();
-            metrics.live_threads.with_label_values(&[&label]).set(held.lane.threads.len() as i64);
-            metrics.state_bytes.with_label_values(&[&label]).set(held.lane.threads.bytes() as i64);
-            let now = held.lane.threads.departures();
-            let before = std::mem::replace(&mut held.counted, now);
-            for (reason, count) in [
-                ("expired", now.expired - before.expired),
-                ("evicted", now.evicted - before.evicted),
-                ("refused", now.refused - before.refused),
-            ] {
-                if count > 0 {
-                    metrics.departed_threads.with_label_values(&[reason]).inc_by(count);
-                }
-            }
+            held.report(&partition.to_string(), metrics);
         }
     }
 

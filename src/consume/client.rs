@@ -1,8 +1,28 @@
 //! The consumer's configuration, with the reason for every setting.
 
+use std::time::Duration;
+
 use rdkafka::ClientConfig;
 
 use crate::settings::KafkaSettings;
+
+/// How often a member tells the group that it lives, unless a property says otherwise.
+const HEARTBEAT_INTERVAL_MS: u64 = 300;
+/// What brokers tell members of the group protocol of KIP-848 by default.
+const CONSUMER_PROTOCOL_HEARTBEAT_MS: u64 = 5_000;
+
+/// How often a member tells the group that it lives.
+#[must_use]
+pub fn heartbeat_interval(kafka: &KafkaSettings) -> Duration {
+    let set = kafka.properties.get("heartbeat.interval.ms").and_then(|value| value.parse().ok());
+    let default = if uses_consumer_protocol(kafka) { CONSUMER_PROTOCOL_HEARTBEAT_MS } else { HEARTBEAT_INTERVAL_MS };
+    Duration::from_millis(set.unwrap_or(default))
+}
+
+/// Whether the broker does the assignment (KIP-848).
+fn uses_consumer_protocol(kafka: &KafkaSettings) -> bool {
+    kafka.properties.get("group.protocol").is_some_and(|protocol| protocol.eq_ignore_ascii_case("consumer"))
+}
 
 /// The configuration of a group member. `instance_id` is its static membership, if any. The user's properties come over ours, but for
 /// those that correctness depends on.
@@ -26,12 +46,17 @@ pub fn consumer_config(kafka: &KafkaSettings, instance_id: Option<&str>) -> Clie
         config.set(key, value);
     }
     // KIP-848 leaves assignment to the broker and refuses these.
-    if kafka.properties.get("group.protocol").is_none_or(|protocol| !protocol.eq_ignore_ascii_case("consumer")) {
+    if !uses_consumer_protocol(kafka) {
         if !kafka.properties.contains_key("partition.assignment.strategy") {
             config.set("partition.assignment.strategy", "cooperative-sticky");
         }
         if !kafka.properties.contains_key("session.timeout.ms") {
-            config.set("session.timeout.ms", "45000");
+            // A static member is given the time to come back; the partitions of another that died wait for this long.
+            config.set("session.timeout.ms", if instance_id.is_some() { "45000" } else { "10000" });
+        }
+        if !kafka.properties.contains_key("heartbeat.interval.ms") {
+            // A partition that moves waits until every member has heard of the rebalance, which its next heartbeat tells it.
+            config.set("heartbeat.interval.ms", HEARTBEAT_INTERVAL_MS.to_string());
         }
     }
     if let Some(instance_id) = instance_id {

@@ -1,20 +1,20 @@
-//! The consumer's callbacks: assignment, revocation, commits and statistics. They run inside the member's own poll.
+//! The consumer's callbacks: assignment, revocation and statistics. They run inside the member's own poll.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
-use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
+use rdkafka::error::KafkaError;
 use rdkafka::statistics::Statistics;
-use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
+use rdkafka::{ClientContext, TopicPartitionList};
 
 use crate::decode::{Offset, Partition};
 use crate::health::{Health, MemberPhase};
 use crate::metrics::Metrics;
 
-use super::{Assignment, CommitGate};
+use super::Assignment;
 
 /// What the callbacks of one member act on.
 #[derive(Debug)]
@@ -29,10 +29,8 @@ pub struct MemberContext {
     pub drain_timeout: Duration,
     /// Where the member's condition is shown.
     pub health: Arc<Health>,
-    /// Where rebalances and commits are counted.
+    /// Where rebalances are counted.
     pub metrics: Metrics,
-    /// Whether a commit is under way beside the loop.
-    pub commits: CommitGate,
     /// Set when the member has drained and committed for the last time.
     pub is_leaving: AtomicBool,
 }
@@ -43,68 +41,26 @@ impl MemberContext {
         self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What may be committed, as librdkafka wants it; `None` if nothing has moved.
-    #[must_use]
-    pub fn committable(&self) -> Option<TopicPartitionList> {
-        let offsets = self.assignment().committable();
-        if offsets.is_empty() {
-            return None;
-        }
-        let mut list = TopicPartitionList::with_capacity(offsets.len());
-        for (partition, offset) in offsets {
-            // The offset is one behind a consumed record, so it is valid.
-            let _valid = list.add_partition_offset(&self.topic, partition.0, KafkaOffset::Offset(offset.0));
-        }
-        Some(list)
-    }
-
-    /// Enters a commit's outcome; failed offsets stay committable.
-    pub fn note_commit(&self, result: &KafkaResult<()>, offsets: &TopicPartitionList) {
-        if let Err(error) = result {
-            self.metrics.commit_failures.inc();
-            tracing::warn!(member = self.member, %error, "offsets could not be committed; the next commit covers them");
-            return;
-        }
-        let mut assignment = self.assignment();
-        for element in offsets.elements() {
-            match (element.error(), element.offset()) {
-                (Ok(()), KafkaOffset::Offset(offset)) => assignment.committed(Partition(element.partition()), Offset(offset)),
-                (Ok(()), _) => {}
-                (Err(error), _) => {
-                    self.metrics.commit_failures.inc();
-                    tracing::warn!(member = self.member, partition = element.partition(), %error, "an offset could not be committed");
-                }
-            }
-        }
-    }
-
     /// Takes on partitions, before the first record of them can come.
     pub fn assigned(&self, partitions: &[Partition]) {
-        let started = Instant::now();
         self.assignment().take(partitions.iter().copied());
-        // State is in memory: a partition starts empty, and that is all there is to bring up.
-        let restore = self.metrics.restore_duration.with_label_values(&["empty"]);
-        partitions.iter().for_each(|_| restore.observe(started.elapsed().as_secs_f64()));
         self.show(MemberPhase::Assigned);
         self.metrics.rebalances.with_label_values(&["assigned"]).inc();
         tracing::info!(member = self.member, partitions = ?numbers(partitions), "assigned");
     }
 
-    /// Stops taking, waits for acknowledgements, commits and lets go. A lost partition has another owner by now: nothing is
-    /// committed for it, and the new owner decides its records again, to the same bytes.
+    /// Stops taking, waits for acknowledgements, writes the state down and lets go. A lost partition has another owner by now, who has
+    /// shut us out: its records are decided again, to the same bytes.
     fn revoked(&self, consumer: &BaseConsumer<Self>, partitions: &[Partition]) {
         let is_lost = consumer.assignment_lost();
         let is_leaving = self.is_leaving.load(Ordering::Relaxed);
         if !is_lost && !is_leaving {
             self.show(MemberPhase::Draining);
-            let is_drained = self.assignment().drain(partitions, self.drain_timeout);
-            if !is_drained {
-                tracing::warn!(member = self.member, "revoked with verdicts unacknowledged: their records will be decided again");
-            }
-            let is_idle = self.commits.wait(self.drain_timeout);
-            if let Some(offsets) = self.committable().filter(|_| is_idle) {
-                let result = consumer.commit(&offsets, CommitMode::Sync);
-                self.note_commit(&result, &offsets);
+            if !self.assignment().finish(partitions, &|| consumer.group_metadata(), self.drain_timeout) {
+                tracing::warn!(
+                    member = self.member,
+                    "revoked with verdicts unacknowledged or state unwritten: their records will be decided again"
+                );
             }
         }
         self.assignment().release(partitions.iter().copied());
@@ -120,8 +76,12 @@ impl MemberContext {
 
     /// Shows where the member stands.
     pub fn show(&self, phase: MemberPhase) {
-        let partitions = self.assignment().partitions();
-        self.health.set(self.member, phase, partitions);
+        self.health.set(self.member, phase, self.assignment().member_partitions());
+    }
+
+    /// Shows which partitions the member holds, wherever it stands.
+    pub fn show_partitions(&self) {
+        self.health.set_partitions(self.member, self.assignment().member_partitions());
     }
 }
 
@@ -146,6 +106,15 @@ impl ClientContext for MemberContext {
 }
 
 impl ConsumerContext for MemberContext {
+    fn post_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        // What librdkafka has fetched by now is thrown away with the pause, and comes again when the state is here.
+        if let Rebalance::Assign(list) = rebalance
+            && let Err(error) = consumer.pause(list)
+        {
+            tracing::warn!(member = self.member, %error, "assigned partitions could not be paused");
+        }
+    }
+
     fn pre_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Assign(list) => self.assigned(&partitions_of(list)),

@@ -2,13 +2,14 @@
 
 mod assignment;
 mod client;
-mod committer;
 mod context;
 mod counts;
+mod held;
+mod keeping;
 mod message;
 
-pub use assignment::{Assignment, AssignmentParts, PublishFailure};
-pub use client::consumer_config;
-pub use committer::{CommitGate, Committer};
+pub use assignment::{Assignment, AssignmentParts, Failure};
+pub use client::{consumer_config, heartbeat_interval};
 pub use context::MemberContext;
+pub use keeping::{Flow, WhoAmI};
 pub use message::{own_headers, with_record};

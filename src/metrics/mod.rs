@@ -40,7 +40,17 @@ pub struct Metrics {
     pub assigned_partitions: IntGaugeVec,
     /// Rebalances by kind.
     pub rebalances: IntCounterVec,
-    /// Failed offset commits.
+    /// Records that the state knew already.
+    pub redelivered_records: IntCounter,
+    /// Checkpoints by outcome.
+    pub checkpoints: IntCounterVec,
+    /// Time to write a checkpoint.
+    pub checkpoint_duration: Histogram,
+    /// State records written.
+    pub checkpoint_records: IntCounter,
+    /// Bytes of state written.
+    pub checkpoint_bytes: IntCounter,
+    /// Failed checkpoints, and with them offset commits.
     pub commit_failures: IntCounter,
     /// Failed publications by topic role.
     pub publish_failures: IntCounterVec,
@@ -56,6 +66,18 @@ pub struct Metrics {
     pub departed_threads: IntCounterVec,
     /// Time to restore a partition's state.
     pub restore_duration: HistogramVec,
+    /// Failed restores by reason.
+    pub restore_failures: IntCounterVec,
+    /// State records read.
+    pub restore_records: IntCounter,
+    /// Bytes of state read.
+    pub restore_bytes: IntCounter,
+    /// State records that a running restore has still to read.
+    pub restore_remaining_records: IntGaugeVec,
+    /// Seconds that a running restore will still take.
+    pub restore_eta_seconds: IntGaugeVec,
+    /// Partitions that wait for their state.
+    pub unrestored_partitions: IntGaugeVec,
     /// Always 1, with the policy's version as label.
     pub policy_info: IntGaugeVec,
     /// 1 while every member has its assignment.
@@ -89,6 +111,11 @@ impl Metrics {
             in_flight: make.gauges("tollgate_in_flight")?,
             assigned_partitions: make.gauges("tollgate_assigned_partitions")?,
             rebalances: make.counters("tollgate_rebalances_total")?,
+            redelivered_records: make.counter("tollgate_redelivered_records_total")?,
+            checkpoints: make.counters("tollgate_checkpoints_total")?,
+            checkpoint_duration: make.histogram("tollgate_checkpoint_duration_seconds")?,
+            checkpoint_records: make.counter("tollgate_checkpoint_records_total")?,
+            checkpoint_bytes: make.counter("tollgate_checkpoint_bytes_total")?,
             commit_failures: make.counter("tollgate_commit_failures_total")?,
             publish_failures: make.counters("tollgate_publish_failures_total")?,
             member_restarts: make.counter("tollgate_member_restarts_total")?,
@@ -97,6 +124,12 @@ impl Metrics {
             state_bytes: make.gauges("tollgate_state_bytes")?,
             departed_threads: make.counters("tollgate_departed_threads_total")?,
             restore_duration: make.histograms("tollgate_restore_duration_seconds")?,
+            restore_failures: make.counters("tollgate_restore_failures_total")?,
+            restore_records: make.counter("tollgate_restore_records_total")?,
+            restore_bytes: make.counter("tollgate_restore_bytes_total")?,
+            restore_remaining_records: make.gauges("tollgate_restore_remaining_records")?,
+            restore_eta_seconds: make.gauges("tollgate_restore_eta_seconds")?,
+            unrestored_partitions: make.gauges("tollgate_unrestored_partitions")?,
             policy_info: make.gauges("tollgate_policy_info")?,
             ready: make.gauge("tollgate_ready")?,
             registry,

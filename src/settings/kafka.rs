@@ -9,7 +9,7 @@ use super::reader::{Section, shape};
 use super::redact::is_secret;
 
 /// Properties that correctness depends on; Tollgate sets them itself.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
     "bootstrap.servers",
     "metadata.broker.list",
     "group.id",
@@ -20,6 +20,7 @@ const OURS: [&str; 10] = [
     "acks",
     "request.required.acks",
     "partitioner",
+    "transactional.id",
 ];
 
 /// Brokers, group and topics.

@@ -13,9 +13,9 @@ pub struct WorkerSettings {
     pub members: Option<u32>,
     /// The static membership id of this process, such as the pod's name; members append `-0`, `-1`, …
     pub instance_id: Option<String>,
-    /// How often offsets are committed, in milliseconds.
-    pub commit_interval_ms: u32,
-    /// How long a stop or a revocation waits for acknowledgements, in milliseconds.
+    /// How often changed state is written down and offsets are committed with it, in milliseconds.
+    pub checkpoint_interval_ms: u32,
+    /// How long a stop or a revocation waits for acknowledgements and the last checkpoint, in milliseconds.
     pub drain_timeout_ms: u32,
     /// Publications that a member lets wait for acknowledgement before it stops taking records.
     pub in_flight_max: u32,
@@ -51,7 +51,7 @@ pub(super) fn read_worker(section: &Section<'_>) -> WorkerSettings {
     WorkerSettings {
         members: section.optional_positive("members"),
         instance_id: section.optional_string("instance_id"),
-        commit_interval_ms: section.positive("commit_interval_ms"),
+        checkpoint_interval_ms: section.positive("checkpoint_interval_ms"),
         drain_timeout_ms: section.positive("drain_timeout_ms"),
         in_flight_max: section.positive("in_flight_max"),
     }

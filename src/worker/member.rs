@@ -1,4 +1,4 @@
-//! One group member: poll, decide, publish, commit, on one thread.
+//! One group member: poll, decide, publish, have state written down, on one thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,14 +9,13 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::consume::{
-    Assignment, AssignmentParts, CommitGate, Committer, MemberContext, PublishFailure, consumer_config, own_headers, with_record,
-};
+use crate::consume::{Assignment, AssignmentParts, Failure, MemberContext, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::decode::Partition;
-use crate::health::MemberPhase;
+use crate::health::{MemberPartitions, MemberPhase};
 use crate::publish::Publisher;
 
 use super::WorkerParts;
+use super::intake::Intake;
 
 /// How long to wait for a record when nothing is in flight.
 const IDLE_POLL: Duration = Duration::from_millis(100);
@@ -24,8 +23,10 @@ const IDLE_POLL: Duration = Duration::from_millis(100);
 const BUSY_POLL: Duration = Duration::from_millis(1);
 /// How long to serve the producer at a time while too many publications wait.
 const WAITING_POLL: Duration = Duration::from_millis(10);
-/// How long to wait for them before the partitions are paused.
-const PAUSE_AFTER: Duration = Duration::from_secs(10);
+/// How long to wait for a record while a keeper may report that a partition's state is here.
+const RESTORING_POLL: Duration = Duration::from_millis(5);
+/// How often keepers are looked after.
+const KEEP_INTERVAL: Duration = Duration::from_millis(10);
 /// Records taken between two looks at everything else.
 const RECORDS_PER_ROUND: usize = 256;
 /// How often gauges are set and counts handed over.
@@ -49,12 +50,9 @@ pub enum MemberError {
     /// The consumer is fenced or otherwise beyond repair.
     #[error("the consumer failed: {0}")]
     Consumer(KafkaError),
-    /// A publication failed for good.
+    /// A publication failed for good, or something else that forbids to commit.
     #[error(transparent)]
-    Publish(#[from] PublishFailure),
-    /// The system gives no more threads.
-    #[error("no thread to commit on: {0}")]
-    Thread(std::io::Error),
+    Publish(#[from] Failure),
     /// A fault of ours, or of a library; the panic itself stands in the log.
     #[error("the member panicked")]
     Panicked,
@@ -80,26 +78,40 @@ impl Member {
         &self.parts
     }
 
-    /// Joins, works until told to stop, then drains, commits and leaves.
+    /// Joins, works until told to stop, then drains, has the state written and leaves.
     ///
     /// # Errors
     /// [`MemberError`]; nothing is committed then that is not behind an acknowledged verdict.
     pub(super) fn run(&self) -> Result<(), MemberError> {
-        let consumer = Arc::new(self.join()?);
-        let committer = Committer::start(Arc::clone(&consumer)).map_err(MemberError::Thread)?;
-        let mut round = Round { commit_due: Instant::now(), report_due: Instant::now(), intake: Intake::Open };
+        let consumer = self.join()?;
+        let limit = self.parts.settings.in_flight_max as usize;
+        let mut intake = Intake::default();
+        let (mut keep_due, mut report_due) = (Instant::now(), Instant::now());
         while !self.parts.stop.is_given() {
             self.parts.health.beat(self.number);
-            round.intake = self.judge_intake(&consumer, round.intake).map_err(MemberError::Consumer)?;
-            let is_waiting = matches!(round.intake, Intake::Waiting { .. });
-            if !is_waiting {
-                self.take_records(&consumer)?;
+            let in_flight = consumer.context().assignment().in_flight();
+            if intake.judge(&consumer, in_flight, limit).map_err(MemberError::Consumer)? {
+                self.parts.metrics.backpressure.inc();
             }
-            consumer.context().assignment().settle(if is_waiting { WAITING_POLL } else { Duration::ZERO });
+            if !intake.is_waiting() {
+                self.take_records(&consumer, in_flight)?;
+            }
+            consumer.context().assignment().settle(if intake.is_waiting() { WAITING_POLL } else { Duration::ZERO });
             self.check_failure(&consumer)?;
-            self.commit_and_report(&consumer, &committer, &mut round);
+            let now = Instant::now();
+            if now >= keep_due {
+                keep_due = now + KEEP_INTERVAL;
+                consumer.context().assignment().keep(&|| consumer.group_metadata());
+                let flows = consumer.context().assignment().hear_keepers();
+                intake.turn(&consumer, flows).map_err(MemberError::Consumer)?;
+            }
+            if now >= report_due {
+                report_due = now + REPORT_INTERVAL;
+                consumer.context().assignment().report(&self.number.to_string());
+                consumer.context().show_partitions();
+            }
         }
-        self.leave(&consumer, committer)
+        self.leave(&consumer)
     }
 
     fn join(&self) -> Result<BaseConsumer<MemberContext>, MemberError> {
@@ -109,6 +121,12 @@ impl Member {
             policy: Arc::clone(&parts.policy),
             kafka: Arc::clone(&parts.kafka),
             partitions: parts.topics.partitions,
+            checkpoint_interval: match parts.membership {
+                Membership::Group => Some(Duration::from_millis(parts.settings.checkpoint_interval_ms.into())),
+                Membership::Alone => None,
+            },
+            // The group tells a member that it has lost a partition with the answer to its next heartbeat.
+            fenced_pause: heartbeat_interval(&parts.kafka) * 2,
             metrics: parts.metrics.clone(),
         };
         let context = MemberContext {
@@ -118,13 +136,12 @@ impl Member {
             drain_timeout: Duration::from_millis(parts.settings.drain_timeout_ms.into()),
             health: Arc::clone(&parts.health),
             metrics: parts.metrics.clone(),
-            commits: CommitGate::default(),
             is_leaving: AtomicBool::new(false),
         };
         let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.number));
         let config = consumer_config(&parts.kafka, instance_id.as_deref());
         let consumer: BaseConsumer<MemberContext> = config.create_with_context(context).map_err(MemberError::Client)?;
-        parts.health.set(self.number, MemberPhase::Starting, Vec::new());
+        parts.health.set(self.number, MemberPhase::Starting, MemberPartitions::default());
         match parts.membership {
             Membership::Group => consumer.subscribe(&[&parts.kafka.topics.events]),
             Membership::Alone => self.assign_all(&consumer),
@@ -144,9 +161,12 @@ impl Member {
     }
 
     /// Takes up to a round of records; waits for the first one only.
-    fn take_records(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
-        let is_busy = consumer.context().assignment().in_flight() > 0;
-        let mut timeout = if is_busy { BUSY_POLL } else { IDLE_POLL };
+    fn take_records(&self, consumer: &BaseConsumer<MemberContext>, in_flight: usize) -> Result<(), MemberError> {
+        let mut timeout = match in_flight {
+            0 if consumer.context().assignment().is_restoring() => RESTORING_POLL,
+            0 => IDLE_POLL,
+            _ => BUSY_POLL,
+        };
         for _ in 0..RECORDS_PER_ROUND {
             match consumer.poll(timeout) {
                 Some(Ok(message)) => take(consumer, &message),
@@ -179,36 +199,6 @@ impl Member {
         }
     }
 
-    /// Decides whether records are taken while publications wait. Too many of them are waited for without touching the consumer, whose
-    /// prefetched records would be thrown away by a pause; only if that takes long, partitions are paused, so that the consumer can be
-    /// polled and the group does not take the member for dead.
-    fn judge_intake(&self, consumer: &BaseConsumer<MemberContext>, intake: Intake) -> KafkaResult<Intake> {
-        let limit = self.parts.settings.in_flight_max as usize;
-        let in_flight = consumer.context().assignment().in_flight();
-        match intake {
-            Intake::Open if in_flight >= limit => {
-                self.parts.metrics.backpressure.inc();
-                Ok(Intake::Waiting { since: Instant::now() })
-            }
-            Intake::Waiting { .. } if in_flight < limit => Ok(Intake::Open),
-            Intake::Waiting { since } if since.elapsed() > PAUSE_AFTER => {
-                tracing::warn!(member = self.number, in_flight, "publications are not acknowledged; no records are taken until they are");
-                consumer.pause(&consumer.assignment()?)?;
-                Ok(Intake::Paused)
-            }
-            Intake::Paused if in_flight <= limit / 2 => {
-                consumer.resume(&consumer.assignment()?)?;
-                Ok(Intake::Open)
-            }
-            Intake::Paused => {
-                // Partitions that were assigned meanwhile are not paused yet.
-                consumer.pause(&consumer.assignment()?)?;
-                Ok(Intake::Paused)
-            }
-            unchanged => Ok(unchanged),
-        }
-    }
-
     fn check_failure(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
         let mut assignment = consumer.context().assignment();
         let Some(failure) = assignment.failure().cloned() else { return Ok(()) };
@@ -216,54 +206,23 @@ impl Member {
         Err(failure.into())
     }
 
-    fn commit_and_report(&self, consumer: &BaseConsumer<MemberContext>, committer: &Committer, round: &mut Round) {
-        let now = Instant::now();
-        if now >= round.commit_due {
-            round.commit_due = now + Duration::from_millis(self.parts.settings.commit_interval_ms.into());
-            committer.commit(consumer.context());
-        }
-        if now >= round.report_due {
-            round.report_due = now + REPORT_INTERVAL;
-            consumer.context().assignment().report(&self.number.to_string());
-        }
-    }
-
-    /// Drains what is in flight and commits it, within the drain timeout; leaving the group happens when the consumer is dropped.
-    fn leave(&self, consumer: &BaseConsumer<MemberContext>, committer: Committer) -> Result<(), MemberError> {
+    /// Drains what is in flight and has the state written, within the drain timeout; leaving the group happens when the consumer is
+    /// dropped.
+    fn leave(&self, consumer: &BaseConsumer<MemberContext>) -> Result<(), MemberError> {
         let context = consumer.context();
-        let deadline = Instant::now() + context.drain_timeout;
         context.show(MemberPhase::Draining);
         let held = context.assignment().partitions();
-        if !context.assignment().drain(&held, context.drain_timeout) {
-            tracing::warn!(member = self.number, "stopped with verdicts unacknowledged: their records will be decided again");
-        }
-        if !committer.finish(context, deadline.saturating_duration_since(Instant::now())) {
-            tracing::warn!(member = self.number, "stopped with offsets uncommitted: their records will be decided again");
+        if !context.assignment().finish(&held, &|| consumer.group_metadata(), context.drain_timeout) {
+            tracing::warn!(
+                member = self.number,
+                "stopped with verdicts unacknowledged or state unwritten: their records will be decided again"
+            );
         }
         context.is_leaving.store(true, Ordering::Relaxed);
         context.assignment().report(&self.number.to_string());
         tracing::info!(member = self.number, "drained, leaving");
         self.check_failure(consumer)
     }
-}
-
-/// What the loop remembers from round to round.
-#[derive(Debug)]
-struct Round {
-    commit_due: Instant,
-    report_due: Instant,
-    intake: Intake,
-}
-
-/// Whether records are taken.
-#[derive(Debug, Clone, Copy)]
-enum Intake {
-    /// They are.
-    Open,
-    /// Too many publications wait.
-    Waiting { since: Instant },
-    /// They have waited for so long that the partitions are paused.
-    Paused,
 }
 
 fn take(consumer: &BaseConsumer<MemberContext>, message: &BorrowedMessage<'_>) {

@@ -1,11 +1,12 @@
 //! A worker process: group members, each on a thread of its own, restarted when they fail.
 
+mod intake;
 mod member;
 mod preflight;
 mod stop;
 
 pub use member::{Member, MemberError, Membership};
-pub use preflight::{Preflight, PreflightError, check_sizes, check_topics};
+pub use preflight::{Preflight, PreflightError, check_configs, check_topics};
 pub use stop::Stop;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::health::{Health, MemberPhase};
+use crate::health::{Health, MemberPartitions, MemberPhase};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::settings::{KafkaSettings, WorkerSettings};
@@ -63,7 +64,7 @@ impl Worker {
         };
         let mut members = Vec::with_capacity(count);
         for number in 0..count {
-            parts.health.set(number, MemberPhase::Starting, Vec::new());
+            parts.health.set(number, MemberPhase::Starting, MemberPartitions::default());
             let member = Member::new(number, parts.clone());
             members.push(std::thread::Builder::new().name(format!("member-{number}")).spawn(move || keep_running(&member))?);
         }
@@ -87,9 +88,9 @@ fn keep_running(member: &Member) {
         let started = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| member.run())).unwrap_or(Err(MemberError::Panicked));
         match outcome {
-            Ok(()) => return parts.health.set(member.number(), MemberPhase::Stopped, Vec::new()),
+            Ok(()) => return parts.health.set(member.number(), MemberPhase::Stopped, MemberPartitions::default()),
             Err(error) => {
-                parts.health.set(member.number(), MemberPhase::Failed, Vec::new());
+                parts.health.set(member.number(), MemberPhase::Failed, MemberPartitions::default());
                 parts.metrics.member_restarts.inc();
                 pause =
                     if started.elapsed() > RESTART_PAUSE_RESET { Duration::from_millis(500) } else { (pause * 2).min(RESTART_PAUSE_MAX) };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
+use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
@@ -18,6 +18,8 @@ const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The most that a batch of verdicts may hold, whatever the topics take; librdkafka's own default.
 const BATCH_BYTES_MAX: u64 = 1_000_000;
+/// What a thread's state record may take beyond the thread's own bytes: key, ids of full length, the batch around it.
+const STATE_RECORD_OVERHEAD: u64 = 4_096;
 
 /// What the topics say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,18 +51,50 @@ pub enum PreflightError {
         topics: String,
     },
     /// Topics are missing.
-    #[error(
-        "no such topic: {missing}; create what is missing with {partitions} partitions, for example: kafka-topics.sh --bootstrap-server {brokers} --create --topic {first} --partitions {partitions}"
-    )]
+    #[error("no such topic: {missing}; create what is missing, for example: {create}")]
     Missing {
         /// All of them.
         missing: String,
-        /// The first of them.
-        first: String,
-        /// How many partitions they should have.
-        partitions: usize,
+        /// A command that creates them.
+        create: String,
+    },
+    /// The state of a partition stands on the partition of the same number, so both topics have as many.
+    #[error(
+        "topic {state} has {found} partitions, {events} has {wanted}: the state of a partition stands on the partition of the same number. Where {events} was given more partitions, give {state} as many; threads that now hash elsewhere start anew"
+    )]
+    StatePartitions {
+        /// The state topic.
+        state: String,
+        /// How many it has.
+        found: usize,
+        /// The events topic.
+        events: String,
+        /// How many that has.
+        wanted: usize,
+    },
+    /// The state topic loses state by age.
+    #[error(
+        "topic {state} has cleanup.policy={found}: state would be deleted by age. Set it to compact: kafka-configs.sh --bootstrap-server {brokers} --entity-type topics --entity-name {state} --alter --add-config cleanup.policy=compact"
+    )]
+    StateNotCompacted {
+        /// The state topic.
+        state: String,
+        /// Its policy.
+        found: String,
         /// Where.
         brokers: String,
+    },
+    /// A thread's state may not fit into the state topic.
+    #[error(
+        "topic {state} has max.message.bytes={found}, and a thread's state may take {wanted} bytes: raise it, or lower limits.thread_bytes_max"
+    )]
+    StateTooSmall {
+        /// The state topic.
+        state: String,
+        /// What it takes.
+        found: u64,
+        /// What it may have to.
+        wanted: u64,
     },
     /// A verdict is published to the partition of its event, so both topics need as many.
     #[error(
@@ -89,12 +123,10 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
     let client: BaseConsumer<PlainContext> =
         consumer_config(kafka, None).create_with_context(PlainContext).map_err(PreflightError::Client)?;
     loop {
-        let wanted = [&kafka.topics.events, &kafka.topics.decisions, &kafka.topics.dlq];
-        let counts: Result<Vec<usize>, KafkaError> = wanted.iter().map(|topic| partitions_of(&client, topic)).collect();
-        match counts {
-            Ok(counts) => return judge(kafka, &wanted.map(String::as_str), &counts),
+        match ask_for_topics(&client, kafka) {
+            Ok(found) => return judge(kafka, found),
             Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
-                return Err(PreflightError::Forbidden { topics: wanted.map(String::as_str).join(", ") });
+                return Err(PreflightError::Forbidden { topics: needed(kafka).join(", ") });
             }
             Err(error) => {
                 tracing::warn!(brokers = kafka.brokers, %error, "the brokers do not answer; trying again");
@@ -104,6 +136,26 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
             }
         }
     }
+}
+
+/// How many partitions each topic has that a worker needs; 0 for one that is missing.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    events: usize,
+    decisions: usize,
+    dlq: usize,
+    state: usize,
+}
+
+/// The topics that a worker needs.
+fn needed(kafka: &KafkaSettings) -> [&str; 4] {
+    let topics = &kafka.topics;
+    [&topics.events, &topics.decisions, &topics.dlq, &topics.state].map(String::as_str)
+}
+
+fn ask_for_topics(client: &BaseConsumer<PlainContext>, kafka: &KafkaSettings) -> Result<Found, KafkaError> {
+    let [events, decisions, dlq, state] = needed(kafka).map(|topic| partitions_of(client, topic));
+    Ok(Found { events: events?, decisions: decisions?, dlq: dlq?, state: state? })
 }
 
 /// How many partitions a topic has; 0 if there is no such topic.
@@ -118,16 +170,14 @@ fn partitions_of(client: &BaseConsumer<PlainContext>, topic: &str) -> Result<usi
     }
 }
 
-fn judge(kafka: &KafkaSettings, wanted: &[&str], counts: &[usize]) -> Result<Preflight, PreflightError> {
-    let missing: Vec<&str> = wanted.iter().zip(counts).filter(|(_, count)| **count == 0).map(|(topic, _)| *topic).collect();
-    let (events, decisions) = (counts.first().copied().unwrap_or_default(), counts.get(1).copied().unwrap_or_default());
-    if let Some(first) = missing.first() {
-        return Err(PreflightError::Missing {
-            missing: missing.join(", "),
-            first: (*first).to_owned(),
-            partitions: events.max(decisions).max(1),
-            brokers: kafka.brokers.clone(),
-        });
+fn judge(kafka: &KafkaSettings, found: Found) -> Result<Preflight, PreflightError> {
+    let Found { events, decisions, dlq, state } = found;
+    let missing: Vec<&str> =
+        needed(kafka).into_iter().zip([events, decisions, dlq, state]).filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
+    if !missing.is_empty() {
+        let partitions = events.max(decisions).max(1);
+        let create = missing.iter().map(|topic| create_command(kafka, topic, partitions)).collect::<Vec<_>>().join("; ");
+        return Err(PreflightError::Missing { missing: missing.join(", "), create });
     }
     if decisions < events {
         return Err(PreflightError::TooFewPartitions {
@@ -137,21 +187,39 @@ fn judge(kafka: &KafkaSettings, wanted: &[&str], counts: &[usize]) -> Result<Pre
             wanted: events,
         });
     }
+    if state != events {
+        return Err(PreflightError::StatePartitions {
+            state: kafka.topics.state.clone(),
+            found: state,
+            events: kafka.topics.events.clone(),
+            wanted: events,
+        });
+    }
     Ok(Preflight::of(u32::try_from(events).unwrap_or(u32::MAX)))
 }
 
-/// Asks for the sizes that the topics take. A batch larger than its topic takes is refused whole, so the producer's batches must not
-/// be; a dead letter topic that takes less than the events topic cannot hold every dead letter. Brokers that do not say (they may
-/// require a permission for it) leave the default.
-pub async fn check_sizes(kafka: &KafkaSettings, preflight: Preflight) -> Preflight {
-    let sizes = match describe(kafka).await {
-        Ok(sizes) => sizes,
+/// How to create a topic that is missing.
+fn create_command(kafka: &KafkaSettings, topic: &str, partitions: usize) -> String {
+    let compacted = if topic == kafka.topics.state { " --config cleanup.policy=compact" } else { "" };
+    format!("kafka-topics.sh --bootstrap-server {} --create --topic {topic} --partitions {partitions}{compacted}", kafka.brokers)
+}
+
+/// Asks how the topics are configured. A batch larger than its topic takes is refused whole, so the producer's batches must not be; a dead
+/// letter topic that takes less than the events topic cannot hold every dead letter; a state topic must keep state, all of it. Brokers
+/// that do not say (they may require a permission for it) leave the defaults.
+///
+/// # Errors
+/// [`PreflightError::StateNotCompacted`] and [`PreflightError::StateTooSmall`].
+pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_bytes_max: usize) -> Result<Preflight, PreflightError> {
+    let described = match describe(kafka).await {
+        Ok(described) => described,
         Err(error) => {
-            tracing::warn!(%error, "the topics' max.message.bytes are unknown; batches keep librdkafka's default");
-            return preflight;
+            tracing::warn!(%error, "how the topics are configured is unknown; batches keep librdkafka's default size, and {} had better be compacted", kafka.topics.state);
+            return Ok(preflight);
         }
     };
-    let size_of = |topic: &str| sizes.iter().find(|(name, _)| name == topic).map(|(_, bytes)| *bytes);
+    let entry = |topic: &str, name: &str| described.iter().find(|config| is_of(config, topic))?.get(name)?.value.clone();
+    let size_of = |topic: &str| entry(topic, "max.message.bytes")?.parse::<u64>().ok();
     let topics = &kafka.topics;
     if let (Some(events), Some(dlq)) = (size_of(&topics.events), size_of(&topics.dlq))
         && dlq < events
@@ -162,23 +230,25 @@ pub async fn check_sizes(kafka: &KafkaSettings, preflight: Preflight) -> Preflig
             topics.events
         );
     }
+    if let Some(found) = entry(&topics.state, "cleanup.policy").filter(|policy| policy != "compact") {
+        return Err(PreflightError::StateNotCompacted { state: topics.state.clone(), found, brokers: kafka.brokers.clone() });
+    }
+    let wanted = thread_bytes_max as u64 + STATE_RECORD_OVERHEAD;
+    if let Some(found) = size_of(&topics.state).filter(|found| *found < wanted) {
+        return Err(PreflightError::StateTooSmall { state: topics.state.clone(), found, wanted });
+    }
     let smallest = [size_of(&topics.decisions), size_of(&topics.dlq)].into_iter().flatten().min();
-    Preflight { batch_bytes_max: preflight.batch_bytes_max.min(smallest.unwrap_or(u64::MAX)), ..preflight }
+    Ok(Preflight { batch_bytes_max: preflight.batch_bytes_max.min(smallest.unwrap_or(u64::MAX)), ..preflight })
 }
 
-async fn describe(kafka: &KafkaSettings) -> Result<Vec<(String, u64)>, KafkaError> {
+fn is_of(config: &ConfigResource, topic: &str) -> bool {
+    matches!(&config.specifier, OwnedResourceSpecifier::Topic(name) if name == topic)
+}
+
+async fn describe(kafka: &KafkaSettings) -> Result<Vec<ConfigResource>, KafkaError> {
     let admin: AdminClient<PlainContext> = consumer_config(kafka, None).create_with_context(PlainContext)?;
-    let topics = &kafka.topics;
-    let resources = [&topics.events, &topics.decisions, &topics.dlq].map(|topic| ResourceSpecifier::Topic(topic));
+    let resources = needed(kafka).map(ResourceSpecifier::Topic);
     let options = AdminOptions::new().request_timeout(Some(METADATA_TIMEOUT));
     let described = admin.describe_configs(&resources, &options).await?;
-    let size = |config: rdkafka::admin::ConfigResource| {
-        let name = match &config.specifier {
-            rdkafka::admin::OwnedResourceSpecifier::Topic(name) => name.clone(),
-            _ => return None,
-        };
-        let entry = config.get("max.message.bytes")?;
-        Some((name, entry.value.as_ref()?.parse().ok()?))
-    };
-    Ok(described.into_iter().filter_map(Result::ok).filter_map(size).collect())
+    Ok(described.into_iter().filter_map(Result::ok).collect())
 }

@@ -18,11 +18,22 @@ const TOLLGATE: &str = env!("CARGO_BIN_EXE_tollgate");
 const READY_TIME_MAX: Duration = Duration::from_secs(40);
 const STOP_TIME_MAX: Duration = Duration::from_secs(40);
 
+/// A state topic that is compacted as often as the broker can.
+const COMPACTED: [(&str, &str); 5] = [
+    ("cleanup.policy", "compact"),
+    ("segment.ms", "1000"),
+    ("min.cleanable.dirty.ratio", "0.01"),
+    ("min.compaction.lag.ms", "0"),
+    ("delete.retention.ms", "100"),
+];
+
 /// One deployment: its topics, its group and its configuration.
 pub(crate) struct Gate {
     pub(crate) events: String,
     pub(crate) decisions: String,
     pub(crate) dlq: String,
+    #[allow(dead_code, reason = "the benchmark, which shares this file, does not look at it")]
+    pub(crate) state: String,
     pub(crate) group: String,
     config: Value,
     directory: tempfile::TempDir,
@@ -51,18 +62,19 @@ impl Gate {
     ) -> Result<Self> {
         let (events, decisions) = (context.topic("events", partitions, events)?, context.topic("decisions", partitions, decisions)?);
         let dlq = context.topic("dlq", 2, dlq)?;
+        let state = context.topic("state", partitions, &COMPACTED)?;
         let group = context.unique("tollgate");
         let config = json!({
             "kafka": {
                 "brokers": context.bootstrap(),
                 "group_id": group,
-                "topics": {"events": events, "decisions": decisions, "dlq": dlq},
+                "topics": {"events": events, "decisions": decisions, "dlq": dlq, "state": state},
                 // Quick enough for tests that kill workers.
                 "properties": {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "reconnect.backoff.max.ms": 500},
             },
             "worker": {"members": 1},
         });
-        Ok(Self { events, decisions, dlq, group, config, directory: tempfile::tempdir()? })
+        Ok(Self { events, decisions, dlq, state, group, config, directory: tempfile::tempdir()? })
     }
 
     /// Sets a value of the configuration, by its JSON pointer.

@@ -134,7 +134,10 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(context: &Context) -> Resul
     let worker = gate.start()?;
     assert_eq!(worker.get("/livez")?.0, 200);
     let (status, ready) = worker.get("/readyz")?;
-    assert_eq!((status, ready.trim()), (200, r#"{"ready":true,"members":[{"member":0,"phase":"assigned","partitions":[0,1]}]}"#));
+    assert_eq!(
+        (status, ready.trim()),
+        (200, r#"{"ready":true,"members":[{"member":0,"phase":"assigned","partitions":[0,1],"restoring":[],"failed":[]}]}"#)
+    );
     context.produce(&gate.events, &[Outgoing::new("t", r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#)])?;
     gate.verdicts(context, 1, TIME_MAX)?;
     std::thread::sleep(Duration::from_millis(1_500));

@@ -1,0 +1,160 @@
+//! The state of the partitions that a member holds: what their keepers report, and when they write.
+
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::ConsumerGroupMetadata;
+
+use crate::decode::{Offset, Partition};
+use crate::health::MemberPartitions;
+use crate::lane::Lane;
+use crate::state::{Job, KeeperReport, Report, Takeover};
+
+use super::Assignment;
+use super::held::Phase;
+
+/// How long to serve the producer at a time while everything is being finished.
+const FINISH_POLL: Duration = Duration::from_millis(2);
+
+/// What the consumer has to do for a partition, because its state came or went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Its state is here: let its records flow, from this one on, or from wherever the group's offset says.
+    Open(Partition, Option<Offset>),
+    /// Its state is somebody else's, or in doubt: hold its records back until it is read anew.
+    Close(Partition),
+}
+
+/// Says who the member is in its group now; `None` if the consumer cannot tell.
+pub type WhoAmI<'c> = &'c dyn Fn() -> Option<ConsumerGroupMetadata>;
+
+impl Assignment {
+    /// Takes up what keepers have reported.
+    pub fn hear_keepers(&mut self) -> Vec<Flow> {
+        let mut flows = Vec::new();
+        while let Ok(report) = self.reports.try_recv() {
+            flows.extend(self.hear(report));
+        }
+        flows
+    }
+
+    fn hear(&mut self, KeeperReport { partition, epoch, report }: KeeperReport) -> Option<Flow> {
+        let held = self.held.get_mut(&partition).filter(|held| held.epoch == epoch)?;
+        match report {
+            Report::Restored(takeover) => {
+                let Takeover { restored, start, .. } = *takeover;
+                if let Some(restored) = restored {
+                    held.lane = Lane::restored(partition, &self.parts.policy, restored);
+                }
+                held.phase = Phase::Restored;
+                Some(Flow::Open(partition, start))
+            }
+            Report::RestoreFailed(error) => {
+                // Kafka being away is nobody's fault, and says so elsewhere; state that does not fit wants somebody to look.
+                if error.reason() == "kafka" {
+                    tracing::warn!(%partition, %error, "the state could not be read; trying again");
+                } else {
+                    tracing::error!(%partition, %error, "the state could not be read, and its events are not decided until it can be");
+                }
+                held.phase = Phase::Failed;
+                None
+            }
+            Report::Written => {
+                held.lane.checkpoint_written();
+                None
+            }
+            Report::Refused => {
+                held.lane.checkpoint_refused();
+                None
+            }
+            Report::Lost { is_fenced } => {
+                // Whoever fenced us is the owner now, and the group is about to tell us so. If it does not within some heartbeats, the
+                // other one was late, not we.
+                let delay = if is_fenced { self.parts.fenced_pause } else { Duration::ZERO };
+                tracing::warn!(%partition, is_fenced, "another member has written the state, or may have: it is read again before anything else is decided");
+                self.hold(partition, delay);
+                Some(Flow::Close(partition))
+            }
+        }
+    }
+
+    /// Whether a partition's state is here and its records do not flow yet.
+    #[must_use]
+    pub fn is_restored(&self, partition: Partition) -> bool {
+        self.held.get(&partition).is_some_and(|held| held.phase == Phase::Restored)
+    }
+
+    /// Notes that the records of a partition flow.
+    pub fn opened(&mut self, partition: Partition) {
+        let now = Instant::now();
+        // Checkpoints of many partitions at once would stall decisions for as long as all of them take to encode.
+        let share = self.parts.checkpoint_interval.unwrap_or_default() * u32::try_from(partition.0.rem_euclid(8)).unwrap_or_default() / 8;
+        if let Some(held) = self.held.get_mut(&partition).filter(|held| held.phase == Phase::Restored) {
+            (held.phase, held.checkpoint_due) = (Phase::Open, now + share);
+        }
+    }
+
+    /// The partitions whose records flow, or may.
+    #[must_use]
+    pub fn open(&self) -> Vec<Partition> {
+        self.in_phase(|phase| phase == Phase::Open)
+    }
+
+    /// All partitions, by what has become of their state.
+    #[must_use]
+    pub fn member_partitions(&self) -> MemberPartitions {
+        MemberPartitions {
+            held: self.partitions(),
+            restoring: self.in_phase(|phase| matches!(phase, Phase::Restoring | Phase::Restored)),
+            failed: self.in_phase(|phase| phase == Phase::Failed),
+        }
+    }
+
+    /// Whether any partition waits for its state.
+    #[must_use]
+    pub fn is_restoring(&self) -> bool {
+        self.held.values().any(|held| held.phase != Phase::Open)
+    }
+
+    fn in_phase(&self, is_it: impl Fn(Phase) -> bool) -> Vec<Partition> {
+        let mut partitions: Vec<_> = self.held.iter().filter(|(_, held)| is_it(held.phase)).map(|(partition, _)| *partition).collect();
+        partitions.sort();
+        partitions
+    }
+
+    /// Freezes the checkpoints that are due, and has those written whose verdicts are acknowledged. Nothing after a failure.
+    pub fn keep(&mut self, who_am_i: WhoAmI<'_>) {
+        let Some(interval) = self.parts.checkpoint_interval.filter(|_| self.failure.is_none()) else { return };
+        let now = Instant::now();
+        for held in self.held.values_mut().filter(|held| held.keeper.is_some()) {
+            if held.is_checkpoint_due(now, interval) {
+                held.lane.freeze(&self.parts.kafka.group_id);
+            }
+            let Some(checkpoint) = held.lane.take_checkpoint() else { continue };
+            match (who_am_i(), &held.keeper) {
+                (Some(group), Some(keeper)) => keeper.write(Job { checkpoint, group }),
+                _ => held.lane.checkpoint_refused(),
+            }
+        }
+    }
+
+    /// Serves the producer and the keepers until the records of these partitions are finished and their state is written, a failure comes
+    /// or the time is up; whether all are.
+    pub fn finish(&mut self, partitions: &[Partition], who_am_i: WhoAmI<'_>, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let is_done = partitions.iter().filter_map(|partition| self.held.get(partition)).all(|held| held.is_finished());
+            if is_done || self.failure.is_some() || Instant::now() >= deadline {
+                return is_done;
+            }
+            for partition in partitions {
+                if let Some(held) = self.held.get_mut(partition) {
+                    held.checkpoint_due = Instant::now();
+                }
+            }
+            self.keep(who_am_i);
+            self.settle(FINISH_POLL);
+            // A partition whose state was lost is read anew by its next owner.
+            let _flows = self.hear_keepers();
+        }
+    }
+}

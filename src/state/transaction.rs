@@ -1,0 +1,186 @@
+//! One checkpoint, one transaction: the state's records and the group's offset, both or neither.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::ConsumerGroupMetadata;
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use crate::checkpoint::{Checkpoint, StateRecord};
+use crate::decode::Partition;
+use crate::settings::KafkaSettings;
+
+use super::client::producer_config;
+
+/// How long one step of a transaction may take before it is given up.
+const STEP_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a step that may be repeated is.
+const STEP_ATTEMPTS_MAX: u32 = 3;
+/// How long to serve the producer at a time.
+const POLL: Duration = Duration::from_millis(1);
+
+/// What stands beside an offset that was committed with state, so that a start without that state is noticed.
+pub(super) const COMMIT_MARK: &str = "tollgate state";
+
+/// A checkpoint to write, for a member of the group at its generation.
+pub struct Job {
+    /// What.
+    pub checkpoint: Arc<Checkpoint>,
+    /// For whom: the broker refuses a member that the group has moved on without.
+    pub group: ConsumerGroupMetadata,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("next", &self.checkpoint.next).finish_non_exhaustive()
+    }
+}
+
+/// What became of a checkpoint.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is written, and its offset committed.
+    Written,
+    /// Nothing of it is. The next one may fare better.
+    Refused(KafkaError),
+    /// Nothing can be written any more by this producer, and whether this one was is unknown: the state must be read again.
+    Lost(KafkaError),
+}
+
+/// The writer of a partition's checkpoints.
+pub(super) struct Transactions {
+    producer: BaseProducer<Quiet>,
+    kafka: Arc<KafkaSettings>,
+    partition: Partition,
+}
+
+impl Transactions {
+    /// A producer for a partition's state, not fenced in yet; it connects by itself.
+    pub(super) fn new(kafka: &Arc<KafkaSettings>, partition: Partition) -> KafkaResult<Self> {
+        let producer = producer_config(kafka, partition).create_with_context(Quiet)?;
+        Ok(Self { producer, kafka: Arc::clone(kafka), partition })
+    }
+
+    /// Shuts every earlier owner of the partition's state out, and has what it left open aborted.
+    pub(super) fn fence(&self) -> KafkaResult<()> {
+        self.producer.init_transactions(STEP_TIMEOUT)
+    }
+
+    /// Writes a checkpoint.
+    pub(super) fn write(&self, job: &Job) -> Outcome {
+        let error = match self.try_write(job) {
+            Ok(()) => match repeat(|| self.producer.commit_transaction(STEP_TIMEOUT)) {
+                Ok(()) => return Outcome::Written,
+                // It may have been committed all the same, unless the producer says that it must be aborted.
+                Err(error) if !requires_abort(&error) => return Outcome::Lost(error),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        if is_fatal(&error) {
+            return Outcome::Lost(error);
+        }
+        match repeat(|| self.producer.abort_transaction(STEP_TIMEOUT)) {
+            Ok(()) => Outcome::Refused(error),
+            Err(_) => Outcome::Lost(error),
+        }
+    }
+
+    fn try_write(&self, job: &Job) -> KafkaResult<()> {
+        self.producer.begin_transaction()?;
+        for record in &job.checkpoint.records {
+            self.send(record)?;
+        }
+        self.flush()?;
+        let mut offsets = TopicPartitionList::with_capacity(1);
+        let next = KafkaOffset::Offset(job.checkpoint.next.0);
+        let mut element = offsets.add_partition(&self.kafka.topics.events, self.partition.0);
+        element.set_offset(next)?;
+        element.set_metadata(COMMIT_MARK);
+        repeat(|| self.producer.send_offsets_to_transaction(&offsets, &job.group, STEP_TIMEOUT))
+    }
+
+    fn send(&self, record: &StateRecord) -> KafkaResult<()> {
+        let topic = &self.kafka.topics.state;
+        let mut unsent: BaseRecord<'_, str, [u8]> = BaseRecord::to(topic).partition(self.partition.0).key(&record.key);
+        unsent.payload = record.value.as_deref();
+        while let Err((error, refused)) = self.producer.send(unsent) {
+            if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
+                return Err(error);
+            }
+            self.producer.poll(POLL);
+            unsent = refused;
+        }
+        Ok(())
+    }
+
+    /// Waits until the broker has everything. Committing would do that too, but rdkafka looks only ten times a second.
+    fn flush(&self) -> KafkaResult<()> {
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        while self.producer.in_flight_count() > 0 {
+            if Instant::now() >= deadline {
+                return Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut));
+            }
+            self.producer.poll(POLL);
+        }
+        Ok(())
+    }
+}
+
+/// Repeats a step while librdkafka says that it may be repeated; a step that timed out goes on where it was.
+fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
+    let mut attempts = 1;
+    loop {
+        match step() {
+            Err(KafkaError::Transaction(error)) if error.is_retriable() && attempts < STEP_ATTEMPTS_MAX => attempts += 1,
+            done => return done,
+        }
+    }
+}
+
+fn is_fatal(error: &KafkaError) -> bool {
+    matches!(error, KafkaError::Transaction(error) if error.is_fatal())
+}
+
+fn requires_abort(error: &KafkaError) -> bool {
+    matches!(error, KafkaError::Transaction(error) if error.txn_requires_abort())
+}
+
+/// Whether an error says that somebody else has taken the partition's state over.
+pub(super) fn is_fenced(error: &KafkaError) -> bool {
+    let code = match error {
+        KafkaError::Transaction(error) => Some(error.code()),
+        other => other.rdkafka_error_code(),
+    };
+    matches!(code, Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch))
+}
+
+/// A producer whose failures show in the transaction.
+#[derive(Debug, Clone, Copy)]
+struct Quiet;
+
+impl ClientContext for Quiet {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        // Being fenced is how a partition changes hands; what it means is said by whoever hears of it.
+        let level = if message.to_ascii_lowercase().contains("fenced") { RDKafkaLogLevel::Debug } else { level };
+        crate::librdkafka::log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::debug!(target: "librdkafka", %error, reason, "state producer");
+    }
+}
+
+impl ProducerContext for Quiet {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        if let Err((error, _)) = result {
+            tracing::debug!(%error, "a state record was not delivered");
+        }
+    }
+}
