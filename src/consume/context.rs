@@ -16,6 +16,9 @@ use crate::metrics::Metrics;
 
 use super::Assignment;
 
+/// How long to wait for news of the topics inside a rebalance.
+const METADATA_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// What the callbacks of one member act on.
 #[derive(Debug)]
 pub struct MemberContext {
@@ -107,11 +110,15 @@ impl ClientContext for MemberContext {
 
 impl ConsumerContext for MemberContext {
     fn post_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        let Rebalance::Assign(list) = rebalance else { return };
         // What librdkafka has fetched by now is thrown away with the pause, and comes again when the state is here.
-        if let Rebalance::Assign(list) = rebalance
-            && let Err(error) = consumer.pause(list)
-        {
+        if let Err(error) = consumer.pause(list) {
             tracing::warn!(member = self.member, %error, "assigned partitions could not be paused");
+        }
+        // librdkafka joins a group once a second at most, and a cooperative rebalance takes two joins: the partitions that move would
+        // wait for the second one. News of the topics, even if there are none, lifts that limit.
+        if let Err(error) = consumer.fetch_metadata(Some(&self.topic), METADATA_TIMEOUT) {
+            tracing::debug!(member = self.member, %error, "no news of the topics");
         }
     }
 

@@ -11,7 +11,7 @@ use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::thread::StoreLimits;
 
-use super::restore::{RestoreError, RestoreParts, Takeover, take_over};
+use super::restore::{RestoreError, RestoreParts, TakenOver, Takeover, take_over};
 use super::transaction::{Job, Outcome, Transactions, is_fenced};
 
 /// The first pause before a failed restore is tried again; each is twice the one before.
@@ -132,9 +132,10 @@ impl Work {
             let label = if outcome.is_ok() { "restored" } else { "failed" };
             metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
             match outcome {
-                Ok(Some((transactions, takeover))) => {
+                Ok(Some(TakenOver { takeover, transactions, reader })) => {
                     self.log(&takeover, started.elapsed());
                     self.report(Report::Restored(Box::new(takeover)));
+                    drop(reader);
                     return Some(transactions);
                 }
                 Ok(None) => return None,

@@ -97,6 +97,14 @@ pub struct Takeover {
     pub bytes: u64,
 }
 
+/// A takeover, and the clients that it was done with.
+pub(super) struct TakenOver {
+    pub(super) takeover: Takeover,
+    pub(super) transactions: Transactions,
+    /// To be dropped when nobody waits any more: that takes librdkafka a tenth of a second.
+    pub(super) reader: BaseConsumer<PlainContext>,
+}
+
 /// Whose state is restored, and what for.
 #[derive(Debug, Clone)]
 pub(super) struct RestoreParts<'p> {
@@ -107,7 +115,7 @@ pub(super) struct RestoreParts<'p> {
 }
 
 /// Takes a partition's state over. `is_wanted` is asked now and then whether anybody still waits for it: if not, there is no answer.
-pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) -> Result<Option<(Transactions, Takeover)>, RestoreError> {
+pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) -> Result<Option<TakenOver>, RestoreError> {
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
     let RestoreParts { kafka, partition, .. } = parts;
     // Both connect while the first question is under way.
@@ -117,7 +125,9 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
     if !is_wanted() {
         return Ok(None);
     }
+    let started = Instant::now();
     transactions.fence().map_err(failed("taking the state over from its last owner"))?;
+    let fence_seconds = started.elapsed().as_secs_f64();
     let mut restore = Restore::default();
     let mut progress = Progress::new(parts);
     let read = read_partition(&reader, &kafka.topics.state, *partition, |offset, end, key, value| {
@@ -134,9 +144,10 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
     let committed = committed(&reader, &kafka.topics.events, *partition).map_err(failed("asking for the committed offset"))?;
     let (_, end) =
         reader.fetch_watermarks(&kafka.topics.events, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
+    tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
     let next = restored.as_ref().map(|restored| restored.next);
     let start = judge(next, committed, Offset(end))?;
-    Ok(Some((transactions, Takeover { restored, start, records, bytes })))
+    Ok(Some(TakenOver { takeover: Takeover { restored, start, records, bytes }, transactions, reader }))
 }
 
 /// Reads a partition of the state topic from its beginning to where it ends, showing each record with its offset and that end. Showing

@@ -13,6 +13,7 @@ mod jars;
 mod keeper;
 mod membership;
 mod smoke;
+mod state;
 mod traffic;
 mod trouble;
 mod verdicts;
@@ -45,6 +46,13 @@ const CASES: &[Case] = &[
     sharing!(membership::a_stopped_worker_leaves_nothing_to_repeat),
     sharing!(membership::a_static_member_keeps_its_partitions),
     sharing!(membership::the_consumer_protocol_works_too),
+    sharing!(state::verdicts_after_kills_are_those_of_eval),
+    sharing!(state::a_zombie_does_no_harm),
+    sharing!(state::unreadable_state_holds_its_partition_back),
+    sharing!(state::state_that_is_not_ours_is_not_taken),
+    sharing!(state::what_the_state_knows_is_skipped),
+    sharing!(state::a_state_topic_that_does_not_fit_is_named),
+    sharing!(state::a_planned_move_is_quick),
     alone!(membership::a_broker_restart_loses_nothing),
     alone!(membership::a_second_signal_ends_at_once),
     alone!(membership::a_stop_ends_though_the_brokers_are_away),

@@ -16,7 +16,7 @@ use crate::traffic::{awaited, conversations};
 const TIME_MAX: Duration = Duration::from_secs(90);
 
 /// Produces the events at a steady pace while `meanwhile` happens, and then some.
-fn under_load(context: &Context, gate: &Gate, events: &[Outgoing], meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn under_load(context: &Context, gate: &Gate, events: &[Outgoing], meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = AtomicBool::new(false);
     scope(|threads| {
         let load = threads.spawn(|| -> Result<()> {
@@ -43,7 +43,7 @@ fn all_answered(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<(
     Ok(())
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(40);
     while !holds()? {
         ensure!(Instant::now() < deadline, "{what} did not come true in time");
