@@ -5,7 +5,7 @@
 use crate::decode::Offset;
 use crate::digest::Fingerprint;
 use crate::evaluate::loops::{LoopCode, LoopMemory, SignatureCount, ToolCount};
-use crate::evaluate::verdict::{GuardrailReason, Reason, Ruling};
+use crate::evaluate::verdict::{Basis, GuardrailReason, Reason, Ruling};
 use crate::thread::{Answer, CallRecord, Calls, StoredThread, StreamClock, Suppression, Thread, Turn, TurnMemory};
 
 use super::PartitionState;
@@ -37,7 +37,7 @@ layout! {
     SignatureCount { tool, args, failures, progress, is_stopped }
     CallRecord { id, tool, args, call, result, is_open }
     Answer { event, ruling }
-    Ruling { reasons, count, is_not_executed }
+    Ruling { reasons, basis }
     GuardrailReason { code, message, policy_id }
     Suppression { ids, unnamed_tools, has_unknown, has_overflowed }
 }
@@ -70,6 +70,28 @@ impl Wire for Calls {
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         Vec::read(input).map(Self::of)
+    }
+}
+
+impl Wire for Basis {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::NotAsked => out.push(0),
+            Self::Counted(count) => {
+                out.push(1);
+                count.write(out);
+            }
+            Self::NotExecuted => out.push(2),
+        }
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok(match input.byte()? {
+            0 => Self::NotAsked,
+            1 => Self::Counted(Wire::read(input)?),
+            2 => Self::NotExecuted,
+            _ => return Err(Malformed::Invalid("a ruling's basis")),
+        })
     }
 }
 

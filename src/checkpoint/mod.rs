@@ -96,7 +96,7 @@ pub enum StateError {
     },
     /// A thread knows an event that the partition does not.
     #[error(
-        "a thread's state is as of offset {applied}, behind which the partition's ends ({next}): the topic is not what tollgate left there"
+        "a thread's state is as of offset {applied}, and the partition's ends before that ({next}): the topic is not what tollgate left there"
     )]
     Ahead {
         /// What the thread knows.
@@ -158,9 +158,9 @@ impl<'k> StateKey<'k> {
         let key = key.unwrap_or_default();
         let text = std::str::from_utf8(key).map_err(|_| StateError::Key(key.len()))?;
         match text.strip_prefix(THREAD_KEY_PREFIX) {
-            Some(thread_id) => Ok(Self::Thread(thread_id)),
+            Some(thread_id) if !thread_id.is_empty() => Ok(Self::Thread(thread_id)),
             None if text == PARTITION_KEY => Ok(Self::Partition),
-            None => Err(StateError::Key(key.len())),
+            _ => Err(StateError::Key(key.len())),
         }
     }
 }

@@ -166,23 +166,41 @@ impl Reason {
 pub struct Ruling {
     /// All that spoke, the decisive one first; empty is a plain allow.
     pub reasons: Box<[Reason]>,
-    /// The loop controllers' count; `None` where they were not asked.
-    pub count: Option<u32>,
-    /// Whether it is a result's whose call was not allowed to run.
-    pub is_not_executed: bool,
+    /// What it stands on besides.
+    pub basis: Basis,
+}
+
+/// What a ruling stands on besides its reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// Nothing: the loop controllers were not asked.
+    NotAsked,
+    /// The loop controllers' count.
+    Counted(u32),
+    /// It is a result's whose call was not allowed to run.
+    NotExecuted,
 }
 
 impl Ruling {
     /// The ruling on a result whose call was not allowed to run.
     #[must_use]
     pub fn not_executed() -> Self {
-        Self { is_not_executed: true, ..Self::new(Vec::new(), None) }
+        Self { reasons: Box::default(), basis: Basis::NotExecuted }
     }
 
-    /// A ruling for these reasons.
+    /// A ruling for these reasons, with the loop controllers' count if they were asked.
     #[must_use]
     pub fn new(reasons: Vec<Reason>, count: Option<u32>) -> Self {
-        Self { reasons: reasons.into(), count, is_not_executed: false }
+        Self { reasons: reasons.into(), basis: count.map_or(Basis::NotAsked, Basis::Counted) }
+    }
+
+    /// The loop controllers' count; `None` where they were not asked.
+    #[must_use]
+    pub fn count(&self) -> Option<u32> {
+        match self.basis {
+            Basis::Counted(count) => Some(count),
+            Basis::NotAsked | Basis::NotExecuted => None,
+        }
     }
 
     /// What happens next.

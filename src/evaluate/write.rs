@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Decided;
 use super::loops::LoopCode;
 use super::safety::{SAFETY_TERMINATED, Termination};
-use super::verdict::{self, Action, DecidedBy, Reason, ReasonView, Ruling, SignatureView, Verdict};
+use super::verdict::{self, Action, Basis, DecidedBy, Reason, ReasonView, Ruling, SignatureView, Verdict};
 use crate::decode::{Body, Event, Told, ToolCall, ToolResult};
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
@@ -44,14 +44,14 @@ impl<'e> Subject<'e> {
 
 /// Writes the verdict of a ruling.
 pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, out: &mut Vec<u8>) -> Decided {
-    if ruling.is_not_executed {
+    if ruling.basis == Basis::NotExecuted {
         return not_executed(frame, subject, out);
     }
     let tool_name = subject.tool_name.unwrap_or_default();
     let decisive = ruling.reasons.first();
     let code = decisive.map_or(ALLOW, Reason::code);
     let decided_by = decisive.map_or(DecidedBy::None, Reason::source);
-    let signature = ruling.count.and(subject.args).map(|args_hash| SignatureView { tool_name, args_hash });
+    let signature = ruling.count().and(subject.args).map(|args_hash| SignatureView { tool_name, args_hash });
     let verdict = Verdict {
         action: ruling.action(),
         allows_execution: ruling.allows_execution(),
@@ -60,7 +60,7 @@ pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, 
         message: decisive.map_or_else(String::new, |reason| reason.message(tool_name)),
         decided_by,
         reasons: ruling.reasons.iter().map(|reason| ReasonView::new(reason, tool_name)).collect(),
-        count: ruling.count,
+        count: ruling.count(),
         signature,
         synthetic_result: decisive
             .filter(|_| subject.is_call && !ruling.allows_execution())

@@ -3,6 +3,8 @@
 use crate::digest::{Digest, Fingerprint};
 use crate::evaluate::verdict::Ruling;
 
+use super::push_tightly;
+
 /// An event and what was ruled on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -99,7 +101,7 @@ impl Calls {
     fn update(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, change: impl FnOnce(&mut CallRecord)) {
         let blank = CallRecord { id, tool, args, call: None, result: None, is_open: false };
         let at = self.records.iter().rposition(|record| record.id == id).unwrap_or_else(|| {
-            self.records.push(blank.clone());
+            push_tightly(&mut self.records, blank.clone());
             self.records.len() - 1
         });
         let Some(record) = self.records.get_mut(at) else { return };

@@ -29,7 +29,7 @@ impl StreamClock {
             return;
         };
         let is_far_behind = now_ms.saturating_sub(time_ms) > idle_ms_max;
-        self.outvoted = if is_far_behind { self.outvoted + 1 } else { 0 };
+        self.outvoted = if is_far_behind { self.outvoted.saturating_add(1) } else { 0 };
         if self.outvoted >= OUTVOTED_AFTER {
             (self.now_ms, self.outvoted) = (Some(time_ms), 0);
         } else if time_ms > now_ms {

@@ -4,7 +4,7 @@
 use slab::Slab;
 
 /// The place of a thread in its store, for as long as the thread is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SlotKey(u32);
 
 impl SlotKey {

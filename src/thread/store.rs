@@ -171,9 +171,7 @@ impl ThreadStore {
             return self.remove(key);
         }
         (slot.stored.applied, slot.stored.touched_ms) = (at, self.clock.now_ms());
-        if !std::mem::replace(&mut slot.is_dirty, true) {
-            self.dirty.push(key);
-        }
+        self.mark_dirty(key);
         self.take_out_of_order(key);
         self.put_in_order(key);
     }
@@ -236,16 +234,30 @@ impl ThreadStore {
         }
     }
 
-    /// Has a thread shown again by the next [`ThreadStore::take_changes`], because what was shown came to nothing.
+    /// Has a thread shown again by the next [`ThreadStore::take_changes`], because what was shown came to nothing. Checkpoints know it
+    /// then, even if it has ended and come back since: what they know of it may be the thread that ended.
     pub fn mark_changed(&mut self, thread_id: &str) {
         match self.find(thread_id) {
             None => self.gone.push(thread_id.into()),
             Some(key) => {
-                let was_dirty = self.slots.get_mut(key.at()).is_none_or(|slot| std::mem::replace(&mut slot.is_dirty, true));
-                if !was_dirty {
-                    self.dirty.push(key);
-                }
+                self.change(key, |slot| slot.is_known = true);
+                self.mark_dirty(key);
             }
+        }
+    }
+
+    fn mark_dirty(&mut self, key: SlotKey) {
+        let was_dirty = self.slots.get_mut(key.at()).is_none_or(|slot| std::mem::replace(&mut slot.is_dirty, true));
+        if was_dirty {
+            return;
+        }
+        self.dirty.push(key);
+        // Threads that come and go leave stale entries, and where nobody asks for changes these would never end.
+        if self.dirty.len() > 4 * self.slots.len() + 64 {
+            let slots = &self.slots;
+            self.dirty.retain(|key| slots.get(key.at()).is_some_and(|slot| slot.is_dirty));
+            self.dirty.sort_unstable();
+            self.dirty.dedup();
         }
     }
 

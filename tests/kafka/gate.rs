@@ -6,11 +6,14 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
+use tollgate::policy::Policy;
+use tollgate::settings::Settings;
 
 use crate::context::{Context, Outgoing, Record};
 
@@ -18,13 +21,15 @@ const TOLLGATE: &str = env!("CARGO_BIN_EXE_tollgate");
 const READY_TIME_MAX: Duration = Duration::from_secs(40);
 const STOP_TIME_MAX: Duration = Duration::from_secs(40);
 
-/// A state topic that is compacted as often as the broker can.
-const COMPACTED: [(&str, &str); 5] = [
+/// Compaction as eager as Kafka lets it be, so that tests restore from what it leaves. Tombstones stay for longer than any restore takes,
+/// a worker that is frozen in the middle of one included.
+const STATE_SETTINGS: [(&str, &str); 6] = [
     ("cleanup.policy", "compact"),
-    ("segment.ms", "1000"),
+    ("segment.ms", "3000"),
+    ("segment.bytes", "1048576"),
     ("min.cleanable.dirty.ratio", "0.01"),
-    ("min.compaction.lag.ms", "0"),
-    ("delete.retention.ms", "100"),
+    ("max.compaction.lag.ms", "3000"),
+    ("delete.retention.ms", "15000"),
 ];
 
 /// One deployment: its topics, its group and its configuration.
@@ -32,7 +37,6 @@ pub(crate) struct Gate {
     pub(crate) events: String,
     pub(crate) decisions: String,
     pub(crate) dlq: String,
-    #[allow(dead_code, reason = "the benchmark, which shares this file, does not look at it")]
     pub(crate) state: String,
     pub(crate) group: String,
     config: Value,
@@ -62,7 +66,7 @@ impl Gate {
     ) -> Result<Self> {
         let (events, decisions) = (context.topic("events", partitions, events)?, context.topic("decisions", partitions, decisions)?);
         let dlq = context.topic("dlq", 2, dlq)?;
-        let state = context.topic("state", partitions, &COMPACTED)?;
+        let state = context.topic("state", partitions, &STATE_SETTINGS)?;
         let group = context.unique("tollgate");
         let config = json!({
             "kafka": {
@@ -86,6 +90,11 @@ impl Gate {
         *place = value;
     }
 
+    /// The policy of this deployment's configuration.
+    pub(crate) fn policy(&self) -> Result<Policy> {
+        Ok(Policy::new(&Settings::read(&self.config, &tollgate::config::embedded_defaults()?)?.policy))
+    }
+
     /// Starts a worker and waits until it is ready.
     pub(crate) fn start(&self) -> Result<Worker> {
         let worker = self.spawn("")?;
@@ -106,10 +115,11 @@ impl Gate {
         Ok(Worker { child, admin_port, log })
     }
 
-    /// A `tollgate` command with this deployment's configuration.
+    /// A `tollgate` command with this deployment's configuration. A worker that was started a moment ago may be reading the file just now.
     pub(crate) fn command(&self, subcommand: &str) -> Command {
-        let path = self.directory.path().join("tollgate.yaml");
-        fs::write(&path, self.config.to_string()).expect("the temporary directory is there");
+        let (path, new) = (self.directory.path().join("tollgate.yaml"), self.directory.path().join("new.yaml"));
+        let written = fs::write(&new, self.config.to_string()).and_then(|()| fs::rename(&new, &path));
+        written.expect("the temporary directory is there");
         let mut command = Command::new(TOLLGATE);
         command.arg("--config").arg(path).arg(subcommand);
         command
@@ -143,7 +153,6 @@ fn distinct_events(records: &[Record]) -> usize {
 
 impl Worker {
     /// Its process id.
-    #[allow(dead_code, reason = "the benchmark, which shares this file, reads its CPU time")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -216,6 +225,11 @@ impl Worker {
         }
     }
 
+    /// How it has ended, if it has.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
     /// Kills it, as a crash would.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
@@ -226,6 +240,11 @@ impl Worker {
     /// What it has logged.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Removes its log, which nobody wants to see any more.
+    pub(crate) fn remove_log(&self) -> Result<()> {
+        Ok(fs::remove_file(&self.log)?)
     }
 }
 
@@ -266,6 +285,12 @@ pub(crate) fn by_thread(verdicts: impl IntoIterator<Item = String>) -> BTreeMap<
     threads
 }
 
+/// A port that nobody listens on, another one every time. It is from below the range that systems take the local ports of outgoing
+/// connections from: one from that range could be taken by a client before the worker listens on it.
 fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    const PORTS: u32 = 5_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let port = || 10_000 + (std::process::id() + NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS;
+    let mut ports = (0..PORTS).filter_map(|_| u16::try_from(port()).ok());
+    ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).context("no free port")
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod broker;
+mod chaos;
 mod clients;
 mod context;
 mod gate;
@@ -56,6 +57,7 @@ const CASES: &[Case] = &[
     alone!(membership::a_broker_restart_loses_nothing),
     alone!(membership::a_second_signal_ends_at_once),
     alone!(membership::a_stop_ends_though_the_brokers_are_away),
+    alone!(chaos::faults_change_no_verdict),
 ];
 
 fn main() -> ExitCode {

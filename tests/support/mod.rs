@@ -121,7 +121,7 @@ impl Case {
     }
 }
 
-fn unhex(hex: &Value) -> Vec<u8> {
+pub fn unhex(hex: &Value) -> Vec<u8> {
     let digits: Vec<u32> = hex.as_str().expect("a text").chars().map(|digit| digit.to_digit(16).expect("a hex digit")).collect();
     digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two hex digits")).collect()
 }

@@ -1,6 +1,7 @@
 //! What a turn remembers for its loop controllers: digests and counters.
 
-use crate::digest::{Digest, Fingerprint};
+use crate::digest::Fingerprint;
+use crate::thread::push_tightly;
 
 use super::Signature;
 
@@ -18,8 +19,8 @@ pub struct ToolCount {
 pub struct SignatureCount {
     /// The tool.
     pub tool: Fingerprint,
-    /// The digest of its arguments.
-    pub args: Digest,
+    /// The first half of the digest of its arguments.
+    pub args: Fingerprint,
     /// Failures of exactly this call since its last success.
     pub failures: u32,
     /// The last result of a read-only call and how often it came.
@@ -52,7 +53,8 @@ impl LoopMemory {
     /// The entry of a signature, if there is one.
     #[must_use]
     pub fn signature(&self, call: &Signature<'_>) -> Option<&SignatureCount> {
-        self.signatures.iter().find(|entry| entry.args == call.args && entry.tool == call.tool)
+        let args = call.args.fingerprint();
+        self.signatures.iter().find(|entry| entry.args == args && entry.tool == call.tool)
     }
 
     /// Counts one more failure of a tool and returns the new count.
@@ -74,13 +76,14 @@ impl LoopMemory {
 
     /// Changes the entry of a signature, made if need be and dropped if nothing is left in it. It becomes the latest.
     pub fn update_signature<T>(&mut self, call: &Signature<'_>, change: impl FnOnce(&mut SignatureCount) -> T) -> T {
-        let at = self.signatures.iter().rposition(|entry| entry.args == call.args && entry.tool == call.tool);
-        let blank = SignatureCount { tool: call.tool, args: call.args, failures: 0, progress: None, is_stopped: false };
+        let args = call.args.fingerprint();
+        let at = self.signatures.iter().rposition(|entry| entry.args == args && entry.tool == call.tool);
+        let blank = SignatureCount { tool: call.tool, args, failures: 0, progress: None, is_stopped: false };
         let mut entry = at.map_or(blank, |at| self.signatures.remove(at));
         let answer = change(&mut entry);
         self.holds_a_stop |= entry.is_stopped;
         if entry.failures > 0 || entry.progress.is_some() {
-            self.signatures.push(entry);
+            push_tightly(&mut self.signatures, entry);
         }
         answer
     }

@@ -1,0 +1,67 @@
+//! What befalls the workers of a partition, in random order.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// What a worker does by itself.
+#[derive(Debug, Clone)]
+pub enum Act {
+    /// Reads so many records.
+    Poll(usize),
+    /// So many publications are acknowledged, in an order of their own.
+    Acknowledge { from: usize, count: usize },
+    /// Freezes its state.
+    Freeze,
+    /// Begins to write what is frozen.
+    Begin,
+    /// Is told what became of it.
+    Settle { is_written: bool },
+}
+
+/// What befalls.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// The owner does something.
+    Owner(Act),
+    /// A worker that was fenced without knowing it does something.
+    Zombie(Index, Act),
+    /// The owner dies. Of what was not acknowledged some is in the decisions log, and a checkpoint under way may be written. Its
+    /// successor reads some records again.
+    Crash { landed: Vec<bool>, is_written: bool, reread: usize },
+    /// Another worker becomes the owner while this one goes on.
+    Usurp { is_written: bool, reread: usize },
+    /// The owner gives the partition back in order.
+    Revoke,
+    /// The state topic is compacted up to a record.
+    Compact { upto: Index, drops_tombstones: bool },
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => (1..12_usize).prop_map(Act::Poll),
+        1 => (100..400_usize).prop_map(Act::Poll),
+        8 => (any::<u16>(), 1..8_usize).prop_map(|(from, count)| Act::Acknowledge { from: usize::from(from), count }),
+        3 => Just(Act::Acknowledge { from: 0, count: usize::MAX }),
+        7 => Just(Act::Freeze),
+        7 => Just(Act::Begin),
+        7 => proptest::bool::weighted(0.65).prop_map(|is_written| Act::Settle { is_written }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let reread = prop_oneof![1 => Just(0_usize), 2 => 1..20_usize];
+    prop_oneof![
+        40 => act().prop_map(Step::Owner),
+        8 => (any::<Index>(), act()).prop_map(|(which, act)| Step::Zombie(which, act)),
+        1 => (vec(any::<bool>(), 1..16), any::<bool>(), reread.clone())
+            .prop_map(|(landed, is_written, reread)| Step::Crash { landed, is_written, reread }),
+        1 => (any::<bool>(), reread).prop_map(|(is_written, reread)| Step::Usurp { is_written, reread }),
+        1 => Just(Step::Revoke),
+        3 => (any::<Index>(), any::<bool>()).prop_map(|(upto, drops_tombstones)| Step::Compact { upto, drops_tombstones }),
+    ]
+}
+
+pub fn schedule() -> impl Strategy<Value = Vec<Step>> {
+    vec(step(), 1..200)
+}

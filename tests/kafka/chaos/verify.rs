@@ -1,0 +1,261 @@
+//! What must be true of the topics in the end: they are what a fold of every partition says.
+//!
+//! A partition at a time: its events are folded in a lane of this process and by `tollgate eval`, and its verdicts, dead letters and
+//! state compared with what came out. Every event and its verdicts carry the same sequence, by which repeats of an event are told apart.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+use tollgate::checkpoint::Restore;
+use tollgate::decode::{Header, Offset, Partition, Record as Decodable};
+use tollgate::lane::{Applied, Lane, VerdictBuffer};
+use tollgate::policy::Policy;
+
+use crate::context::{Context, Outgoing, Record};
+use crate::gate::{Gate, header};
+
+use super::report::{Findings, Totals};
+use super::topics::Reader;
+use super::traffic::{SEQUENCE, UNREADABLE};
+
+const MISSING: &str = "events without their verdict";
+const WRONG: &str = "verdicts other than the fold's";
+const UNLIKE: &str = "copies of a verdict that differ";
+const STRAY: &str = "verdicts on nothing";
+const DISORDER: &str = "verdicts out of their thread's order";
+const READABLE: &str = "unreadable events that were read";
+const DEAD_MISSING: &str = "rejected events without their dead letter";
+const DEAD_WRONG: &str = "dead letters other than their event";
+const DEAD_STRAY: &str = "dead letters of nothing";
+const EVAL: &str = "partitions where eval and the fold differ";
+const STATE_NONE: &str = "partitions whose state cannot be restored";
+const STATE_NEXT: &str = "partitions whose state is not as of their end";
+const STATE_CLOCK: &str = "partitions whose state has another time";
+const STATE_THREADS: &str = "threads whose state is not the fold's";
+const ALL: [&str; 14] = [
+    MISSING,
+    WRONG,
+    UNLIKE,
+    STRAY,
+    DISORDER,
+    READABLE,
+    DEAD_MISSING,
+    DEAD_WRONG,
+    DEAD_STRAY,
+    EVAL,
+    STATE_NONE,
+    STATE_NEXT,
+    STATE_CLOCK,
+    STATE_THREADS,
+];
+
+/// What the fold says of an event.
+#[derive(Default)]
+struct Expected {
+    thread: String,
+    event_id: String,
+    /// Empty if there is none.
+    verdict: Vec<u8>,
+    /// The rejection's code.
+    rejected: Option<&'static str>,
+}
+
+/// Dead letters by the partition and offset of their event.
+type DeadLetters = BTreeMap<(String, String), Vec<Record>>;
+
+struct Verifier<'v> {
+    reader: Reader,
+    gate: &'v Gate,
+    policy: Policy,
+    findings: &'v mut Findings,
+    totals: Totals,
+}
+
+/// Compares all topics of the deployment; nobody may be at work on them.
+pub(super) fn verify(context: &Context, gate: &Gate, findings: &mut Findings) -> Result<Totals> {
+    findings.look_for(&ALL);
+    let mut verifier = Verifier { reader: Reader::new(context)?, gate, policy: gate.policy()?, findings, totals: Totals::default() };
+    let mut dead_letters = DeadLetters::new();
+    for letter in context.read_all(&gate.dlq)? {
+        let stands = (header(&letter, "__connect.errors.partition"), header(&letter, "__connect.errors.offset"));
+        dead_letters.entry(stands).or_default().push(letter);
+    }
+    for partition in 0..super::PARTITIONS {
+        verifier.partition(partition, &mut dead_letters).with_context(|| format!("partition {partition}"))?;
+    }
+    for ((partition, offset), letters) in dead_letters {
+        verifier.findings.add(DEAD_STRAY, || format!("{partition}/{offset}: {} copies", letters.len()));
+    }
+    Ok(verifier.totals)
+}
+
+impl Verifier<'_> {
+    fn partition(&mut self, partition: i32, dead_letters: &mut DeadLetters) -> Result<()> {
+        let events = self.reader.read(&self.gate.events, partition)?;
+        self.totals.events += events.len() as u64;
+        let mut lane = Lane::new(Partition(partition), &self.policy);
+        let expected: Vec<Expected> = events.iter().map(|event| self.fold(&mut lane, event)).collect();
+        let departures = lane.threads.departures();
+        self.totals.departures.expired += departures.expired;
+        self.totals.departures.evicted += departures.evicted;
+        self.totals.departures.refused += departures.refused;
+        self.dead_letters(&events, &expected, dead_letters);
+        self.eval(partition, &events, &expected)?;
+        self.verdicts(&events, &expected, &self.reader.read(&self.gate.decisions, partition)?);
+        self.state(partition, &lane, &self.reader.read(&self.gate.state, partition)?);
+        Ok(())
+    }
+
+    /// Folds one event.
+    fn fold(&mut self, lane: &mut Lane, event: &Record) -> Expected {
+        let headers: Vec<_> = event.headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
+        let record = Decodable {
+            topic: &self.gate.events,
+            partition: lane.partition,
+            offset: Offset(event.offset),
+            timestamp_ms: event.timestamp,
+            key: event.key.as_deref(),
+            value: event.value.as_deref(),
+            headers: &headers,
+        };
+        let mut out = VerdictBuffer::default();
+        let applied = lane.apply(&self.policy, &record, &mut out);
+        let mut expected = Expected { thread: out.thread_id, event_id: out.event_id, ..Expected::default() };
+        match applied {
+            Applied::Verdict { decided, .. } => {
+                expected.verdict = out.json;
+                *self.totals.verdicts.entry(decided.action.as_str()).or_default() += 1;
+            }
+            Applied::DeadLetter(rejection) => {
+                expected.rejected = Some(rejection.code.as_str());
+                // Nobody reads the decisions of a thread that could not be told.
+                if !expected.thread.is_empty() {
+                    expected.verdict = out.json;
+                    *self.totals.verdicts.entry("invalid").or_default() += 1;
+                }
+            }
+            Applied::Boundary(_) | Applied::Redelivered => {}
+        }
+        if header(event, SEQUENCE).starts_with(UNREADABLE) && expected.rejected.is_none() {
+            self.findings.add(READABLE, || stands(event));
+        }
+        expected
+    }
+
+    /// Every rejected event has a dead letter that is its copy.
+    fn dead_letters(&mut self, events: &[Record], expected: &[Expected], dead_letters: &mut DeadLetters) {
+        for (event, expected) in events.iter().zip(expected) {
+            let Some(code) = expected.rejected else { continue };
+            let Some(letters) = dead_letters.remove(&(event.partition.to_string(), event.offset.to_string())) else {
+                self.findings.add(DEAD_MISSING, || format!("{}: {code}", stands(event)));
+                continue;
+            };
+            self.totals.dead_letters += 1;
+            self.totals.duplicate_dead_letters += letters.len() as u64 - 1;
+            for letter in letters {
+                let is_copy = (&letter.key, &letter.value) == (&event.key, &event.value) && letter.headers.starts_with(&event.headers);
+                let topic = header(&letter, "__connect.errors.topic");
+                if !is_copy || header(&letter, "__connect.errors.class.name") != code || topic != self.gate.events {
+                    self.findings.add(DEAD_WRONG, || format!("{}: {code}, found {:?}", stands(event), letter.headers));
+                }
+            }
+        }
+    }
+
+    /// `tollgate eval` gives the same bytes. It sees values alone, so the verdicts on what is no event at all are not its business.
+    fn eval(&mut self, partition: i32, events: &[Record], expected: &[Expected]) -> Result<()> {
+        let is_event = |event: &Record| {
+            serde_json::from_slice::<Value>(event.value.as_deref().unwrap_or_default()).is_ok_and(|value| value.is_object())
+        };
+        let told = events.iter().zip(expected).filter(|(event, expected)| !expected.verdict.is_empty() && is_event(event));
+        let values: Vec<_> = events.iter().map(|event| Outgoing { value: event.value.clone(), ..Outgoing::default() }).collect();
+        let lines = self.gate.eval(&values)?;
+        let wanted: Vec<_> = told.map(|(_, expected)| &expected.verdict).collect();
+        let differs = wanted.iter().zip(&lines).position(|(wanted, line)| wanted.as_slice() != line.as_bytes());
+        if differs.is_some() || wanted.len() != lines.len() {
+            self.findings.add(EVAL, || format!("partition {partition}: {} and {} lines, from {differs:?}", wanted.len(), lines.len()));
+        }
+        Ok(())
+    }
+
+    /// Every event that wants one has a verdict, which is the fold's; its copies are equal and its first ones in order.
+    fn verdicts(&mut self, events: &[Record], expected: &[Expected], verdicts: &[Record]) {
+        let at: HashMap<String, usize> = events.iter().enumerate().map(|(at, event)| (header(event, SEQUENCE), at)).collect();
+        let mut firsts: Vec<Option<&Record>> = vec![None; events.len()];
+        let mut reached: HashMap<&str, usize> = HashMap::new();
+        for verdict in verdicts {
+            let Some(at) = at.get(&header(verdict, SEQUENCE)).copied().filter(|at| !expected[*at].verdict.is_empty()) else {
+                self.findings.add(STRAY, || format!("{}: {}", stands(verdict), text(verdict.value.as_deref())));
+                continue;
+            };
+            let (event, wanted) = (&events[at], &expected[at]);
+            let is_addressed = verdict.key.as_deref() == Some(wanted.thread.as_bytes()) && header(verdict, "event_id") == wanted.event_id;
+            if !is_addressed || verdict.value.as_deref() != Some(&wanted.verdict) {
+                self.findings.add(WRONG, || {
+                    let (wanted, found) = (text(Some(&wanted.verdict)), text(verdict.value.as_deref()));
+                    format!("event {}, verdict {}\nwanted {wanted}\nfound  {found}", stands(event), stands(verdict))
+                });
+            }
+            match firsts[at] {
+                Some(first) => {
+                    self.totals.duplicates += 1;
+                    if (&first.key, &first.value, &first.headers) != (&verdict.key, &verdict.value, &verdict.headers) {
+                        self.findings
+                            .add(UNLIKE, || format!("event {}, verdicts {} and {}", stands(event), stands(first), stands(verdict)));
+                    }
+                }
+                None => {
+                    firsts[at] = Some(verdict);
+                    if reached.insert(&wanted.thread, at).is_some_and(|last| last > at) {
+                        self.findings.add(DISORDER, || format!("event {}, verdict {}", stands(event), stands(verdict)));
+                    }
+                    self.totals.answered_ms.push((event.timestamp.unwrap_or_default(), verdict.timestamp.unwrap_or_default()));
+                }
+            }
+        }
+        let missing =
+            events.iter().zip(expected).zip(&firsts).filter(|((_, expected), first)| !expected.verdict.is_empty() && first.is_none());
+        missing.for_each(|((event, _), _)| self.findings.add(MISSING, || stands(event)));
+    }
+
+    /// What the state topic holds is what the fold has come to.
+    fn state(&mut self, partition: i32, lane: &Lane, records: &[Record]) {
+        self.totals.state_records += records.len() as u64;
+        let mut restore = Restore::default();
+        for record in records {
+            restore.take(Offset(record.offset), record.key.as_deref(), record.value.as_deref());
+        }
+        let restored = match restore.finish(&self.gate.group, self.policy.store_limits()) {
+            Ok(Some(restored)) => restored,
+            // A partition without events has no state.
+            Ok(None) if lane.next() == Offset(0) => return,
+            other => return self.findings.add(STATE_NONE, || format!("partition {partition}: {:?}", other.map(|_| "nothing is there"))),
+        };
+        if restored.next != lane.next() {
+            self.findings.add(STATE_NEXT, || format!("partition {partition}: wanted {}, found {}", lane.next(), restored.next));
+        }
+        if restored.threads.clock() != lane.threads.clock() {
+            let (wanted, found) = (lane.threads.clock(), restored.threads.clock());
+            self.findings.add(STATE_CLOCK, || format!("partition {partition}: wanted {wanted:?}, found {found:?}"));
+        }
+        let (wanted, found): (BTreeMap<_, _>, BTreeMap<_, _>) = (lane.threads.iter().collect(), restored.threads.iter().collect());
+        self.totals.threads += found.len() as u64;
+        for (id, thread) in &wanted {
+            if found.get(id) != Some(thread) {
+                self.findings.add(STATE_THREADS, || format!("partition {partition}, {id}:\nwanted {thread:?}\nfound  {:?}", found.get(id)));
+            }
+        }
+        for (id, thread) in found.iter().filter(|(id, _)| !wanted.contains_key(*id)) {
+            self.findings.add(STATE_THREADS, || format!("partition {partition}, {id}:\nwanted nothing\nfound  {thread:?}"));
+        }
+    }
+}
+
+fn stands(record: &Record) -> String {
+    format!("{}/{} at {:?}", record.partition, record.offset, record.timestamp)
+}
+
+fn text(value: Option<&[u8]>) -> String {
+    String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
+}
