@@ -13,9 +13,11 @@
 
 mod layout;
 mod restore;
+mod view;
 mod wire;
 
 pub use restore::{Restore, Restored};
+pub use view::ThreadView;
 pub use wire::Malformed;
 
 use crate::decode::Offset;
@@ -89,7 +91,7 @@ pub enum StateError {
     )]
     Key(usize),
     /// There are threads and nothing that says as of when.
-    #[error("there are {threads} threads and no record of the partition: the topic is not what tollgate left there")]
+    #[error("threads: {threads}, and no record of the partition: the topic is not what tollgate left there")]
     NoPartition {
         /// How many.
         threads: usize,

@@ -8,6 +8,7 @@ mod dev;
 mod eval;
 mod process;
 mod run;
+mod state;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,6 +46,11 @@ enum Command {
     Run,
     /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
     Eval(eval::EvalArgs),
+    /// What is remembered of threads: show one, list them, reset one
+    State {
+        #[command(subcommand)]
+        command: state::StateCommand,
+    },
     /// Look at the configuration
     Config {
         #[command(subcommand)]
@@ -70,6 +76,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Completions { shell } => completions::execute(shell),
         Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
+        Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
         Command::Run => cli.common.settings().and_then(run::execute),
         Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
     };

@@ -30,6 +30,8 @@ pub(super) struct Held {
     pub(super) keeper: Option<Keeper>,
     /// When the next checkpoint is due.
     pub(super) checkpoint_due: Instant,
+    /// Whether the group has refused the last checkpoint, because it has moved on: there is no use in another one until it has told us.
+    pub(super) is_outdated: bool,
     /// The time of the last record.
     pub(super) last_record_ms: Option<i64>,
     counted: Departures,
@@ -37,7 +39,16 @@ pub(super) struct Held {
 
 impl Held {
     pub(super) fn new(lane: Lane, epoch: u64, phase: Phase, keeper: Option<Keeper>) -> Self {
-        Self { lane, epoch, phase, keeper, checkpoint_due: Instant::now(), last_record_ms: None, counted: Departures::default() }
+        Self {
+            lane,
+            epoch,
+            phase,
+            keeper,
+            checkpoint_due: Instant::now(),
+            is_outdated: false,
+            last_record_ms: None,
+            counted: Departures::default(),
+        }
     }
 
     /// Whether a checkpoint is due; if so, the next one is an interval later.

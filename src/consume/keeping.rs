@@ -60,10 +60,12 @@ impl Assignment {
             }
             Report::Written => {
                 held.lane.checkpoint_written();
+                held.is_outdated = false;
                 None
             }
-            Report::Refused => {
+            Report::Refused { is_outdated } => {
                 held.lane.checkpoint_refused();
+                held.is_outdated = is_outdated;
                 None
             }
             Report::Lost { is_fenced } => {
@@ -142,9 +144,14 @@ impl Assignment {
     pub fn finish(&mut self, partitions: &[Partition], who_am_i: WhoAmI<'_>, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         loop {
-            let is_done = partitions.iter().filter_map(|partition| self.held.get(partition)).all(|held| held.is_finished());
-            if is_done || self.failure.is_some() || Instant::now() >= deadline {
-                return is_done;
+            let held = || partitions.iter().filter_map(|partition| self.held.get(partition));
+            if held().all(|held| held.is_finished()) {
+                return true;
+            }
+            // The group tells us nothing new while we are here.
+            let is_hopeless = held().all(|held| held.is_finished() || held.is_outdated);
+            if is_hopeless || self.failure.is_some() || Instant::now() >= deadline {
+                return false;
             }
             for partition in partitions {
                 if let Some(held) = self.held.get_mut(partition) {

@@ -26,6 +26,10 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientCon
         .set("queue.buffering.max.messages", "200000")
         // Only a reply topic can be missing (the others are checked at start), and its sender should not wait for long.
         .set("topic.metadata.propagation.max.ms", "5000");
+    if kafka.properties.contains_key("delivery.timeout.ms") {
+        // Its other name.
+        config.remove("message.timeout.ms");
+    }
     for (key, value) in &kafka.properties {
         config.set(key, value);
     }
@@ -42,6 +46,7 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientCon
 #[must_use]
 pub fn reply_producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
     let mut config = producer_config(kafka, batch_bytes_max);
-    config.set("message.timeout.ms", REPLY_TIMEOUT_MS);
+    // Two names for one property, of which either could win.
+    config.remove("delivery.timeout.ms").set("message.timeout.ms", REPLY_TIMEOUT_MS);
     config
 }

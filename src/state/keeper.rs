@@ -12,7 +12,7 @@ use crate::settings::KafkaSettings;
 use crate::thread::StoreLimits;
 
 use super::restore::{RestoreError, RestoreParts, TakenOver, Takeover, take_over};
-use super::transaction::{Job, Outcome, Transactions, is_fenced};
+use super::transaction::{Job, Outcome, Transactions, is_fenced, is_outdated};
 
 /// The first pause before a failed restore is tried again; each is twice the one before.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
@@ -54,8 +54,11 @@ pub enum Report {
     RestoreFailed(RestoreError),
     /// A checkpoint is written.
     Written,
-    /// A checkpoint came to nothing.
-    Refused,
+    /// A checkpoint came to nothing. The member's place in the group was outdated if it must hear from the group before it can write.
+    Refused {
+        /// Whether it was.
+        is_outdated: bool,
+    },
     /// The keeper is at its end: the state must be taken over anew. It was fenced if somebody else has done so.
     Lost {
         /// Whether it was.
@@ -164,9 +167,13 @@ impl Work {
                 metrics.checkpoint_bytes.inc_by(job.checkpoint.bytes() as u64);
                 ("written", Report::Written)
             }
+            Outcome::Refused(error) if is_outdated(error) => {
+                tracing::info!(%partition, "the group is being rebalanced: the checkpoint is left to the next one");
+                ("refused", Report::Refused { is_outdated: true })
+            }
             Outcome::Refused(error) => {
                 tracing::warn!(%partition, %error, "a checkpoint was refused; the next one covers it");
-                ("refused", Report::Refused)
+                ("refused", Report::Refused { is_outdated: false })
             }
             Outcome::Lost(error) if is_fenced(error) => ("fenced", Report::Lost { is_fenced: true }),
             Outcome::Lost(error) => {

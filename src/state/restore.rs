@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
@@ -23,7 +23,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for records at a time.
 const POLL: Duration = Duration::from_millis(50);
 /// How long nothing may come before the reading is given up and started over.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
+const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// How often progress is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -167,21 +167,27 @@ pub fn read_partition(
     let mut list = TopicPartitionList::with_capacity(1);
     list.add_partition_offset(topic, partition.0, KafkaOffset::Beginning).map_err(failed("reading the state"))?;
     reader.assign(&list).map_err(failed("reading the state"))?;
-    let mut heard = Instant::now();
+    let (mut heard, mut last_error) = (Instant::now(), None);
     loop {
         match reader.poll(POLL) {
+            // A reader that reads several partitions in turn may still hold something of the one before.
+            Some(Ok(message)) if message.partition() != partition.0 => {}
             Some(Ok(message)) => {
                 heard = Instant::now();
                 if !show(Offset(message.offset()), Offset(end), message.key(), message.payload()) {
                     return Ok(false);
                 }
             }
-            Some(Err(KafkaError::PartitionEOF(_))) => return Ok(true),
-            Some(Err(error)) => tracing::debug!(%partition, %error, "reading the state"),
+            Some(Err(KafkaError::PartitionEOF(ended))) if ended == partition.0 => return Ok(true),
+            Some(Err(error)) if error.rdkafka_error_code() == Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+                return Err(failed("reading the state")(error));
+            }
+            // librdkafka goes on by itself.
+            Some(Err(error)) => last_error = Some(error),
             None => {}
         }
         if heard.elapsed() > SILENCE_MAX {
-            return Err(RestoreError::Silence);
+            return Err(last_error.map_or(RestoreError::Silence, failed("reading the state")));
         }
     }
 }

@@ -153,6 +153,12 @@ fn requires_abort(error: &KafkaError) -> bool {
     matches!(error, KafkaError::Transaction(error) if error.txn_requires_abort())
 }
 
+/// Whether an error says that the group has moved on without the member, as far as it has told us who we are.
+pub(super) fn is_outdated(error: &KafkaError) -> bool {
+    let KafkaError::Transaction(error) = error else { return false };
+    matches!(error.code(), RDKafkaErrorCode::IllegalGeneration | RDKafkaErrorCode::UnknownMemberId | RDKafkaErrorCode::FencedInstanceId)
+}
+
 /// Whether an error says that somebody else has taken the partition's state over.
 pub(super) fn is_fenced(error: &KafkaError) -> bool {
     let code = match error {
@@ -167,10 +173,10 @@ pub(super) fn is_fenced(error: &KafkaError) -> bool {
 struct Quiet;
 
 impl ClientContext for Quiet {
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        // That a transaction fails is how partitions change hands; what it means is said by whoever hears of it.
-        let is_expected = facility == "TXNERR" || message.to_ascii_lowercase().contains("fenced");
-        crate::librdkafka::log(if is_expected { RDKafkaLogLevel::Debug } else { level }, facility, message);
+    fn log(&self, _: RDKafkaLogLevel, facility: &str, message: &str) {
+        // That a transaction fails is how partitions change hands, and what it means is said by whoever hears of it; that the brokers are
+        // away is said by the member's own clients, once and not for every partition.
+        crate::librdkafka::log(RDKafkaLogLevel::Debug, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

@@ -6,6 +6,7 @@ mod preflight;
 mod stop;
 
 pub use member::{Member, MemberError, Membership};
+pub(crate) use preflight::partitions_of;
 pub use preflight::{Preflight, PreflightError, check_configs, check_topics};
 pub use stop::Stop;
 

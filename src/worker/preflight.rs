@@ -154,13 +154,13 @@ fn needed(kafka: &KafkaSettings) -> [&str; 4] {
 }
 
 fn ask_for_topics(client: &BaseConsumer<PlainContext>, kafka: &KafkaSettings) -> Result<Found, KafkaError> {
-    let [events, decisions, dlq, state] = needed(kafka).map(|topic| partitions_of(client, topic));
+    let [events, decisions, dlq, state] = needed(kafka).map(|topic| partitions_of(client, topic, METADATA_TIMEOUT));
     Ok(Found { events: events?, decisions: decisions?, dlq: dlq?, state: state? })
 }
 
 /// How many partitions a topic has; 0 if there is no such topic.
-fn partitions_of(client: &BaseConsumer<PlainContext>, topic: &str) -> Result<usize, KafkaError> {
-    let metadata = client.fetch_metadata(Some(topic), METADATA_TIMEOUT)?;
+pub(crate) fn partitions_of(client: &BaseConsumer<PlainContext>, topic: &str, timeout: Duration) -> Result<usize, KafkaError> {
+    let metadata = client.fetch_metadata(Some(topic), timeout)?;
     let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else { return Ok(0) };
     match found.error().map(RDKafkaErrorCode::from) {
         // A topic that we may not see is not a missing one.

@@ -15,6 +15,7 @@ mod keeper;
 mod membership;
 mod smoke;
 mod state;
+mod state_command;
 mod traffic;
 mod trouble;
 mod verdicts;
@@ -40,6 +41,10 @@ const CASES: &[Case] = &[
     sharing!(trouble::the_admin_endpoint_tells_the_condition),
     sharing!(trouble::a_full_queue_loses_nothing),
     sharing!(trouble::no_record_holds_its_partition_up),
+    sharing!(state_command::threads_are_shown_and_listed),
+    sharing!(state_command::a_reset_clears_what_blocks_a_thread),
+    sharing!(state_command::what_is_not_there_is_named),
+    sharing!(state_command::brokers_that_are_away_end_every_command),
     sharing!(clients::the_python_client_does_what_verdicts_say),
     sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),

@@ -162,7 +162,6 @@ fn the_script_leaves_every_shape() {
         "call: None",
         "result: Some",
         "basis: NotExecuted",
-        "count: None",
         "Denied(",
         "policy_id: Some",
         "FailedOpen(",

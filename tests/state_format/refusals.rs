@@ -153,7 +153,7 @@ fn every_message_says_what_is_wrong_and_what_it_means() {
         (Malformed::Trailing(3).into(), vec!["cannot be read (3 bytes follow its end)", by_other]),
         (Malformed::Invalid("a flag").into(), vec!["cannot be read (a flag has a value that it cannot have)", by_other]),
         (StateError::Key(4), vec!["a key of 4 bytes", "neither `partition` nor `thread/<id>`", by_other]),
-        (StateError::NoPartition { threads: 2 }, vec!["2 threads", "no record of the partition"]),
+        (StateError::NoPartition { threads: 2 }, vec!["threads: 2", "no record of the partition"]),
         (StateError::Ahead { applied: Offset(8), next: Offset(5) }, vec!["as of offset 8", "(5)", "not what tollgate left there"]),
         (StateError::Foreign { found: "a".to_owned(), wanted: "b".to_owned() }, vec!["group a", "this is group b", "kafka.topics.state"]),
     ];

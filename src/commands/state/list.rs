@@ -1,0 +1,102 @@
+//! `tollgate state list`: the largest or the oldest threads as JSONL, one partition after the other.
+
+use std::io::{BufWriter, Write};
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::decode::Partition;
+use crate::settings::KafkaSettings;
+
+use super::survey::{Order, Selection, Survey, Surveyed};
+use super::topics::Topics;
+use super::warn_of_other_owner;
+
+/// How many threads are listed unless it is said.
+const COUNT: usize = 20;
+
+#[derive(Debug, Args)]
+pub(in crate::commands) struct ListArgs {
+    /// The N threads with the largest records, largest first [default: 20]
+    #[arg(long, value_name = "N", conflicts_with = "oldest")]
+    largest: Option<NonZeroUsize>,
+    /// The N threads that were touched longest ago, oldest first: by touched_ms, the event time that their partition had reached when
+    /// their last event was applied
+    #[arg(long, value_name = "N")]
+    oldest: Option<NonZeroUsize>,
+    /// Look at this partition only; may be given several times
+    #[arg(long = "partition", value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
+    partitions: Vec<u32>,
+}
+
+/// What there is in all partitions together.
+#[derive(Debug, Default)]
+struct Totals {
+    partitions: usize,
+    threads: usize,
+    bytes: usize,
+    stops: usize,
+    unreadable: usize,
+}
+
+pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
+    let topics = Topics::new(kafka)?;
+    let topic = topics.state()?;
+    let mut partitions = if args.partitions.is_empty() {
+        topic.all()?
+    } else {
+        args.partitions.iter().map(|number| topic.partition(*number)).collect::<anyhow::Result<Vec<Partition>>>()?
+    };
+    partitions.sort_unstable();
+    partitions.dedup();
+    let (order, count) = args.order();
+    let (mut selection, mut totals) = (Selection::new(order, count), Totals::default());
+    let mut owners = Vec::new();
+    for partition in partitions {
+        let mut survey = Survey::new(partition);
+        topics.read(topic, partition, |offset, key, value| survey.take(offset, key, value))?;
+        let surveyed = survey.finish();
+        totals.add(&surveyed);
+        for (offset, error) in &surveyed.unreadable {
+            eprintln!("tollgate: partition {partition} of {}, record at offset {offset}: {error}", topic.name);
+        }
+        if let Some(owner) = surveyed.owner.filter(|owner| !owners.contains(owner)) {
+            warn_of_other_owner(kafka, &owner);
+            owners.push(owner);
+        }
+        selection.add(surveyed.lines);
+    }
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for line in selection.lines() {
+        writeln!(out, "{}", serde_json::to_string(line)?)?;
+    }
+    out.flush()?;
+    eprintln!("{}", totals.text());
+    Ok(if totals.unreadable > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl ListArgs {
+    fn order(&self) -> (Order, usize) {
+        match (self.oldest, self.largest) {
+            (Some(count), _) => (Order::Oldest, count.get()),
+            (None, count) => (Order::Largest, count.map_or(COUNT, NonZeroUsize::get)),
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, surveyed: &Surveyed) {
+        self.partitions += 1;
+        self.threads += surveyed.lines.len();
+        self.bytes += surveyed.lines.iter().map(|line| line.bytes).sum::<usize>();
+        self.stops += surveyed.lines.iter().filter(|line| line.holds_a_stop).count();
+        self.unreadable += surveyed.unreadable.len();
+    }
+
+    fn text(&self) -> String {
+        let Self { partitions, threads, bytes, stops, unreadable } = self;
+        let unreadable = if *unreadable > 0 { format!(", unreadable records: {unreadable}") } else { String::new() };
+        format!("partitions: {partitions}, threads: {threads}, bytes: {bytes}, threads that hold a stop: {stops}{unreadable}")
+    }
+}

@@ -1,0 +1,171 @@
+//! One thread among the records of its partition.
+
+use anyhow::anyhow;
+
+use crate::checkpoint::{PartitionState, StateError, StateKey, ThreadView, read_partition, read_thread};
+use crate::decode::{Offset, Partition};
+use crate::thread::StoredThread;
+
+use super::topics::{Topic, Topics};
+
+/// Looking a thread up: fed every record of a state partition, from its beginning. What stands there of other threads is of no account.
+#[derive(Debug)]
+struct Lookup<'a> {
+    thread_id: &'a str,
+    thread: Option<Taken<(StoredThread, usize)>>,
+    partition: Option<Taken<PartitionState>>,
+}
+
+/// The last record of a key: where it stands, and what it says.
+type Taken<T> = (Offset, Result<T, StateError>);
+
+/// What is known of a thread.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    thread_id: &'a str,
+    partition: Partition,
+    /// Its state, and the bytes of the record that it stands in.
+    thread: Option<(StoredThread, usize)>,
+    /// As of when, if the partition was ever written down.
+    state: Option<PartitionState>,
+}
+
+/// Looks a thread up in a partition of the state topic.
+pub(super) fn look_up<'a>(topics: &Topics<'_>, topic: Topic<'_>, partition: Partition, thread_id: &'a str) -> anyhow::Result<Known<'a>> {
+    let mut lookup = Lookup { thread_id, thread: None, partition: None };
+    topics.read(topic, partition, |offset, key, value| lookup.take(offset, key, value))?;
+    let known = lookup.finish(partition);
+    known.map_err(|(offset, error)| anyhow!("partition {partition} of {}, record at offset {offset}: {error}", topic.name))
+}
+
+impl<'a> Lookup<'a> {
+    fn take(&mut self, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
+        match StateKey::read(key) {
+            Ok(StateKey::Thread(id)) if id == self.thread_id => {
+                let bytes = key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
+                self.thread = value.map(|value| (offset, read_thread(value).map(|stored| (stored, bytes))));
+            }
+            Ok(StateKey::Partition) => self.partition = value.map(|value| (offset, read_partition(value))),
+            _ => {}
+        }
+    }
+
+    fn finish(self, partition: Partition) -> Result<Known<'a>, (Offset, StateError)> {
+        let (thread, state) = (said(self.thread)?, said(self.partition)?);
+        Ok(Known { thread_id: self.thread_id, partition, thread, state })
+    }
+}
+
+fn said<T>(taken: Option<Taken<T>>) -> Result<Option<T>, (Offset, StateError)> {
+    taken.map(|(offset, said)| said.map_err(|error| (offset, error))).transpose()
+}
+
+impl Known<'_> {
+    /// Whose state it is, if there is any.
+    pub(super) fn owner(&self) -> Option<&str> {
+        self.state.as_ref().map(|state| state.owner.as_str())
+    }
+
+    /// The thread for people to read; `None` if nothing is known of it.
+    pub(super) fn view(&self) -> anyhow::Result<Option<ThreadView<'_>>> {
+        match (&self.thread, &self.state) {
+            (None, _) => Ok(None),
+            (Some((stored, bytes)), Some(state)) => Ok(Some(ThreadView::new(self.thread_id, self.partition, *bytes, stored, state))),
+            (Some(_), None) => Err(anyhow!("partition {}: {}", self.partition, StateError::NoPartition { threads: 1 })),
+        }
+    }
+
+    /// What is known, in a sentence; `turn_id` is the turn that a reset is meant for.
+    pub(super) fn summary(&self, turn_id: Option<&str>) -> String {
+        let Some((StoredThread { thread, applied, .. }, _)) = &self.thread else { return self.absence() };
+        let turn = &thread.turn;
+        let name = turn.id.as_ref().map_or_else(|| "a turn without an id".to_owned(), |id| format!("turn {id}"));
+        let ended = if turn.has_ended { ", which has ended" } else { "" };
+        let stop = if thread.holds_a_stop() { "it holds a stop" } else { "it holds no stop" };
+        let calls = turn.memory().calls.len();
+        let other = match turn_id {
+            Some(wanted) if turn.id.as_deref() != Some(wanted) => "; a reset of another turn changes nothing",
+            _ => "",
+        };
+        format!("thread {} as of offset {applied}: {name}{ended}, {calls} calls remembered, {stop}{other}", self.thread_id)
+    }
+
+    /// That nothing is known, and where it was looked for.
+    pub(super) fn absence(&self) -> String {
+        let Self { thread_id, partition, .. } = self;
+        let as_of = match &self.state {
+            Some(state) => format!("whose state is as of offset {}", state.next),
+            None => "of which nothing was ever written down".to_owned(),
+        };
+        format!("nothing is known of thread {thread_id} in partition {partition}, {as_of}; a thread whose turn has ended leaves nothing")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::StateRecord;
+    use crate::thread::{StreamClock, Thread};
+
+    fn lookup() -> Lookup<'static> {
+        Lookup { thread_id: "t", thread: None, partition: None }
+    }
+
+    fn feed(lookup: &mut Lookup<'_>, offset: i64, record: &StateRecord) {
+        lookup.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
+    }
+
+    fn partition_record() -> StateRecord {
+        StateRecord::partition(&PartitionState { owner: "g".to_owned(), next: Offset(9), clock: StreamClock::default() })
+    }
+
+    fn thread_record(id: &str, turn_id: &str, applied: i64) -> StateRecord {
+        let mut thread = Thread::default();
+        thread.turn.id = Some(turn_id.into());
+        StateRecord::thread(id, Some(&StoredThread { thread, applied: Offset(applied), touched_ms: None }))
+    }
+
+    #[test]
+    fn the_last_record_of_the_thread_counts() {
+        let mut lookup = lookup();
+        feed(&mut lookup, 0, &thread_record("t", "turn-1", 3));
+        feed(&mut lookup, 1, &thread_record("t2", "turn-1", 4));
+        feed(&mut lookup, 2, &thread_record("t", "turn-2", 5));
+        feed(&mut lookup, 3, &partition_record());
+        // Another thread's record that cannot be read is no business of this one's.
+        lookup.take(Offset(4), Some(b"thread/t3"), Some(b"\xff"));
+        lookup.take(Offset(5), Some(b"nonsense"), Some(b"\xff"));
+        let known = lookup.finish(Partition(1)).unwrap();
+        let shown = serde_json::to_value(known.view().unwrap()).unwrap();
+        assert_eq!((&shown["applied"], &shown["turn"]["id"], &shown["next"]), (&5.into(), &"turn-2".into(), &9.into()));
+        assert_eq!(shown["bytes"].as_u64(), Some(thread_record("t", "turn-2", 5).bytes() as u64));
+        assert_eq!(known.summary(None), "thread t as of offset 5: turn turn-2, 0 calls remembered, it holds no stop");
+        assert!(known.summary(Some("turn-1")).ends_with("; a reset of another turn changes nothing"));
+        assert!(known.summary(Some("turn-2")).ends_with("it holds no stop"));
+    }
+
+    #[test]
+    fn a_thread_that_is_gone_is_not_known() {
+        let mut lookup = lookup();
+        feed(&mut lookup, 0, &thread_record("t", "turn-1", 3));
+        feed(&mut lookup, 1, &StateRecord::thread("t", None));
+        feed(&mut lookup, 2, &partition_record());
+        let known = lookup.finish(Partition(1)).unwrap();
+        assert!(known.view().unwrap().is_none());
+        assert!(known.absence().contains("thread t in partition 1, whose state is as of offset 9"), "{}", known.absence());
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_named_unless_it_is_written_over() {
+        let mut lookup = lookup();
+        lookup.take(Offset(7), Some(b"thread/t"), Some(b"\xff"));
+        feed(&mut lookup, 8, &partition_record());
+        assert_eq!(lookup.finish(Partition(0)).unwrap_err(), (Offset(7), StateError::Newer { found: 255 }));
+
+        let mut lookup = Lookup { thread_id: "t", thread: None, partition: None };
+        lookup.take(Offset(7), Some(b"thread/t"), Some(b"\xff"));
+        feed(&mut lookup, 8, &thread_record("t", "turn-1", 3));
+        let known = lookup.finish(Partition(0)).unwrap();
+        assert!(known.view().unwrap_err().to_string().contains("no record of the partition"));
+    }
+}

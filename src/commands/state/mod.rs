@@ -1,0 +1,85 @@
+//! `tollgate state`: what is remembered of threads, as the state topic has it, and how to have it forgotten.
+
+mod list;
+mod lookup;
+mod reset;
+mod show;
+mod survey;
+mod topics;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::decode::THREAD_ID_BYTES_MAX;
+use crate::settings::{KafkaSettings, Settings};
+
+use super::process;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum StateCommand {
+    /// A thread's state at the last checkpoint, as JSON: hashes, codes and counters
+    Show(show::ShowArgs),
+    /// The largest or the oldest threads at the last checkpoint, as JSONL
+    List(list::ListArgs),
+    /// Have a thread forget what it remembers, stops included; without --execute, only say what would be published
+    Reset(reset::ResetArgs),
+}
+
+/// Which thread is meant.
+#[derive(Debug, Args)]
+struct ThreadArgs {
+    /// The thread
+    #[arg(value_parser = read_thread_id)]
+    thread_id: String,
+    /// The thread's partition, if its producer does not use murmur2 [default: where murmur2 puts its id]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
+    partition: Option<u32>,
+}
+
+pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow::Result<ExitCode> {
+    // What librdkafka has to say of its connections would stand between what was asked for.
+    if settings.log.filter == "info" {
+        "error".clone_into(&mut settings.log.filter);
+    }
+    process::start_logging(&settings.log)?;
+    let kafka = &settings.kafka;
+    match command {
+        StateCommand::Show(args) => show::execute(args, kafka),
+        StateCommand::List(args) => list::execute(args, kafka),
+        StateCommand::Reset(args) => reset::execute(args, kafka),
+    }
+}
+
+/// Says so if the state is not that of the configured group.
+fn warn_of_other_owner(kafka: &KafkaSettings, owner: &str) {
+    if owner != kafka.group_id {
+        eprintln!("tollgate: this is the state of group {owner}; kafka.group_id is {}", kafka.group_id);
+    }
+}
+
+fn read_thread_id(text: &str) -> Result<String, String> {
+    read_id(text, THREAD_ID_BYTES_MAX)
+}
+
+/// Reads the id of a thread or a turn.
+fn read_id(text: &str, bytes_max: usize) -> Result<String, String> {
+    match text.len() {
+        0 => Err(format!("it is empty; write an id of 1 to {bytes_max} bytes")),
+        bytes if bytes > bytes_max => Err(format!("it has {bytes} bytes; write an id of 1 to {bytes_max} bytes")),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_bounded_as_in_events() {
+        assert_eq!(read_thread_id("t").as_deref(), Ok("t"));
+        assert_eq!(read_thread_id(&"x".repeat(THREAD_ID_BYTES_MAX)).unwrap().len(), THREAD_ID_BYTES_MAX);
+        assert!(read_thread_id(&"é".repeat(THREAD_ID_BYTES_MAX / 2 + 1)).unwrap_err().contains("258 bytes"));
+        assert!(read_thread_id("").unwrap_err().contains("empty"));
+    }
+}

@@ -1,0 +1,114 @@
+//! The topics that are asked, with an end to how long.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail, ensure};
+use rdkafka::consumer::BaseConsumer;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+
+use crate::decode::{Offset, Partition};
+use crate::librdkafka::PlainContext;
+use crate::partition::partition_of;
+use crate::settings::KafkaSettings;
+use crate::state::{read_partition, reader_config};
+use crate::worker::partitions_of;
+
+use super::ThreadArgs;
+
+/// How long the brokers may take to say what topics there are.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A reader of the brokers' topics, in no group.
+pub(super) struct Topics<'s> {
+    kafka: &'s KafkaSettings,
+    reader: BaseConsumer<PlainContext>,
+}
+
+/// A topic that is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Topic<'s> {
+    pub(super) name: &'s str,
+    /// How many partitions it has.
+    pub(super) partitions: u32,
+}
+
+impl<'s> Topics<'s> {
+    pub(super) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
+        let reader = reader_config(kafka).create_with_context(PlainContext).context("kafka.properties")?;
+        Ok(Self { kafka, reader })
+    }
+
+    /// Finds the events topic.
+    pub(super) fn events(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(&self.kafka.topics.events, "kafka.topics.events")
+    }
+
+    /// Finds the state topic.
+    pub(super) fn state(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(&self.kafka.topics.state, "kafka.topics.state")
+    }
+
+    fn find(&self, name: &'s str, key: &str) -> anyhow::Result<Topic<'s>> {
+        let brokers = &self.kafka.brokers;
+        match partitions_of(&self.reader, name, METADATA_TIMEOUT) {
+            Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
+            Ok(partitions) => Ok(Topic { name, partitions: u32::try_from(partitions)? }),
+            Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
+                bail!("no permission to describe topic {name}: allow it to the principal that kafka.properties log in as")
+            }
+            Err(error) => Err(anyhow!("the brokers at {brokers} (kafka.brokers) do not answer: {error}")),
+        }
+    }
+
+    /// Reads a partition of the state topic, showing each record with its offset.
+    pub(super) fn read(
+        &self,
+        topic: Topic<'_>,
+        partition: Partition,
+        mut show: impl FnMut(Offset, Option<&[u8]>, Option<&[u8]>),
+    ) -> anyhow::Result<()> {
+        let read = read_partition(&self.reader, topic.name, partition, |offset, _, key, value| {
+            show(offset, key, value);
+            true
+        });
+        read.map(|_| ()).with_context(|| format!("partition {partition} of {}", topic.name))
+    }
+}
+
+impl Topic<'_> {
+    /// The partition of a thread.
+    pub(super) fn partition_of(self, thread: &ThreadArgs) -> anyhow::Result<Partition> {
+        thread.partition.map_or_else(|| Ok(partition_of(thread.thread_id.as_bytes(), self.partitions)), |number| self.partition(number))
+    }
+
+    /// The partition of that number.
+    pub(super) fn partition(self, number: u32) -> anyhow::Result<Partition> {
+        let Self { name, partitions } = self;
+        ensure!(
+            number < partitions,
+            "--partition {number}: topic {name} has {partitions} partitions; write 0 to {}",
+            partitions.saturating_sub(1)
+        );
+        Ok(Partition(i32::try_from(number)?))
+    }
+
+    /// Every partition.
+    pub(super) fn all(self) -> anyhow::Result<Vec<Partition>> {
+        (0..self.partitions).map(|number| self.partition(number)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_where_its_key_hashes_to_unless_it_is_said_otherwise() {
+        let topic = Topic { name: "tollgate.state", partitions: 7 };
+        let of = |partition| topic.partition_of(&ThreadArgs { thread_id: "nightly-deploy".to_owned(), partition });
+        assert_eq!(of(None).unwrap(), partition_of(b"nightly-deploy", 7));
+        assert_eq!(of(Some(6)).unwrap(), Partition(6));
+        assert_eq!(of(Some(7)).unwrap_err().to_string(), "--partition 7: topic tollgate.state has 7 partitions; write 0 to 6");
+        assert_eq!(topic.all().unwrap().len(), 7);
+    }
+}
