@@ -208,9 +208,8 @@ mod tests {
         serde_json::to_value(ThreadView::new("t", Partition(2), 123, stored, &state())).unwrap()
     }
 
-    #[test]
-    fn a_thread_is_shown_by_digests_codes_and_counts() {
-        let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));
+    /// A thread with something of everything.
+    fn thread(tool: Fingerprint, args: Digest, id: Fingerprint, event: Fingerprint) -> Thread {
         let mut thread = Thread { last_event_ms: Some(1_767_225_600_123), ..Thread::default() };
         thread.turn.id = Some("turn-8".into());
         thread.turn.started_by = Some(event);
@@ -218,21 +217,22 @@ mod tests {
         let memory = thread.turn.memory_mut();
         memory.loops.holds_a_stop = true;
         memory.loops.tools.push(ToolCount { tool, failures: 2 });
-        memory.loops.signatures.push(SignatureCount { tool, args: args.fingerprint(), failures: 2, progress: None, is_stopped: true });
-        memory.loops.signatures.push(SignatureCount {
-            tool,
-            args: args.fingerprint(),
-            failures: 0,
-            progress: Some((event, 3)),
-            is_stopped: false,
-        });
+        let half = args.fingerprint();
+        memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 2, progress: None, is_stopped: true });
+        memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 0, progress: Some((event, 3)), is_stopped: false });
         let denied = GuardrailReason { code: "oap.denied".to_owned(), message: "a sentence".to_owned(), policy_id: None };
         let reasons = vec![Reason::Denied(Box::new(denied)), Reason::Loop { code: LoopCode::RepeatedExactFailureBlock, count: 2 }];
         memory.calls.note_call(id, tool, args, Answer { event, ruling: Ruling::new(reasons, Some(2)) });
         memory.calls.note_result(id, tool, args, Answer { event, ruling: Ruling::not_executed() });
         memory.suppression.add(Some("c2"), None);
         memory.suppression.add(None, None);
+        thread
+    }
 
+    #[test]
+    fn a_thread_is_shown_by_digests_codes_and_counts() {
+        let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));
+        let thread = thread(tool, args, id, event);
         let shown = view(&StoredThread { thread, applied: Offset(17), touched_ms: Some(5) });
         let half = args.fingerprint().to_string();
         let (tool, args, id, event) = (tool.to_string(), args.to_string(), id.to_string(), event.to_string());
