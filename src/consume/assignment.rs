@@ -21,6 +21,7 @@ use crate::state::{Keeper, KeeperParts, KeeperReport};
 
 use super::counts::Counts;
 use super::held::{Held, Phase};
+use super::keeping::Flow;
 
 /// Why a member must not commit any more, and starts over from what is committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +72,8 @@ pub struct Assignment {
     epochs: u64,
     keepers: KeeperParts,
     pub(super) reports: Receiver<KeeperReport>,
+    /// What the consumer has still to do for partitions whose state came or went.
+    pub(super) flows: Vec<Flow>,
     out: VerdictBuffer,
     counts: Counts,
     pub(super) failure: Option<Failure>,
@@ -93,7 +96,7 @@ impl Assignment {
         let (kafka, limits, metrics) = (Arc::clone(&parts.kafka), parts.policy.store_limits(), parts.metrics.clone());
         let keepers = KeeperParts { kafka, limits, metrics, reports: sender };
         let (held, out) = (FxHashMap::default(), VerdictBuffer::default());
-        Self { parts, outbox, held, epochs: 0, keepers, reports, out, counts, failure: None }
+        Self { parts, outbox, held, epochs: 0, keepers, reports, flows: Vec::new(), out, counts, failure: None }
     }
 
     /// Takes partitions on. Where state is written down, their records wait until it is read.
@@ -244,7 +247,8 @@ impl Assignment {
     /// Sets the lag of a partition from the offset behind its last record, and where it would be read from if nothing has come yet.
     pub fn lag(&self, partition: Partition, end: Offset, start: Offset) {
         let Some(held) = self.held.get(&partition) else { return };
-        let next = held.lane.ledger.last_opened().map_or(start, Offset::next);
+        // librdkafka hears nothing of offsets that are committed in transactions; the state knows them.
+        let next = held.lane.next().max(start);
         let records = (end.0 - next.0).max(0);
         let age_ms = held.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms() - record_ms).max(0));
         let label = partition.to_string();

@@ -32,6 +32,8 @@ pub(super) struct Held {
     pub(super) checkpoint_due: Instant,
     /// Whether the group has refused the last checkpoint, because it has moved on: there is no use in another one until it has told us.
     pub(super) is_outdated: bool,
+    /// How often in a row the member was fenced without having written anything.
+    pub(super) fences: u32,
     /// The time of the last record.
     pub(super) last_record_ms: Option<i64>,
     counted: Departures,
@@ -46,6 +48,7 @@ impl Held {
             keeper,
             checkpoint_due: Instant::now(),
             is_outdated: false,
+            fences: 0,
             last_record_ms: None,
             counted: Departures::default(),
         }

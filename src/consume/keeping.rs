@@ -15,6 +15,10 @@ use super::held::Phase;
 /// How long to serve the producer at a time while everything is being finished.
 const FINISH_POLL: Duration = Duration::from_millis(2);
 
+/// How often in a row being fenced makes the pause longer: two members that each take a partition for theirs must not keep each other from
+/// it.
+const FENCES_COUNTED_MAX: u32 = 16;
+
 /// What the consumer has to do for a partition, because its state came or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
@@ -28,13 +32,17 @@ pub enum Flow {
 pub type WhoAmI<'c> = &'c dyn Fn() -> Option<ConsumerGroupMetadata>;
 
 impl Assignment {
-    /// Takes up what keepers have reported.
+    /// Takes up what keepers have reported, and says what the consumer has to do about it.
     pub fn hear_keepers(&mut self) -> Vec<Flow> {
-        let mut flows = Vec::new();
+        self.listen();
+        std::mem::take(&mut self.flows)
+    }
+
+    fn listen(&mut self) {
         while let Ok(report) = self.reports.try_recv() {
-            flows.extend(self.hear(report));
+            let flow = self.hear(report);
+            self.flows.extend(flow);
         }
-        flows
     }
 
     fn hear(&mut self, KeeperReport { partition, epoch, report }: KeeperReport) -> Option<Flow> {
@@ -60,7 +68,7 @@ impl Assignment {
             }
             Report::Written => {
                 held.lane.checkpoint_written();
-                held.is_outdated = false;
+                (held.is_outdated, held.fences) = (false, 0);
                 None
             }
             Report::Refused { is_outdated } => {
@@ -71,9 +79,11 @@ impl Assignment {
             Report::Lost { is_fenced } => {
                 // Whoever fenced us is the owner now, and the group is about to tell us so. If it does not within some heartbeats, the
                 // other one was late, not we.
-                let delay = if is_fenced { self.parts.fenced_pause } else { Duration::ZERO };
-                tracing::warn!(%partition, is_fenced, "another member has written the state, or may have: it is read again before anything else is decided");
+                let fences = if is_fenced { held.fences + 1 } else { 0 };
+                let delay = self.parts.fenced_pause * fences.min(FENCES_COUNTED_MAX);
+                tracing::warn!(%partition, is_fenced, delay_ms = delay.as_millis(), "another member has written the state, or may have: it is read again before anything else is decided");
                 self.hold(partition, delay);
+                self.held.get_mut(&partition).iter_mut().for_each(|held| held.fences = fences);
                 Some(Flow::Close(partition))
             }
         }
@@ -160,8 +170,8 @@ impl Assignment {
             }
             self.keep(who_am_i);
             self.settle(FINISH_POLL);
-            // A partition whose state was lost is read anew by its next owner.
-            let _flows = self.hear_keepers();
+            // What the consumer has to do for the other partitions waits until it is its turn again.
+            self.listen();
         }
     }
 }

@@ -82,12 +82,6 @@ impl Ledger {
         self.entries.len()
     }
 
-    /// The last record that was opened.
-    #[must_use]
-    pub fn last_opened(&self) -> Option<Offset> {
-        self.opened
-    }
-
     fn advance(&mut self) {
         while let Some(entry) = self.entries.front().filter(|entry| entry.due == 0) {
             self.finished = Some(entry.offset.next());

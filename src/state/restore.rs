@@ -142,11 +142,14 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
     }
     let restored = restore.finish(&kafka.group_id, parts.limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
     let committed = committed(&reader, &kafka.topics.events, *partition).map_err(failed("asking for the committed offset"))?;
-    let (_, end) =
+    let (low, end) =
         reader.fetch_watermarks(&kafka.topics.events, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
     tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
     let next = restored.as_ref().map(|restored| restored.next);
     let start = judge(next, committed, Offset(end))?;
+    if let Some(start) = start.filter(|start| start.0 < low) {
+        tracing::error!(%partition, start = start.0, low, "events were deleted before they were decided: retention is shorter than the worker was away");
+    }
     Ok(Some(TakenOver { takeover: Takeover { restored, start, records, bytes }, transactions, reader }))
 }
 

@@ -3,6 +3,8 @@
 
 mod bytes;
 mod calls;
+
+mod resets;
 mod safety;
 mod stories;
 #[path = "../support/mod.rs"]

@@ -1,0 +1,211 @@
+//! What it costs that a partition changes hands: threads restored per second, and for how long verdicts are held up when a worker joins
+//! or leaves as planned.
+//!
+//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench --bench moves`
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
+
+#[path = "../tests/kafka/broker.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod broker;
+#[path = "../tests/kafka/context.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod context;
+#[path = "../tests/kafka/gate.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod gate;
+#[path = "../tests/kafka/jars.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod jars;
+#[path = "../tests/kafka/keeper.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod keeper;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use broker::Broker;
+use context::{Context, Outgoing, Record};
+use gate::{Gate, Worker, header};
+
+const RESTORED_PARTITIONS: i32 = 4;
+const RESTORED_THREADS: usize = 100_000;
+const MOVED_PARTITIONS: i32 = 4;
+const MOVES: usize = 8;
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+fn main() -> Result<()> {
+    let broker = Broker::start(&[])?;
+    let context = Context::new(broker.bootstrap())?;
+    restore(&context)?;
+    moves(&context)
+}
+
+/// A worker leaves threads behind, and the next one takes them over.
+fn restore(context: &Context) -> Result<()> {
+    let gate = Gate::new(context, RESTORED_PARTITIONS)?;
+    for chunk in (0..RESTORED_THREADS).collect::<Vec<_>>().chunks(5_000) {
+        let events: Vec<_> = chunk.iter().flat_map(|number| conversation(*number)).collect();
+        context.produce(&gate.events, &events)?;
+    }
+    let worker = gate.start()?;
+    wait_until(|| Ok(worker.metric("tollgate_live_threads")? == RESTORED_THREADS as f64))?;
+    ensure!(worker.stop()?.success());
+    let started = Instant::now();
+    let worker = gate.start()?;
+    let seconds = started.elapsed().as_secs_f64();
+    let restored: Vec<(f64, f64)> = worker
+        .log()
+        .lines()
+        .filter(|line| line.contains(" restored "))
+        .map(|line| Ok((field(line, "threads")?, field(line, "seconds")?)))
+        .collect::<Result<_>>()?;
+    let threads: f64 = restored.iter().map(|(threads, _)| threads).sum();
+    ensure!(threads == RESTORED_THREADS as f64, "{threads} threads were restored");
+    let slowest = restored.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    println!(
+        "restore: {threads} threads in {RESTORED_PARTITIONS} partitions, all at once: {slowest:.2} s, {:.0} threads/s",
+        threads / slowest
+    );
+    println!("         from the start of the process until it was ready: {seconds:.2} s\n");
+    Ok(())
+}
+
+fn field(line: &str, name: &str) -> Result<f64> {
+    let value = line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    Ok(value.with_context(|| format!("no {name} in {line}"))?.parse()?)
+}
+
+/// A thread with a turn, a call and its result.
+fn conversation(number: usize) -> [Outgoing; 3] {
+    let thread = format!("{number:08x}-aaaa-bbbb-cccc-dddddddddddd");
+    let event = |fields: Value| {
+        let mut event = json!({"thread_id": thread, "turn_id": "turn-1"});
+        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        Outgoing::new(thread.as_str(), event.to_string())
+    };
+    let call = json!({"tool_call_id": "c1", "tool_name": "bash", "tool_input": {"command": number}});
+    let with = |kind: &str, id: &str, more: Value| {
+        let mut fields = call.clone();
+        let own = json!({"type": kind, "event_id": id});
+        fields.as_object_mut().expect("an object").extend(own.as_object().expect("an object").clone());
+        fields.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        event(fields)
+    };
+    [
+        event(json!({"type": "turn_start", "event_id": "s"})),
+        with("tool_call", "c", json!({})),
+        with("tool_result", "r", json!({"result": "exit 1", "failed": true})),
+    ]
+}
+
+/// One worker holds all partitions; another joins and leaves, again and again, under a steady load.
+fn moves(context: &Context) -> Result<()> {
+    let mut gate = Gate::new(context, MOVED_PARTITIONS)?;
+    // As it comes, without what tests set to be quick.
+    gate.configure("/kafka/properties", json!({}));
+    let first = gate.start()?;
+    let stop = AtomicBool::new(false);
+    let mut windows = Vec::new();
+    let sent = scope(|threads| {
+        let load = threads.spawn(|| load(context, &gate, &stop));
+        let done = join_and_leave(&gate, &first, &mut windows);
+        stop.store(true, Ordering::Relaxed);
+        let sent = load.join().expect("the load does not panic");
+        done.and(sent)
+    })?;
+    let verdicts = gate.verdicts(context, sent, TIME_MAX)?;
+    let waits = waits(&context.read_all(&gate.events)?, &verdicts);
+    println!("{:<8} {:>7} {:>26} {:>10} {:>10}", "planned", "moves", "longest wait, median ms", "min ms", "max ms");
+    for kind in ["join", "leave"] {
+        let mut longest: Vec<i64> = windows
+            .iter()
+            .filter(|window| window.kind == kind)
+            .map(|window| {
+                waits.iter().filter(|(sent, _)| (window.from..window.to).contains(sent)).map(|(_, wait)| *wait).max().unwrap_or(0)
+            })
+            .collect();
+        longest.sort_unstable();
+        let at = |index: usize| longest[index];
+        println!("{kind:<8} {:>7} {:>26} {:>10} {:>10}", longest.len(), at(longest.len() / 2), at(0), at(longest.len() - 1));
+    }
+    Ok(())
+}
+
+struct Window {
+    kind: &'static str,
+    from: i64,
+    to: i64,
+}
+
+fn join_and_leave(gate: &Gate, first: &Worker, windows: &mut Vec<Window>) -> Result<()> {
+    sleep(Duration::from_secs(1));
+    for _ in 0..MOVES {
+        let from = now_ms();
+        let second = gate.start()?;
+        wait_until(|| Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2 && is_ready(&second) && is_ready(first)))?;
+        sleep(Duration::from_millis(500));
+        let between = now_ms();
+        ensure!(second.stop()?.success());
+        wait_until(|| Ok(first.partitions()?.len() == 4 && is_ready(first)))?;
+        sleep(Duration::from_millis(500));
+        windows.push(Window { kind: "join", from, to: between });
+        windows.push(Window { kind: "leave", from: between, to: now_ms() });
+    }
+    Ok(())
+}
+
+fn is_ready(worker: &Worker) -> bool {
+    worker.get("/readyz").is_ok_and(|(status, _)| status == 200)
+}
+
+/// A call on every partition every 5 ms; the answer is how many there were.
+fn load(context: &Context, gate: &Gate, stop: &AtomicBool) -> Result<usize> {
+    let mut sent = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let events: Vec<Outgoing> = (0..MOVED_PARTITIONS)
+            .map(|partition| {
+                let event = json!({"type": "tool_call", "thread_id": format!("t{partition}"), "event_id": format!("e{sent}"),
+                    "tool_call_id": format!("c{sent}"), "tool_name": "ls", "tool_input": {}});
+                Outgoing::new(format!("t{partition}"), event.to_string()).partition(partition)
+            })
+            .collect();
+        context.produce(&gate.events, &events)?;
+        sent += 1;
+        sleep(Duration::from_millis(5));
+    }
+    Ok(sent * MOVED_PARTITIONS as usize)
+}
+
+/// When each event was sent, and how long it took until its verdict was: milliseconds.
+fn waits(events: &[Record], verdicts: &[Record]) -> Vec<(i64, i64)> {
+    let mut first: HashMap<(Vec<u8>, String), i64> = HashMap::new();
+    for verdict in verdicts {
+        let time = verdict.timestamp.unwrap_or_default();
+        let earliest = first.entry((verdict.key.clone().unwrap_or_default(), header(verdict, "event_id"))).or_insert(time);
+        *earliest = time.min(*earliest);
+    }
+    let wait = |event: &Record| {
+        let value: Value = serde_json::from_slice(event.value.as_deref()?).ok()?;
+        let verdict = first.get(&(event.key.clone()?, value["event_id"].as_str()?.to_owned()))?;
+        Some((event.timestamp?, verdict - event.timestamp?))
+    };
+    events.iter().filter_map(wait).collect()
+}
+
+fn wait_until(mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    let deadline = Instant::now() + TIME_MAX;
+    while !holds()? {
+        ensure!(Instant::now() < deadline, "it takes too long");
+        sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as i64
+}
