@@ -83,24 +83,13 @@ fn field(line: &str, name: &str) -> Result<f64> {
 /// A thread with a turn, a call and its result.
 fn conversation(number: usize) -> [Outgoing; 3] {
     let thread = format!("{number:08x}-aaaa-bbbb-cccc-dddddddddddd");
-    let event = |fields: Value| {
-        let mut event = json!({"thread_id": thread, "turn_id": "turn-1"});
-        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
-        Outgoing::new(thread.as_str(), event.to_string())
-    };
-    let call = json!({"tool_call_id": "c1", "tool_name": "bash", "tool_input": {"command": number}});
-    let with = |kind: &str, id: &str, more: Value| {
-        let mut fields = call.clone();
-        let own = json!({"type": kind, "event_id": id});
-        fields.as_object_mut().expect("an object").extend(own.as_object().expect("an object").clone());
-        fields.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        event(fields)
-    };
-    [
-        event(json!({"type": "turn_start", "event_id": "s"})),
-        with("tool_call", "c", json!({})),
-        with("tool_result", "r", json!({"result": "exit 1", "failed": true})),
-    ]
+    let call = format!(r#""tool_call_id":"c1","tool_name":"bash","tool_input":{{"command":{number}}}"#);
+    let events = [
+        r#""type":"turn_start","event_id":"s""#.to_owned(),
+        format!(r#""type":"tool_call","event_id":"c",{call}"#),
+        format!(r#""type":"tool_result","event_id":"r",{call},"result":"exit 1","failed":true"#),
+    ];
+    events.map(|event| Outgoing::new(thread.as_str(), format!(r#"{{"thread_id":"{thread}","turn_id":"turn-1",{event}}}"#)))
 }
 
 /// One worker holds all partitions; another joins and leaves, again and again, under a steady load.

@@ -54,7 +54,7 @@ pub struct Checkpoint {
 /// What a checkpoint says of the partition itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionState {
-    /// Whose state it is: the consumer group.
+    /// Whose state it is: the consumer group and the events topic, as `<group>/<topic>`.
     pub owner: String,
     /// The first event that the state does not know.
     pub next: Offset,
@@ -83,11 +83,11 @@ pub enum StateError {
         found: u8,
     },
     /// Something else wrote it, or wrote over it.
-    #[error("the record cannot be read ({0}): something other than tollgate has written it")]
+    #[error("the record cannot be read ({0}): something other than tollgate has written it, and a null value for its key has it forgotten")]
     Malformed(#[from] Malformed),
     /// It has a key that no version has used.
     #[error(
-        "the record has a key of {0} bytes that is neither `partition` nor `thread/<id>`: something other than tollgate has written it"
+        "the record has a key of {0} bytes that is neither `partition` nor `thread/<id>`: something other than tollgate has written it, and a null value for its key has it forgotten"
     )]
     Key(usize),
     /// There are threads and nothing that says as of when.
@@ -108,7 +108,7 @@ pub enum StateError {
     },
     /// Another group's.
     #[error(
-        "the state is that of group {found}, and this is group {wanted}: give every group a state topic of its own (kafka.topics.state)"
+        "the state is that of {found} (group/topic of events), and this is {wanted}: give each a state topic of its own (kafka.topics.state)"
     )]
     Foreign {
         /// Whose it is.

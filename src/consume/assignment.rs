@@ -56,6 +56,8 @@ pub struct AssignmentParts {
     pub kafka: Arc<KafkaSettings>,
     /// How many partitions the events topic has.
     pub partitions: u32,
+    /// The largest batch that the state topic takes, in bytes.
+    pub state_batch_bytes_max: u64,
     /// How often state is written down; `None` keeps it in memory alone.
     pub checkpoint_interval: Option<Duration>,
     /// How long to wait for word from the group after another member has taken a partition's state.
@@ -74,6 +76,10 @@ pub struct Assignment {
     pub(super) reports: Receiver<KeeperReport>,
     /// What the consumer has still to do for partitions whose state came or went.
     pub(super) flows: Vec<Flow>,
+    /// Partitions that are being given up.
+    pub(super) finishing: Vec<Partition>,
+    /// Whose state it is that is written.
+    pub(super) owner: String,
     out: VerdictBuffer,
     counts: Counts,
     pub(super) failure: Option<Failure>,
@@ -94,9 +100,23 @@ impl Assignment {
         let outbox = Outbox::new(publisher, Arc::clone(&parts.kafka), parts.metrics.clone(), version);
         let (sender, reports) = channel();
         let (kafka, limits, metrics) = (Arc::clone(&parts.kafka), parts.policy.store_limits(), parts.metrics.clone());
-        let keepers = KeeperParts { kafka, limits, metrics, reports: sender };
+        let owner = parts.kafka.state_owner();
+        let keepers = KeeperParts { kafka, limits, batch_bytes_max: parts.state_batch_bytes_max, metrics, reports: sender };
         let (held, out) = (FxHashMap::default(), VerdictBuffer::default());
-        Self { parts, outbox, held, epochs: 0, keepers, reports, flows: Vec::new(), out, counts, failure: None }
+        Self {
+            parts,
+            outbox,
+            held,
+            epochs: 0,
+            keepers,
+            reports,
+            flows: Vec::new(),
+            finishing: Vec::new(),
+            owner,
+            out,
+            counts,
+            failure: None,
+        }
     }
 
     /// Takes partitions on. Where state is written down, their records wait until it is read.

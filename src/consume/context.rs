@@ -28,13 +28,13 @@ pub struct MemberContext {
     pub assignment: Mutex<Assignment>,
     /// The events topic.
     pub topic: String,
-    /// How long a revocation waits for acknowledgements.
+    /// How long a revocation waits for acknowledgements and the last checkpoint.
     pub drain_timeout: Duration,
     /// Where the member's condition is shown.
     pub health: Arc<Health>,
     /// Where rebalances are counted.
     pub metrics: Metrics,
-    /// Set when the member has drained and committed for the last time.
+    /// Set when the member has drained and written its state for the last time.
     pub is_leaving: AtomicBool,
 }
 
@@ -57,7 +57,8 @@ impl MemberContext {
     fn revoked(&self, consumer: &BaseConsumer<Self>, partitions: &[Partition]) {
         let is_lost = consumer.assignment_lost();
         let is_leaving = self.is_leaving.load(Ordering::Relaxed);
-        if !is_lost && !is_leaving {
+        // A member that panics drops its consumer on the way, and has nothing that could be finished.
+        if !is_lost && !is_leaving && !std::thread::panicking() {
             self.show(MemberPhase::Draining);
             if !self.assignment().finish(partitions, &|| consumer.group_metadata(), self.drain_timeout) {
                 tracing::warn!(

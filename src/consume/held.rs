@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::decode::Offset;
 use crate::lane::Lane;
 use crate::metrics::Metrics;
 use crate::state::Keeper;
@@ -32,8 +33,10 @@ pub(super) struct Held {
     pub(super) checkpoint_due: Instant,
     /// Whether the group has refused the last checkpoint, because it has moved on: there is no use in another one until it has told us.
     pub(super) is_outdated: bool,
-    /// How often in a row the member was fenced without having written anything.
-    pub(super) fences: u32,
+    /// How often in a row a keeper was lost without having written anything.
+    pub(super) losses: u32,
+    /// The first record that was taken, in case that nothing has been committed when the state is read again.
+    pub(super) start: Option<Offset>,
     /// The time of the last record.
     pub(super) last_record_ms: Option<i64>,
     counted: Departures,
@@ -48,7 +51,8 @@ impl Held {
             keeper,
             checkpoint_due: Instant::now(),
             is_outdated: false,
-            fences: 0,
+            losses: 0,
+            start: None,
             last_record_ms: None,
             counted: Departures::default(),
         }
@@ -56,7 +60,7 @@ impl Held {
 
     /// Whether a checkpoint is due; if so, the next one is an interval later.
     pub(super) fn is_checkpoint_due(&mut self, now: Instant, interval: Duration) -> bool {
-        let is_due = self.phase == Phase::Open && now >= self.checkpoint_due;
+        let is_due = self.phase == Phase::Open && now >= self.checkpoint_due && !self.lane.is_checkpointing();
         if is_due {
             self.checkpoint_due = now + interval;
         }

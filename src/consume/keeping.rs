@@ -12,18 +12,22 @@ use crate::state::{Job, KeeperReport, Report, Takeover};
 use super::Assignment;
 use super::held::Phase;
 
+/// Into how many parts of the interval the checkpoints of a member's partitions are spread.
+const SHARES: i32 = 8;
 /// How long to serve the producer at a time while everything is being finished.
 const FINISH_POLL: Duration = Duration::from_millis(2);
 
-/// How often in a row being fenced makes the pause longer: two members that each take a partition for theirs must not keep each other from
-/// it.
-const FENCES_COUNTED_MAX: u32 = 16;
+/// The pause before a state is read again whose keeper was lost; each is twice the one before, since two members that each take a
+/// partition for theirs must not keep each other from it.
+const LOST_PAUSE: Duration = Duration::from_millis(250);
+/// How often that pause is doubled.
+const DOUBLINGS_MAX: u32 = 6;
 
 /// What the consumer has to do for a partition, because its state came or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Its state is here: let its records flow, from this one on, or from wherever the group's offset says.
-    Open(Partition, Option<Offset>),
+    /// Its state is here: let its records flow, from this one on.
+    Open(Partition, Offset),
     /// Its state is somebody else's, or in doubt: hold its records back until it is read anew.
     Close(Partition),
 }
@@ -49,11 +53,12 @@ impl Assignment {
         let held = self.held.get_mut(&partition).filter(|held| held.epoch == epoch)?;
         match report {
             Report::Restored(takeover) => {
-                let Takeover { restored, start, .. } = *takeover;
+                let Takeover { restored, start, default_start, .. } = *takeover;
+                let start = start.or(held.start).unwrap_or(default_start);
                 if let Some(restored) = restored {
                     held.lane = Lane::restored(partition, &self.parts.policy, restored);
                 }
-                held.phase = Phase::Restored;
+                (held.phase, held.start) = (Phase::Restored, Some(start));
                 Some(Flow::Open(partition, start))
             }
             Report::RestoreFailed(error) => {
@@ -68,25 +73,39 @@ impl Assignment {
             }
             Report::Written => {
                 held.lane.checkpoint_written();
-                (held.is_outdated, held.fences) = (false, 0);
+                (held.is_outdated, held.losses) = (false, 0);
                 None
             }
-            Report::Refused { is_outdated } => {
+            Report::Refused => {
                 held.lane.checkpoint_refused();
-                held.is_outdated = is_outdated;
                 None
             }
-            Report::Lost { is_fenced } => {
-                // Whoever fenced us is the owner now, and the group is about to tell us so. If it does not within some heartbeats, the
-                // other one was late, not we.
-                let fences = if is_fenced { held.fences + 1 } else { 0 };
-                let delay = self.parts.fenced_pause * fences.min(FENCES_COUNTED_MAX);
-                tracing::warn!(%partition, is_fenced, delay_ms = delay.as_millis(), "another member has written the state, or may have: it is read again before anything else is decided");
-                self.hold(partition, delay);
-                self.held.get_mut(&partition).iter_mut().for_each(|held| held.fences = fences);
-                Some(Flow::Close(partition))
+            Report::Outdated => {
+                held.lane.checkpoint_refused();
+                held.is_outdated = true;
+                None
             }
+            // Whoever fenced us is the owner now, and the group is about to tell us so. If it does not within some heartbeats, the other
+            // one was late, not we.
+            Report::Fenced => Some(self.take_again(partition, self.parts.fenced_pause)),
+            Report::Lost => Some(self.take_again(partition, LOST_PAUSE)),
         }
+    }
+
+    /// Has the state of a partition read again, after a pause that grows from loss to loss; one that is being given up is left to its next
+    /// owner.
+    fn take_again(&mut self, partition: Partition, pause: Duration) -> Flow {
+        let Some(held) = self.held.get_mut(&partition) else { return Flow::Close(partition) };
+        if self.finishing.contains(&partition) {
+            (held.keeper, held.phase) = (None, Phase::Failed);
+            return Flow::Close(partition);
+        }
+        let (losses, start) = (held.losses, held.start);
+        self.hold(partition, pause * (1 << losses.min(DOUBLINGS_MAX)));
+        if let Some(held) = self.held.get_mut(&partition) {
+            (held.losses, held.start) = (losses + 1, start);
+        }
+        Flow::Close(partition)
     }
 
     /// Whether a partition's state is here and its records do not flow yet.
@@ -99,7 +118,8 @@ impl Assignment {
     pub fn opened(&mut self, partition: Partition) {
         let now = Instant::now();
         // Checkpoints of many partitions at once would stall decisions for as long as all of them take to encode.
-        let share = self.parts.checkpoint_interval.unwrap_or_default() * u32::try_from(partition.0.rem_euclid(8)).unwrap_or_default() / 8;
+        let share = self.parts.checkpoint_interval.unwrap_or_default() * u32::try_from(partition.0.rem_euclid(SHARES)).unwrap_or_default()
+            / SHARES.unsigned_abs();
         if let Some(held) = self.held.get_mut(&partition).filter(|held| held.phase == Phase::Restored) {
             (held.phase, held.checkpoint_due) = (Phase::Open, now + share);
         }
@@ -139,7 +159,7 @@ impl Assignment {
         let now = Instant::now();
         for held in self.held.values_mut().filter(|held| held.keeper.is_some()) {
             if held.is_checkpoint_due(now, interval) {
-                held.lane.freeze(&self.parts.kafka.group_id);
+                held.lane.freeze(&self.owner);
             }
             let Some(checkpoint) = held.lane.take_checkpoint() else { continue };
             match (who_am_i(), &held.keeper) {
@@ -153,10 +173,19 @@ impl Assignment {
     /// or the time is up; whether all are.
     pub fn finish(&mut self, partitions: &[Partition], who_am_i: WhoAmI<'_>, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
+        // The group may have told us who we are since.
+        self.held.values_mut().for_each(|held| held.is_outdated = false);
+        self.finishing = partitions.to_vec();
+        let is_finished = self.try_to_finish(partitions, who_am_i, deadline);
+        self.finishing.clear();
+        is_finished
+    }
+
+    fn try_to_finish(&mut self, partitions: &[Partition], who_am_i: WhoAmI<'_>, deadline: Instant) -> bool {
         loop {
             let held = || partitions.iter().filter_map(|partition| self.held.get(partition));
             if held().all(|held| held.is_finished()) {
-                return true;
+                return held().all(|held| held.phase != Phase::Failed);
             }
             // The group tells us nothing new while we are here.
             let is_hopeless = held().all(|held| held.is_finished() || held.is_outdated);

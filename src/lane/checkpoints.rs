@@ -41,7 +41,7 @@ impl Checkpoints {
 
 impl Lane {
     /// Freezes what has changed, as of the last record that was applied, unless a checkpoint is under way or nothing was applied since.
-    /// `owner` is the group whose state it is.
+    /// `owner` is whose state it is.
     pub fn freeze(&mut self, owner: &str) {
         if !matches!(self.checkpoints.stage, Stage::None) || !self.is_behind() {
             return;

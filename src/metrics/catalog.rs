@@ -98,7 +98,7 @@ pub const CATALOG: &[Spec] = &[
     histogram("tollgate_checkpoint_duration_seconds", &[], LATENCY_SECONDS, "Seconds to write a checkpoint and commit its offset."),
     counter("tollgate_checkpoint_records_total", &[], "State records written in checkpoints."),
     counter("tollgate_checkpoint_bytes_total", &[], "Bytes of state written in checkpoints."),
-    counter("tollgate_commit_failures_total", &[], "Checkpoints, and with them offset commits, that failed; the next one covers them."),
+    counter("tollgate_commit_failures_total", &[], "Checkpoints, and with them offset commits, that failed; a later one covers them."),
     counter(
         "tollgate_publish_failures_total",
         &["role", "reason"],
@@ -115,12 +115,16 @@ pub const CATALOG: &[Spec] = &[
         RESTORE_SECONDS,
         "Seconds to bring a partition's state up after assignment.",
     ),
-    counter("tollgate_restore_failures_total", &["reason"], "Restores that failed and are tried again: kafka, unreadable or mismatch."),
+    counter(
+        "tollgate_restore_failures_total",
+        &["reason"],
+        "Restores that failed and are tried again: kafka (away), forbidden, unreadable or mismatch.",
+    ),
     counter("tollgate_restore_records_total", &[], "State records read by restores."),
     counter("tollgate_restore_bytes_total", &[], "Bytes of state read by restores."),
     gauge("tollgate_restore_remaining_records", &["partition"], "State records that a running restore has still to read."),
     gauge("tollgate_restore_eta_seconds", &["partition"], "Seconds that a running restore will still take."),
     gauge("tollgate_unrestored_partitions", &["member"], "Partitions assigned that wait for their state. Alert if this stays above 0."),
     gauge("tollgate_policy_info", &["version"], "1, with the version of the policy in force."),
-    gauge("tollgate_ready", &[], "1 while every member has its assignment."),
+    gauge("tollgate_ready", &[], "1 while every member has its assignment and the state of it."),
 ];

@@ -9,7 +9,7 @@ use super::reader::{Section, shape};
 use super::redact::is_secret;
 
 /// Properties that correctness depends on; Tollgate sets them itself.
-const OURS: [&str; 11] = [
+const OURS: [&str; 12] = [
     "bootstrap.servers",
     "metadata.broker.list",
     "group.id",
@@ -21,6 +21,7 @@ const OURS: [&str; 11] = [
     "request.required.acks",
     "partitioner",
     "transactional.id",
+    "isolation.level",
 ];
 
 /// Brokers, group and topics.
@@ -56,6 +57,12 @@ pub struct TopicSettings {
 }
 
 impl KafkaSettings {
+    /// Whose state it is that stands in the state topic: the group's, of this events topic.
+    #[must_use]
+    pub fn state_owner(&self) -> String {
+        format!("{}/{}", self.group_id, self.topics.events)
+    }
+
     /// Whether an event may ask for its verdict on this topic.
     #[must_use]
     pub fn allows_reply_to(&self, topic: &str) -> bool {

@@ -6,20 +6,22 @@ use crate::consume::consumer_config;
 use crate::decode::Partition;
 use crate::settings::KafkaSettings;
 
+/// The largest record that we hand to the broker: it is the broker that says what is too large.
+const MESSAGE_BYTES_MAX: &str = "134217728";
+
 /// The transactional id of a partition's state: one owner at a time, in every group that has a state topic of its own.
 #[must_use]
 pub fn transactional_id(kafka: &KafkaSettings, partition: Partition) -> String {
-    format!("{}-{}-{partition}", kafka.group_id, kafka.topics.state)
+    // A topic's name holds no slash, so no two groups can come to the same id.
+    format!("{}/{}/{partition}", kafka.group_id, kafka.topics.state)
 }
 
 /// The producer of a partition's checkpoints. The user's properties come over ours, but for those that correctness depends on.
 #[must_use]
-pub(super) fn producer_config(kafka: &KafkaSettings, partition: Partition) -> ClientConfig {
+pub(super) fn producer_config(kafka: &KafkaSettings, partition: Partition, batch_bytes_max: u64) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
         .set("client.id", "tollgate-state")
-        // A checkpoint is flushed as a whole.
-        .set("linger.ms", "0")
         // The broker may still be at the transaction before this one; that takes some milliseconds, not the default's tenth of a second.
         .set("retry.backoff.ms", "10")
         // Only where nobody takes the partition over does a transaction that was left open wait for this.
@@ -34,6 +36,11 @@ pub(super) fn producer_config(kafka: &KafkaSettings, partition: Partition) -> Cl
     config
         .set("bootstrap.servers", &kafka.brokers)
         .set("transactional.id", transactional_id(kafka, partition))
+        // A checkpoint is flushed as a whole.
+        .set("linger.ms", "0")
+        // A batch is refused whole if the topic takes less.
+        .set("batch.size", batch_bytes_max.to_string())
+        .set("message.max.bytes", MESSAGE_BYTES_MAX)
         .set("enable.idempotence", "true")
         .set("acks", "all");
     config
@@ -43,10 +50,14 @@ pub(super) fn producer_config(kafka: &KafkaSettings, partition: Partition) -> Cl
 #[must_use]
 pub fn reader_config(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = consumer_config(kafka, None);
+    // A follower may not have all of it yet.
+    config.remove("client.rack");
     config
         .set("client.id", "tollgate-state")
         // What was aborted was never state.
         .set("isolation.level", "read_committed")
+        // The state is read from its beginning or not at all.
+        .set("auto.offset.reset", "error")
         .set("enable.partition.eof", "true")
         // Somebody waits for the end of the partition, and for the answers to questions behind a fetch that waits for data.
         .set("fetch.wait.max.ms", "10")

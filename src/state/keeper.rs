@@ -12,7 +12,7 @@ use crate::settings::KafkaSettings;
 use crate::thread::StoreLimits;
 
 use super::restore::{RestoreError, RestoreParts, TakenOver, Takeover, take_over};
-use super::transaction::{Job, Outcome, Transactions, is_fenced, is_outdated};
+use super::transaction::{Job, Outcome, Transactions};
 
 /// The first pause before a failed restore is tried again; each is twice the one before.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
@@ -28,6 +28,8 @@ pub struct KeeperParts {
     pub kafka: Arc<KafkaSettings>,
     /// The bounds of restored threads.
     pub limits: StoreLimits,
+    /// The largest batch that the state topic takes, in bytes.
+    pub batch_bytes_max: u64,
     /// Where to count.
     pub metrics: Metrics,
     /// Where reports go.
@@ -54,16 +56,14 @@ pub enum Report {
     RestoreFailed(RestoreError),
     /// A checkpoint is written.
     Written,
-    /// A checkpoint came to nothing. The member's place in the group was outdated if it must hear from the group before it can write.
-    Refused {
-        /// Whether it was.
-        is_outdated: bool,
-    },
-    /// The keeper is at its end: the state must be taken over anew. It was fenced if somebody else has done so.
-    Lost {
-        /// Whether it was.
-        is_fenced: bool,
-    },
+    /// A checkpoint came to nothing.
+    Refused,
+    /// A checkpoint came to nothing, and the member must hear from its group before another can be written.
+    Outdated,
+    /// The keeper is at its end, because another member has taken the state over.
+    Fenced,
+    /// The keeper is at its end: what became of its last checkpoint is unknown, or it panicked.
+    Lost,
 }
 
 /// See the module. Dropping it ends it, after what it is doing.
@@ -90,7 +90,7 @@ impl Keeper {
         let work = Work { parts, partition, epoch, is_wanted: Arc::clone(&is_wanted) };
         let run = move || {
             if catch_unwind(AssertUnwindSafe(|| work.run(delay, &wanted))).is_err() {
-                work.report(Report::Lost { is_fenced: false });
+                work.report(Report::Lost);
             }
         };
         std::thread::Builder::new().name(format!("keeper-{partition}")).spawn(run)?;
@@ -126,13 +126,17 @@ impl Work {
 
     /// Takes the state over, however often that has to be tried; `None` if nobody wants it any more.
     fn restore(&self) -> Option<Transactions> {
-        let KeeperParts { kafka, limits, metrics, .. } = &self.parts;
-        let parts = RestoreParts { kafka, partition: self.partition, limits: *limits, metrics };
+        let KeeperParts { kafka, limits, batch_bytes_max, metrics, .. } = &self.parts;
+        let parts = RestoreParts { kafka, partition: self.partition, limits: *limits, batch_bytes_max: *batch_bytes_max, metrics };
         let mut pause = RETRY_PAUSE_MIN;
         loop {
             let started = Instant::now();
             let outcome = take_over(&parts, || self.is_wanted());
-            let label = if outcome.is_ok() { "restored" } else { "failed" };
+            let label = match &outcome {
+                Ok(Some(_)) => "restored",
+                Ok(None) => "abandoned",
+                Err(_) => "failed",
+            };
             metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
             match outcome {
                 Ok(Some(TakenOver { takeover, transactions, reader })) => {
@@ -156,38 +160,39 @@ impl Work {
 
     /// Writes a checkpoint; whether another can follow.
     fn write(&self, transactions: &Transactions, job: &Job) -> bool {
-        let metrics = &self.parts.metrics;
-        let timer = metrics.checkpoint_duration.start_timer();
-        let outcome = transactions.write(job);
-        let partition = self.partition;
-        let (label, report) = match &outcome {
+        let KeeperParts { metrics, .. } = &self.parts;
+        let (partition, started) = (self.partition, Instant::now());
+        let (label, report) = match transactions.write(job) {
             Outcome::Written => {
-                timer.observe_duration();
+                metrics.checkpoint_duration.observe(started.elapsed().as_secs_f64());
                 metrics.checkpoint_records.inc_by(job.checkpoint.records.len() as u64);
                 metrics.checkpoint_bytes.inc_by(job.checkpoint.bytes() as u64);
                 ("written", Report::Written)
             }
-            Outcome::Refused(error) if is_outdated(error) => {
+            Outcome::Outdated => {
                 tracing::info!(%partition, "the group is being rebalanced: the checkpoint is left to the next one");
-                ("refused", Report::Refused { is_outdated: true })
+                ("refused", Report::Outdated)
             }
             Outcome::Refused(error) => {
                 tracing::warn!(%partition, %error, "a checkpoint was refused; the next one covers it");
-                ("refused", Report::Refused { is_outdated: false })
+                ("refused", Report::Refused)
             }
-            Outcome::Lost(error) if is_fenced(error) => ("fenced", Report::Lost { is_fenced: true }),
+            Outcome::Fenced => {
+                tracing::warn!(%partition, "another member has taken the state over");
+                ("fenced", Report::Fenced)
+            }
             Outcome::Lost(error) => {
-                tracing::warn!(%partition, %error, "a checkpoint's fate is unknown; the state is read again");
-                ("lost", Report::Lost { is_fenced: false })
+                tracing::warn!(%partition, %error, "what became of a checkpoint is unknown; the state is read again");
+                ("lost", Report::Lost)
             }
         };
-        if !matches!(outcome, Outcome::Written) {
+        if !matches!(report, Report::Written) {
             metrics.commit_failures.inc();
         }
         metrics.checkpoints.with_label_values(&[label]).inc();
-        let is_lost = matches!(report, Report::Lost { .. });
+        let can_go_on = !matches!(report, Report::Fenced | Report::Lost);
         self.report(report);
-        !is_lost
+        can_go_on
     }
 
     fn log(&self, takeover: &Takeover, took: Duration) {

@@ -18,5 +18,5 @@ mod transaction;
 
 pub use client::{reader_config, transactional_id};
 pub use keeper::{Keeper, KeeperParts, KeeperReport, Report};
-pub use restore::{RestoreError, Takeover, read_partition};
-pub use transaction::{Job, Outcome};
+pub use restore::{RestoreError, Takeover, read_to_end};
+pub use transaction::Job;

@@ -51,7 +51,7 @@ pub enum RestoreError {
     },
     /// The committed offset was committed with state that is not there.
     #[error(
-        "offset {committed} was committed with state, and the state topic ends {}: the topic was recreated or has lost records; bring it back, or delete the group's committed offsets and the topic's records to decide all retained events again",
+        "offset {committed} was committed with state, and the state topic ends {}: the topic was recreated or has lost records; bring it back, or stop the group, recreate the topic and delete the group's committed offsets, to decide all retained events again",
         found.map_or("without any".to_owned(), |found| format!("at {found}"))
     )]
     Behind {
@@ -77,6 +77,7 @@ impl RestoreError {
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
+            Self::Kafka { error, .. } if is_forbidden(error) => "forbidden",
             Self::Kafka { .. } | Self::Silence => "kafka",
             Self::State { .. } => "unreadable",
             Self::Behind { .. } | Self::BeyondEvents { .. } => "mismatch",
@@ -84,13 +85,31 @@ impl RestoreError {
     }
 }
 
+fn is_forbidden(error: &KafkaError) -> bool {
+    let code = match error {
+        KafkaError::Transaction(error) => Some(error.code()),
+        other => other.rdkafka_error_code(),
+    };
+    matches!(
+        code,
+        Some(
+            RDKafkaErrorCode::TopicAuthorizationFailed
+                | RDKafkaErrorCode::GroupAuthorizationFailed
+                | RDKafkaErrorCode::TransactionalIdAuthorizationFailed
+                | RDKafkaErrorCode::ClusterAuthorizationFailed
+        )
+    )
+}
+
 /// A partition's state, taken over.
 #[derive(Debug)]
 pub struct Takeover {
     /// The state, if there ever was any.
     pub restored: Option<Restored>,
-    /// The first record to read; `None` leaves it to `auto.offset.reset`.
+    /// The first record to read, as the group's offset or the state says.
     pub start: Option<Offset>,
+    /// The first record to read where neither says anything.
+    pub default_start: Offset,
     /// Records read.
     pub records: u64,
     /// Their bytes.
@@ -111,6 +130,7 @@ pub(super) struct RestoreParts<'p> {
     pub(super) kafka: &'p Arc<KafkaSettings>,
     pub(super) partition: Partition,
     pub(super) limits: StoreLimits,
+    pub(super) batch_bytes_max: u64,
     pub(super) metrics: &'p Metrics,
 }
 
@@ -121,36 +141,38 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
     // Both connect while the first question is under way.
     let reader: BaseConsumer<PlainContext> =
         reader_config(kafka).create_with_context(PlainContext).map_err(failed("making the reader of the state"))?;
-    let transactions = Transactions::new(kafka, *partition).map_err(failed("making the producer of the state"))?;
+    let transactions = Transactions::new(kafka, *partition, parts.batch_bytes_max).map_err(failed("making the producer of the state"))?;
+    let started = Instant::now();
+    transactions.connect().map_err(failed("connecting to the brokers of the state"))?;
+    // Whoever is not the owner any more must not shut the next one out.
     if !is_wanted() {
         return Ok(None);
     }
-    let started = Instant::now();
     transactions.fence().map_err(failed("taking the state over from its last owner"))?;
     let fence_seconds = started.elapsed().as_secs_f64();
     let mut restore = Restore::default();
     let mut progress = Progress::new(parts);
-    let read = read_partition(&reader, &kafka.topics.state, *partition, |offset, end, key, value| {
+    let read = read_to_end(&reader, &kafka.topics.state, *partition, |offset, end, key, value| {
         restore.take(offset, key, value);
         progress.step(offset, end, key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len), restore.threads());
         is_wanted()
     });
-    let is_whole = read?;
     let (records, bytes) = progress.finish();
-    if !is_whole {
+    if !read? {
         return Ok(None);
     }
-    let restored = restore.finish(&kafka.group_id, parts.limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
+    let restored = restore.finish(&kafka.state_owner(), parts.limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
     let committed = committed(&reader, &kafka.topics.events, *partition).map_err(failed("asking for the committed offset"))?;
     let (low, end) =
         reader.fetch_watermarks(&kafka.topics.events, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
     tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
     let next = restored.as_ref().map(|restored| restored.next);
     let start = judge(next, committed, Offset(end))?;
+    let default_start = Offset(if starts_at_the_end(kafka) { end } else { low });
     if let Some(start) = start.filter(|start| start.0 < low) {
         tracing::error!(%partition, start = start.0, low, "events were deleted before they were decided: retention is shorter than the worker was away");
     }
-    Ok(Some(TakenOver { takeover: Takeover { restored, start, records, bytes }, transactions, reader }))
+    Ok(Some(TakenOver { takeover: Takeover { restored, start, default_start, records, bytes }, transactions, reader }))
 }
 
 /// Reads a partition of the state topic from its beginning to where it ends, showing each record with its offset and that end. Showing
@@ -158,7 +180,7 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
 ///
 /// # Errors
 /// [`RestoreError::Kafka`] and [`RestoreError::Silence`].
-pub fn read_partition(
+pub fn read_to_end(
     reader: &BaseConsumer<PlainContext>,
     topic: &str,
     partition: Partition,
@@ -193,6 +215,12 @@ pub fn read_partition(
             return Err(last_error.map_or(RestoreError::Silence, failed("reading the state")));
         }
     }
+}
+
+/// Whether a group that is new starts at the end of the events.
+fn starts_at_the_end(kafka: &KafkaSettings) -> bool {
+    let reset = kafka.properties.get("auto.offset.reset");
+    reset.is_some_and(|reset| ["latest", "largest", "end"].contains(&reset.to_ascii_lowercase().as_str()))
 }
 
 /// An offset that is committed, and whether it was committed with state.

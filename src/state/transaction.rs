@@ -20,6 +20,8 @@ use super::client::producer_config;
 const STEP_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often a step that may be repeated is.
 const STEP_ATTEMPTS_MAX: u32 = 3;
+/// How long to wait for an abort before what it throws away is taken note of.
+const ABORT_POLL: Duration = Duration::from_millis(50);
 /// How long to serve the producer at a time.
 const POLL: Duration = Duration::from_millis(1);
 
@@ -47,6 +49,10 @@ pub enum Outcome {
     Written,
     /// Nothing of it is. The next one may fare better.
     Refused(KafkaError),
+    /// Nothing of it is, because the group has moved on: the member must hear from it before it can write.
+    Outdated,
+    /// Another member has taken the partition's state over. Nothing can be written any more by this producer.
+    Fenced,
     /// Nothing can be written any more by this producer, and whether this one was is unknown: the state must be read again.
     Lost(KafkaError),
 }
@@ -60,16 +66,21 @@ pub(super) struct Transactions {
 
 impl Transactions {
     /// A producer for a partition's state, not fenced in yet; it connects by itself.
-    pub(super) fn new(kafka: &Arc<KafkaSettings>, partition: Partition) -> KafkaResult<Self> {
-        let producer = producer_config(kafka, partition).create_with_context(Quiet)?;
+    pub(super) fn new(kafka: &Arc<KafkaSettings>, partition: Partition, batch_bytes_max: u64) -> KafkaResult<Self> {
+        let producer = producer_config(kafka, partition, batch_bytes_max).create_with_context(Quiet)?;
         Ok(Self { producer, kafka: Arc::clone(kafka), partition })
+    }
+
+    /// Waits for a connection.
+    pub(super) fn connect(&self) -> KafkaResult<()> {
+        // librdkafka looks for a coordinator at once, and again half a second later if no broker but the bootstrap one was connected by
+        // then. A question to the partition's leader connects one: 20 to 100 ms instead of 550.
+        self.producer.client().fetch_watermarks(&self.kafka.topics.state, self.partition.0, STEP_TIMEOUT)?;
+        Ok(())
     }
 
     /// Shuts every earlier owner of the partition's state out, and has what it left open aborted.
     pub(super) fn fence(&self) -> KafkaResult<()> {
-        // librdkafka looks for a coordinator at once, and again half a second later if no broker but the bootstrap one was connected by
-        // then. A question to the partition's leader connects one: 20 to 100 ms instead of 550.
-        self.producer.client().fetch_watermarks(&self.kafka.topics.state, self.partition.0, STEP_TIMEOUT)?;
         self.producer.init_transactions(STEP_TIMEOUT)
     }
 
@@ -79,18 +90,39 @@ impl Transactions {
             Ok(()) => match repeat(|| self.producer.commit_transaction(STEP_TIMEOUT)) {
                 Ok(()) => return Outcome::Written,
                 // It may have been committed all the same, unless the producer says that it must be aborted.
-                Err(error) if !requires_abort(&error) => return Outcome::Lost(error),
+                Err(error) if !requires_abort(&error) => return self.lost(error),
                 Err(error) => error,
             },
             Err(error) => error,
         };
-        if is_fatal(&error) {
-            return Outcome::Lost(error);
-        }
-        match repeat(|| self.producer.abort_transaction(STEP_TIMEOUT)) {
+        match self.abort() {
+            Ok(()) if is_outdated(&error) => Outcome::Outdated,
             Ok(()) => Outcome::Refused(error),
-            Err(_) => Outcome::Lost(error),
+            Err(_) => self.lost(error),
         }
+    }
+
+    /// Aborts the transaction. librdkafka waits until somebody has taken note of every record that it throws away, which is us.
+    fn abort(&self) -> KafkaResult<()> {
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        loop {
+            match self.producer.abort_transaction(ABORT_POLL) {
+                Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => self.producer.poll(POLL),
+                done => return done,
+            }
+        }
+    }
+
+    /// What it means that nothing can be written any more. Whichever step failed, the producer knows whether it was fenced.
+    fn lost(&self, error: KafkaError) -> Outcome {
+        let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
+        let code = fatal.or(match &error {
+            KafkaError::Transaction(error) => Some(error.code()),
+            other => other.rdkafka_error_code(),
+        });
+        let is_fenced =
+            matches!(code, Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch));
+        if is_fenced { Outcome::Fenced } else { Outcome::Lost(error) }
     }
 
     fn try_write(&self, job: &Job) -> KafkaResult<()> {
@@ -145,27 +177,14 @@ fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
     }
 }
 
-fn is_fatal(error: &KafkaError) -> bool {
-    matches!(error, KafkaError::Transaction(error) if error.is_fatal())
-}
-
 fn requires_abort(error: &KafkaError) -> bool {
     matches!(error, KafkaError::Transaction(error) if error.txn_requires_abort())
 }
 
 /// Whether an error says that the group has moved on without the member, as far as it has told us who we are.
-pub(super) fn is_outdated(error: &KafkaError) -> bool {
+fn is_outdated(error: &KafkaError) -> bool {
     let KafkaError::Transaction(error) = error else { return false };
     matches!(error.code(), RDKafkaErrorCode::IllegalGeneration | RDKafkaErrorCode::UnknownMemberId | RDKafkaErrorCode::FencedInstanceId)
-}
-
-/// Whether an error says that somebody else has taken the partition's state over.
-pub(super) fn is_fenced(error: &KafkaError) -> bool {
-    let code = match error {
-        KafkaError::Transaction(error) => Some(error.code()),
-        other => other.rdkafka_error_code(),
-    };
-    matches!(code, Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch))
 }
 
 /// A producer whose failures show in the transaction.

@@ -19,7 +19,7 @@ const SEEK_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct Intake {
     valve: Valve,
     /// Partitions whose state is there and whose records do not flow yet, with the first record to take.
-    opening: Vec<(Partition, Option<Offset>)>,
+    opening: Vec<(Partition, Offset)>,
 }
 
 /// Whether publications leave room for more.
@@ -84,11 +84,9 @@ impl Intake {
         Ok(())
     }
 
-    fn open(&self, consumer: &BaseConsumer<MemberContext>, partition: Partition, start: Option<Offset>) -> KafkaResult<()> {
+    fn open(&self, consumer: &BaseConsumer<MemberContext>, partition: Partition, start: Offset) -> KafkaResult<()> {
         let context = consumer.context();
-        if let Some(start) = start {
-            consumer.seek(&context.topic, partition.0, KafkaOffset::Offset(start.0), SEEK_TIMEOUT)?;
-        }
+        consumer.seek(&context.topic, partition.0, KafkaOffset::Offset(start.0), SEEK_TIMEOUT)?;
         if self.valve != Valve::Paused {
             consumer.resume(&list(consumer, &[partition])?)?;
         }

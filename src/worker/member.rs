@@ -121,6 +121,7 @@ impl Member {
             policy: Arc::clone(&parts.policy),
             kafka: Arc::clone(&parts.kafka),
             partitions: parts.topics.partitions,
+            state_batch_bytes_max: parts.topics.state_batch_bytes_max,
             checkpoint_interval: match parts.membership {
                 Membership::Group => Some(Duration::from_millis(parts.settings.checkpoint_interval_ms.into())),
                 Membership::Alone => None,

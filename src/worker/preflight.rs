@@ -28,13 +28,15 @@ pub struct Preflight {
     pub partitions: u32,
     /// The largest batch that the topics we publish to take, in bytes.
     pub batch_bytes_max: u64,
+    /// The largest batch that the state topic takes, in bytes.
+    pub state_batch_bytes_max: u64,
 }
 
 impl Preflight {
     /// Topics of so many partitions whose sizes are not known.
     #[must_use]
     pub fn of(partitions: u32) -> Self {
-        Self { partitions, batch_bytes_max: BATCH_BYTES_MAX }
+        Self { partitions, batch_bytes_max: BATCH_BYTES_MAX, state_batch_bytes_max: BATCH_BYTES_MAX }
     }
 }
 
@@ -60,7 +62,7 @@ pub enum PreflightError {
     },
     /// The state of a partition stands on the partition of the same number, so both topics have as many.
     #[error(
-        "topic {state} has {found} partitions, {events} has {wanted}: the state of a partition stands on the partition of the same number. Where {events} was given more partitions, give {state} as many; threads that now hash elsewhere start anew"
+        "topic {state} has {found} partitions, {events} has {wanted}: the state of a partition stands on the partition of the same number. Where {events} was given more partitions, give {state} as many (threads that now hash elsewhere start anew); where {state} has too many, recreate it"
     )]
     StatePartitions {
         /// The state topic.
@@ -175,7 +177,8 @@ fn judge(kafka: &KafkaSettings, found: Found) -> Result<Preflight, PreflightErro
     let missing: Vec<&str> =
         needed(kafka).into_iter().zip([events, decisions, dlq, state]).filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
     if !missing.is_empty() {
-        let partitions = events.max(decisions).max(1);
+        // The state needs as many as the events; where these are missing too, all are given as many as there is reason for.
+        let partitions = if events > 0 { events } else { decisions.max(state).max(1) };
         let create = missing.iter().map(|topic| create_command(kafka, topic, partitions)).collect::<Vec<_>>().join("; ");
         return Err(PreflightError::Missing { missing: missing.join(", "), create });
     }
@@ -238,7 +241,12 @@ pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_b
         return Err(PreflightError::StateTooSmall { state: topics.state.clone(), found, wanted });
     }
     let smallest = [size_of(&topics.decisions), size_of(&topics.dlq)].into_iter().flatten().min();
-    Ok(Preflight { batch_bytes_max: preflight.batch_bytes_max.min(smallest.unwrap_or(u64::MAX)), ..preflight })
+    let state = size_of(&topics.state).unwrap_or(u64::MAX);
+    Ok(Preflight {
+        batch_bytes_max: preflight.batch_bytes_max.min(smallest.unwrap_or(u64::MAX)),
+        state_batch_bytes_max: preflight.state_batch_bytes_max.min(state),
+        ..preflight
+    })
 }
 
 fn is_of(config: &ConfigResource, topic: &str) -> bool {

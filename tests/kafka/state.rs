@@ -86,13 +86,6 @@ pub(crate) fn a_zombie_does_no_harm(context: &Context) -> Result<()> {
     })?;
     verdicts_are_those_of_eval(context, &gate, &events)?;
     assert_eq!(zombie.metric("tollgate_member_restarts_total")? + heir.metric("tollgate_member_restarts_total")?, 0.0);
-    // What the zombie left behind is no state: the next owner of everything goes on as if it had never been.
-    assert!(zombie.stop()?.success() && heir.stop()?.success());
-    let next = gate.start()?;
-    let more = conversations(1_000, 43);
-    context.produce(&gate.events, &more)?;
-    let both: Vec<Outgoing> = events.into_iter().chain(more).collect();
-    wait_until("the second round is decided", || Ok(next.metric("tollgate_events_consumed_total")? >= both.len() as f64 / 2.0))?;
     Ok(())
 }
 
@@ -141,7 +134,7 @@ pub(crate) fn state_that_is_not_ours_is_not_taken(context: &Context) -> Result<(
 
     let own_group = gate.group.clone();
     gate.configure("/kafka/group_id", json!(context.unique("another")));
-    refuses(&gate, "the state is that of group")?;
+    refuses(&gate, "the state is that of tollgate-")?;
     gate.configure("/kafka/group_id", json!(own_group));
     gate.configure("/kafka/topics/state", json!(context.topic("state", 1, &[("cleanup.policy", "compact")])?));
     refuses(&gate, "was committed with state, and the state topic ends without any")

@@ -155,7 +155,7 @@ fn every_message_says_what_is_wrong_and_what_it_means() {
         (StateError::Key(4), vec!["a key of 4 bytes", "neither `partition` nor `thread/<id>`", by_other]),
         (StateError::NoPartition { threads: 2 }, vec!["threads: 2", "no record of the partition"]),
         (StateError::Ahead { applied: Offset(8), next: Offset(5) }, vec!["as of offset 8", "(5)", "not what tollgate left there"]),
-        (StateError::Foreign { found: "a".to_owned(), wanted: "b".to_owned() }, vec!["group a", "this is group b", "kafka.topics.state"]),
+        (StateError::Foreign { found: "a".to_owned(), wanted: "b".to_owned() }, vec!["that of a", "this is b", "kafka.topics.state"]),
     ];
     check_each(
         cases,

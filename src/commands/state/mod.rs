@@ -53,8 +53,11 @@ pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow:
 
 /// Says so if the state is not that of the configured group.
 fn warn_of_other_owner(kafka: &KafkaSettings, owner: &str) {
-    if owner != kafka.group_id {
-        eprintln!("tollgate: this is the state of group {owner}; kafka.group_id is {}", kafka.group_id);
+    if owner != kafka.state_owner() {
+        eprintln!(
+            "tollgate: this is the state of {owner} (group/topic of events), and this configuration's would be {}",
+            kafka.state_owner()
+        );
     }
 }
 

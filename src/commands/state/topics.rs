@@ -10,7 +10,7 @@ use crate::decode::{Offset, Partition};
 use crate::librdkafka::PlainContext;
 use crate::partition::partition_of;
 use crate::settings::KafkaSettings;
-use crate::state::{read_partition, reader_config};
+use crate::state::{read_to_end, reader_config};
 use crate::worker::partitions_of;
 
 use super::ThreadArgs;
@@ -67,7 +67,7 @@ impl<'s> Topics<'s> {
         partition: Partition,
         mut show: impl FnMut(Offset, Option<&[u8]>, Option<&[u8]>),
     ) -> anyhow::Result<()> {
-        let read = read_partition(&self.reader, topic.name, partition, |offset, _, key, value| {
+        let read = read_to_end(&self.reader, topic.name, partition, |offset, _, key, value| {
             show(offset, key, value);
             true
         });

@@ -226,7 +226,7 @@ impl Verifier<'_> {
         for record in records {
             restore.take(Offset(record.offset), record.key.as_deref(), record.value.as_deref());
         }
-        let restored = match restore.finish(&self.gate.group, self.policy.store_limits()) {
+        let restored = match restore.finish(&format!("{}/{}", self.gate.group, self.gate.events), self.policy.store_limits()) {
             Ok(Some(restored)) => restored,
             // A partition without events has no state.
             Ok(None) if lane.next() == Offset(0) => return,
