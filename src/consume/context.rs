@@ -8,7 +8,7 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
 use rdkafka::statistics::Statistics;
-use rdkafka::{ClientContext, TopicPartitionList};
+use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 
 use crate::decode::{Offset, Partition};
 use crate::health::{Health, MemberPhase};
@@ -125,13 +125,27 @@ impl ConsumerContext for MemberContext {
 
     fn pre_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
         match rebalance {
-            Rebalance::Assign(list) => self.assigned(&partitions_of(list)),
+            Rebalance::Assign(list) => {
+                place(list);
+                self.assigned(&partitions_of(list));
+            }
             Rebalance::Revoke(list) => self.revoked(consumer, &partitions_of(list)),
             Rebalance::Error(error) => {
                 tracing::error!(member = self.member, %error, "rebalance failed");
                 let held = self.assignment().partitions();
                 self.assignment().release(held);
             }
+        }
+    }
+}
+
+/// Gives assigned partitions a position, any: they are paused, and their state says where to begin. Without one librdkafka would ask for
+/// the offsets that are committed, all in one question, which brokers do not answer while any of them is part of a transaction that they
+/// take for open.
+fn place(list: &TopicPartitionList) {
+    for mut element in list.elements() {
+        if let Err(error) = element.set_offset(KafkaOffset::Offset(0)) {
+            tracing::debug!(partition = element.partition(), %error, "no position could be given");
         }
     }
 }

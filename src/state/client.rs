@@ -46,7 +46,18 @@ pub(super) fn producer_config(kafka: &KafkaSettings, partition: Partition, batch
     config
 }
 
-/// The reader of a state partition. It belongs to the group, to ask for its offsets, but never joins it.
+/// The client that asks what is committed and where the events end. It names the group but never joins it.
+///
+/// It does not insist on offsets that no transaction is about: whoever asks has fenced the last owner, whose transaction is over by then,
+/// and brokers have been seen to take one for open for ever whose producer was killed.
+#[must_use]
+pub(super) fn asker_config(kafka: &KafkaSettings) -> ClientConfig {
+    let mut config = reader_config(kafka);
+    config.set("isolation.level", "read_uncommitted");
+    config
+}
+
+/// The reader of a state partition.
 #[must_use]
 pub fn reader_config(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = consumer_config(kafka, None);

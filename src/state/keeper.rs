@@ -139,10 +139,10 @@ impl Work {
             };
             metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
             match outcome {
-                Ok(Some(TakenOver { takeover, transactions, reader })) => {
+                Ok(Some(TakenOver { takeover, transactions, readers })) => {
                     self.log(&takeover, started.elapsed());
                     self.report(Report::Restored(Box::new(takeover)));
-                    drop(reader);
+                    drop(readers);
                     return Some(transactions);
                 }
                 Ok(None) => return None,

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::thread::StoreLimits;
 
-use super::client::reader_config;
+use super::client::{asker_config, reader_config};
 use super::transaction::{COMMIT_MARK, Transactions};
 
 /// How long one question to the brokers may take.
@@ -121,7 +121,7 @@ pub(super) struct TakenOver {
     pub(super) takeover: Takeover,
     pub(super) transactions: Transactions,
     /// To be dropped when nobody waits any more: that takes librdkafka a tenth of a second.
-    pub(super) reader: BaseConsumer<PlainContext>,
+    pub(super) readers: [BaseConsumer<PlainContext>; 2],
 }
 
 /// Whose state is restored, and what for.
@@ -141,6 +141,8 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
     // Both connect while the first question is under way.
     let reader: BaseConsumer<PlainContext> =
         reader_config(kafka).create_with_context(PlainContext).map_err(failed("making the reader of the state"))?;
+    let asker: BaseConsumer<PlainContext> =
+        asker_config(kafka).create_with_context(PlainContext).map_err(failed("making the client that asks for offsets"))?;
     let transactions = Transactions::new(kafka, *partition, parts.batch_bytes_max).map_err(failed("making the producer of the state"))?;
     let started = Instant::now();
     transactions.connect().map_err(failed("connecting to the brokers of the state"))?;
@@ -162,9 +164,9 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
         return Ok(None);
     }
     let restored = restore.finish(&kafka.state_owner(), parts.limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
-    let committed = committed(&reader, &kafka.topics.events, *partition).map_err(failed("asking for the committed offset"))?;
+    let committed = committed(&asker, &kafka.topics.events, *partition).map_err(failed("asking for the committed offset"))?;
     let (low, end) =
-        reader.fetch_watermarks(&kafka.topics.events, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
+        asker.fetch_watermarks(&kafka.topics.events, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
     tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
     let next = restored.as_ref().map(|restored| restored.next);
     let start = judge(next, committed, Offset(end))?;
@@ -172,7 +174,7 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
     if let Some(start) = start.filter(|start| start.0 < low) {
         tracing::error!(%partition, start = start.0, low, "events were deleted before they were decided: retention is shorter than the worker was away");
     }
-    Ok(Some(TakenOver { takeover: Takeover { restored, start, default_start, records, bytes }, transactions, reader }))
+    Ok(Some(TakenOver { takeover: Takeover { restored, start, default_start, records, bytes }, transactions, readers: [reader, asker] }))
 }
 
 /// Reads a partition of the state topic from its beginning to where it ends, showing each record with its offset and that end. Showing
@@ -230,10 +232,10 @@ struct Committed {
     is_ours: bool,
 }
 
-fn committed(reader: &BaseConsumer<PlainContext>, topic: &str, partition: Partition) -> KafkaResult<Option<Committed>> {
+fn committed(asker: &BaseConsumer<PlainContext>, topic: &str, partition: Partition) -> KafkaResult<Option<Committed>> {
     let mut list = TopicPartitionList::with_capacity(1);
     list.add_partition(topic, partition.0);
-    let answered = reader.committed_offsets(list, QUESTION_TIMEOUT)?;
+    let answered = asker.committed_offsets(list, QUESTION_TIMEOUT)?;
     let Some(element) = answered.find_partition(topic, partition.0) else { return Ok(None) };
     element.error()?;
     Ok(match element.offset() {

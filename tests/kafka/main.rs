@@ -58,6 +58,7 @@ const CASES: &[Case] = &[
     sharing!(state::state_that_is_not_ours_is_not_taken),
     sharing!(state::what_the_state_knows_is_skipped),
     sharing!(state::a_state_topic_that_does_not_fit_is_named),
+    sharing!(state::a_checkpoint_fits_its_topic),
     sharing!(state::a_planned_move_is_quick),
     alone!(membership::a_broker_restart_loses_nothing),
     alone!(membership::a_second_signal_ends_at_once),

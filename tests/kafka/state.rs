@@ -203,6 +203,25 @@ pub(crate) fn a_state_topic_that_does_not_fit_is_named(context: &Context) -> Res
     Ok(())
 }
 
+/// A checkpoint that is larger than the state topic's batches may be is written all the same.
+pub(crate) fn a_checkpoint_fits_its_topic(context: &Context) -> Result<()> {
+    let mut gate = Gate::new(context, 1)?;
+    let state = context.topic("state", 1, &[("cleanup.policy", "compact"), ("max.message.bytes", "80000")])?;
+    gate.configure("/kafka/topics/state", json!(state));
+    let call = |number: usize| {
+        let thread = format!("thread-{number:05}");
+        let event = json!({"type": "tool_call", "thread_id": thread, "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
+        Outgoing::new(thread, event.to_string())
+    };
+    let events: Vec<Outgoing> = (0..2_000).map(call).collect();
+    context.produce(&gate.events, &events)?;
+    let worker = gate.start()?;
+    wait_until("everything is committed", || Ok(context.committed(&gate.group, &gate.events)?.get(&0) == Some(&2_000)))?;
+    assert!(worker.metric("tollgate_checkpoint_bytes_total")? > 160_000.0, "the checkpoint is no larger than a batch");
+    assert_eq!(worker.metric("tollgate_commit_failures_total")?, 0.0);
+    Ok(())
+}
+
 /// A partition moves from one worker to another that joins, and back when that one leaves: how long its verdicts are held up.
 pub(crate) fn a_planned_move_is_quick(context: &Context) -> Result<()> {
     let gate = Gate::new(context, 2)?;

@@ -62,7 +62,7 @@ pub(super) struct Committed {
 
 impl Committed {
     pub(super) fn of(context: &Context, gate: &Gate) -> Result<Self> {
-        let consumer = context.client().set("group.id", &gate.group).create()?;
+        let consumer = context.client().set("group.id", &gate.group).set("isolation.level", "read_uncommitted").create()?;
         let mut asked = TopicPartitionList::new();
         (0..super::PARTITIONS).for_each(|partition| _ = asked.add_partition(&gate.events, partition));
         Ok(Self { consumer, asked })
