@@ -7,7 +7,7 @@ use rdkafka::ClientConfig;
 use crate::settings::KafkaSettings;
 
 /// How often a member tells the group that it lives, unless a property says otherwise.
-const HEARTBEAT_INTERVAL_MS: u64 = 300;
+const HEARTBEAT_INTERVAL_MS: u64 = 100;
 /// What brokers tell members of the group protocol of KIP-848 by default.
 const CONSUMER_PROTOCOL_HEARTBEAT_MS: u64 = 5_000;
 
