@@ -86,7 +86,8 @@ impl Member {
         let consumer = self.join()?;
         let limit = self.parts.settings.in_flight_max as usize;
         let mut intake = Intake::default();
-        let (mut keep_due, mut report_due) = (Instant::now(), Instant::now());
+        let beat_interval = heartbeat_interval(&self.parts.kafka);
+        let (mut beat_due, mut keep_due, mut report_due) = (Instant::now(), Instant::now(), Instant::now());
         while !self.parts.stop.is_given() {
             self.parts.health.beat(self.number);
             let in_flight = consumer.context().assignment().in_flight();
@@ -99,6 +100,12 @@ impl Member {
             consumer.context().assignment().settle(if intake.is_waiting() { WAITING_POLL } else { Duration::ZERO });
             self.check_failure(&consumer)?;
             let now = Instant::now();
+            if now >= beat_due {
+                beat_due = now + beat_interval;
+                // librdkafka's main thread, which sends heartbeats and hears of rebalances with the answers, looks once a second at worst
+                // whether one is due, unless somebody asks it something.
+                let _asked = consumer.group_metadata();
+            }
             if now >= keep_due {
                 keep_due = now + KEEP_INTERVAL;
                 consumer.context().assignment().keep(&|| consumer.group_metadata());
