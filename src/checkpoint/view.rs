@@ -18,7 +18,7 @@ use super::PartitionState;
 pub struct ThreadView<'s> {
     thread_id: &'s str,
     /// Whose state it is.
-    group: &'s str,
+    owner: &'s str,
     partition: i32,
     /// The first event of the partition that the checkpoint does not know.
     next: i64,
@@ -108,7 +108,7 @@ impl<'s> ThreadView<'s> {
         let memory = thread.turn.memory();
         Self {
             thread_id,
-            group: &state.owner,
+            owner: &state.owner,
             partition: partition.0,
             next: state.next.0,
             applied: applied.0,
@@ -238,7 +238,7 @@ mod tests {
         let (tool, args, id, event) = (tool.to_string(), args.to_string(), id.to_string(), event.to_string());
         let expected = json!({
             "thread_id": "t",
-            "group": "tollgate",
+            "owner": "tollgate",
             "partition": 2,
             "next": 18,
             "applied": 17,

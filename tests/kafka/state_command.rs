@@ -94,7 +94,8 @@ pub(crate) fn threads_are_shown_and_listed(context: &Context) -> Result<()> {
     let (_, cut_off) = produce(context, &gate, &[suppressed("cut-off")])?;
     produce(context, &gate, &[call("ended", "c1"), event("ended", "end", json!({"type": "turn_end"}))])?;
     let shown = show_as_of(&gate, "nightly-deploy", offset)?;
-    assert_eq!((&shown["thread_id"], &shown["group"]), (&json!("nightly-deploy"), &json!(gate.group)));
+    let owner = format!("{}/{}", gate.group, gate.events);
+    assert_eq!((&shown["thread_id"], &shown["owner"]), (&json!("nightly-deploy"), &json!(owner)));
     assert_eq!((shown["partition"].as_i64(), shown["applied"].as_i64()), (Some(partition), Some(offset)));
     assert!(shown["next"].as_i64() > Some(offset) && shown["last_event"].as_str().is_some_and(|time| time.starts_with("20")));
     assert_eq!(
