@@ -11,11 +11,13 @@
 //!
 //! The encoding is our own because it outlives us: see `layout` for what is written, and `wire` for how.
 
+mod latest;
 mod layout;
 mod restore;
 mod view;
 mod wire;
 
+pub use latest::Latest;
 pub use restore::{Restore, Restored};
 pub use view::ThreadView;
 pub use wire::Malformed;

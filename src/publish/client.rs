@@ -5,7 +5,7 @@ use rdkafka::ClientConfig;
 use crate::settings::KafkaSettings;
 
 /// The largest record that we hand to the broker: it is the broker that says what is too large.
-const MESSAGE_BYTES_MAX: &str = "134217728";
+pub(crate) const MESSAGE_BYTES_MAX: &str = "134217728";
 
 /// How long a reply is tried: whoever awaits it will not wait much longer.
 const REPLY_TIMEOUT_MS: &str = "10000";

@@ -8,6 +8,7 @@ mod outbox;
 mod publisher;
 mod reduce;
 
+pub(crate) use client::MESSAGE_BYTES_MAX;
 pub use client::{producer_config, reply_producer_config};
 pub use dead_letter::{REASON_HEADERS, dead_letter_headers};
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Returned, Role};

@@ -4,10 +4,8 @@ use rdkafka::ClientConfig;
 
 use crate::consume::consumer_config;
 use crate::decode::Partition;
+use crate::publish::MESSAGE_BYTES_MAX;
 use crate::settings::KafkaSettings;
-
-/// The largest record that we hand to the broker: it is the broker that says what is too large.
-const MESSAGE_BYTES_MAX: &str = "134217728";
 
 /// The transactional id of a partition's state: one owner at a time, in every group that has a state topic of its own.
 #[must_use]

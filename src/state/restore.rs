@@ -86,12 +86,8 @@ impl RestoreError {
 }
 
 fn is_forbidden(error: &KafkaError) -> bool {
-    let code = match error {
-        KafkaError::Transaction(error) => Some(error.code()),
-        other => other.rdkafka_error_code(),
-    };
     matches!(
-        code,
+        error.rdkafka_error_code(),
         Some(
             RDKafkaErrorCode::TopicAuthorizationFailed
                 | RDKafkaErrorCode::GroupAuthorizationFailed

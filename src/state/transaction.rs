@@ -116,10 +116,7 @@ impl Transactions {
     /// What it means that nothing can be written any more. Whichever step failed, the producer knows whether it was fenced.
     fn lost(&self, error: KafkaError) -> Outcome {
         let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
-        let code = fatal.or(match &error {
-            KafkaError::Transaction(error) => Some(error.code()),
-            other => other.rdkafka_error_code(),
-        });
+        let code = fatal.or(error.rdkafka_error_code());
         let is_fenced =
             matches!(code, Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch));
         if is_fenced { Outcome::Fenced } else { Outcome::Lost(error) }

@@ -37,7 +37,8 @@ pub struct Thread {
 
 impl Thread {
     /// Brings the thread to the turn that an event belongs to: a long pause forgets everything, `turn_start` and a new `turn_id`
-    /// start a new turn, `turn_end` ends it, `thread_reset` forgets. An event of an earlier turn comes late: it must not wipe what the running turn has stopped.
+    /// start a new turn, `turn_end` ends it, `thread_reset` forgets. An event of an earlier turn comes late: it must not wipe what the
+    /// running turn has stopped.
     /// `fingerprint` names the event.
     pub fn enter(&mut self, event: &Event<'_>, fingerprint: Fingerprint, limits: &ThreadLimits) {
         if let (Some(now), Some(last)) = (event.time_ms, self.last_event_ms)

@@ -1,12 +1,10 @@
 //! All threads of a partition in a few words each, and the first of many in some order.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::checkpoint::{StateError, StateKey, read_partition, read_thread};
+use crate::checkpoint::{Latest, StateError};
 use crate::decode::{Offset, Partition};
 use crate::thread::StoredThread;
 
@@ -28,10 +26,7 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Survey {
     partition: Partition,
-    threads: FxHashMap<Box<str>, Line>,
-    owner: Option<String>,
-    /// Records that cannot be read, by key. One that is written over is of no account.
-    unreadable: BTreeMap<Vec<u8>, (Offset, StateError)>,
+    latest: Latest<Line>,
 }
 
 /// What a partition holds.
@@ -46,44 +41,19 @@ pub(super) struct Surveyed {
 
 impl Survey {
     pub(super) fn new(partition: Partition) -> Self {
-        Self { partition, threads: FxHashMap::default(), owner: None, unreadable: BTreeMap::new() }
+        Self { partition, latest: Latest::default() }
     }
 
     /// Takes a record, which stands at an offset of the state topic.
     pub(super) fn take(&mut self, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
-        let taken = self.try_take(key, value);
-        let key = key.unwrap_or_default();
-        match taken {
-            Ok(()) if self.unreadable.is_empty() => {}
-            Ok(()) => _ = self.unreadable.remove(key),
-            Err(error) => _ = self.unreadable.insert(key.to_vec(), (offset, error)),
-        }
-    }
-
-    fn try_take(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<(), StateError> {
-        let id = match (StateKey::read(key), value) {
-            (Ok(StateKey::Thread(id)), _) => id,
-            (Ok(StateKey::Partition), value) => {
-                self.owner = value.map(read_partition).transpose()?.map(|state| state.owner);
-                return Ok(());
-            }
-            // Whatever it was, it is gone.
-            (Err(_), None) => return Ok(()),
-            (Err(error), Some(_)) => return Err(error),
-        };
-        // What a record says of a thread is no longer so once there is a later one, whether that can be read or not.
-        self.threads.remove(id);
-        let Some(value) = value else { return Ok(()) };
-        let bytes = key.map_or(0, <[u8]>::len) + value.len();
-        let line = Line::new(id, self.partition, bytes, &read_thread(value)?);
-        self.threads.insert(id.into(), line);
-        Ok(())
+        let Self { partition, latest } = self;
+        latest.take(offset, key, value, |id, bytes, stored| Line::new(id, *partition, bytes, &stored));
     }
 
     pub(super) fn finish(self) -> Surveyed {
-        let mut unreadable: Vec<_> = self.unreadable.into_values().collect();
-        unreadable.sort_by_key(|(offset, _)| *offset);
-        Surveyed { lines: self.threads.into_values().collect(), owner: self.owner, unreadable }
+        let Self { mut latest, .. } = self;
+        let unreadable = latest.take_unreadable();
+        Surveyed { lines: latest.threads.into_values().collect(), owner: latest.partition.map(|state| state.owner), unreadable }
     }
 }
 
