@@ -9,6 +9,8 @@
 //! | [`lane`] | one partition: its threads and the ledger of finished offsets |
 //! | [`thread`] | what a thread remembers, in bounded memory |
 //! | [`evaluate`] | thread and event → verdict: safety detectors, guardrail providers, loop controllers |
+//! | [`controls`] | what operators have switched for the whole fleet: passports, suspended subjects |
+//! | [`passport`] | Open Agent Passports: what an agent may do |
 //! | [`checkpoint`] | the state of a partition as records of a compacted topic, and back |
 //! | [`policy`] | the decision configuration and its digest |
 //! | [`settings`] | configuration text → validated settings |
@@ -27,12 +29,14 @@
 //! | `commands` | the command line |
 
 pub mod checkpoint;
+pub mod controls;
 pub mod decode;
 pub mod digest;
 pub mod evaluate;
 pub mod json;
 pub mod lane;
 pub mod partition;
+pub mod passport;
 pub mod policy;
 pub mod settings;
 pub mod thread;

@@ -1,11 +1,13 @@
-//! Version 1 of the layout: what is written of every type, in which order.
+//! Version 2 of the layout: what is written of every type, in which order.
 //!
-//! This file is the format. A change to it is a new version, with a golden of its own; what older versions wrote stays readable.
+//! This file is the format. A change to it is a new version, with a golden of its own; what older versions wrote stays readable. Version 2
+//! has reasons that version 1 had not; whatever version 1 wrote means the same in both.
 
+use crate::controls::{SubjectKind, Suspension};
 use crate::decode::Offset;
 use crate::digest::Fingerprint;
 use crate::evaluate::loops::{LoopCode, LoopMemory, SignatureCount, ToolCount};
-use crate::evaluate::verdict::{Basis, GuardrailReason, Reason, Ruling};
+use crate::evaluate::verdict::{Basis, Evidence, GuardrailReason, Reason, Ruling};
 use crate::thread::{Answer, CallRecord, Calls, StoredThread, StreamClock, Suppression, Thread, Turn, TurnMemory};
 
 use super::PartitionState;
@@ -38,7 +40,7 @@ layout! {
     CallRecord { id, tool, args, call, result, is_open }
     Answer { event, ruling }
     Ruling { reasons, basis }
-    GuardrailReason { code, message, policy_id }
+    Suspension { kind, reason }
     Suppression { ids, unnamed_tools, has_unknown, has_overflowed }
 }
 
@@ -103,13 +105,12 @@ impl Wire for Reason {
                 code.write(out);
                 count.write(out);
             }
-            Self::Denied(reason) => {
-                out.push(1);
-                reason.write(out);
-            }
-            Self::FailedOpen(reason) => {
-                out.push(2);
-                reason.write(out);
+            Self::Denied(reason) => write_guardrail([1, 5], reason, out),
+            Self::FailedOpen(reason) => write_guardrail([2, 6], reason, out),
+            Self::Allowed(reason) => write_guardrail([7, 8], reason, out),
+            Self::SubjectSuspended(suspension) => {
+                out.push(9);
+                suspension.write(out);
             }
             Self::Suppressed => out.push(3),
             Self::ThreadStoreFull => out.push(4),
@@ -123,8 +124,71 @@ impl Wire for Reason {
             2 => Self::FailedOpen(Wire::read(input)?),
             3 => Self::Suppressed,
             4 => Self::ThreadStoreFull,
+            5 => Self::Denied(Box::new(read_guardrail(input)?)),
+            6 => Self::FailedOpen(Box::new(read_guardrail(input)?)),
+            7 => Self::Allowed(Wire::read(input)?),
+            8 => Self::Allowed(Box::new(read_guardrail(input)?)),
+            9 => Self::SubjectSuspended(Wire::read(input)?),
             _ => return Err(Malformed::Invalid("a reason")),
         })
+    }
+}
+
+/// Writes a guardrail provider's reason under the first number, or, with what it stood on behind it, under the second.
+fn write_guardrail([without, with]: [u8; 2], reason: &GuardrailReason, out: &mut Vec<u8>) {
+    out.push(if reason.evidence.is_some() { with } else { without });
+    reason.write(out);
+    if let Some(evidence) = &reason.evidence {
+        evidence.write(out);
+    }
+}
+
+/// Reads a guardrail provider's reason and what it stood on.
+fn read_guardrail(input: &mut Input<'_>) -> Result<GuardrailReason, Malformed> {
+    let reason = GuardrailReason::read(input)?;
+    Ok(GuardrailReason { evidence: Some(Wire::read(input)?), ..reason })
+}
+
+impl Wire for GuardrailReason {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.code.write(out);
+        self.message.write(out);
+        self.policy_id.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok(Self { code: Wire::read(input)?, message: Wire::read(input)?, policy_id: Wire::read(input)?, evidence: None })
+    }
+}
+
+impl Wire for Evidence {
+    fn write(&self, out: &mut Vec<u8>) {
+        let (kind, digest) = match self {
+            Self::Passport(digest) => (0, digest),
+            Self::Answer(digest) => (1, digest),
+        };
+        out.push(kind);
+        digest.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok(match input.byte()? {
+            0 => Self::Passport(Wire::read(input)?),
+            1 => Self::Answer(Wire::read(input)?),
+            _ => return Err(Malformed::Invalid("what a reason stood on")),
+        })
+    }
+}
+
+impl Wire for SubjectKind {
+    fn write(&self, out: &mut Vec<u8>) {
+        let number = Self::ALL.iter().position(|kind| kind == self).unwrap_or(Self::ALL.len());
+        (number as u64).write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let number = usize::try_from(u64::read(input)?).ok();
+        number.and_then(|number| Self::ALL.get(number)).copied().ok_or(Malformed::Invalid("a kind of subject"))
     }
 }
 

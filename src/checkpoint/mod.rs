@@ -28,7 +28,7 @@ use crate::thread::{StoredThread, StreamClock};
 use wire::{Input, Wire};
 
 /// The version that is written. The first byte of every value.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The key of a partition's own record.
 const PARTITION_KEY: &str = "partition";
@@ -195,7 +195,7 @@ fn encode(value: &impl Wire) -> Vec<u8> {
 fn decode<T: Wire>(value: &[u8]) -> Result<T, StateError> {
     let mut input = Input::new(value);
     match input.byte()? {
-        VERSION => Ok(input.whole()?),
+        1..=VERSION => Ok(input.whole()?),
         0 => Err(Malformed::Invalid("the version").into()),
         found => Err(StateError::Newer { found }),
     }

@@ -220,7 +220,7 @@ mod tests {
         let half = args.fingerprint();
         memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 2, progress: None, is_stopped: true });
         memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 0, progress: Some((event, 3)), is_stopped: false });
-        let denied = GuardrailReason { code: "oap.denied".to_owned(), message: "a sentence".to_owned(), policy_id: None };
+        let denied = GuardrailReason::new("oap.denied", "a sentence");
         let reasons = vec![Reason::Denied(Box::new(denied)), Reason::Loop { code: LoopCode::RepeatedExactFailureBlock, count: 2 }];
         memory.calls.note_call(id, tool, args, Answer { event, ruling: Ruling::new(reasons, Some(2)) });
         memory.calls.note_result(id, tool, args, Answer { event, ruling: Ruling::not_executed() });

@@ -3,6 +3,8 @@
 //! Integers are little-endian base-128 (7 bits a byte, the top bit says that more follow), signed ones zigzag; texts and lists are
 //! preceded by their length; an option by 0 or 1. Reading never panics and never reserves more than the input could fill.
 
+use std::borrow::Cow;
+
 use crate::digest::{Digest, Fingerprint};
 
 /// What is wrong with bytes that should be state.
@@ -182,6 +184,17 @@ impl Wire for String {
         let length = usize::try_from(u64::read(input)?).map_err(|_| Malformed::Truncated)?;
         let text = std::str::from_utf8(input.bytes(length)?).map_err(|_| Malformed::Invalid("a text"))?;
         Ok(text.to_owned())
+    }
+}
+
+impl Wire for Cow<'static, str> {
+    fn write(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).write(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        String::read(input).map(Self::Owned)
     }
 }
 

@@ -4,8 +4,8 @@
 //! enter (which turn?) ─▶ plan (what has to be asked?) ─▶ fold (answers, thread) ─▶ verdict
 //! ```
 //!
-//! Precedence on a tool call: (1) its id was suppressed, (2) a guardrail provider denies, (3) the loop controllers. The first that
-//! does not allow decides, and the loop controllers never observe a call that was stopped before them.
+//! Precedence on a tool call: (1) its id was suppressed, (2) a control has suspended a subject, (3) a guardrail provider denies, (4) the
+//! loop controllers. The first that does not allow decides, and the loop controllers never observe a call that was stopped before them.
 
 pub mod guardrail;
 pub mod loops;
@@ -66,7 +66,8 @@ pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepa
             let key = CallKey::of(&call.tool_call_id, &call.tool_name);
             let args = arguments_digest(&call.input);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
-                || thread.turn.memory().suppression.covers(key.id, &call.tool_name);
+                || thread.turn.memory().suppression.covers(key.id, &call.tool_name)
+                || policy.controls().suspension(event).is_some();
             let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
             let plan = (!is_settled).then(|| policy.guardrails().plan(&request));
             (Some(CallKey { args: Some(args), ..key }), plan)
@@ -196,6 +197,8 @@ impl<'e> Fold<'e> {
     fn rule_on_call(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
         let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
             Ruling::new(vec![Reason::Suppressed], None)
+        } else if let Some(suspension) = self.policy.controls().suspension(self.event) {
+            Ruling::new(vec![Reason::SubjectSuspended(Box::new(suspension))], None)
         } else if !guardrails.denial.is_empty() {
             Ruling::new([guardrails.denial, guardrails.notes].concat(), None)
         } else {

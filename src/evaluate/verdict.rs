@@ -3,8 +3,11 @@
 //! A [`Ruling`] is the part of a verdict that state keeps, so that an event that comes again gets the same bytes again. A
 //! [`Verdict`] is a ruling with the event it answers; its field order is the contract's and its serialisation holds no clock.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, Serializer};
 
+use crate::controls::Suspension;
 use crate::decode::{EventType, Rejection};
 use crate::digest::{Digest, Fingerprint};
 
@@ -76,6 +79,10 @@ pub enum Reason {
     Denied(Box<GuardrailReason>),
     /// A guardrail provider failed, and the configuration lets the call run all the same.
     FailedOpen(Box<GuardrailReason>),
+    /// A guardrail provider allowed the call, and this is what it stood on. A note only: it never decides.
+    Allowed(Box<GuardrailReason>),
+    /// A control record has suspended whoever makes the call.
+    SubjectSuspended(Box<Suspension>),
     /// The call belongs to a response that was cut off.
     Suppressed,
     /// The partition's store is full of threads that hold a stop.
@@ -86,11 +93,30 @@ pub enum Reason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardrailReason {
     /// Its code.
-    pub code: String,
+    pub code: Cow<'static, str>,
     /// Its sentence.
-    pub message: String,
+    pub message: Cow<'static, str>,
     /// The policy that it speaks for.
-    pub policy_id: Option<String>,
+    pub policy_id: Option<Cow<'static, str>>,
+    /// What the provider stood on.
+    pub evidence: Option<Evidence>,
+}
+
+/// The document that a provider's decision stands on, by its digest: whoever has the document can tell whether it is that one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// A passport, in the canonical form of RFC 8785.
+    Passport(Digest),
+    /// A remote provider's answer, byte for byte.
+    Answer(Digest),
+}
+
+impl GuardrailReason {
+    /// A reason that speaks for no policy and stands on no document.
+    #[must_use]
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code: code.into(), message: message.into(), policy_id: None, evidence: None }
+    }
 }
 
 impl Reason {
@@ -99,7 +125,8 @@ impl Reason {
     pub fn code(&self) -> &str {
         match self {
             Self::Loop { code, .. } => code.as_str(),
-            Self::Denied(reason) | Self::FailedOpen(reason) => &reason.code,
+            Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => &reason.code,
+            Self::SubjectSuspended(_) => "subject_suspended",
             Self::Suppressed => "suppressed_tool_call",
             Self::ThreadStoreFull => "thread_store_full",
         }
@@ -110,7 +137,8 @@ impl Reason {
     pub fn message(&self, tool_name: &str) -> String {
         match self {
             Self::Loop { code, count } => code.message(tool_name, *count),
-            Self::Denied(reason) | Self::FailedOpen(reason) => reason.message.clone(),
+            Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => reason.message.to_string(),
+            Self::SubjectSuspended(suspension) => suspension.message(),
             Self::Suppressed => "The model provider stopped the response that made this call with a safety-related signal; \
                                  its arguments may be truncated and unsafe to execute."
                 .to_owned(),
@@ -123,7 +151,8 @@ impl Reason {
     pub fn source(&self) -> DecidedBy {
         match self {
             Self::Loop { .. } => DecidedBy::Loop,
-            Self::Denied(_) | Self::FailedOpen(_) => DecidedBy::Guardrail,
+            Self::Denied(_) | Self::FailedOpen(_) | Self::Allowed(_) => DecidedBy::Guardrail,
+            Self::SubjectSuspended(_) => DecidedBy::Control,
             Self::Suppressed => DecidedBy::Safety,
             Self::ThreadStoreFull => DecidedBy::Envelope,
         }
@@ -138,25 +167,27 @@ impl Reason {
                 Intervention::Block => Action::Block,
                 Intervention::Halt => Action::Halt,
             },
-            Self::FailedOpen(_) => Action::Allow,
-            Self::Denied(_) | Self::Suppressed | Self::ThreadStoreFull => Action::Block,
+            Self::FailedOpen(_) | Self::Allowed(_) => Action::Allow,
+            Self::Denied(_) | Self::SubjectSuspended(_) | Self::Suppressed | Self::ThreadStoreFull => Action::Block,
         }
     }
 
-    fn policy_id(&self) -> Option<&str> {
+    /// What a guardrail provider said, if one did.
+    fn guardrail(&self) -> Option<&GuardrailReason> {
         match self {
-            Self::Denied(reason) | Self::FailedOpen(reason) => reason.policy_id.as_deref(),
+            Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => Some(reason),
             _ => None,
         }
     }
 
     fn heap_bytes(&self) -> usize {
+        let owned = |text: &Cow<'static, str>| if let Cow::Owned(text) = text { text.len() } else { 0 };
         match self {
-            Self::Denied(reason) | Self::FailedOpen(reason) => {
-                let policy_id = reason.policy_id.as_ref().map_or(0, String::len);
-                size_of::<GuardrailReason>() + reason.code.len() + reason.message.len() + policy_id
-            }
-            _ => 0,
+            Self::SubjectSuspended(suspension) => suspension.bytes(),
+            _ => self.guardrail().map_or(0, |reason| {
+                let policy_id = reason.policy_id.as_ref().map_or(0, owned);
+                size_of::<GuardrailReason>() + owned(&reason.code) + owned(&reason.message) + policy_id
+            }),
         }
     }
 }
@@ -203,10 +234,16 @@ impl Ruling {
         }
     }
 
+    /// The reason that decides; `None` is a plain allow, whatever was noted on the way.
+    #[must_use]
+    pub fn decisive(&self) -> Option<&Reason> {
+        self.reasons.first().filter(|reason| !matches!(reason, Reason::Allowed(_)))
+    }
+
     /// What happens next.
     #[must_use]
     pub fn action(&self) -> Action {
-        self.reasons.first().map_or(Action::Allow, Reason::action)
+        self.decisive().map_or(Action::Allow, Reason::action)
     }
 
     /// Whether a tool may run.
@@ -290,6 +327,10 @@ pub struct ReasonView<'a> {
     code: &'a str,
     message: String,
     policy_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "prefixed")]
+    passport_digest: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "prefixed")]
+    answer_digest: Option<Digest>,
 }
 
 /// A signature as it is published.
@@ -303,15 +344,34 @@ pub struct SignatureView<'a> {
 
 impl<'a> ReasonView<'a> {
     pub(super) fn new(reason: &'a Reason, tool_name: &str) -> Self {
-        Self { source: reason.source(), code: reason.code(), message: reason.message(tool_name), policy_id: reason.policy_id() }
+        let guardrail = reason.guardrail();
+        let (passport_digest, answer_digest) = match guardrail.and_then(|guardrail| guardrail.evidence) {
+            None => (None, None),
+            Some(Evidence::Passport(digest)) => (Some(digest), None),
+            Some(Evidence::Answer(digest)) => (None, Some(digest)),
+        };
+        let policy_id = guardrail.and_then(|guardrail| guardrail.policy_id.as_deref());
+        Self { policy_id, passport_digest, answer_digest, ..Self::plain(reason.source(), reason.code(), reason.message(tool_name)) }
     }
 
     pub(super) fn envelope(code: &'a str, message: String) -> Self {
-        Self { source: DecidedBy::Envelope, code, message, policy_id: None }
+        Self::plain(DecidedBy::Envelope, code, message)
     }
 
     pub(super) fn safety(code: &'a str, message: String) -> Self {
-        Self { source: DecidedBy::Safety, code, message, policy_id: None }
+        Self::plain(DecidedBy::Safety, code, message)
+    }
+
+    fn plain(source: DecidedBy, code: &'a str, message: String) -> Self {
+        Self { source, code, message, policy_id: None, passport_digest: None, answer_digest: None }
+    }
+}
+
+/// A digest as OAP writes it: `sha256:` and 64 hex digits.
+fn prefixed<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok, S::Error> {
+    match digest {
+        Some(digest) => serializer.collect_str(&format_args!("sha256:{digest}")),
+        None => serializer.serialize_none(),
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, 
         return not_executed(frame, subject, out);
     }
     let tool_name = subject.tool_name.unwrap_or_default();
-    let decisive = ruling.reasons.first();
+    let decisive = ruling.decisive();
     let code = decisive.map_or(ALLOW, Reason::code);
     let decided_by = decisive.map_or(DecidedBy::None, Reason::source);
     let signature = ruling.count().and(subject.args).map(|args_hash| SignatureView { tool_name, args_hash });

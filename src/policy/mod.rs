@@ -1,9 +1,12 @@
-//! The decision configuration: validated settings → the chains in force, and their digest.
+//! The decision configuration: validated settings → the chains in force, and their digest; and the controls that they are under.
 
 mod settings;
 
 pub use settings::{DetectorSettings, GuardrailSettings, LimitSettings, PolicySettings, ProviderSettings};
 
+use std::sync::Arc;
+
+use crate::controls::Controls;
 use crate::digest::Digest;
 use crate::evaluate::guardrail::{GuardrailChain, GuardrailProvider};
 use crate::evaluate::loops::{LoopChain, LoopController, Repetition};
@@ -22,12 +25,19 @@ pub struct Policy {
     guardrails: GuardrailChain,
     loops: LoopChain,
     limits: LimitSettings,
+    controls: Arc<Controls>,
 }
 
 impl Policy {
-    /// The policy of these settings.
+    /// The policy of these settings, with no controls in force.
     #[must_use]
     pub fn new(settings: &PolicySettings) -> Self {
+        Self::under(settings, Arc::default())
+    }
+
+    /// The policy of these settings under these controls, which may change while it is in force.
+    #[must_use]
+    pub fn under(settings: &PolicySettings, controls: Arc<Controls>) -> Self {
         let loops: Vec<Box<dyn LoopController>> = vec![Box::new(Repetition::new(settings.tool_loop_guardrails.clone()))];
         Self {
             version: version_of(settings),
@@ -35,6 +45,7 @@ impl Policy {
             guardrails: settings.guardrails.as_ref().map_or_else(GuardrailChain::none, build_guardrails),
             loops: LoopChain::new(loops),
             limits: settings.limits,
+            controls,
         }
     }
 
@@ -72,6 +83,12 @@ impl Policy {
     #[must_use]
     pub fn limits(&self) -> &LimitSettings {
         &self.limits
+    }
+
+    /// What operators have switched.
+    #[must_use]
+    pub fn controls(&self) -> &Controls {
+        &self.controls
     }
 
     /// The bounds of a partition's threads.

@@ -141,9 +141,8 @@ impl GuardrailProvider for Script {
 
     fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
         let reason = |code: &str, message: &str, policy_id: Option<&str>| GuardrailReason {
-            code: code.to_owned(),
-            message: message.to_owned(),
-            policy_id: policy_id.map(str::to_owned),
+            policy_id: policy_id.map(|id| id.to_owned().into()),
+            ..GuardrailReason::new(code.to_owned(), message.to_owned())
         };
         let denial = |reasons| Step::Decided(Ok(GuardrailDecision { allow: false, reasons }));
         match request.tool_call_id.split('-').next().unwrap_or_default() {

@@ -26,9 +26,8 @@ impl GuardrailProvider for Department {
 
     fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
         let reason = |code: &str, message: &str, policy_id: Option<&str>| GuardrailReason {
-            code: code.to_owned(),
-            message: message.to_owned(),
-            policy_id: policy_id.map(str::to_owned),
+            policy_id: policy_id.map(|id| id.to_owned().into()),
+            ..GuardrailReason::new(code.to_owned(), message.to_owned())
         };
         let friday = || vec![reason("no_deploy", "nicht am Freitag – später", Some("policy-5")), reason("too_late", "", None)];
         match request.tool_name {

@@ -32,7 +32,7 @@ impl Allowlist {
             None => (true, "oap.allowed", String::new()),
             Some(message) => (false, "oap.tool_not_allowed", message),
         };
-        GuardrailDecision { allow, reasons: vec![GuardrailReason { code: code.to_owned(), message, policy_id: None }] }
+        GuardrailDecision { allow, reasons: vec![GuardrailReason::new(code, message)] }
     }
 }
 

@@ -146,8 +146,8 @@ fn denial(reasons: Vec<GuardrailReason>) -> Vec<Reason> {
     reasons.into_iter().map(|reason| Reason::Denied(Box::new(reason))).collect()
 }
 
-fn reason(kind: fn(Box<GuardrailReason>) -> Reason, code: &str, message: &str) -> Reason {
-    kind(Box::new(GuardrailReason { code: code.to_owned(), message: message.to_owned(), policy_id: None }))
+fn reason(kind: fn(Box<GuardrailReason>) -> Reason, code: &'static str, message: &'static str) -> Reason {
+    kind(Box::new(GuardrailReason::new(code, message)))
 }
 
 #[cfg(test)]
