@@ -2,7 +2,9 @@
 
 mod settings;
 
-pub use settings::{DetectorSettings, GuardrailSettings, LimitSettings, PolicySettings, ProviderSettings};
+pub use settings::{
+    DetectorSettings, Dialect, GuardrailSettings, HttpSettings, LimitSettings, PolicySettings, ProviderSettings, REDACTED, Secret,
+};
 
 use std::sync::Arc;
 

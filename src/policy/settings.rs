@@ -1,6 +1,6 @@
 //! Validated decision settings. Their serialised form is what the policy's version is the digest of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -65,6 +65,62 @@ pub enum ProviderSettings {
         denied_tools: BTreeSet<String>,
     },
 }
+
+/// A policy server that is asked over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HttpSettings {
+    /// What it is called in metrics and logs.
+    pub name: String,
+    /// Where questions are posted: an absolute http or https URL without credentials.
+    pub url: String,
+    /// How question and answer are spelled.
+    pub dialect: Dialect,
+    /// Headers of every question. The policy's version does not depend on their values.
+    pub headers: BTreeMap<String, Secret>,
+    /// How long a question may wait for its answer, in milliseconds, queueing and retries included.
+    pub timeout_ms: u32,
+    /// Questions on their way at once.
+    pub concurrency_max: u32,
+    /// Questions that may wait for their turn; one more is answered with an error at once.
+    pub queue_max: u32,
+    /// The largest answer, in bytes.
+    pub answer_bytes_max: u32,
+    /// Whether a question may be asked again although the server may have dealt with it already.
+    pub is_idempotent: bool,
+    /// Failures in a row after which the server is left alone.
+    pub breaker_failures: u32,
+    /// For how long, in milliseconds; then one question tries whether it is back.
+    pub breaker_open_ms: u32,
+}
+
+/// How a policy server is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// The request as JSON; the answer is a decision.
+    Tollgate,
+    /// OPA's REST API: `{"input": request}`; the answer is `{"result": …}`.
+    Opa,
+}
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(REDACTED)
+    }
+}
+
+/// What stands for a secret that is not shown.
+pub const REDACTED: &str = "[redacted]";
 
 /// Sizes and times that decisions depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

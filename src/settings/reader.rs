@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::redact::REDACTED;
+use crate::policy::REDACTED;
 
 /// One thing that is wrong in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

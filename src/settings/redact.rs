@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Settings;
-
-pub(super) const REDACTED: &str = "[redacted]";
+use crate::policy::REDACTED;
 
 /// Parts of a librdkafka property's name that mark its value as a secret.
 const SECRET_PARTS: [&str; 8] =

@@ -108,7 +108,7 @@ impl GuardrailChain {
         for (provider, step) in self.providers.iter().zip(plan.steps) {
             let decided = match step {
                 Step::Decided(decided) => decided,
-                Step::Ask(_) => answers.next().unwrap_or(Err(ProviderError::NoAnswer)).and_then(|answer| provider.read(&answer)),
+                Step::Ask(_) => answers.next().unwrap_or(Err(ProviderError::NotAsked)).and_then(|answer| provider.read(&answer)),
             };
             let how = self.conclude_one(decided, &mut outcome);
             outcome.calls.push((provider.name(), how));
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn failures_close_unless_configured_to_be_passed_over() {
-        for answers in [vec![], vec![answer("perhaps")], vec![Err(ProviderError::NoAnswer)]] {
+        for answers in [vec![], vec![answer("perhaps")], vec![Err(ProviderError::NotAsked)]] {
             let closed = chain(true);
             let outcome = closed.fold(plan(&closed, "ls"), answers.clone());
             assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.evaluator_error"));

@@ -23,15 +23,50 @@ pub struct GuardrailDecision {
     pub reasons: Vec<GuardrailReason>,
 }
 
-/// Why a provider has no decision. It holds nothing of the request.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why a provider has no decision. It holds nothing of the request or the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// The question was not answered in time, or nobody asked it.
-    #[error("no answer")]
-    NoAnswer,
+    /// Nobody asked: there is no one to ask in this process.
+    #[error("nobody asked")]
+    NotAsked,
+    /// The deadline passed first.
+    #[error("no answer within the deadline")]
+    TimedOut,
+    /// No connection could be had, or it broke before the answer was complete.
+    #[error("the connection failed")]
+    Connection,
+    /// The answer's status was not 200.
+    #[error("the answer's status was {0}")]
+    Status(u16),
+    /// The answer was larger than configured.
+    #[error("the answer was too large")]
+    TooLarge,
+    /// Too many questions were waiting already.
+    #[error("too many questions are waiting")]
+    Overloaded,
+    /// The provider failed so often that it is left alone for a while.
+    #[error("the provider is left alone for a while, because it failed too often")]
+    CircuitOpen,
     /// The answer was not a decision.
     #[error("malformed answer: {0}")]
     Malformed(&'static str),
+}
+
+impl ProviderError {
+    /// The error as a label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotAsked => "not_asked",
+            Self::TimedOut => "timed_out",
+            Self::Connection => "connection",
+            Self::Status(_) => "status",
+            Self::TooLarge => "too_large",
+            Self::Overloaded => "overloaded",
+            Self::CircuitOpen => "circuit_open",
+            Self::Malformed(_) => "malformed",
+        }
+    }
 }
 
 /// What a provider makes of a request.
