@@ -23,6 +23,7 @@
 //! | `consume` | a group member's consumer and the partitions that it holds |
 //! | `state` | checkpoints into the state topic, and restores from it |
 //! | `publish` | verdicts, replies and dead letters on their way out |
+//! | `remote` | policy servers, asked over HTTP within a deadline |
 //! | `worker` | members on their threads, started over when they fail |
 //! | `admin`, `metrics`, `health` | `/metrics`, `/livez`, `/readyz` |
 //! | `config` | file, environment and secret files → [`settings`] |
@@ -57,6 +58,8 @@ pub mod librdkafka;
 pub mod metrics;
 #[cfg(feature = "io")]
 pub mod publish;
+#[cfg(feature = "io")]
+pub mod remote;
 #[cfg(feature = "io")]
 pub mod state;
 #[cfg(feature = "io")]

@@ -30,6 +30,18 @@ pub struct Metrics {
     pub provider_calls: IntCounterVec,
     /// Guardrail provider errors by provider.
     pub guardrail_errors: IntCounterVec,
+    /// Time from a question for a policy server to its answer or error.
+    pub provider_duration: HistogramVec,
+    /// Questions without an answer, by provider and reason.
+    pub provider_errors: IntCounterVec,
+    /// Questions asked again, by provider.
+    pub provider_retries: IntCounterVec,
+    /// Questions on their way to a policy server.
+    pub provider_in_flight: IntGaugeVec,
+    /// Questions that wait for their turn with a policy server.
+    pub provider_queued: IntGaugeVec,
+    /// 1 while a policy server is left alone.
+    pub provider_circuit_open: IntGaugeVec,
     /// Records behind the end of a partition.
     pub lag_records: IntGaugeVec,
     /// Age of the last consumed record while there is lag.
@@ -106,6 +118,12 @@ impl Metrics {
             replies: make.counters("tollgate_replies_total")?,
             provider_calls: make.counters("tollgate_guardrail_provider_calls_total")?,
             guardrail_errors: make.counters("tollgate_guardrail_errors_total")?,
+            provider_duration: make.histograms("tollgate_provider_duration_seconds")?,
+            provider_errors: make.counters("tollgate_provider_errors_total")?,
+            provider_retries: make.counters("tollgate_provider_retries_total")?,
+            provider_in_flight: make.gauges("tollgate_provider_in_flight")?,
+            provider_queued: make.gauges("tollgate_provider_queued")?,
+            provider_circuit_open: make.gauges("tollgate_provider_circuit_open")?,
             lag_records: make.gauges("tollgate_lag_records")?,
             lag_seconds: make.gauges("tollgate_lag_seconds")?,
             in_flight: make.gauges("tollgate_in_flight")?,

@@ -91,6 +91,12 @@ pub struct HttpSettings {
     pub breaker_failures: u32,
     /// For how long, in milliseconds; then one question tries whether it is back.
     pub breaker_open_ms: u32,
+    /// A PEM file of the authorities that may vouch for the server, in place of the system's.
+    pub ca_file: Option<String>,
+    /// A PEM file of the certificate chain that the server is shown, the own certificate first.
+    pub client_certificate_file: Option<String>,
+    /// The PEM file of its private key.
+    pub client_key_file: Option<String>,
 }
 
 /// How a policy server is spoken to.
