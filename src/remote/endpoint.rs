@@ -129,12 +129,13 @@ impl Endpoint {
                 Err(fault) => fault,
             };
             tracing::debug!(provider = self.meters.provider(), error = fault.error().as_str(), cause = fault.cause(), "asking failed");
+            if fault.is_of_the_pool() {
+                // A server that has closed one has most likely closed them all.
+                self.pool.clear();
+            }
             match retries.next(&fault) {
                 // A pause that the deadline would end is none: the fault is known by now.
                 Some(pause) if Instant::now() + pause < deadline => {
-                    if fault.is_of_the_pool() {
-                        self.pool.clear();
-                    }
                     if !pause.is_zero() {
                         sleep(pause).await;
                     }

@@ -10,7 +10,7 @@ use tollgate::remote::{Endpoint, Remotes};
 use crate::server::{Peer, Server};
 use crate::{TOLERANCE, endpoint, settings};
 
-const TIMEOUT: Duration = Duration::from_millis(400);
+const TIMEOUT: Duration = Duration::from_millis(1_500);
 const MEGABYTES_100: usize = 100 * 1024 * 1024;
 /// What sockets may hold of an answer that nobody reads: far less than the answer.
 const BUFFERED_MAX: usize = 24 * 1024 * 1024;
@@ -27,6 +27,7 @@ enum Fault {
     ClosesAmidChunks,
     Status(u16),
     Html,
+    Hints,
     EndlessLength,
     EndlessChunks,
     EndlessWithoutLength,
@@ -63,6 +64,7 @@ fn table() -> Vec<(Fault, Answer)> {
         (Fault::Status(201), Err(ProviderError::Status(201))),
         (Fault::Status(101), Err(ProviderError::Status(101))),
         (Fault::Html, Ok(b"<html>".to_vec())),
+        (Fault::Hints, Ok(b"{}".to_vec())),
         (Fault::EndlessLength, Err(ProviderError::TooLarge)),
         (Fault::EndlessChunks, Err(ProviderError::TooLarge)),
         (Fault::EndlessWithoutLength, Err(ProviderError::TooLarge)),
@@ -91,6 +93,10 @@ async fn misbehave(fault: Fault, mut peer: Peer) {
                 peer.answer(200, b"late").await;
             }
             Fault::Html => peer.answer(200, b"<html>").await,
+            Fault::Hints => {
+                peer.send(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </>\r\n\r\n").await;
+                peer.answer(200, b"{}").await;
+            }
             Fault::Status(code) => {
                 let head = format!("HTTP/1.1 {code} Whatever\r\nlocation: /elsewhere\r\n");
                 let body = if code == 204 || code == 101 { "\r\n" } else { "content-length: 2\r\n\r\n{}" };

@@ -91,6 +91,28 @@ async fn a_connection_that_was_closed_between_two_questions_costs_nothing() {
     assert_eq!(metrics.provider_retries.with_label_values(&["policy"]).get(), 0);
 }
 
+/// Servers close connections that are idle for five seconds: ours are given up before.
+#[tokio::test]
+async fn a_connection_that_was_idle_for_long_is_not_used_again() {
+    let (server, metrics) = (Server::echo().await, Metrics::new().unwrap());
+    let endpoint = endpoint(settings(&server.url), &metrics);
+    for connections in 1..=2 {
+        assert_eq!(endpoint.ask(b"?".to_vec()).await, Ok(b"?".to_vec()));
+        assert_eq!(server.seen.connections(), connections);
+        if connections == 1 {
+            tokio::time::sleep(Duration::from_millis(4_200)).await;
+        }
+    }
+}
+
+/// `localhost` is ::1 as well on most machines, where nobody listens.
+#[tokio::test]
+async fn a_host_with_several_addresses_is_asked_on_the_one_that_answers() {
+    let server = Server::echo().await;
+    let endpoint = endpoint(settings(&server.url.replace("127.0.0.1", "localhost")), &Metrics::new().unwrap());
+    assert_eq!(endpoint.ask(b"?".to_vec()).await, Ok(b"?".to_vec()));
+}
+
 #[tokio::test]
 async fn an_idempotent_question_after_a_server_error_is_asked_exactly_once_more() {
     for (answers, expected, asked) in [

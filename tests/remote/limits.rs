@@ -61,7 +61,9 @@ async fn no_more_questions_are_on_their_way_than_allowed() {
         assert_eq!(answer, Ok(n.to_string().into_bytes()));
     }
     assert_eq!(server.seen.peak.load(Ordering::SeqCst), 4);
-    assert_eq!((server.seen.connections(), server.seen.questions()), (4, 200));
+    assert_eq!(server.seen.questions(), 200);
+    // One that takes its time to be ready again is replaced.
+    assert!((4..20).contains(&server.seen.connections()), "{} connections", server.seen.connections());
 }
 
 #[tokio::test]
@@ -100,7 +102,7 @@ async fn waiting_for_a_turn_counts_towards_the_deadline() {
     let took = asked_at.elapsed();
     assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(300) + TOLERANCE, "{took:?}");
     // The first one, and at most those few whose turn came in the last millisecond.
-    assert!(server.seen.questions() < 5, "{} questions", server.seen.questions());
+    assert!(server.seen.questions() < 10, "{} questions", server.seen.questions());
 }
 
 /// Asks from a plain thread and gives how the answers came out, having checked that there is one for each and that it is its own.
