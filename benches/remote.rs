@@ -113,6 +113,7 @@ fn settings(address: SocketAddr) -> HttpSettings {
         url: format!("http://{address}/"),
         dialect: Dialect::Tollgate,
         headers: std::collections::BTreeMap::new(),
+        header_files: std::collections::BTreeMap::new(),
         timeout_ms: 10_000,
         concurrency_max: 64,
         queue_max: 1_024,

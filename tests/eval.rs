@@ -1,6 +1,8 @@
 //! `tollgate eval` as users run it: the real binary, its exit codes, its two streams and its memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+#[path = "support/policy_server.rs"]
+mod policy_server;
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -296,4 +298,27 @@ fn help_says_how() {
     }
     let ran = run(tollgate().arg("--version"), b"");
     assert_eq!(ran.stdout, format!("tollgate {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_policy_server_is_asked_and_verdicts_stay_in_order() {
+    let server = policy_server::PolicyServer::start(|input| {
+        let delay = if input["tool_call_id"] == "a" { Duration::from_millis(50) } else { Duration::ZERO };
+        (delay, if input["tool_name"] == "rm" { json!({"allow": false, "reasons": [{"code": "acme.no_rm"}]}) } else { json!(true) })
+    });
+    let call = |id: &str, tool: &str| {
+        json!({"type": "tool_call", "thread_id": id, "event_id": id, "tool_call_id": id, "tool_name": tool, "tool_input": {}}).to_string()
+    };
+    let config = json!({"guardrails": {"enabled": true, "providers": [
+        {"use": "http", "tools": ["rm", "ls"], "config": {"url": server.url(), "dialect": "opa", "timeout_ms": 5_000}},
+        {"use": "allowlist", "config": {"denied_tools": ["dd"]}},
+    ]}});
+    let file = temporary(&config.to_string());
+    let input = [call("a", "ls"), call("b", "rm"), call("c", "dd"), call("d", "cat")].join("\n");
+    let ran = run(tollgate().arg("-c").arg(file.path()).arg("eval"), input.as_bytes());
+    assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
+    let codes: Vec<_> = ran.json_lines().iter().map(|verdict| verdict["code"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(codes, ["allow", "acme.no_rm", "oap.tool_not_allowed", "allow"]);
+    let asked: Vec<_> = server.asked().iter().map(|input| input["tool_call_id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(asked, ["a", "b"]);
 }

@@ -4,14 +4,20 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::channel;
 
 use anyhow::Context;
 use clap::Args;
 
 use crate::decode::{Offset, Partition, Record, Rejection, too_large};
-use crate::lane::{Applied, Lane, VerdictBuffer};
+use crate::evaluate::guardrail::Question;
+use crate::lane::{Applied, Lane, Resumed, VerdictBuffer};
+use crate::metrics::Metrics;
 use crate::policy::Policy;
+use crate::remote::Remotes;
 use crate::settings::Settings;
+
+use super::process;
 
 /// The exit code if a line was rejected.
 const REJECTED: u8 = 3;
@@ -28,7 +34,9 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         Some(path) => Box::new(File::open(path).with_context(|| format!("{}: cannot be read", path.display()))?),
         None => Box::new(io::stdin().lock()),
     };
-    let mut evaluation = Evaluation::new(settings);
+    let runtime = process::runtime()?;
+    let _entered = runtime.enter();
+    let mut evaluation = Evaluation::new(settings)?;
     let rejected =
         evaluation.run(BufReader::with_capacity(BUFFER_BYTES, input), BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;
     Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
@@ -39,15 +47,17 @@ struct Evaluation<'s> {
     settings: &'s Settings,
     policy: Policy,
     lane: Lane,
+    remotes: Remotes,
     out: VerdictBuffer,
     rejected: u64,
 }
 
 impl<'s> Evaluation<'s> {
-    fn new(settings: &'s Settings) -> Self {
+    fn new(settings: &'s Settings) -> anyhow::Result<Self> {
         let policy = Policy::new(&settings.policy);
         let lane = Lane::new(Partition(0), &policy);
-        Self { settings, policy, lane, out: VerdictBuffer::default(), rejected: 0 }
+        let remotes = process::remotes(&settings.policy, &Metrics::new()?)?;
+        Ok(Self { settings, policy, lane, remotes, out: VerdictBuffer::default(), rejected: 0 })
     }
 
     /// Evaluates every line; the answer is how many were rejected.
@@ -80,8 +90,12 @@ impl<'s> Evaluation<'s> {
             value: Some(line),
             headers: &[],
         };
-        match self.lane.apply(&self.policy, &record, &mut self.out) {
-            Applied::Boundary(_) | Applied::Redelivered => return Ok(()),
+        let mut applied = self.lane.apply(&self.policy, &record, &mut self.out);
+        while let Applied::Asks(question) = applied {
+            applied = self.ask(record.offset, question)?;
+        }
+        match applied {
+            Applied::Boundary(_) | Applied::Redelivered | Applied::Waits | Applied::Asks(_) => return Ok(()),
             Applied::Verdict { .. } => {}
             Applied::DeadLetter(rejection) => {
                 self.report(number, &rejection)?;
@@ -93,6 +107,19 @@ impl<'s> Evaluation<'s> {
         }
         self.out.json.push(b'\n');
         Ok(verdicts.write_all(&self.out.json)?)
+    }
+
+    /// Asks, and waits for the answer: verdicts come in the order of their events.
+    fn ask(&mut self, offset: Offset, question: Question) -> anyhow::Result<Applied> {
+        let (sender, answers) = channel();
+        self.remotes.ask(question.provider, question.body, (), &sender);
+        let ((), answer) = answers.recv()?;
+        self.lane.answer(offset, answer);
+        match self.lane.resume(&self.policy, &mut self.out) {
+            Some(Resumed::Decided(_, applied)) => Ok(applied),
+            Some(Resumed::Asks(_, question)) => Ok(Applied::Asks(question)),
+            None => anyhow::bail!("an event that was answered does not go on"),
+        }
     }
 
     fn report(&mut self, number: u64, rejection: &Rejection) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tracing_subscriber::EnvFilter;
@@ -11,6 +12,8 @@ use tracing_subscriber::EnvFilter;
 use crate::admin::Admin;
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::policy::{GuardrailSettings, PolicySettings};
+use crate::remote::{Endpoint, Remotes};
 use crate::settings::{LogFormat, LogSettings};
 use crate::worker::Stop;
 
@@ -53,6 +56,13 @@ pub(super) fn watch_signals(stop: Stop) -> anyhow::Result<()> {
 pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>) -> JoinHandle<std::io::Result<()>> {
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
     tokio::spawn(admin.serve(listener, std::future::pending()))
+}
+
+/// The policy servers of a configuration, asked on the runtime that this is called on.
+pub(super) fn remotes(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<Remotes> {
+    let servers = settings.guardrails.iter().flat_map(GuardrailSettings::servers);
+    let endpoints = servers.map(|(place, server)| Ok((place, Endpoint::new(server, metrics)?))).collect::<anyhow::Result<_>>()?;
+    Ok(Remotes::new(endpoints, Handle::current()))
 }
 
 /// A runtime for HTTP and signals; members have threads of their own.

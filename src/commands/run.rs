@@ -43,6 +43,7 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error.into()),
     };
     let policy = Arc::new(Policy::new(&settings.policy));
+    let remotes = process::remotes(&settings.policy, &metrics)?;
     tracing::info!(
         brokers = kafka.brokers,
         group = kafka.group_id,
@@ -51,7 +52,8 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         policy_version = policy.version(),
         "joining"
     );
-    let parts = WorkerParts { policy, kafka, settings: settings.worker, topics, membership: Membership::Group, metrics, health, stop };
+    let parts =
+        WorkerParts { policy, kafka, settings: settings.worker, topics, membership: Membership::Group, remotes, metrics, health, stop };
     let worker = Worker::start(&parts)?;
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
     let stop_deadline = async {

@@ -32,8 +32,6 @@ pub struct Metrics {
     pub guardrail_errors: IntCounterVec,
     /// Time from a question for a policy server to its answer or error.
     pub provider_duration: HistogramVec,
-    /// Questions without an answer, by provider and reason.
-    pub provider_errors: IntCounterVec,
     /// Questions asked again, by provider.
     pub provider_retries: IntCounterVec,
     /// Questions on their way to a policy server.
@@ -48,6 +46,10 @@ pub struct Metrics {
     pub lag_seconds: IntGaugeVec,
     /// Publications that are not acknowledged.
     pub in_flight: IntGaugeVec,
+    /// Events that wait for a policy server's answer, or behind one that does.
+    pub waiting_events: IntGaugeVec,
+    /// Bytes of these events.
+    pub waiting_bytes: IntGaugeVec,
     /// Partitions assigned to a member.
     pub assigned_partitions: IntGaugeVec,
     /// Rebalances by kind.
@@ -119,7 +121,6 @@ impl Metrics {
             provider_calls: make.counters("tollgate_guardrail_provider_calls_total")?,
             guardrail_errors: make.counters("tollgate_guardrail_errors_total")?,
             provider_duration: make.histograms("tollgate_provider_duration_seconds")?,
-            provider_errors: make.counters("tollgate_provider_errors_total")?,
             provider_retries: make.counters("tollgate_provider_retries_total")?,
             provider_in_flight: make.gauges("tollgate_provider_in_flight")?,
             provider_queued: make.gauges("tollgate_provider_queued")?,
@@ -127,6 +128,8 @@ impl Metrics {
             lag_records: make.gauges("tollgate_lag_records")?,
             lag_seconds: make.gauges("tollgate_lag_seconds")?,
             in_flight: make.gauges("tollgate_in_flight")?,
+            waiting_events: make.gauges("tollgate_waiting_events")?,
+            waiting_bytes: make.gauges("tollgate_waiting_bytes")?,
             assigned_partitions: make.gauges("tollgate_assigned_partitions")?,
             rebalances: make.counters("tollgate_rebalances_total")?,
             redelivered_records: make.counter("tollgate_redelivered_records_total")?,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::evaluate::guardrail::{Allowlist, GuardrailProvider};
+use crate::evaluate::guardrail::{Allowlist, GuardrailProvider, Http, Link, ToolPatterns};
 use crate::evaluate::loops::RepetitionSettings;
 use crate::evaluate::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet, SafetyDetector};
 
@@ -53,10 +53,21 @@ pub struct GuardrailSettings {
     pub providers: Vec<ProviderSettings>,
 }
 
-/// One guardrail provider.
+/// One guardrail provider, and where it has a say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProviderSettings {
+    /// The only tools that it has a say in, by pattern; `None` is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The provider.
+    #[serde(flatten)]
+    pub kind: ProviderKind,
+}
+
+/// The providers there are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "use", content = "config", rename_all = "snake_case")]
-pub enum ProviderSettings {
+pub enum ProviderKind {
     /// See [`Allowlist`].
     Allowlist {
         /// The only tools that may run; `None` is all.
@@ -64,6 +75,8 @@ pub enum ProviderSettings {
         /// Tools that may not run.
         denied_tools: BTreeSet<String>,
     },
+    /// See [`Http`].
+    Http(HttpSettings),
 }
 
 /// A policy server that is asked over HTTP.
@@ -77,6 +90,8 @@ pub struct HttpSettings {
     pub dialect: Dialect,
     /// Headers of every question. The policy's version does not depend on their values.
     pub headers: BTreeMap<String, Secret>,
+    /// Headers whose values stand in files, without the line's end.
+    pub header_files: BTreeMap<String, String>,
     /// How long a question may wait for its answer, in milliseconds, queueing and retries included.
     pub timeout_ms: u32,
     /// Questions on their way at once.
@@ -139,8 +154,20 @@ pub struct LimitSettings {
     pub threads_per_partition_max: usize,
     /// What one thread may remember, in bytes.
     pub thread_bytes_max: usize,
+    /// Events of a thread that may wait behind one that waits for a remote provider; while there are more, nobody is asked about its calls.
+    pub thread_queue_max: usize,
     /// How long a thread may pause before it starts from nothing, in seconds of event time.
     pub thread_idle_seconds_max: u32,
+}
+
+impl GuardrailSettings {
+    /// The policy servers that have to be asked, by their place in the chain.
+    pub fn servers(&self) -> impl Iterator<Item = (usize, &HttpSettings)> {
+        self.providers.iter().enumerate().filter_map(|(place, provider)| match &provider.kind {
+            ProviderKind::Http(settings) => Some((place, settings)),
+            ProviderKind::Allowlist { .. } => None,
+        })
+    }
 }
 
 impl DetectorSettings {
@@ -156,11 +183,13 @@ impl DetectorSettings {
 }
 
 impl ProviderSettings {
-    pub(super) fn build(&self) -> Box<dyn GuardrailProvider> {
-        match self {
-            Self::Allowlist { allowed_tools, denied_tools } => {
+    pub(super) fn build(&self) -> Link {
+        let provider: Box<dyn GuardrailProvider> = match &self.kind {
+            ProviderKind::Allowlist { allowed_tools, denied_tools } => {
                 Box::new(Allowlist { allowed_tools: allowed_tools.clone(), denied_tools: denied_tools.clone() })
             }
-        }
+            ProviderKind::Http(settings) => Box::new(Http::new(settings.name.clone(), settings.dialect)),
+        };
+        Link { provider, tools: self.tools.clone().map(ToolPatterns::new) }
     }
 }

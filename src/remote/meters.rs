@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge};
+use prometheus::{Histogram, IntCounter, IntGauge};
 
 use crate::evaluate::guardrail::{Answer, ProviderError};
 use crate::metrics::Metrics;
@@ -15,7 +15,6 @@ use super::fault::Fault;
 pub(super) struct Meters {
     provider: String,
     duration: Histogram,
-    errors: IntCounterVec,
     pub(super) retries: IntCounter,
     pub(super) in_flight: IntGauge,
     pub(super) queued: IntGauge,
@@ -23,13 +22,12 @@ pub(super) struct Meters {
 }
 
 impl Meters {
-    /// The meters of the provider of this name. All but the errors show at once, as 0.
+    /// The meters of the provider of this name. All show at once, as 0.
     pub(super) fn new(metrics: &Metrics, provider: &str) -> Self {
         let label = [provider];
         Self {
             provider: provider.to_owned(),
             duration: metrics.provider_duration.with_label_values(&label),
-            errors: metrics.provider_errors.clone(),
             retries: metrics.provider_retries.with_label_values(&label),
             in_flight: metrics.provider_in_flight.with_label_values(&label),
             queued: metrics.provider_queued.with_label_values(&label),
@@ -42,11 +40,8 @@ impl Meters {
         &self.provider
     }
 
-    /// Counts how a question ended, and after what time. What was refused at once would only hide how long answers take.
+    /// Notes after what time a question ended. What was refused at once would only hide how long answers take.
     pub(super) fn ended(&self, answer: &Answer, after: Duration) {
-        if let Err(error) = answer {
-            self.errors.with_label_values(&[self.provider.as_str(), error.as_str()]).inc();
-        }
         if !matches!(answer, Err(ProviderError::Overloaded | ProviderError::CircuitOpen)) {
             self.duration.observe(after.as_secs_f64());
         }

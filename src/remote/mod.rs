@@ -57,6 +57,7 @@ fn test_settings(url: &str) -> HttpSettings {
         url: url.to_owned(),
         dialect: crate::policy::Dialect::Tollgate,
         headers: std::collections::BTreeMap::new(),
+        header_files: std::collections::BTreeMap::new(),
         timeout_ms: 250,
         concurrency_max: 64,
         queue_max: 1_024,

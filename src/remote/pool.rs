@@ -48,7 +48,7 @@ impl Pool {
         connector.set_connect_timeout(Some(timeout));
         connector.set_happy_eyeballs_timeout(Some(timeout / HAPPY_EYEBALLS_SHARE));
         #[cfg(feature = "tls")]
-        let tls = target.is_tls.then(|| super::tls::Tls::new(settings)).transpose()?;
+        let tls = target.is_tls.then(|| super::tls::Tls::new(settings, &target.uri)).transpose()?;
         #[cfg(not(feature = "tls"))]
         if target.is_tls {
             return Err(EndpointError::new(
@@ -108,7 +108,7 @@ impl Pool {
         let stream = stream.map_err(|error| Fault::NotConnected(causes(&error)))?;
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
-            let stream = tls.connect(&self.target.host, stream.into_inner()).await.map_err(Fault::NotConnected)?;
+            let stream = tls.connect(stream.into_inner()).await.map_err(Fault::NotConnected)?;
             return Connection::open(hyper_util::rt::TokioIo::new(stream)).await;
         }
         Connection::open(stream).await

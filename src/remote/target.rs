@@ -6,7 +6,7 @@ use hyper::{Method, Request, Uri};
 
 use http_body_util::Full;
 
-use crate::policy::HttpSettings;
+use crate::policy::{HttpSettings, Secret};
 
 use super::EndpointError;
 
@@ -32,8 +32,6 @@ pub(super) struct Target {
     pub(super) uri: Uri,
     /// Whether the connection is TLS.
     pub(super) is_tls: bool,
-    /// The host's name or address, without brackets.
-    pub(super) host: String,
     /// What the request line says.
     path: Uri,
     headers: HeaderMap,
@@ -63,12 +61,11 @@ impl Target {
         if host.is_empty() || !has_port {
             return Err(bad_url("found no host and port to connect to; write them such as https://policy.example:8443/v1/decide"));
         }
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let path: Uri = path.parse().map_err(|_| bad_url("found no path; write one such as https://policy.example/v1/decide"))?;
         let host_header = HeaderValue::from_str(authority).map_err(|_| bad_url("found a host that cannot be sent; write it in ASCII"))?;
         let headers = headers(settings, host_header)?;
-        Ok(Self { is_tls, host, path, headers, uri })
+        Ok(Self { is_tls, path, headers, uri })
     }
 
     /// A question as it goes out.
@@ -89,8 +86,8 @@ fn headers(settings: &HttpSettings, host: HeaderValue) -> Result<HeaderMap, Endp
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tollgate/", env!("CARGO_PKG_VERSION"))));
     let mut seen = Vec::new();
-    for (name, value) in &settings.headers {
-        let bad = |problem: &str| EndpointError::new(settings, &format!("headers.{name}"), problem);
+    for (key, name, value) in configured(settings)? {
+        let bad = |problem: &str| EndpointError::new(settings, &format!("{key}.{name}"), problem);
         let header = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| bad("found a name that no header can have; write letters, digits and `-`"))?;
         if RESERVED.contains(&header.as_str()) {
@@ -106,6 +103,19 @@ fn headers(settings: &HttpSettings, host: HeaderValue) -> Result<HeaderMap, Endp
         value.set_sensitive(true);
         headers.insert(header.clone(), value);
         seen.push(header);
+    }
+    Ok(headers)
+}
+
+/// The configured headers: under which key, name and value. Those of files are read.
+fn configured(settings: &HttpSettings) -> Result<Vec<(&'static str, &str, Secret)>, EndpointError> {
+    let mut headers: Vec<_> = settings.headers.iter().map(|(name, value)| ("headers", name.as_str(), value.clone())).collect();
+    for (name, file) in &settings.header_files {
+        let value = std::fs::read_to_string(file).map_err(|error| {
+            let problem = format!("found the name of a file that cannot be read ({}); name a readable file", error.kind());
+            EndpointError::new(settings, &format!("header_files.{name}"), &problem)
+        })?;
+        headers.push(("header_files", name, Secret(value.trim_end_matches(['\n', '\r']).to_owned())));
     }
     Ok(headers)
 }
@@ -142,11 +152,13 @@ mod tests {
         for (url, is_tls, host, path) in [
             ("http://policy", false, "policy", "/"),
             ("https://policy/", true, "policy", "/"),
-            ("https://[::1]:8443/x", true, "::1", "/x"),
-            ("HTTP://127.0.0.1:1/a%20b", false, "127.0.0.1", "/a%20b"),
+            ("https://[::1]:8443/x", true, "[::1]:8443", "/x"),
+            ("HTTP://127.0.0.1:1/a%20b", false, "127.0.0.1:1", "/a%20b"),
         ] {
             let target = target(url, &[]).unwrap();
-            assert_eq!((target.is_tls, target.host.as_str(), target.path.to_string().as_str()), (is_tls, host, path), "{url}");
+            let request = target.request(Bytes::new());
+            assert_eq!((target.is_tls, request.uri().to_string().as_str()), (is_tls, path), "{url}");
+            assert_eq!(request.headers().get(HOST).unwrap(), host, "{url}");
         }
     }
 
@@ -190,6 +202,10 @@ mod tests {
             assert!(error.starts_with(&format!("guardrail provider policy: headers.{name}: ")) && error.contains(problem), "{error}");
             assert!(!error.contains("s3cret"), "{error}");
         }
+        let mut settings = test_settings("http://policy");
+        settings.header_files = [("authorization".to_owned(), "/nowhere".to_owned())].into();
+        let error = Target::new(&settings).unwrap_err().to_string();
+        assert!(error.starts_with("guardrail provider policy: header_files.authorization: found the name of a file"), "{error}");
         let error = target("http://policy", &[("X-Key", "a"), ("x-key", "b")]).unwrap_err();
         assert!(error.contains("the same header twice"), "{error}");
     }

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use hyper::Uri;
 use openssl::pkey::PKey;
 use openssl::ssl::{ConnectConfiguration, SslConnector, SslConnectorBuilder, SslMethod, SslVersion};
 use openssl::x509::X509VerifyResult;
@@ -14,28 +15,32 @@ use crate::policy::HttpSettings;
 use super::EndpointError;
 
 /// See the module.
-#[derive(Clone)]
-pub(super) struct Tls(SslConnector);
+pub(super) struct Tls {
+    connector: SslConnector,
+    /// The name or address that the server has to prove, without brackets.
+    host: String,
+}
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
+        f.debug_struct("Tls").field("host", &self.host).finish_non_exhaustive()
     }
 }
 
 impl Tls {
-    pub(super) fn new(settings: &HttpSettings) -> Result<Self, EndpointError> {
+    pub(super) fn new(settings: &HttpSettings, uri: &Uri) -> Result<Self, EndpointError> {
         let unavailable = |_| EndpointError::new(settings, "url", "TLS cannot be set up; check the OpenSSL configuration (OPENSSL_CONF)");
         let mut builder = SslConnector::builder(SslMethod::tls_client()).map_err(unavailable)?;
         builder.set_min_proto_version(Some(SslVersion::TLS1_2)).map_err(unavailable)?;
         trust(&mut builder, settings)?;
         identify(&mut builder, settings)?;
-        Ok(Self(builder.build()))
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Self { connector: builder.build(), host })
     }
 
     /// Shakes hands over a connection. The error is what OpenSSL says, for people.
-    pub(super) async fn connect(&self, host: &str, stream: TcpStream) -> Result<SslStream<TcpStream>, String> {
-        let configured = self.0.configure().and_then(|configuration: ConnectConfiguration| configuration.into_ssl(host));
+    pub(super) async fn connect(&self, stream: TcpStream) -> Result<SslStream<TcpStream>, String> {
+        let configured = self.connector.configure().and_then(|configuration: ConnectConfiguration| configuration.into_ssl(&self.host));
         let ssl = configured.map_err(|error| error.to_string())?;
         let mut stream = SslStream::new(ssl, stream).map_err(|error| error.to_string())?;
         match Pin::new(&mut stream).connect().await {
@@ -57,7 +62,8 @@ fn trust(builder: &mut SslConnectorBuilder, settings: &HttpSettings) -> Result<(
         let loaded = found.cert_file.is_some_and(|file| builder.set_ca_file(file).is_ok());
         let has_folder = found.cert_dir.into_iter().any(|folder| builder.load_verify_locations(None, Some(&folder)).is_ok());
         if !loaded && !has_folder {
-            tracing::debug!("no certificates of the system were found");
+            let provider = settings.name.as_str();
+            tracing::warn!(provider, "no certificates of the system were found: no server can be believed; name those to trust in ca_file");
         }
         return Ok(());
     };
@@ -92,4 +98,29 @@ fn identify(builder: &mut SslConnectorBuilder, settings: &HttpSettings) -> Resul
         return Err(EndpointError::new(settings, "client_key_file", &problem));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::test_settings;
+
+    fn tls(url: &str) -> Tls {
+        Tls::new(&test_settings(url), &url.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_systems_certificates_are_trusted_where_there_are_any() {
+        let trusted = tls("https://policy.example/").connector.context().cert_store().all_certificates().len();
+        assert_eq!(trusted > 0, openssl_probe::probe().cert_file.is_some(), "{trusted} certificates");
+    }
+
+    #[test]
+    fn an_address_has_to_be_proved_without_its_brackets() {
+        for (url, host) in
+            [("https://[::1]:8443/", "::1"), ("https://127.0.0.1/", "127.0.0.1"), ("https://Policy.example/", "Policy.example")]
+        {
+            assert_eq!(tls(url).host, host);
+        }
+    }
 }

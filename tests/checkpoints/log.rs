@@ -49,7 +49,7 @@ impl Outcome {
         match &self.applied {
             Applied::Verdict { .. } => 1,
             Applied::DeadLetter(rejection) => 1 + u32::from(rejection.told.thread_id.is_some()),
-            Applied::Boundary(_) | Applied::Redelivered => 0,
+            Applied::Boundary(_) | Applied::Redelivered | Applied::Asks(_) | Applied::Waits => 0,
         }
     }
 }

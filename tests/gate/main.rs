@@ -10,3 +10,4 @@ mod stories;
 #[path = "../support/mod.rs"]
 mod support;
 mod turns;
+mod waiting;

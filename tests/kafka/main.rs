@@ -13,6 +13,9 @@ mod harness;
 mod jars;
 mod keeper;
 mod membership;
+#[path = "../support/policy_server.rs"]
+mod policy_server;
+mod remote;
 mod smoke;
 mod state;
 mod state_command;
@@ -60,6 +63,9 @@ const CASES: &[Case] = &[
     sharing!(state::a_state_topic_that_does_not_fit_is_named),
     sharing!(state::a_checkpoint_fits_its_topic),
     sharing!(state::a_planned_move_is_quick),
+    sharing!(remote::a_thread_that_waits_delays_no_other),
+    sharing!(remote::a_crash_asks_again_at_most_once),
+    sharing!(remote::a_server_that_is_down_closes_calls),
     alone!(membership::a_broker_restart_loses_nothing),
     alone!(membership::a_second_signal_ends_at_once),
     alone!(membership::a_stop_ends_though_the_brokers_are_away),

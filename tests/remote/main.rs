@@ -26,6 +26,7 @@ fn settings(url: &str) -> HttpSettings {
         url: url.to_owned(),
         dialect: Dialect::Tollgate,
         headers: BTreeMap::new(),
+        header_files: BTreeMap::new(),
         timeout_ms: 10_000,
         concurrency_max: 64,
         queue_max: 1_024,

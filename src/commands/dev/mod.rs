@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use crate::admin::Admin;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::policy::{GuardrailSettings, Policy, ProviderSettings};
+use crate::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
 use crate::settings::{KafkaSettings, Settings};
 use crate::worker::{Membership, Preflight, Stop, Worker, WorkerParts};
 
@@ -74,12 +74,14 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
     }
     let kafka = Arc::new(settings.kafka);
     let policy = Arc::new(Policy::new(&settings.policy));
+    let remotes = process::remotes(&settings.policy, &metrics)?;
     let parts = WorkerParts {
         policy,
         kafka: Arc::clone(&kafka),
         settings: settings.worker,
         topics: Preflight::of(PARTITIONS),
         membership: Membership::Alone,
+        remotes,
         metrics,
         health: Arc::clone(&health),
         stop: stop.clone(),
@@ -115,7 +117,7 @@ fn sample_guardrails() -> GuardrailSettings {
     GuardrailSettings {
         fail_closed: true,
         passport: None,
-        providers: vec![ProviderSettings::Allowlist { allowed_tools: None, denied_tools }],
+        providers: vec![ProviderSettings { tools: None, kind: ProviderKind::Allowlist { allowed_tools: None, denied_tools } }],
     }
 }
 
