@@ -11,6 +11,8 @@ pub enum Act {
     Poll(usize),
     /// So many publications are acknowledged, in an order of their own.
     Acknowledge { from: usize, count: usize },
+    /// So many questions are answered, in an order of their own.
+    Answer { from: usize, count: usize },
     /// Freezes its state.
     Freeze,
     /// Begins to write what is frozen.
@@ -49,7 +51,13 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn answer() -> impl Strategy<Value = Act> {
+    let count = prop_oneof![6 => 1..4_usize, 1 => Just(usize::MAX)];
+    (any::<u16>(), count).prop_map(|(from, count)| Act::Answer { from: usize::from(from), count })
+}
+
+fn step(has_servers: bool) -> impl Strategy<Value = Step> {
+    let act = move || if has_servers { prop_oneof![4 => act(), 1 => answer()].boxed() } else { act().boxed() };
     let reread = prop_oneof![1 => Just(0_usize), 2 => 1..20_usize];
     prop_oneof![
         40 => act().prop_map(Step::Owner),
@@ -62,6 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub fn schedule() -> impl Strategy<Value = Vec<Step>> {
-    vec(step(), 1..200)
+/// A schedule; where there are servers, they answer.
+pub fn schedule(has_servers: bool) -> impl Strategy<Value = Vec<Step>> {
+    vec(step(has_servers), 1..200)
 }
