@@ -100,8 +100,13 @@ impl<'t> World<'t> {
         match act {
             Act::Poll(count) => worker.poll(outside, *count)?,
             Act::Acknowledge { from, count } => worker.acknowledge(outside, *from, *count)?,
-            Act::Answer { from, count } => {
-                worker.answer(outside, *from, *count)?;
+            Act::Answer { from, count, rounds } => {
+                for _ in 0..*rounds {
+                    if !worker.waits() {
+                        break;
+                    }
+                    worker.answer(outside, *from, *count)?;
+                }
                 worker.check_state(outside.truth)?;
             }
             Act::Freeze => worker.freeze(outside)?,
@@ -194,10 +199,7 @@ impl<'t> World<'t> {
 
     /// The owner reads nothing more, waits for every answer and acknowledgement and writes all that it knows.
     fn finish(&mut self) -> Checked {
-        while self.owner.waits() {
-            // Whatever goes on may ask again.
-            self.step(&Step::Owner(Act::Answer { from: 0, count: usize::MAX }))?;
-        }
+        self.step(&Step::Owner(Act::Answer { from: 0, count: usize::MAX, rounds: usize::MAX }))?;
         self.step(&Step::Owner(Act::Acknowledge { from: 0, count: usize::MAX }))?;
         // The checkpoint that is under way, and the one behind it.
         for act in [Act::Begin, Act::Settle { is_written: true }, Act::Freeze, Act::Begin, Act::Settle { is_written: true }] {
