@@ -16,6 +16,7 @@ mod write;
 
 use std::borrow::Cow;
 
+use crate::controls::Suspension;
 use crate::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolInput, ToolResult};
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
@@ -46,6 +47,8 @@ pub struct Prepared {
     event: Fingerprint,
     /// The call that it is about.
     call: Option<CallKey>,
+    /// The suspension that was in force: one that is lifted meanwhile still decides, because no provider has been asked.
+    suspension: Option<Suspension>,
     /// Where the providers stand; `None` if they have no say.
     guardrails: Option<Progress>,
 }
@@ -94,21 +97,22 @@ impl Prepared {
 pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepared {
     let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
     thread.enter(event, fingerprint, &policy.store_limits().thread);
-    let (call, guardrails) = match &event.body {
+    let (call, suspension, guardrails) = match &event.body {
         Body::ToolCall(call) => {
             let key = CallKey::of(&call.tool_call_id, &call.tool_name);
             let args = arguments_digest(&call.input);
+            let suspension = policy.controls().suspension(event);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
                 || thread.turn.memory().suppression.covers(key.id, &call.tool_name)
-                || policy.controls().suspension(event).is_some();
+                || suspension.is_some();
             let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
             let guardrails = (!is_settled).then(|| policy.guardrails().begin(&request));
-            (Some(CallKey { args: Some(args), ..key }), guardrails)
+            (Some(CallKey { args: Some(args), ..key }), suspension, guardrails)
         }
-        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, &result.tool_name)), None),
-        _ => (None, None),
+        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, &result.tool_name)), None, None),
+        _ => (None, None, None),
     };
-    Prepared { event: fingerprint, call, guardrails }
+    Prepared { event: fingerprint, call, suspension, guardrails }
 }
 
 /// A call as state knows it.
@@ -147,8 +151,8 @@ pub fn fold(
     out: &mut Vec<u8>,
 ) -> Result<Option<Decided>, Rejection> {
     let start = out.len();
-    let prepared = prepared.unanswered(policy, event, ProviderError::NotAsked);
-    let fold = Fold { policy, event, fingerprint: prepared.event };
+    let mut prepared = prepared.unanswered(policy, event, ProviderError::NotAsked);
+    let fold = Fold { policy, event, fingerprint: prepared.event, suspension: prepared.suspension.take() };
     let decided = match (&event.body, prepared.call) {
         (Body::ModelResponse(body), _) => fold.response(thread, body, out),
         (Body::ToolCall(call), Some(key)) => fold.call(thread, &key, call, prepared.outcome(), out),
@@ -192,6 +196,8 @@ struct Fold<'e> {
     policy: &'e Policy,
     event: &'e Event<'e>,
     fingerprint: Fingerprint,
+    /// See [`Prepared::suspension`].
+    suspension: Option<Suspension>,
 }
 
 impl<'e> Fold<'e> {
@@ -228,7 +234,7 @@ impl<'e> Fold<'e> {
     fn rule_on_call(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
         let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
             Ruling::new(vec![Reason::Suppressed], None)
-        } else if let Some(suspension) = self.policy.controls().suspension(self.event) {
+        } else if let Some(suspension) = self.suspension.clone().or_else(|| self.policy.controls().suspension(self.event)) {
             Ruling::new(vec![Reason::SubjectSuspended(Box::new(suspension))], None)
         } else if !guardrails.denial.is_empty() {
             Ruling::new([guardrails.denial, guardrails.notes].concat(), None)

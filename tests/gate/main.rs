@@ -3,7 +3,7 @@
 
 mod bytes;
 mod calls;
-
+mod controls;
 mod resets;
 mod safety;
 mod stories;
