@@ -21,6 +21,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `consume` | a group member's consumer and the partitions that it holds |
+//! | `control_feed` | the controls topic → the table of [`controls`] |
 //! | `state` | checkpoints into the state topic, and restores from it |
 //! | `publish` | verdicts, replies and dead letters on their way out |
 //! | `remote` | policy servers, asked over HTTP within a deadline |
@@ -50,6 +51,8 @@ pub mod commands;
 pub mod config;
 #[cfg(feature = "io")]
 pub mod consume;
+#[cfg(feature = "io")]
+pub mod control_feed;
 #[cfg(feature = "io")]
 pub mod health;
 #[cfg(feature = "io")]

@@ -4,11 +4,14 @@
 
 mod completions;
 mod config_check;
+mod control;
 mod dev;
 mod eval;
 mod process;
+mod produce;
 mod run;
 mod state;
+mod topics;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,6 +54,11 @@ enum Command {
         #[command(subcommand)]
         command: state::StateCommand,
     },
+    /// Switches for the whole fleet: suspend and resume subjects, set passports, list what is in force
+    Control {
+        #[command(subcommand)]
+        command: control::ControlCommand,
+    },
     /// Look at the configuration
     Config {
         #[command(subcommand)]
@@ -77,6 +85,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
+        Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings)),
         Command::Run => cli.common.settings().and_then(run::execute),
         Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
     };

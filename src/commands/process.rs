@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::Admin;
+use crate::controls::Controls;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy::{GuardrailSettings, PolicySettings};
@@ -50,6 +51,15 @@ pub(super) fn watch_signals(stop: Stop) -> anyhow::Result<()> {
         std::process::exit(ENDED_AT_ONCE);
     });
     Ok(())
+}
+
+/// The table of controls, empty, under the configured key of subject hashes.
+pub(super) fn controls(subject_key: Option<&str>) -> Arc<Controls> {
+    let controls = Controls::new(subject_key);
+    if !controls.is_keyed() {
+        tracing::warn!("privacy.subject_key is not set: whoever can guess an id can tell its hash in the controls");
+    }
+    Arc::new(controls)
 }
 
 /// Serves the admin endpoint for as long as the process lives.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admin::Admin;
+use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
@@ -42,8 +43,14 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         Err(PreflightError::Stopped(_)) => return Ok(ExitCode::SUCCESS),
         Err(error) => return Err(error.into()),
     };
-    let policy = Arc::new(Policy::new(&settings.policy));
     let remotes = process::remotes(&settings.policy, &metrics)?;
+    let controls = process::controls(settings.subject_key.as_deref());
+    let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+    let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
+    let feed = ControlFeed::start(feed)?;
+    if !feed.caught_up().await {
+        return Ok(ExitCode::SUCCESS);
+    }
     tracing::info!(
         brokers = kafka.brokers,
         group = kafka.group_id,
@@ -63,7 +70,7 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
     };
     tokio::select! {
-        joined = tokio::task::spawn_blocking(move || worker.join()) => joined?,
+        joined = tokio::task::spawn_blocking(move || { worker.join(); feed.join() }) => joined?,
         () = stop_deadline => {
             // The brokers are away and the group cannot be left. Nothing is lost: what is not committed is decided again.
             tracing::error!("not stopped in time; ending");

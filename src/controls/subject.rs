@@ -202,7 +202,7 @@ mod tests {
         let digest = Digest::of(b"x");
         let text = digest.to_string();
         assert_eq!(parse_hash(&text), Some(digest));
-        for bad in [&text[1..], &text.to_uppercase(), &format!("{text}0"), "", &"é".repeat(32)] {
+        for bad in [&"a".repeat(63), &text.to_uppercase(), &format!("{text}0"), "", &"é".repeat(32)] {
             assert_eq!(parse_hash(bad), None, "{bad}");
         }
     }

@@ -141,6 +141,18 @@ pub const CATALOG: &[Spec] = &[
     gauge("tollgate_restore_remaining_records", &["partition"], "State records that a running restore has still to read."),
     gauge("tollgate_restore_eta_seconds", &["partition"], "Seconds that a running restore will still take."),
     gauge("tollgate_unrestored_partitions", &["member"], "Partitions assigned that wait for their state. Alert if this stays above 0."),
+    counter("tollgate_controls_applied_total", &["type"], "Control records applied: passport or subject."),
+    counter("tollgate_control_rejections_total", &["code"], "Control records refused, by code; what was in force stayed in force."),
+    gauge("tollgate_controls", &["type"], "Controls in force: passport, or subject for suspensions."),
+    histogram(
+        "tollgate_control_delay_seconds",
+        &[],
+        LATENCY_SECONDS,
+        "Seconds from a control record's timestamp until it was in force; as good as the producer's clock.",
+    ),
+    gauge("tollgate_controls_lag_records", &[], "Control records that are known of and not applied."),
+    gauge("tollgate_controls_stale_seconds", &[], "Seconds since the brokers of the controls were heard of."),
+    counter("tollgate_control_feed_restarts_total", &[], "Times reading the controls failed and went on."),
     gauge("tollgate_policy_info", &["version"], "1, with the version of the policy in force."),
     gauge("tollgate_ready", &[], "1 while every member has its assignment and the state of it."),
 ];

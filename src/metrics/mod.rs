@@ -92,6 +92,20 @@ pub struct Metrics {
     pub restore_eta_seconds: IntGaugeVec,
     /// Partitions that wait for their state.
     pub unrestored_partitions: IntGaugeVec,
+    /// Control records applied, by type.
+    pub controls_applied: IntCounterVec,
+    /// Control records refused, by code.
+    pub control_rejections: IntCounterVec,
+    /// Controls in force, by type.
+    pub controls: IntGaugeVec,
+    /// Time from a control record's timestamp until it was in force.
+    pub control_delay: Histogram,
+    /// Control records that are not applied.
+    pub controls_lag_records: IntGauge,
+    /// Time since the brokers of the controls were heard of.
+    pub controls_stale_seconds: IntGauge,
+    /// Times reading the controls failed.
+    pub control_feed_restarts: IntCounter,
     /// Always 1, with the policy's version as label.
     pub policy_info: IntGaugeVec,
     /// 1 while every member has its assignment.
@@ -151,6 +165,13 @@ impl Metrics {
             restore_remaining_records: make.gauges("tollgate_restore_remaining_records")?,
             restore_eta_seconds: make.gauges("tollgate_restore_eta_seconds")?,
             unrestored_partitions: make.gauges("tollgate_unrestored_partitions")?,
+            controls_applied: make.counters("tollgate_controls_applied_total")?,
+            control_rejections: make.counters("tollgate_control_rejections_total")?,
+            controls: make.gauges("tollgate_controls")?,
+            control_delay: make.histogram("tollgate_control_delay_seconds")?,
+            controls_lag_records: make.gauge("tollgate_controls_lag_records")?,
+            controls_stale_seconds: make.gauge("tollgate_controls_stale_seconds")?,
+            control_feed_restarts: make.counter("tollgate_control_feed_restarts_total")?,
             policy_info: make.gauges("tollgate_policy_info")?,
             ready: make.gauge("tollgate_ready")?,
             registry,

@@ -12,6 +12,8 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
+use crate::control_feed::{ControlFeed, FeedParts};
+use crate::controls::Controls;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
@@ -73,8 +75,11 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
         process::serve_admin(listener, &metrics, &health);
     }
     let kafka = Arc::new(settings.kafka);
-    let policy = Arc::new(Policy::new(&settings.policy));
     let remotes = process::remotes(&settings.policy, &metrics)?;
+    let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
+    let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+    let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
+    let feed = ControlFeed::start(feed)?;
     let parts = WorkerParts {
         policy,
         kafka: Arc::clone(&kafka),
@@ -86,6 +91,9 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
         health: Arc::clone(&health),
         stop: stop.clone(),
     };
+    if !feed.caught_up().await {
+        return Ok(ExitCode::SUCCESS);
+    }
     let worker = Worker::start(&parts)?;
     while !health.is_ready() && !stop.is_given() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -98,6 +106,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
             stop.give();
         }
         worker.join();
+        feed.join();
         played
     });
     played.await??;
