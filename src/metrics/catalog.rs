@@ -154,5 +154,5 @@ pub const CATALOG: &[Spec] = &[
     gauge("tollgate_controls_stale_seconds", &[], "Seconds since the brokers of the controls were heard of."),
     counter("tollgate_control_feed_restarts_total", &[], "Times reading the controls failed and went on."),
     gauge("tollgate_policy_info", &["version"], "1, with the version of the policy in force."),
-    gauge("tollgate_ready", &[], "1 while every member has its assignment and the state of it."),
+    gauge("tollgate_ready", &[], "1 while every member has its assignment and the state of it, and the controls are known."),
 ];

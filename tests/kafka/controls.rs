@@ -265,7 +265,7 @@ pub(crate) fn the_table_outlives_a_broker_restart(context: &Context, broker: &mu
     written(&gate, &[&["suspend"], &user("bob")[..]].concat())?;
     wait_for_code(context, &gate, 1, "bob", "subject_suspended")?;
     assert_eq!(worker.metric("tollgate_controls_stale_seconds")?, 0.0);
-    broker.stop()?;
+    broker.kill()?;
     let deadline = Instant::now() + TIME_MAX;
     while worker.metric("tollgate_controls_stale_seconds")? < 2.0 {
         ensure!(Instant::now() < deadline, "the controls do not grow stale");
