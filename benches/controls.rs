@@ -37,7 +37,9 @@ use gate::{Gate, Worker};
 
 const PARTITIONS: i32 = 16;
 /// Suspensions, and as many times a suspension is lifted.
-const SWITCHES: usize = 60;
+const SWITCHES: usize = 200;
+/// Switches before those that count: the broker's code is not compiled yet.
+const WARM_UP: usize = 20;
 /// How often there is a call on every partition.
 const CALL_INTERVAL: Duration = Duration::from_millis(20);
 /// What a switch may take, in milliseconds, at the 99th percentile.
@@ -54,31 +56,38 @@ fn main() -> Result<()> {
     wait_shared(&workers)?;
     let mut stream = Stream::new(&context, &gate)?;
     let (mut suspended, mut resumed) = (Vec::new(), Vec::new());
-    for switch in 0..SWITCHES {
+    for switch in 0..WARM_UP + SWITCHES {
+        if switch == WARM_UP {
+            (suspended, resumed) = (Vec::new(), Vec::new());
+            stream.waits.clear();
+        }
         stream.user = format!("user-{switch}");
         stream.until_all("allow")?;
         suspended.push(stream.switch(true)?);
         resumed.push(stream.switch(false)?);
     }
-    println!(
-        "{PARTITIONS} partitions, two workers, {SWITCHES} switches each way, {:.0} calls/s",
-        stream.sent as f64 / stream.started.elapsed().as_secs_f64()
-    );
-    println!("{:<34} {:>9} {:>9} {:>9}", "from the switch to", "p50 ms", "p99 ms", "max ms");
+    let rate = stream.sent.len() as f64 / stream.started.elapsed().as_secs_f64();
+    println!("{PARTITIONS} partitions, two workers, {SWITCHES} switches each way, {rate:.0} calls/s");
+    println!("{:<34} {:>9} {:>9} {:>9}", "", "p50 ms", "p99 ms", "max ms");
+    show("any call → its verdict", std::mem::take(&mut stream.waits));
     let mut worst: f64 = 0.0;
     for (name, times) in [("blocked", suspended), ("allowed", resumed)] {
         let every = times.iter().map(|by_partition| by_partition.iter().copied().fold(0.0, f64::max)).collect();
-        show(&format!("{name} on a partition"), times.concat());
-        worst = worst.max(show(&format!("{name} on every partition"), every));
+        show(&format!("switch → {name} on a partition"), times.concat());
+        worst = worst.max(show(&format!("switch → {name} on all of them"), every));
     }
-    ensure!(worst <= TARGET_MS, "the target is {TARGET_MS} ms at p99");
+    for worker in &workers {
+        let delay = worker.metric("tollgate_control_delay_seconds_sum")? / worker.metric("tollgate_control_delay_seconds_count")?;
+        println!("record written → in force, a worker's mean: {:.1} ms", delay * 1e3);
+    }
+    println!("the target of {TARGET_MS} ms at p99 is {}", if worst <= TARGET_MS { "met" } else { "MISSED" });
     Ok(())
 }
 
 /// Prints a distribution; the answer is its 99th percentile.
 fn show(name: &str, mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
-    let at = |share: f64| times[((times.len() - 1) as f64 * share).ceil() as usize];
+    let at = |share: f64| times[(times.len() as f64 * share).ceil() as usize - 1];
     println!("{name:<34} {:>9.1} {:>9.1} {:>9.1}", at(0.5), at(0.99), at(1.0));
     at(0.99)
 }
@@ -103,7 +112,10 @@ struct Stream<'c> {
     user: String,
     started: Instant,
     due: Instant,
-    sent: usize,
+    /// When each call was sent.
+    sent: Vec<Instant>,
+    /// How long verdicts took, in milliseconds.
+    waits: Vec<f64>,
 }
 
 impl<'c> Stream<'c> {
@@ -118,7 +130,17 @@ impl<'c> Stream<'c> {
         }
         verdicts.assign(&partitions)?;
         let now = Instant::now();
-        Ok(Self { gate, calls: producer()?, controls: producer()?, verdicts, user: String::new(), started: now, due: now, sent: 0 })
+        Ok(Self {
+            gate,
+            calls: producer()?,
+            controls: producer()?,
+            verdicts,
+            user: String::new(),
+            started: now,
+            due: now,
+            sent: Vec::new(),
+            waits: Vec::new(),
+        })
     }
 
     /// Sends what is due.
@@ -126,13 +148,13 @@ impl<'c> Stream<'c> {
         if Instant::now() >= self.due {
             self.due = Instant::now() + CALL_INTERVAL;
             for partition in 0..PARTITIONS {
-                let id = format!("{}/{}", self.user, self.sent);
+                let id = format!("{}/{}", self.user, self.sent.len());
                 let event = json!({"type": "tool_call", "event_id": id, "turn_id": self.user, "tool_call_id": id, "tool_name": "ls",
                     "tool_input": {}, "user_id": self.user, "tenant_id": "acme"})
                 .to_string();
                 let record = BaseRecord::to(&self.gate.events).partition(partition).key("t").payload(&event);
                 self.calls.send(record).map_err(|(error, _)| error)?;
-                self.sent += 1;
+                self.sent.push(Instant::now());
             }
         }
         self.calls.poll(Duration::ZERO);
@@ -151,6 +173,8 @@ impl<'c> Stream<'c> {
             while let Some(message) = self.verdicts.poll(timeout).transpose()? {
                 timeout = Duration::ZERO;
                 let verdict: Value = serde_json::from_slice(message.payload().unwrap_or_default())?;
+                let number = verdict["event_id"].as_str().and_then(|id| id.rsplit('/').next()?.parse::<usize>().ok());
+                self.waits.extend(number.and_then(|number| Some(self.sent.get(number)?.elapsed().as_secs_f64() * 1e3)));
                 // What is still on its way of the user before is of no account.
                 if verdict["turn_id"] == self.user.as_str() && verdict["code"] == code {
                     first.entry(message.partition()).or_insert_with(Instant::now);
