@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tollgate::controls::{Controls, Subject, SubjectHasher, SubjectKind};
 use tollgate::decode::{Offset, Partition, Record, decode};
-use tollgate::evaluate::guardrail::GuardrailChain;
+use tollgate::evaluate::guardrail::{GuardrailChain, Link};
 use tollgate::evaluate::{fold, prepare};
 use tollgate::json::Parser;
 use tollgate::policy::Policy;
@@ -23,7 +23,7 @@ fn gate() -> (Gate, Arc<Controls>) {
 }
 
 fn policy_under(controls: &Arc<Controls>) -> Policy {
-    let chain = GuardrailChain::new(vec![Box::new(Script)], true, None);
+    let chain = GuardrailChain::new(vec![Link { provider: Box::new(Script), tools: None }], true, None);
     Policy::under(&settings(&json!({})).policy, Arc::clone(controls)).with_guardrails(chain)
 }
 
@@ -175,7 +175,7 @@ fn a_change_between_asking_and_deciding_never_opens() {
         let (mut thread, mut out) = (Thread::default(), Vec::new());
         let prepared = prepare(&policy, &mut thread, &event);
         meanwhile();
-        fold(&policy, &mut thread, &event, prepared, [], &mut out).unwrap();
+        fold(&policy, &mut thread, &event, prepared, &mut out).unwrap();
         serde_json::from_slice::<Value>(&out).unwrap()
     };
     let suspend = || set(&controls, SubjectKind::User, "acme", "42", json!({}));
