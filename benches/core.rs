@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use tollgate::controls::Controls;
 use tollgate::decode::{Offset, Partition, Record};
 use tollgate::lane::{Lane, VerdictBuffer};
 use tollgate::policy::Policy;
@@ -24,6 +26,19 @@ fn main() {
     for (name, events) in [("tool_call", calls()), ("call + result", calls_and_results()), ("model_response", responses())] {
         measure(name, &policy, &events);
     }
+    // Somebody else is suspended, so that every call's user has to be looked for: by a hash that is remembered, and by one that is not.
+    let policy = Policy::under(&settings.policy, Arc::new(suspended()));
+    for (name, events) in [("… user known", calls()), ("… user new", calls_of_new_users())] {
+        measure(name, &policy, &events);
+    }
+}
+
+fn suspended() -> Controls {
+    let controls = Controls::new(Some("a key"));
+    let hash = "ab".repeat(32);
+    let value = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string();
+    controls.apply(Some(format!("subject/user/{hash}").as_bytes()), Some(value.as_bytes())).expect("a control");
+    controls
 }
 
 fn measure(name: &str, policy: &Policy, events: &[String]) {
@@ -74,6 +89,10 @@ fn event(number: usize, kind: &str) -> Value {
 
 fn calls() -> Vec<String> {
     (0..EVENTS).map(|number| event(number, "tool_call").to_string()).collect()
+}
+
+fn calls_of_new_users() -> Vec<String> {
+    (0..EVENTS).map(|number| event(number, "tool_call").to_string().replace("user-4711", &format!("user-{number}"))).collect()
 }
 
 fn calls_and_results() -> Vec<String> {
