@@ -28,6 +28,7 @@
 //! | `config` | file, environment and secret files → [`settings`] |
 //! | `commands` | the command line |
 
+pub mod bash;
 pub mod checkpoint;
 pub mod controls;
 pub mod decode;

@@ -11,7 +11,7 @@ mod event;
 mod fields;
 mod record;
 mod rejection;
-mod timestamp;
+pub(crate) mod timestamp;
 
 pub use envelope::told as told_by_transport;
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};

@@ -4,7 +4,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// Milliseconds since the epoch of an RFC 3339 timestamp, or `None` if it is not one.
-pub(super) fn parse(text: &str) -> Option<i64> {
+pub(crate) fn parse(text: &str) -> Option<i64> {
     let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
 }

@@ -1,9 +1,12 @@
 //! Validated decision settings. Their serialised form is what the policy's version is the digest of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::passport::PassportSettings;
+use crate::controls::Controls;
 use crate::evaluate::guardrail::{Allowlist, GuardrailProvider};
 use crate::evaluate::loops::RepetitionSettings;
 use crate::evaluate::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet, SafetyDetector};
@@ -64,6 +67,8 @@ pub enum ProviderSettings {
         /// Tools that may not run.
         denied_tools: BTreeSet<String>,
     },
+    /// See [`OapPassport`](crate::evaluate::guardrail::OapPassport).
+    OapPassport(PassportSettings),
 }
 
 /// A policy server that is asked over HTTP.
@@ -137,6 +142,20 @@ pub struct LimitSettings {
     pub thread_idle_seconds_max: u32,
 }
 
+impl PolicySettings {
+    /// What providers that stand on a passport are configured to do.
+    pub fn passports(&self) -> impl Iterator<Item = &PassportSettings> {
+        let providers = self.guardrails.iter().flat_map(|guardrails| &guardrails.providers);
+        providers.filter_map(|provider| if let ProviderSettings::OapPassport(settings) = provider { Some(settings) } else { None })
+    }
+
+    /// The same, to have their files loaded.
+    pub fn passports_mut(&mut self) -> impl Iterator<Item = &mut PassportSettings> {
+        let providers = self.guardrails.iter_mut().flat_map(|guardrails| &mut guardrails.providers);
+        providers.filter_map(|provider| if let ProviderSettings::OapPassport(settings) = provider { Some(settings) } else { None })
+    }
+}
+
 impl DetectorSettings {
     pub(super) fn build(&self) -> Box<dyn SafetyDetector> {
         match self {
@@ -150,8 +169,9 @@ impl DetectorSettings {
 }
 
 impl ProviderSettings {
-    pub(super) fn build(&self) -> Box<dyn GuardrailProvider> {
+    pub(super) fn build(&self, controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {
         match self {
+            Self::OapPassport(settings) => Box::new(settings.build(Arc::clone(controls))),
             Self::Allowlist { allowed_tools, denied_tools } => {
                 Box::new(Allowlist { allowed_tools: allowed_tools.clone(), denied_tools: denied_tools.clone() })
             }

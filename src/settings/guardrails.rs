@@ -1,8 +1,9 @@
 //! `guardrails`: the block as DeerFlow writes it, with a list of providers besides.
 
-use crate::evaluate::guardrail::Allowlist;
+use crate::evaluate::guardrail::{Allowlist, OapPassport};
 use crate::policy::{GuardrailSettings, ProviderSettings};
 
+use super::passport;
 use super::reader::Section;
 
 const NO_PROVIDER: &str = "write `provider: {use: allowlist, config: {denied_tools: [\"bash\"]}}`, or set `enabled: false`";
@@ -21,12 +22,12 @@ pub(super) fn read(section: &Section<'_>) -> Option<GuardrailSettings> {
     let settings = GuardrailSettings {
         fail_closed: section.bool("fail_closed"),
         passport: section.optional_string("passport"),
-        providers: entries.iter().filter_map(read_provider).collect(),
+        providers: entries.iter().filter_map(|entry| read_provider(entry, section)).collect(),
     };
     is_enabled.then_some(settings)
 }
 
-fn read_provider(entry: &Section<'_>) -> Option<ProviderSettings> {
+fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>) -> Option<ProviderSettings> {
     let name = entry.string("use");
     let config = entry.section("config");
     match name.rsplit(':').next().unwrap_or_default() {
@@ -34,9 +35,10 @@ fn read_provider(entry: &Section<'_>) -> Option<ProviderSettings> {
             allowed_tools: config.strings("allowed_tools").map(|tools| tools.into_iter().collect()),
             denied_tools: config.strings("denied_tools").unwrap_or_default().into_iter().collect(),
         }),
+        OapPassport::NAME | "OAPGuardrailProvider" => Some(ProviderSettings::OapPassport(passport::read(&config, guardrails))),
         "" => None,
         _ => {
-            entry.fault("use", "an unknown provider", "write `allowlist`");
+            entry.fault("use", "an unknown provider", "write `allowlist` or `oap_passport`");
             None
         }
     }

@@ -121,7 +121,12 @@ impl GuardrailChain {
 
     fn conclude_one(&self, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) -> ProviderOutcome {
         match decided {
-            Ok(decision) if decision.allow => ProviderOutcome::Allowed,
+            Ok(decision) if decision.allow => {
+                // What an allowing provider stood on is kept; that it had nothing to say is not.
+                let evident = decision.reasons.into_iter().filter(|reason| reason.evidence.is_some());
+                outcome.notes.extend(evident.map(|reason| Reason::Allowed(Box::new(reason))));
+                ProviderOutcome::Allowed
+            }
             Ok(decision) => {
                 outcome.denial = denial(decision.reasons);
                 ProviderOutcome::Denied

@@ -6,10 +6,12 @@
 
 mod allowlist;
 mod chain;
+mod oap_passport;
 mod request;
 
 pub use allowlist::Allowlist;
 pub use chain::{ChainOutcome, ChainPlan, GuardrailChain, ProviderOutcome};
+pub use oap_passport::OapPassport;
 pub use request::GuardrailRequest;
 
 use super::verdict::GuardrailReason;
