@@ -62,3 +62,35 @@ impl CommandRules {
         allowed.into_iter().chain(blocked.map(|pattern| CommandFinding::Blocked { pattern: pattern.clone() })).collect()
     }
 }
+
+/// What a command line executes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// The simple commands.
+    pub commands: Vec<ReachedCommand>,
+}
+
+/// A simple command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReachedCommand {
+    /// Program and arguments.
+    pub words: Vec<ReachedWord>,
+    /// How it is reached.
+    pub how: String,
+}
+
+/// A word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReachedWord {
+    /// Its text.
+    Known(String),
+    /// What is known of it.
+    Unknown(String),
+}
+
+/// What a command line executes.
+#[must_use]
+pub fn analyse(command: &str) -> Analysis {
+    let words = command.split_whitespace().map(|word| ReachedWord::Known(word.to_owned())).collect();
+    Analysis { commands: vec![ReachedCommand { words, how: String::new() }] }
+}

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
+use super::passport;
 use crate::decode::{Offset, Partition, Record, Rejection, too_large};
 use crate::lane::{Applied, Lane, VerdictBuffer};
 use crate::policy::Policy;
@@ -28,6 +29,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         Some(path) => Box::new(File::open(path).with_context(|| format!("{}: cannot be read", path.display()))?),
         None => Box::new(io::stdin().lock()),
     };
+    passport::unusable(&settings.policy).for_each(|fault| eprintln!("tollgate: {fault}"));
     let mut evaluation = Evaluation::new(settings);
     let rejected =
         evaluation.run(BufReader::with_capacity(BUFFER_BYTES, input), BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;

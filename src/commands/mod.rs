@@ -6,6 +6,7 @@ mod completions;
 mod config_check;
 mod dev;
 mod eval;
+mod passport;
 mod process;
 mod run;
 mod state;
@@ -51,6 +52,11 @@ enum Command {
         #[command(subcommand)]
         command: state::StateCommand,
     },
+    /// Look at passports
+    Passport {
+        #[command(subcommand)]
+        command: passport::PassportCommand,
+    },
     /// Look at the configuration
     Config {
         #[command(subcommand)]
@@ -76,6 +82,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Completions { shell } => completions::execute(shell),
         Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
+        Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
         Command::Run => cli.common.settings().and_then(run::execute),
         Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),

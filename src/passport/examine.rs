@@ -93,6 +93,12 @@ pub struct Terms {
     pub unenforced_limits: UnenforcedLimits,
 }
 
+impl Default for Terms {
+    fn default() -> Self {
+        Self { capabilities: CapabilityMap::default(), unenforced_limits: UnenforcedLimits::Deny }
+    }
+}
+
 /// Examines a call under the passport that it is made with: none, one that cannot be used, or one that can.
 pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Terms, call: &Call<'_>, to: &mut dyn Report) {
     report(to, "tool name", check_tool_name(call.tool_name));

@@ -21,9 +21,9 @@ pub(super) enum Field<T> {
 /// A field that is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Malformed {
-    path: String,
-    found: String,
-    expected: String,
+    pub(super) path: String,
+    pub(super) found: String,
+    pub(super) expected: String,
 }
 
 impl Malformed {
@@ -39,6 +39,11 @@ impl std::fmt::Display for Malformed {
 }
 
 impl<T> Field<T> {
+    /// What is wrong with it.
+    pub(super) fn malformed(&self) -> Option<&Malformed> {
+        if let Self::Malformed(malformed) = self { Some(malformed) } else { None }
+    }
+
     /// Goes on with the value of a valid field.
     pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, Malformed>) -> Field<U> {
         match self {

@@ -14,10 +14,13 @@ mod glob;
 mod names;
 mod path;
 mod rules;
+mod schema;
 
 pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
 pub use document::PassportFault;
 pub use examine::{Call, Denial, Outcome, Report, Terms, UnenforcedLimits, examine};
+
+pub use schema::{SchemaFault, check as check_schema};
 
 use std::collections::HashSet;
 
@@ -91,6 +94,11 @@ impl Passport {
             capabilities: read_capabilities(&fields),
             limits: read_limits(&fields),
         })
+    }
+
+    /// What the rules cannot read in its limits, and limits that they cannot keep.
+    fn limit_faults(&self) -> Vec<SchemaFault> {
+        self.limits.as_ref().map(Limits::faults).unwrap_or_default()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::policy::{GuardrailSettings, Policy, ProviderSettings};
 use crate::settings::{KafkaSettings, Settings};
 use crate::worker::{Membership, Preflight, Stop, Worker, WorkerParts};
 
-use super::process;
+use super::{passport, process};
 use broker::EmbeddedBroker;
 
 /// Partitions of the embedded topics: the broker keeps 5 MiB of each.
@@ -73,6 +73,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
         process::serve_admin(listener, &metrics, &health);
     }
     let kafka = Arc::new(settings.kafka);
+    passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
     let policy = Arc::new(Policy::new(&settings.policy));
     let parts = WorkerParts {
         policy,

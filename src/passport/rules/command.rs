@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::bash::CommandRules;
 
-use super::{Amount, Denial, Field, Report, RuleCall, Rules, Section, ask, check_amount, report};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, report};
 
 /// The longest command: what Linux lets a program be started with as one argument.
 const COMMAND_BYTES_MAX: usize = 128 * 1024;
@@ -35,6 +35,10 @@ fn list(field: &Field<Vec<String>>) -> Option<&[String]> {
 }
 
 impl Rules for CommandLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [self.rules.malformed(), self.max_execution_time.malformed()].into_iter().flatten().collect()
+    }
+
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         match read_command(call) {
             Ok(command) => {

@@ -182,6 +182,20 @@ impl FileLimits {
 }
 
 impl Rules for FileLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [
+            self.allowed_paths.malformed(),
+            self.blocked_paths.malformed(),
+            self.blocked_patterns.malformed(),
+            self.allowed_extensions.malformed(),
+            self.blocked_extensions.malformed(),
+            self.max_file_size.malformed(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         match read_paths(call, self.is_read) {
             Ok(paths) => paths.iter().for_each(|path| self.check_path(path, to)),

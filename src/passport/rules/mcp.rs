@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::super::names::NameSet;
-use super::{Denial, Field, Report, RuleCall, Rules, Section, ask, report};
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, report};
 
 const SERVER_DENIED: &str = "oap.mcp_server_not_allowed";
 const TOOL_DENIED: &str = "oap.mcp_tool_not_allowed";
@@ -47,6 +47,13 @@ fn server(name: &str) -> String {
 }
 
 impl Rules for McpLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [self.allowed_servers.malformed(), self.blocked_servers.malformed(), self.allowed_tools.malformed(), self.blocked_tools.malformed()]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         match names(call) {
             Ok(names) => {

@@ -55,6 +55,18 @@ fn read_recipients(value: Value<'_>, path: &str) -> Result<Vec<String>, Malforme
 }
 
 impl Rules for MessagingLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [
+            self.allowed_recipients.malformed(),
+            self.blocked_recipients.malformed(),
+            self.allowed_channels.malformed(),
+            self.blocked_channels.malformed(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "recipients", self.check_destinations(call));
     }

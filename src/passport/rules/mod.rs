@@ -15,6 +15,7 @@ use super::arguments::Arguments;
 use super::capabilities::{McpTool, Pack};
 use super::examine::{Denial, Report, UnenforcedLimits, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
+use super::schema::SchemaFault;
 
 /// A call as rules see it.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,9 @@ pub(super) struct RuleCall<'c> {
 trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports every check of the pack.
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report);
+
+    /// What it could not read of its limits.
+    fn faults(&self) -> Vec<&Malformed>;
 }
 
 /// One object of limits, compiled.
@@ -67,6 +71,26 @@ impl Limits {
     /// The compiled limits of a pack.
     pub(super) fn of(&self, pack: Pack) -> &[Compiled] {
         self.packs.iter().find(|(known, _)| *known == pack).map(|(_, compiled)| compiled.as_slice()).unwrap_or_default()
+    }
+
+    /// What rules could not read, and what they cannot keep.
+    pub(super) fn faults(&self) -> Vec<SchemaFault> {
+        const DENIES: &str = "denies every call that needs this capability: oap.passport_invalid";
+        let mut faults = Vec::new();
+        for compiled in self.packs.iter().flat_map(|(_, compiled)| compiled) {
+            let malformed = compiled.rules.as_ref().map_or_else(|malformed| vec![malformed], |rules| rules.faults());
+            faults.extend(malformed.into_iter().map(|malformed| {
+                let Malformed { path, found, expected } = malformed.clone();
+                SchemaFault { path, found, expected, effect: DENIES.into() }
+            }));
+            faults.extend(compiled.unenforced.iter().map(|path| SchemaFault {
+                path: path.clone(),
+                found: "a limit that cannot be kept here".to_owned(),
+                expected: "one that a single call can be held to, or `unenforced_limits: ignore` in the configuration".to_owned(),
+                effect: "denies every call that needs this capability: oap.policy_error".into(),
+            }));
+        }
+        faults
     }
 
     /// Whether a capability for which there are no rules is limited.

@@ -1,7 +1,7 @@
 //! `agent.session.create`: agents that an agent starts, by their kind and how long they may run.
 
 use super::super::names::NameSet;
-use super::{Amount, Denial, Field, Report, RuleCall, Rules, Section, ask, check_amount, report};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, report};
 
 /// Arguments that name the kind of agent.
 const TYPE_ARGUMENTS: [&str; 2] = ["session_type", "subagent_type"];
@@ -33,6 +33,10 @@ impl SessionLimits {
 }
 
 impl Rules for SessionLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [self.allowed_session_types.malformed(), self.max_session_duration.malformed()].into_iter().flatten().collect()
+    }
+
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "allowed_session_types", self.check_type(call));
         let asked = call.arguments.number("requested_duration");

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
-use super::{Denial, Field, Report, RuleCall, Rules, Section, ask, report};
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, report};
 
 /// Arguments that hold URLs. Every one that is there has to be allowed.
 const URL_ARGUMENTS: [&str; 2] = ["url", "urls"];
@@ -63,6 +63,14 @@ impl WebLimits {
 }
 
 impl Rules for WebLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        let of_kind = match &self.kind {
+            Kind::Fetch { allowed_methods } => [allowed_methods.malformed(), None],
+            Kind::Browser { allowed_actions, blocked_actions } => [allowed_actions.malformed(), blocked_actions.malformed()],
+        };
+        [self.allowed_domains.malformed(), self.blocked_domains.malformed()].into_iter().chain(of_kind).flatten().collect()
+    }
+
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         let urls = call.arguments.all_texts(&URL_ARGUMENTS);
         let actions = actions(call);
