@@ -10,6 +10,7 @@
 //! | [`thread`] | what a thread remembers, in bounded memory |
 //! | [`evaluate`] | thread and event → verdict: safety detectors, guardrail providers, loop controllers |
 //! | [`checkpoint`] | the state of a partition as records of a compacted topic, and back |
+//! | [`bash`] | command line → what it would execute, and whether command rules allow it |
 //! | [`policy`] | the decision configuration and its digest |
 //! | [`settings`] | configuration text → validated settings |
 //! | [`json`], [`digest`], [`partition`] | Python's JSON dialect, SHA-256, Kafka's key hash |
@@ -26,6 +27,7 @@
 //! | `config` | file, environment and secret files → [`settings`] |
 //! | `commands` | the command line |
 
+pub mod bash;
 pub mod checkpoint;
 pub mod decode;
 pub mod digest;
