@@ -4,13 +4,14 @@
 //! The reference quotes the call in some messages, and Tollgate never does: what it quotes is taken out before messages are compared.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod support;
-
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde_json::{Value, json};
-use support::{Gate, jsonl, settings};
-use tollgate::policy::Policy;
+use serde_json::Value;
+use tollgate::decode::{Attribution, ToolInput};
+use tollgate::evaluate::guardrail::{GuardrailProvider, GuardrailRequest, OapPassport, Step};
+use tollgate::json::{DEPTH_MAX, Parser};
+use tollgate::passport::{CapabilityMap, Passport, Terms};
 
 const DIFFERENCES: &str = "tests/golden/oap/differences.md";
 
@@ -45,24 +46,30 @@ fn passport(case: &Value) -> Option<Vec<u8>> {
 }
 
 fn answer(case: &Value) -> Answer {
-    let capabilities: BTreeMap<_, _> = NAMES_OF_THE_REFERENCE.into_iter().collect();
-    let text = passport(case);
-    let path = text.is_some().then_some("passport.json");
-    let config = json!({"passport_path": path, "tool_capabilities": capabilities});
-    let mut settings =
-        settings(&json!({"guardrails": {"enabled": true, "provider": {"use": "x.generic:OAPGuardrailProvider", "config": config}}}));
-    settings.load_files(|_| Ok(text.clone().unwrap())).unwrap();
-    let verdict = Gate::new(Policy::new(&settings.policy)).event(&json!({
-        "type": "tool_call", "thread_id": "t", "event_id": "e", "tool_call_id": "c", "timestamp": "2026-01-01T00:00:00Z",
-        "tool_name": case["tool"], "tool_input": case["context"],
-    }));
-    let reason = &verdict["reasons"][0];
-    assert_eq!(reason["source"], "guardrail", "{verdict}");
+    let capabilities = NAMES_OF_THE_REFERENCE.map(|(tool, capability)| (tool.to_owned(), Some(capability.to_owned())));
+    let terms = Terms { capabilities: CapabilityMap::new(&capabilities.into()), ..Terms::default() };
+    let read = passport(case).map(|text| Passport::read(&text).map(Arc::new));
+    let provider = OapPassport::new(Arc::default(), read, terms);
+    let (context, mut parser) = (case["context"].to_string(), Parser::new());
+    let input = ToolInput::Value(parser.parse(context.as_bytes(), DEPTH_MAX).unwrap());
+    let request = GuardrailRequest {
+        tool_name: case["tool"].as_str().unwrap(),
+        tool_input: &input,
+        tool_call_id: "c",
+        thread_id: "t",
+        turn_id: None,
+        // The first of January 2026.
+        time_ms: Some(1_767_225_600_000),
+        attribution: &Attribution::default(),
+        passport: None,
+    };
+    let Step::Decided(Ok(decision)) = provider.plan(&request) else { panic!("it decides") };
+    let reason = &decision.reasons[0];
     Answer {
-        allow: verdict["allows_execution"].as_bool().unwrap(),
-        code: reason["code"].as_str().unwrap().to_owned(),
-        policy_id: reason["policy_id"].as_str().map(str::to_owned),
-        message: reason["message"].as_str().unwrap().to_owned(),
+        allow: decision.allow,
+        code: reason.code.to_string(),
+        policy_id: reason.policy_id.as_ref().map(ToString::to_string),
+        message: reason.message.to_string(),
     }
 }
 
@@ -119,7 +126,8 @@ fn differences() -> BTreeMap<String, String> {
 
 #[test]
 fn every_case_agrees_or_its_difference_is_documented() {
-    let cases = jsonl("tests/golden/oap/cases.jsonl");
+    let text = std::fs::read_to_string("tests/golden/oap/cases.jsonl").unwrap();
+    let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(cases.len(), 199);
     let mut differences = differences();
     let mut offenders = Vec::new();

@@ -120,7 +120,9 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
         None => ["status", "spec_version", "expiry"].iter().for_each(|check| to.outcome(check, NO_PASSPORT)),
     }
     let Some(need) = terms.capabilities.need(call.tool_name) else {
-        let denial = Denial::new("oap.unknown_capability", "The tool is not mapped to a capability");
+        // The name is no argument: the verdict carries it too.
+        let message = format!("Tool '{}' is not mapped to a policy pack", quoted(call.tool_name));
+        let denial = Denial::new("oap.unknown_capability", message);
         to.outcome("mapping", Outcome::Denied(denial));
         to.outcome("capability", Outcome::NotAsked("the tool is not mapped"));
         return;

@@ -4,12 +4,9 @@
 
 use std::borrow::Cow;
 
-use crate::bash::CommandRules;
+use crate::bash::{COMMAND_BYTES_MAX, CommandRules};
 
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, report};
-
-/// The longest command: what Linux lets a program be started with as one argument.
-const COMMAND_BYTES_MAX: usize = 128 * 1024;
 
 /// Arguments that would change what a command does in ways that its text does not show.
 const OTHER_ARGUMENTS: [&str; 10] = ["args", "argv", "env", "environment", "shell", "executable", "interpreter", "user", "stdin", "input"];

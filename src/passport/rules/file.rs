@@ -137,6 +137,11 @@ impl FileLimits {
             Err(denial) => return report(to, "path", Err(denial)),
         };
         report(to, "allowed_paths", self.check_allowed(&path));
+        if self.is_read {
+            let is_secret = SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(&path).is_some());
+            let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
+            report(to, "secrets", if is_secret { Err(denial()) } else { Ok(()) });
+        }
         report(
             to,
             "blocked_paths",
@@ -146,11 +151,6 @@ impl FileLimits {
             deny_found(patterns.find(&path, text), "oap.blocked_pattern", "File path matches blocked pattern")
         });
         report(to, "blocked_patterns", patterns);
-        if self.is_read {
-            let is_secret = SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(&path).is_some());
-            let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
-            report(to, "secrets", if is_secret { Err(denial()) } else { Ok(()) });
-        }
         report(to, "extensions", self.check_extension(path.name()));
     }
 
