@@ -112,7 +112,7 @@ enum Match {
 
 /// An option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Option_ {
+enum Flag {
     Short(char),
     Long(String),
 }
@@ -120,7 +120,7 @@ enum Option_ {
 /// The words of a command, read as options and others.
 #[derive(Debug)]
 struct Read {
-    options: Vec<Option_>,
+    options: Vec<Flag>,
     operands: Vec<Option<String>>,
     /// Whether the first operand is no option's value.
     is_first_sure: bool,
@@ -156,7 +156,7 @@ impl Read {
                 continue;
             }
             if let Some(option) = flags::meaning(program, &subcommand, &text) {
-                read.options.push(Option_::Long(option.to_owned()));
+                read.options.push(Flag::Long(option.to_owned()));
             }
             if read.operands.is_empty() {
                 subcommand.clone_from(&text);
@@ -168,23 +168,23 @@ impl Read {
 
     fn option(&mut self, program: &str, subcommand: &str, text: &str) {
         if let Some(option) = flags::meaning(program, subcommand, text) {
-            self.options.push(Option_::Long(option.to_owned()));
+            self.options.push(Flag::Long(option.to_owned()));
         }
         if let Some(long) = text.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or_default();
             if !name.is_empty() {
-                self.options.push(Option_::Long(name.to_owned()));
+                self.options.push(Flag::Long(name.to_owned()));
             }
             return;
         }
         let letters = text.get(1..).unwrap_or_default();
         if flags::has_word_options(program) {
-            self.options.push(Option_::Long(letters.to_owned()));
+            self.options.push(Flag::Long(letters.to_owned()));
         }
         for letter in letters.chars() {
             self.options.push(match flags::long_name(program, subcommand, letter) {
-                Some(long) => Option_::Long(long.to_owned()),
-                None => Option_::Short(letter),
+                Some(long) => Flag::Long(long.to_owned()),
+                None => Flag::Short(letter),
             });
         }
     }
@@ -205,16 +205,16 @@ impl Read {
     }
 
     /// The options of a pattern; a word behind one dash counts as a whole where the program has such options.
-    fn wanted_options(&self, program: &str) -> Vec<Option_> {
+    fn wanted_options(&self, program: &str) -> Vec<Flag> {
         if !flags::has_word_options(program) {
             return self.options.clone();
         }
-        self.options.iter().filter(|option| matches!(option, Option_::Long(_))).cloned().collect()
+        self.options.iter().filter(|option| matches!(option, Flag::Long(_))).cloned().collect()
     }
 
-    fn has(&self, program: &str, wanted: &Option_) -> bool {
+    fn has(&self, program: &str, wanted: &Flag) -> bool {
         self.options.iter().any(|option| match (option, wanted) {
-            (Option_::Long(given), Option_::Long(wanted)) => {
+            (Flag::Long(given), Flag::Long(wanted)) => {
                 // Long options may be abbreviated.
                 given == wanted || (!given.is_empty() && wanted.starts_with(given.as_str()) && !flags::has_long(program, given))
             }

@@ -4,7 +4,7 @@ use super::finding::Unproven;
 use super::run::join;
 use super::scope::Scope;
 use super::value::{Field, Hole};
-use super::walk::{Context, Reached, Walk, Way};
+use super::walk::{Context, Reached, Stdin, Walk, Way};
 
 /// Programs, and how they execute their arguments.
 type Row = (&'static str, fn(&mut Walk, &[Field], &mut Scope, &Context));
@@ -110,7 +110,6 @@ fn fd(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context
 
 /// `xargs [options] command`: the command gets words from what is read.
 fn xargs(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
-    const VALUED: &str = "adEILnPRsS";
     const LONG_VALUED: [&str; 6] = ["--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-procs", "--process-slot-var"];
     const LONG_PLAIN: [&str; 8] =
         ["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty", "--replace", "--max-lines"];
@@ -119,35 +118,15 @@ fn xargs(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Cont
     while let Some(word) = arguments.get(at) {
         let Some(letters) = word.text.strip_prefix('-') else { break };
         at += 1;
-        if letters == "-" {
-            break;
-        }
-        if letters.starts_with('-') {
-            match word.text.split_once('=') {
-                Some(("--replace", with)) => placeholder = with.to_owned(),
-                Some(_) => {}
-                None if word.text == "--replace" => placeholder = "{}".to_owned(),
-                None if LONG_VALUED.contains(&word.text.as_str()) => at += 1,
-                None if LONG_PLAIN.contains(&word.text.as_str()) => {}
-                None => walk.unproven(Unproven::StarterOption),
-            }
-            continue;
-        }
-        for (index, letter) in letters.char_indices() {
-            let attached = letters.get(index + letter.len_utf8()..).unwrap_or_default();
-            if letter == 'i' {
-                placeholder = if attached.is_empty() { "{}" } else { attached }.to_owned();
-            }
-            if VALUED.contains(letter) {
-                let value = if attached.is_empty() { arguments.get(at).map_or("", |word| word.text.as_str()) } else { attached };
-                if matches!(letter, 'I' | 'J') {
-                    placeholder = value.to_owned();
-                }
-                at += usize::from(attached.is_empty());
-            }
-            if VALUED.contains(letter) || "eil".contains(letter) {
-                break;
-            }
+        match word.text.split_once('=') {
+            _ if letters == "-" => break,
+            _ if !letters.starts_with('-') => at += xargs_letters(letters, arguments.get(at), &mut placeholder),
+            Some(("--replace", with)) => placeholder = with.to_owned(),
+            Some(_) => {}
+            None if word.text == "--replace" => placeholder = "{}".to_owned(),
+            None if LONG_VALUED.contains(&word.text.as_str()) => at += 1,
+            None if LONG_PLAIN.contains(&word.text.as_str()) => {}
+            None => walk.unproven(Unproven::StarterOption),
         }
     }
     let mut words = filled(arguments.get(at..).unwrap_or_default(), &placeholder, Hole::Computed);
@@ -158,7 +137,30 @@ fn xargs(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Cont
         words.push(Field::unknown(Hole::Computed));
     }
     // The command itself reads nothing.
-    walk.run(words, scope, &context.by(Way::Behind("xargs")).reading(super::walk::Stdin::Inherited));
+    walk.run(words, scope, &context.by(Way::Behind("xargs")).reading(Stdin::Inherited));
+}
+
+/// Short options of `xargs`: how many words behind them are values, and the placeholder if one is set.
+fn xargs_letters(letters: &str, next: Option<&Field>, placeholder: &mut String) -> usize {
+    for (index, letter) in letters.char_indices() {
+        let attached = letters.get(index + letter.len_utf8()..).unwrap_or_default();
+        let is_alone = attached.is_empty();
+        match letter {
+            'I' | 'J' => {
+                *placeholder = if is_alone { next.map_or("", |word| word.text.as_str()) } else { attached }.to_owned();
+                return usize::from(is_alone);
+            }
+            'a' | 'd' | 'E' | 'L' | 'n' | 'P' | 'R' | 's' | 'S' => return usize::from(is_alone),
+            // Their values can only be attached.
+            'i' => {
+                *placeholder = if is_alone { "{}" } else { attached }.to_owned();
+                return 0;
+            }
+            'e' | 'l' => return 0,
+            _ => {}
+        }
+    }
+    0
 }
 
 /// `parallel [options] command ::: arguments`: the words are a text for a shell; without any the arguments are.

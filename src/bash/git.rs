@@ -175,10 +175,11 @@ fn subcommand_run(walk: &mut Walk, subcommand: &str, arguments: &[Field], scope:
         if word.text.starts_with("--output=") || (word.text == "--output" && next.is_some()) {
             walk.unproven(Unproven::Redirection);
         }
-        if subcommand == "clone" && matches!(word.text.as_str(), "-c" | "--config") {
-            if let Some(value) = next {
-                configuration(walk, value, scope, context);
-            }
+        if subcommand == "clone"
+            && matches!(word.text.as_str(), "-c" | "--config")
+            && let Some(value) = next
+        {
+            configuration(walk, value, scope, context);
         }
     }
     match subcommand {

@@ -21,7 +21,7 @@
 //! `sed`, `make`, `vim`, and also `git` (hooks, settings of the repository) and `npm` (scripts of the package). Scripts that are named,
 //! by `sh file` or `./file` or `source file`, are not read: what an earlier command wrote there is executed unseen. What the environment
 //! holds is not known: a variable that the command line does not set is refused as a program's name, and elsewhere taken for one harmless
-//! word. A glob is taken for names of files, not of options. On the allow side a path is not the name that is listed (`./git` may be
+//! word, and what `find` or a loop over files hands on for names of files. A glob is taken for names of files, not of options. On the allow side a path is not the name that is listed (`./git` may be
 //! anything); on the deny side it is compared by its last segment, and a program under another name is another program.
 
 mod allow;
@@ -151,8 +151,9 @@ fn walk(command: &str) -> Option<Walk> {
         return None;
     }
     walk.text(command, &mut Scope::default(), &Context::outside());
-    let is_comment = walk.reached.is_empty() && walk.unproven.is_empty() && syntax::parse(command, 0).is_ok_and(|list| list.is_empty());
-    (!is_comment).then_some(walk)
+    let has_nothing = |list: syntax::List| list.iter().all(|pipeline| pipeline.commands.is_empty());
+    let is_empty = walk.reached.is_empty() && walk.unproven.is_empty() && syntax::parse(command, 0).is_ok_and(has_nothing);
+    (!is_empty).then_some(walk)
 }
 
 /// What a command line executes, to be shown to the one who wrote it: it holds raw text.

@@ -3,7 +3,7 @@
 use super::finding::Unproven;
 use super::scope::Scope;
 use super::value::{Field, Hole};
-use super::walk::{Context, Reached, Stdin, Walk, Way};
+use super::walk::{Context, Reached, Stdin, Walk, Way, has_subscript};
 use super::{executors, git, starters};
 
 /// Programs that execute a text, a file or what they read.
@@ -40,6 +40,8 @@ impl Walk {
             "alias" => self.aliases(arguments, scope, context),
             "source" | "." => self.source(arguments, scope, context),
             "at" | "batch" | "crontab" => self.piped(scope, context),
+            // The shell itself reads on from what is redirected here.
+            "exec" if arguments.is_empty() && !matches!(context.stdin, Stdin::Inherited) => self.unproven(Unproven::DataIntoShell),
             "hash" | "enable" if arguments.iter().any(|word| matches!(word.as_known(), Some("-p" | "-f"))) => {
                 self.unproven(Unproven::Loader)
             }
@@ -73,7 +75,10 @@ impl Walk {
         }
         let Some(operand) = arguments.get(at) else {
             // `sh -c` alone is an error.
-            return if takes_text { () } else { self.piped(scope, context) };
+            if !takes_text {
+                self.piped(scope, context);
+            }
+            return;
         };
         if takes_text {
             let mut inner = scope.clone();
@@ -109,7 +114,7 @@ impl Walk {
     }
 
     /// What a shell reads.
-    fn piped(&mut self, scope: &mut Scope, context: &Context) {
+    pub fn piped(&mut self, scope: &mut Scope, context: &Context) {
         match &context.stdin {
             Stdin::Inherited => {}
             Stdin::Text(text) => {
@@ -193,7 +198,7 @@ impl Walk {
         }
         let evaluates = EVALUATORS.contains(&program) && (program != "printf" || arguments.first().and_then(Field::as_known) == Some("-v"));
         if evaluates {
-            for word in arguments.iter().filter(|word| word.text.contains("[$(") || word.text.contains("[`")) {
+            for word in arguments.iter().filter(|word| has_subscript(&word.text)) {
                 self.expanded_text(&word.text, &mut scope.clone(), &context.by(Way::Substitution));
             }
         }

@@ -141,7 +141,13 @@ impl Scope {
         let mut role = Role::Other;
         for (at, argument) in simple.words.iter().enumerate() {
             match argument {
-                Argument::Assignment(assignment) => self.bind_assignment(assignment, budget),
+                Argument::Assignment(assignment) => {
+                    self.bind_assignment(assignment, budget);
+                    // An argument like any other, unless the program is `env` or its like.
+                    if role != Role::Declarer {
+                        self.assign(&assignment.name, Field { holes: vec![(0, Hole::Ambient)], ..Field::default() });
+                    }
+                }
                 Argument::Word(word) => {
                     self.bind_word(word, budget);
                     let field = expand_whole(word, self, budget);

@@ -3,9 +3,10 @@
 use super::finding::Unproven;
 use super::run::join;
 use super::scope::Scope;
+use super::syntax;
 use super::value::Field;
 use super::walk::{Context, Walk, Way};
-use super::wrappers::{LONG_PLAIN, RUNNERS, TEXT_OPTIONS, Takes, Wrapper, wrapper};
+use super::wrappers::{LONG_PLAIN, RUNNERS, SHELL_WITHOUT_COMMAND, TEXT_OPTIONS, Takes, Wrapper, wrapper};
 
 /// So many words behind a runner are taken for a command's beginning.
 const BEGINNINGS_MAX: usize = 32;
@@ -13,6 +14,9 @@ const BEGINNINGS_MAX: usize = 32;
 /// Walks what the program starts.
 pub fn run(walk: &mut Walk, program: &str, arguments: &[Field], scope: &mut Scope, context: &Context) {
     text_options(walk, program, arguments, scope, context);
+    if program == "su" || program == "newgrp" {
+        walk.piped(scope, context);
+    }
     if let Some(row) = wrapper(program) {
         wrapped(walk, row, arguments, scope, context);
     }
@@ -90,6 +94,9 @@ fn wrapped(walk: &mut Walk, row: &'static Wrapper, arguments: &[Field], scope: &
             }
             Own::Operand => break,
         }
+    }
+    if at >= arguments.len() && SHELL_WITHOUT_COMMAND.contains(&row.name) {
+        walk.piped(scope, context);
     }
     let context = context.by(Way::Behind(row.name));
     start(walk, row, arguments.get(at..).unwrap_or_default(), scope, &context);
@@ -173,8 +180,14 @@ fn runner(walk: &mut Walk, name: &'static str, subcommands: &[&str], arguments: 
     for at in (from..arguments.len()).take(BEGINNINGS_MAX) {
         let Some(words) = arguments.get(at..) else { return };
         let begins = words.first().and_then(Field::as_known).is_some_and(|text| !text.starts_with('-'));
-        if begins {
-            walk.run(words.to_vec(), scope, &context);
+        if !begins {
+            continue;
+        }
+        walk.run(words.to_vec(), scope, &context);
+        // `tmux new 'rm -rf /'`: what is no command line is no text for a shell either.
+        let text = words.first().and_then(Field::as_known).filter(|text| text.contains([' ', '\t', '\n']));
+        if let Some(text) = text.filter(|text| syntax::parse(text, context.depth).is_ok()) {
+            walk.text(text, &mut scope.clone(), &context);
         }
     }
 }

@@ -142,10 +142,9 @@ fn spaced(text: &str) -> String {
     let mut was_operator = false;
     for char in text.chars() {
         let is_operator = matches!(char, '|' | '&' | ';' | '<' | '>');
-        if char.is_whitespace() || is_operator != was_operator {
-            if !spaced.is_empty() && !spaced.ends_with(' ') {
-                spaced.push(' ');
-            }
+        let is_boundary = char.is_whitespace() || is_operator != was_operator;
+        if is_boundary && !spaced.is_empty() && !spaced.ends_with(' ') {
+            spaced.push(' ');
         }
         if !char.is_whitespace() {
             spaced.push(char);

@@ -199,6 +199,7 @@ impl Walk {
             Kind::Compound(compound) => {
                 for word in &compound.words {
                     self.word(word, scope, &context);
+                    self.quoted_subscripts(word, scope, &context);
                 }
                 for list in &compound.lists {
                     self.list(list, scope, &context);
@@ -247,6 +248,16 @@ impl Walk {
         }
     }
 
+    /// Tests and arithmetic evaluate subscripts, in which substitutions are executed, in quoted words too: `[[ -v 'a[$(id)]' ]]`.
+    fn quoted_subscripts(&mut self, word: &Word, scope: &mut Scope, context: &Context) {
+        for part in &word.parts {
+            match part {
+                Part::Quoted(text) if has_subscript(text) => self.expanded_text(text, scope, &context.by(Way::Substitution)),
+                _ => {}
+            }
+        }
+    }
+
     fn assignment_words(&mut self, assignment: &Assignment, scope: &mut Scope, context: &Context) {
         self.word(&assignment.word, scope, context);
         for element in &assignment.elements {
@@ -278,7 +289,7 @@ impl Walk {
             variables::Role::Other => {}
         }
         // Arithmetic executes what stands in a subscript, in a variable's value too.
-        if value.contains("[$(") || value.contains("[`") {
+        if has_subscript(value) {
             self.expanded_text(value, &mut scope.clone(), &context.by(Way::Variable));
         }
     }
@@ -317,6 +328,12 @@ impl Walk {
             }
         }
     }
+}
+
+/// Whether a text has a substitution in a subscript.
+#[must_use]
+pub fn has_subscript(text: &str) -> bool {
+    text.contains("[$(") || text.contains("[`")
 }
 
 /// Files into which nothing is written that stays.

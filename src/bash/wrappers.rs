@@ -171,6 +171,9 @@ pub fn wrapper(program: &str) -> Option<&'static Wrapper> {
 const LOADER: Wrapper =
     words("the dynamic linker", "", "", &["library-path", "preload", "argv0", "audit", "inhibit-rpath", "glibc-hwcaps-prepend"]);
 
+/// Programs of the table that start a shell, which reads what they read, where no command is given.
+pub const SHELL_WITHOUT_COMMAND: [&str; 8] = ["sudo", "doas", "run0", "runuser", "chroot", "unshare", "nsenter", "ssh"];
+
 /// Long options without a value, of any program of the table.
 pub const LONG_PLAIN: [&str; 22] = [
     "background",

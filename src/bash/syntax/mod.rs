@@ -5,8 +5,10 @@
 
 mod ansi;
 mod commands;
+mod compound;
 mod cursor;
 mod dollar;
+mod simple;
 mod tree;
 mod words;
 

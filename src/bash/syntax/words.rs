@@ -153,7 +153,8 @@ impl Parser<'_> {
                 b'\\' => {
                     let next = self.raw(1).ok_or(Fault::Syntax)?;
                     self.at += 1;
-                    if !matches!(next, b'`' | b'$' | b'\\') && !(quoted && next == b'"') {
+                    let is_escape = matches!(next, b'`' | b'$' | b'\\') || (quoted && next == b'"');
+                    if !is_escape {
                         text.push('\\');
                     }
                     self.bare_run(&mut text)?;
