@@ -1,5 +1,6 @@
 //! The condition of the members, as `/livez` and `/readyz` show it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
@@ -50,17 +51,27 @@ impl MemberHealth {
     }
 }
 
-/// The members of a process by number.
+/// The members of a process by number, and the controls that they decide under.
 #[derive(Debug, Default)]
 pub struct Health {
     members: DashMap<usize, MemberHealth>,
+    controls: Mutex<ControlsHealth>,
+}
+
+#[derive(Debug, Default)]
+struct ControlsHealth {
+    has_caught_up: bool,
+    /// The last beat of whoever reads them; `None` while nobody does.
+    beat: Option<Instant>,
 }
 
 /// What `/readyz` answers.
 #[derive(Debug, Serialize)]
 pub struct HealthReport {
-    /// Whether every member has its assignment and the state of it.
+    /// Whether every member has its assignment and the state of it, and the controls are known.
     pub ready: bool,
+    /// Whether the controls topic has been read to its end; nobody decides before.
+    pub controls: &'static str,
     /// The members in order.
     pub members: Vec<MemberReport>,
 }
@@ -90,6 +101,31 @@ impl Health {
         }
     }
 
+    /// Shows whether the controls have been read to their end; that counts as a beat.
+    pub fn set_controls(&self, has_caught_up: bool) {
+        *self.controls() = ControlsHealth { has_caught_up, beat: Some(Instant::now()) };
+    }
+
+    /// Whether the controls have been read to their end.
+    #[must_use]
+    pub fn has_caught_up(&self) -> bool {
+        self.controls().has_caught_up
+    }
+
+    /// Whoever reads the controls has polled.
+    pub fn beat_controls(&self) {
+        self.controls().beat = Some(Instant::now());
+    }
+
+    /// Nobody reads the controls any more, because the process stops.
+    pub fn end_controls(&self) {
+        self.controls().beat = None;
+    }
+
+    fn controls(&self) -> MutexGuard<'_, ControlsHealth> {
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A member has polled.
     pub fn beat(&self, member: usize) {
         if let Some(mut health) = self.members.get_mut(&member) {
@@ -97,17 +133,18 @@ impl Health {
         }
     }
 
-    /// Whether every member still polls. It says nothing about Kafka: a restart would not bring a broker back.
+    /// Whether every member still polls, and whoever reads the controls. It says nothing about Kafka: a restart would not bring a broker back.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let polls = |phase| matches!(phase, MemberPhase::Starting | MemberPhase::Assigned);
-        self.members.iter().all(|member| !polls(member.phase) || member.beat.elapsed() < BEAT_AGE_MAX)
+        self.controls().beat.is_none_or(|beat| beat.elapsed() < BEAT_AGE_MAX)
+            && self.members.iter().all(|member| !polls(member.phase) || member.beat.elapsed() < BEAT_AGE_MAX)
     }
 
-    /// Whether there are members and each has its assignment and the state of it.
+    /// Whether the controls are known, and there are members and each has its assignment and the state of it.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
+        self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
     }
 
     /// All of it.
@@ -125,7 +162,8 @@ impl Health {
             })
             .collect();
         members.sort_by_key(|member| member.member);
-        HealthReport { ready: self.is_ready(), members }
+        let controls = if self.has_caught_up() { "caught_up" } else { "catching_up" };
+        HealthReport { ready: self.is_ready(), controls, members }
     }
 }
 
@@ -140,6 +178,7 @@ mod tests {
     #[test]
     fn ready_means_that_every_member_has_its_assignment_and_the_state_of_it() {
         let health = Health::default();
+        health.set_controls(true);
         assert!(!health.is_ready() && health.is_alive());
         let nothing = MemberPartitions::default();
         let whole = MemberPartitions { held: vec![Partition(3)], ..MemberPartitions::default() };
@@ -149,6 +188,10 @@ mod tests {
         assert!(!health.is_ready() && health.is_alive());
         health.set(0, MemberPhase::Assigned, whole);
         assert!(health.is_ready());
+        health.set_controls(false);
+        assert!(!health.is_ready() && health.is_alive());
+        assert_eq!(health.report().controls, "catching_up");
+        health.set_controls(true);
         health.set(1, MemberPhase::Starting, nothing.clone());
         assert!(!health.is_ready());
         health.set(1, MemberPhase::Assigned, nothing.clone());

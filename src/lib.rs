@@ -22,8 +22,10 @@
 //! | module | what it does |
 //! |---|---|
 //! | `consume` | a group member's consumer and the partitions that it holds |
+//! | `control_feed` | the controls topic → the table of [`controls`] |
 //! | `state` | checkpoints into the state topic, and restores from it |
 //! | `publish` | verdicts, replies and dead letters on their way out |
+//! | `remote` | policy servers, asked over HTTP within a deadline |
 //! | `worker` | members on their threads, started over when they fail |
 //! | `admin`, `metrics`, `health` | `/metrics`, `/livez`, `/readyz` |
 //! | `config` | file, environment and secret files → [`settings`] |
@@ -52,6 +54,8 @@ pub mod config;
 #[cfg(feature = "io")]
 pub mod consume;
 #[cfg(feature = "io")]
+pub mod control_feed;
+#[cfg(feature = "io")]
 pub mod health;
 #[cfg(feature = "io")]
 pub mod librdkafka;
@@ -59,6 +63,8 @@ pub mod librdkafka;
 pub mod metrics;
 #[cfg(feature = "io")]
 pub mod publish;
+#[cfg(feature = "io")]
+pub mod remote;
 #[cfg(feature = "io")]
 pub mod state;
 #[cfg(feature = "io")]

@@ -1,6 +1,8 @@
 //! `tollgate eval` as users run it: the real binary, its exit codes, its two streams and its memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+#[path = "support/policy_server.rs"]
+mod policy_server;
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -121,6 +123,57 @@ fn a_file_and_stdin_give_the_same_bytes() {
     assert_eq!(from_file.json_lines().len(), 100);
     assert_eq!(from_file, from_stdin);
     assert_eq!(from_file, from_dash);
+}
+
+/// Controls are applied in order before the first event; a line that is none is reported and changes nothing.
+#[test]
+fn controls_count() {
+    use tollgate::controls::{Subject, SubjectHasher, SubjectKind};
+    let event = |id: &str, user: &str| {
+        json!({"type": "tool_call", "thread_id": "t", "event_id": id, "tool_call_id": id, "tool_name": "bash", "tool_input": {}, "user_id": user})
+            .to_string()
+            + "\n"
+    };
+    let suspended = |key: Option<&str>, user: &str| {
+        let hash = SubjectHasher::new(key).hash(&Subject { kind: SubjectKind::User, tenant: "", id: user }).to_string();
+        let value = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended", "reason": "chargeback"});
+        (format!("subject/user/{hash}"), value)
+    };
+    let line = |(key, value): &(String, Value)| json!({"key": key, "value": value}).to_string() + "\n";
+    let (alice, bob) = (suspended(None, "alice"), suspended(None, "bob"));
+    let resumed = json!({"key": alice.0, "value": null, "note": "as `tollgate control list` and captures of topics have it"}).to_string();
+    let as_text = json!({"key": bob.0, "value": bob.1.to_string()}).to_string();
+    let events = event("a", "alice") + &event("b", "bob") + &event("c", "carol");
+    let run_with = |controls: String, key: Option<&str>| {
+        let file = temporary(&controls);
+        let mut command = tollgate();
+        command.args(["eval", "--controls"]).arg(file.path());
+        if let Some(key) = key {
+            command.env("TOLLGATE__PRIVACY__SUBJECT_KEY", key);
+        }
+        run(&mut command, events.as_bytes())
+    };
+    let codes = |ran: &Ran| ran.json_lines().iter().map(|verdict| verdict["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let ran = run_with(line(&alice) + &line(&bob), None);
+    assert_eq!(
+        (ran.exit, codes(&ran), ran.stderr.as_str()),
+        (Some(0), vec!["subject_suspended".into(), "subject_suspended".into(), "allow".into()], "")
+    );
+    assert_eq!(ran.json_lines()[0]["decided_by"], "control");
+    let ran = run_with(format!("{}{resumed}\n\n{as_text}", line(&alice)), None);
+    assert_eq!((ran.exit, codes(&ran)), (Some(0), vec!["allow".into(), "subject_suspended".into(), "allow".into()]));
+    let ran = run_with(format!("{}nonsense\n{}", line(&alice), json!({"key": alice.0, "value": {"type": "subject"}})), None);
+    assert_eq!((ran.exit, codes(&ran)), (Some(3), vec!["subject_suspended".into(), "allow".into(), "allow".into()]));
+    let reports: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(reports.len(), 2);
+    assert_has("a line", &reports[0], &json!({"line": 2, "code": "value_not_json", "field": "value"}));
+    assert_has("a record", &reports[1], &json!({"line": 3, "code": "kind_missing", "field": "kind"}));
+    assert!(reports.iter().all(|report| report["file"].is_string() && report["fix"].is_string()));
+    // A hash under another key is another subject.
+    let keyed = line(&suspended(Some("k"), "carol"));
+    assert_eq!(codes(&run_with(line(&alice) + &keyed, Some("k"))), ["allow", "allow", "subject_suspended"]);
+    let missing = run(tollgate().args(["eval", "--controls", "/no/such/file"]), b"");
+    assert!(missing.exit == Some(1) && missing.stderr.contains("/no/such/file: cannot be read"), "{missing:?}");
 }
 
 #[test]
@@ -296,4 +349,27 @@ fn help_says_how() {
     }
     let ran = run(tollgate().arg("--version"), b"");
     assert_eq!(ran.stdout, format!("tollgate {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_policy_server_is_asked_and_verdicts_stay_in_order() {
+    let server = policy_server::PolicyServer::start(|input| {
+        let delay = if input["tool_call_id"] == "a" { Duration::from_millis(50) } else { Duration::ZERO };
+        (delay, if input["tool_name"] == "rm" { json!({"allow": false, "reasons": [{"code": "acme.no_rm"}]}) } else { json!(true) })
+    });
+    let call = |id: &str, tool: &str| {
+        json!({"type": "tool_call", "thread_id": id, "event_id": id, "tool_call_id": id, "tool_name": tool, "tool_input": {}}).to_string()
+    };
+    let config = json!({"guardrails": {"enabled": true, "providers": [
+        {"use": "http", "tools": ["rm", "ls"], "config": {"url": server.url(), "dialect": "opa", "timeout_ms": 5_000}},
+        {"use": "allowlist", "config": {"denied_tools": ["dd"]}},
+    ]}});
+    let file = temporary(&config.to_string());
+    let input = [call("a", "ls"), call("b", "rm"), call("c", "dd"), call("d", "cat")].join("\n");
+    let ran = run(tollgate().arg("-c").arg(file.path()).arg("eval"), input.as_bytes());
+    assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
+    let codes: Vec<_> = ran.json_lines().iter().map(|verdict| verdict["code"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(codes, ["allow", "acme.no_rm", "oap.tool_not_allowed", "allow"]);
+    let asked: Vec<_> = server.asked().iter().map(|input| input["tool_call_id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(asked, ["a", "b"]);
 }

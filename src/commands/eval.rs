@@ -2,17 +2,24 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use anyhow::Context;
 use clap::Args;
 
-use super::passport;
+use crate::controls::{CONTROL_BYTES_MAX, Controls};
 use crate::decode::{Offset, Partition, Record, Rejection, too_large};
-use crate::lane::{Applied, Lane, VerdictBuffer};
+use crate::evaluate::guardrail::Question;
+use crate::lane::{Applied, Lane, Resumed, VerdictBuffer};
+use crate::metrics::Metrics;
 use crate::policy::Policy;
+use crate::remote::Remotes;
 use crate::settings::Settings;
+
+use super::{passport, process};
 
 /// The exit code if a line was rejected.
 const REJECTED: u8 = 3;
@@ -22,6 +29,9 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub(super) struct EvalArgs {
     /// Events as JSONL; `-` or nothing is stdin
     file: Option<PathBuf>,
+    /// Controls to decide under, as JSONL: {"key": "…", "value": {…} or null}, applied in order before the first event
+    #[arg(long, value_name = "FILE")]
+    controls: Option<PathBuf>,
 }
 
 pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
@@ -30,10 +40,36 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         None => Box::new(io::stdin().lock()),
     };
     passport::unusable(&settings.policy).for_each(|fault| eprintln!("tollgate: {fault}"));
-    let mut evaluation = Evaluation::new(settings);
-    let rejected =
-        evaluation.run(BufReader::with_capacity(BUFFER_BYTES, input), BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;
+    let runtime = process::runtime()?;
+    let _entered = runtime.enter();
+    let controls = Controls::new(settings.subject_key.as_deref());
+    let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
+    let mut evaluation = Evaluation::new(settings, Arc::new(controls))?;
+    let rejected = refused
+        + evaluation.run(BufReader::with_capacity(BUFFER_BYTES, input), BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;
     Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
+}
+
+/// Applies the controls of a file; the answer is how many lines were refused. Each is reported and changes nothing.
+fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
+    let name = path.display();
+    let mut lines = BufReader::new(File::open(path).with_context(|| format!("{name}: cannot be read"))?);
+    let (mut line, mut refused) = (Vec::new(), 0);
+    for number in 1_u64.. {
+        let applied = match read_line(&mut lines, &mut line, CONTROL_BYTES_MAX).with_context(|| format!("{name}: cannot be read"))? {
+            Line::End => break,
+            Line::Whole if line.trim_ascii().is_empty() => continue,
+            // What is kept of a line that is too long is longer than a record may be, and refused for that.
+            Line::Whole | Line::TooLong => controls.apply_line(&line),
+        };
+        if let Err(rejection) = applied {
+            refused += 1;
+            let (code, field, found, fix) = (rejection.code.as_str(), rejection.field, rejection.found, rejection.fix);
+            let report = serde_json::json!({"file": path, "line": number, "code": code, "field": field, "found": found, "fix": fix});
+            writeln!(io::stderr(), "{report}")?;
+        }
+    }
+    Ok(refused)
 }
 
 /// One run over a stream of lines: a single lane, since threads decide alone.
@@ -41,15 +77,17 @@ struct Evaluation<'s> {
     settings: &'s Settings,
     policy: Policy,
     lane: Lane,
+    remotes: Remotes,
     out: VerdictBuffer,
     rejected: u64,
 }
 
 impl<'s> Evaluation<'s> {
-    fn new(settings: &'s Settings) -> Self {
-        let policy = Policy::new(&settings.policy);
+    fn new(settings: &'s Settings, controls: Arc<Controls>) -> anyhow::Result<Self> {
+        let policy = Policy::under(&settings.policy, controls);
         let lane = Lane::new(Partition(0), &policy);
-        Self { settings, policy, lane, out: VerdictBuffer::default(), rejected: 0 }
+        let remotes = process::remotes(&settings.policy, &Metrics::new()?)?;
+        Ok(Self { settings, policy, lane, remotes, out: VerdictBuffer::default(), rejected: 0 })
     }
 
     /// Evaluates every line; the answer is how many were rejected.
@@ -82,8 +120,12 @@ impl<'s> Evaluation<'s> {
             value: Some(line),
             headers: &[],
         };
-        match self.lane.apply(&self.policy, &record, &mut self.out) {
-            Applied::Boundary(_) | Applied::Redelivered => return Ok(()),
+        let mut applied = self.lane.apply(&self.policy, &record, &mut self.out);
+        while let Applied::Asks(question) = applied {
+            applied = self.ask(record.offset, question)?;
+        }
+        match applied {
+            Applied::Boundary(_) | Applied::Redelivered | Applied::Waits | Applied::Asks(_) => return Ok(()),
             Applied::Verdict { .. } => {}
             Applied::DeadLetter(rejection) => {
                 self.report(number, &rejection)?;
@@ -95,6 +137,19 @@ impl<'s> Evaluation<'s> {
         }
         self.out.json.push(b'\n');
         Ok(verdicts.write_all(&self.out.json)?)
+    }
+
+    /// Asks, and waits for the answer: verdicts come in the order of their events.
+    fn ask(&mut self, offset: Offset, question: Question) -> anyhow::Result<Applied> {
+        let (sender, answers) = channel();
+        self.remotes.ask(question.provider, question.body, (), &sender);
+        let ((), answer) = answers.recv()?;
+        self.lane.answer(offset, answer);
+        match self.lane.resume(&self.policy, &mut self.out) {
+            Some(Resumed::Decided(_, applied)) => Ok(applied),
+            Some(Resumed::Asks(_, question)) => Ok(Applied::Asks(question)),
+            None => anyhow::bail!("an event that was answered does not go on"),
+        }
     }
 
     fn report(&mut self, number: u64, rejection: &Rejection) -> anyhow::Result<()> {

@@ -4,12 +4,15 @@
 
 mod completions;
 mod config_check;
+mod control;
 mod dev;
 mod eval;
 mod passport;
 mod process;
+mod produce;
 mod run;
 mod state;
+mod topics;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,6 +60,11 @@ enum Command {
         #[command(subcommand)]
         command: passport::PassportCommand,
     },
+    /// Switches for the whole fleet: suspend and resume subjects, set passports, list what is in force
+    Control {
+        #[command(subcommand)]
+        command: control::ControlCommand,
+    },
     /// Look at the configuration
     Config {
         #[command(subcommand)]
@@ -84,6 +92,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
+        Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings)),
         Command::Run => cli.common.settings().and_then(run::execute),
         Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
     };

@@ -4,13 +4,17 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::Admin;
+use crate::controls::Controls;
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::policy::{GuardrailSettings, PolicySettings};
+use crate::remote::{Endpoint, Remotes};
 use crate::settings::{LogFormat, LogSettings};
 use crate::worker::Stop;
 
@@ -49,10 +53,26 @@ pub(super) fn watch_signals(stop: Stop) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The table of controls, empty, under the configured key of subject hashes.
+pub(super) fn controls(subject_key: Option<&str>) -> Arc<Controls> {
+    let controls = Controls::new(subject_key);
+    if !controls.is_keyed() {
+        tracing::warn!("privacy.subject_key is not set: whoever can guess an id can tell its hash in the controls");
+    }
+    Arc::new(controls)
+}
+
 /// Serves the admin endpoint for as long as the process lives.
 pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>) -> JoinHandle<std::io::Result<()>> {
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
     tokio::spawn(admin.serve(listener, std::future::pending()))
+}
+
+/// The policy servers of a configuration, asked on the runtime that this is called on.
+pub(super) fn remotes(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<Remotes> {
+    let servers = settings.guardrails.iter().flat_map(GuardrailSettings::servers);
+    let endpoints = servers.map(|(place, server)| Ok((place, Endpoint::new(server, metrics)?))).collect::<anyhow::Result<_>>()?;
+    Ok(Remotes::new(endpoints, Handle::current()))
 }
 
 /// A runtime for HTTP and signals; members have threads of their own.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admin::Admin;
+use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
@@ -43,7 +44,14 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error.into()),
     };
     passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
-    let policy = Arc::new(Policy::new(&settings.policy));
+    let remotes = process::remotes(&settings.policy, &metrics)?;
+    let controls = process::controls(settings.subject_key.as_deref());
+    let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+    let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
+    let feed = ControlFeed::start(feed)?;
+    if !feed.caught_up().await {
+        return Ok(ExitCode::SUCCESS);
+    }
     tracing::info!(
         brokers = kafka.brokers,
         group = kafka.group_id,
@@ -52,7 +60,8 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         policy_version = policy.version(),
         "joining"
     );
-    let parts = WorkerParts { policy, kafka, settings: settings.worker, topics, membership: Membership::Group, metrics, health, stop };
+    let parts =
+        WorkerParts { policy, kafka, settings: settings.worker, topics, membership: Membership::Group, remotes, metrics, health, stop };
     let worker = Worker::start(&parts)?;
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
     let stop_deadline = async {
@@ -62,7 +71,7 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
     };
     tokio::select! {
-        joined = tokio::task::spawn_blocking(move || worker.join()) => joined?,
+        joined = tokio::task::spawn_blocking(move || { worker.join(); feed.join() }) => joined?,
         () = stop_deadline => {
             // The brokers are away and the group cannot be left. Nothing is lost: what is not committed is decided again.
             tracing::error!("not stopped in time; ending");

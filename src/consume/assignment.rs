@@ -1,7 +1,7 @@
 //! The partitions that a member holds: each a lane and the keeper of its state, all publishing through one producer.
 //!
-//! Records go in, publications go out, acknowledgements come back to the ledger of their lane, and what the ledgers call finished
-//! may be written down and committed.
+//! Records go in, questions to policy servers and publications go out, answers and acknowledgements come back to their lane, and what the
+//! ledgers call finished may be written down and committed.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -11,14 +11,16 @@ use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
 
 use crate::decode::{Offset, Partition, Record, Rejection};
-use crate::lane::{Applied, Lane, LedgerError, VerdictBuffer};
+use crate::lane::{Applied, Lane, Ledger, LedgerError, VerdictBuffer};
 use crate::metrics::Metrics;
 use crate::partition::partition_of;
 use crate::policy::Policy;
 use crate::publish::{Delivery, Origin, Outbox, Publisher, Refusal, Role, dead_letter_headers};
+use crate::remote::Remotes;
 use crate::settings::KafkaSettings;
 use crate::state::{Keeper, KeeperParts, KeeperReport};
 
+use super::asking::{Questions, Ticket};
 use super::counts::Counts;
 use super::held::{Held, Phase};
 use super::keeping::Flow;
@@ -62,6 +64,8 @@ pub struct AssignmentParts {
     pub checkpoint_interval: Option<Duration>,
     /// How long to wait for word from the group after another member has taken a partition's state.
     pub fenced_pause: Duration,
+    /// Whom to ask.
+    pub remotes: Remotes,
     /// Where to count.
     pub metrics: Metrics,
 }
@@ -80,8 +84,9 @@ pub struct Assignment {
     pub(super) finishing: Vec<Partition>,
     /// Whose state it is that is written.
     pub(super) owner: String,
-    out: VerdictBuffer,
+    pub(super) out: VerdictBuffer,
     counts: Counts,
+    pub(super) questions: Questions,
     pub(super) failure: Option<Failure>,
 }
 
@@ -115,6 +120,7 @@ impl Assignment {
             owner,
             out,
             counts,
+            questions: Questions::default(),
             failure: None,
         }
     }
@@ -183,16 +189,32 @@ impl Assignment {
         if record.key.is_some_and(|key| partition_of(key, parts.partitions) != record.partition) {
             parts.metrics.misplaced_records.inc();
         }
-        let epoch = held.epoch;
-        let due = match applied {
-            Applied::Redelivered => return parts.metrics.redelivered_records.inc(),
+        let (partition, epoch, offset) = (record.partition, held.epoch, record.offset);
+        match applied {
+            Applied::Redelivered => parts.metrics.redelivered_records.inc(),
+            Applied::Waits => self.enter(partition, |ledger| ledger.open_undecided(offset)),
+            Applied::Asks(question) => {
+                self.enter(partition, |ledger| ledger.open_undecided(offset));
+                self.ask(Ticket { partition, epoch, offset }, question);
+            }
+            decided => {
+                let due = self.publish(record, decided, epoch, own_headers);
+                self.enter(partition, |ledger| ledger.open(offset, due));
+            }
+        }
+    }
+
+    /// Counts a decided record and publishes what follows from it; the answer is how many acknowledgements it waits for.
+    pub(super) fn publish(&mut self, record: &Record<'_>, applied: Applied, epoch: u64, own_headers: impl FnOnce() -> OwnedHeaders) -> u32 {
+        match applied {
+            Applied::Redelivered | Applied::Waits | Applied::Asks(_) => 0,
             Applied::Boundary(event_type) => {
                 self.counts.event(event_type);
                 0
             }
             Applied::Verdict { event_type, decided, time_ms } => {
                 self.counts.event(event_type);
-                self.counts.verdict(&decided);
+                self.counts.verdict(&decided, self.parts.policy.guardrails());
                 self.outbox.publish(record, &self.out, None, Origin { epoch, event_time_ms: time_ms })
             }
             Applied::DeadLetter(rejection) => {
@@ -202,18 +224,18 @@ impl Assignment {
                 let origin = Origin { epoch, event_time_ms: record.timestamp_ms };
                 self.outbox.publish(record, &self.out, Some(headers), origin)
             }
-        };
-        self.enter(record.partition, record.offset, due);
+        }
     }
 
-    fn enter(&mut self, partition: Partition, offset: Offset, due: u32) {
+    /// Makes an entry in the ledger of a partition.
+    pub(super) fn enter(&mut self, partition: Partition, enter: impl FnOnce(&mut Ledger) -> Result<(), LedgerError>) {
         let Some(held) = self.held.get_mut(&partition) else { return };
-        if let Err(error) = held.lane.ledger.open(offset, due) {
+        if let Err(error) = enter(&mut held.lane.ledger) {
             self.fail(Failure::Ledger { partition, error });
         }
     }
 
-    /// Serves the producer for up to `timeout` and enters what became of publications into the ledgers.
+    /// Serves the producer for up to `timeout`, enters what became of publications into the ledgers and goes on with what was answered.
     pub fn settle(&mut self, timeout: Duration) {
         let settled = self.outbox.settle(timeout);
         let now_ms = if settled.finished.is_empty() { 0 } else { now_ms() };
@@ -226,12 +248,12 @@ impl Assignment {
         if let Some(refusal) = settled.refusal {
             self.fail(refusal.into());
         }
+        self.hear_answers();
     }
 
     fn acknowledge(&mut self, delivery: &Delivery) {
-        let Some(held) = self.held.get_mut(&delivery.partition).filter(|held| held.epoch == delivery.epoch) else { return };
-        if let Err(error) = held.lane.ledger.acknowledge(delivery.offset) {
-            self.fail(Failure::Ledger { partition: delivery.partition, error });
+        if self.held.get(&delivery.partition).is_some_and(|held| held.epoch == delivery.epoch) {
+            self.enter(delivery.partition, |ledger| ledger.acknowledge(delivery.offset));
         }
     }
 
@@ -245,10 +267,16 @@ impl Assignment {
         self.failure.as_ref()
     }
 
-    /// How many publications are not acknowledged.
+    /// How many publications are not acknowledged, and events not answered.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.outbox.in_flight()
+        self.outbox.in_flight() + self.held.values().map(|held| held.lane.waiting_records()).sum::<usize>()
+    }
+
+    /// Bytes of the events that wait for an answer, or behind one that does.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.held.values().map(|held| held.lane.waiting_bytes()).sum()
     }
 
     /// Hands counts over, and sets the gauges of the partitions.
@@ -256,6 +284,9 @@ impl Assignment {
         self.counts.flush();
         let metrics = &self.parts.metrics;
         metrics.in_flight.with_label_values(&[member]).set(self.outbox.in_flight() as i64);
+        let waiting: usize = self.held.values().map(|held| held.lane.waiting_records()).sum();
+        metrics.waiting_events.with_label_values(&[member]).set(waiting as i64);
+        metrics.waiting_bytes.with_label_values(&[member]).set(self.waiting_bytes() as i64);
         metrics.assigned_partitions.with_label_values(&[member]).set(self.held.len() as i64);
         let unrestored = self.held.values().filter(|held| held.phase != Phase::Open).count();
         metrics.unrestored_partitions.with_label_values(&[member]).set(unrestored as i64);

@@ -5,7 +5,7 @@ use prometheus::local::{LocalHistogram, LocalHistogramTimer};
 
 use crate::decode::EventType;
 use crate::evaluate::Decided;
-use crate::evaluate::guardrail::ProviderOutcome;
+use crate::evaluate::guardrail::GuardrailChain;
 use crate::evaluate::verdict;
 use crate::metrics::Metrics;
 
@@ -53,12 +53,14 @@ impl Counts {
         }
     }
 
-    pub(super) fn verdict(&mut self, decided: &Decided) {
+    pub(super) fn verdict(&mut self, decided: &Decided, guardrails: &GuardrailChain) {
         self.verdicts.with_label_values(&[decided.decided_by.as_str(), decided.action.as_str(), &decided.code]).inc();
         for (provider, outcome) in &decided.provider_calls {
-            self.metrics.provider_calls.with_label_values(&[*provider, outcome.as_str()]).inc();
-            if matches!(outcome, ProviderOutcome::FailedClosed | ProviderOutcome::FailedOpen) {
-                self.metrics.guardrail_errors.with_label_values(&[*provider]).inc();
+            let provider = guardrails.name_of(*provider);
+            self.metrics.provider_calls.with_label_values(&[provider, outcome.as_str()]).inc();
+            if let Some(error) = outcome.error() {
+                self.metrics.guardrail_errors.with_label_values(&[provider, error.as_str()]).inc();
+                tracing::debug!(provider, %error, outcome = outcome.as_str(), "a guardrail provider failed");
             }
         }
     }

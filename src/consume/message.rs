@@ -43,3 +43,12 @@ fn read_headers(headers: &BorrowedHeaders) -> Result<Vec<Header<'_>>, Rejection>
 pub fn own_headers(message: &BorrowedMessage<'_>) -> OwnedHeaders {
     message.headers().map_or_else(OwnedHeaders::new, BorrowedHeaders::detach)
 }
+
+/// The headers of a record that was kept.
+#[must_use]
+pub fn headers_of(record: &Record<'_>) -> OwnedHeaders {
+    record
+        .headers
+        .iter()
+        .fold(OwnedHeaders::new(), |headers, header| headers.insert(rdkafka::message::Header { key: header.name, value: header.value }))
+}

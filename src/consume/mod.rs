@@ -1,5 +1,6 @@
 //! The first stage: a group member's consumer, its records as the core sees them, and the partitions that it holds.
 
+mod asking;
 mod assignment;
 mod client;
 mod context;

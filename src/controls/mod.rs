@@ -1,43 +1,24 @@
 //! Controls: what operators have switched for the whole fleet, in force for every partition at once.
 //!
 //! Records of the compacted topic `agent.controls` set passports by agent and suspend subjects. Every lane of a process reads one shared
-//! table.
+//! table; a record that cannot be read changes nothing in it.
+//!
+//! ```text
+//! record ─▶ decode (key and value agree) ─▶ table ◀─ suspension(event), passport(agent) ─ lanes
+//!                   └─▶ rejection: code, field, shape, fix
+//! ```
 
-use std::sync::Arc;
+mod line;
+mod recent;
+mod record;
+mod rejection;
+mod subject;
+mod table;
 
-use dashmap::DashMap;
-
-use crate::decode::Event;
-use crate::passport::Passport;
-
-/// What can be suspended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SubjectKind {
-    /// An end user of a tenant.
-    User,
-    /// A tenant.
-    Tenant,
-    /// An agent of a tenant.
-    Agent,
-    /// A thread of a tenant.
-    Thread,
-}
-
-impl SubjectKind {
-    /// Every kind there is, in the order in which they are looked for.
-    pub const ALL: [Self; 4] = [Self::User, Self::Tenant, Self::Agent, Self::Thread];
-
-    /// The kind as it stands in control records.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Tenant => "tenant",
-            Self::Agent => "agent",
-            Self::Thread => "thread",
-        }
-    }
-}
+pub use record::{AGENT_ID_BYTES_MAX, CONTROL_BYTES_MAX, Control, ControlId, REASON_BYTES_MAX, SuspendedUntil, decode};
+pub use rejection::{ControlRejection, ControlRejectionCode};
+pub use subject::{Subject, SubjectHasher, SubjectKind, parse_hash};
+pub use table::{Change, Controls, Effect};
 
 /// A subject's suspension, as a verdict tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,26 +44,5 @@ impl Suspension {
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.reason.as_ref().map_or(0, String::len)
-    }
-}
-
-/// The table of everything in force: many readers, keyed updates.
-#[derive(Debug, Default)]
-pub struct Controls {
-    passports: DashMap<String, Arc<Passport>>,
-}
-
-impl Controls {
-    /// The passport of an agent.
-    #[must_use]
-    pub fn passport(&self, agent_id: &str) -> Option<Arc<Passport>> {
-        self.passports.get(agent_id).map(|passport| Arc::clone(&passport))
-    }
-
-    /// Whether a subject on whose behalf an event speaks is suspended at the event's time.
-    #[must_use]
-    pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
-        let _ = event;
-        None
     }
 }

@@ -15,7 +15,7 @@ pub(crate) mod timestamp;
 
 pub use envelope::told as told_by_transport;
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
-pub use record::{Header, Offset, Partition, Record};
+pub use record::{Header, Offset, OwnedRecord, Partition, Record};
 pub use rejection::{Rejection, RejectionCode, Told};
 
 use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};

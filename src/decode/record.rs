@@ -69,3 +69,55 @@ impl<'a> Record<'a> {
         format!("{}/{}/{}", self.topic, self.partition, self.offset)
     }
 }
+
+/// A record that is kept, because its turn has not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedRecord {
+    topic: Box<str>,
+    partition: Partition,
+    offset: Offset,
+    timestamp_ms: Option<i64>,
+    key: Option<Box<[u8]>>,
+    value: Option<Box<[u8]>>,
+    headers: Box<[OwnedHeader]>,
+}
+
+type OwnedHeader = (Box<str>, Option<Box<[u8]>>);
+
+impl OwnedRecord {
+    /// A copy of a record.
+    #[must_use]
+    pub fn of(record: &Record<'_>) -> Self {
+        Self {
+            topic: record.topic.into(),
+            partition: record.partition,
+            offset: record.offset,
+            timestamp_ms: record.timestamp_ms,
+            key: record.key.map(Into::into),
+            value: record.value.map(Into::into),
+            headers: record.headers.iter().map(|header| (header.name.into(), header.value.map(Into::into))).collect(),
+        }
+    }
+
+    /// Lends it as what it was.
+    pub fn lend<T>(&self, use_record: impl FnOnce(&Record<'_>) -> T) -> T {
+        let headers: Vec<_> = self.headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
+        use_record(&Record {
+            topic: &self.topic,
+            partition: self.partition,
+            offset: self.offset,
+            timestamp_ms: self.timestamp_ms,
+            key: self.key.as_deref(),
+            value: self.value.as_deref(),
+            headers: &headers,
+        })
+    }
+
+    /// Bytes in memory, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let length = |bytes: &Option<Box<[u8]>>| bytes.as_ref().map_or(0, |bytes| bytes.len());
+        let headers: usize = self.headers.iter().map(|(name, value)| size_of::<OwnedHeader>() + name.len() + length(value)).sum();
+        size_of::<Self>() + self.topic.len() + length(&self.key) + length(&self.value) + headers
+    }
+}

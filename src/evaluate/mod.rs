@@ -1,7 +1,7 @@
 //! Thread and event → verdict. No Kafka, no clock, no metrics, no randomness.
 //!
 //! ```text
-//! enter (which turn?) ─▶ plan (what has to be asked?) ─▶ fold (answers, thread) ─▶ verdict
+//! prepare (which turn? what do the providers say, up to the first that has to ask?) ─▶ answer … ─▶ fold (thread) ─▶ verdict
 //! ```
 //!
 //! Precedence on a tool call: (1) its id was suppressed, (2) a control has suspended a subject, (3) a guardrail provider denies, (4) the
@@ -9,23 +9,23 @@
 
 pub mod guardrail;
 pub mod loops;
+mod reason;
 pub mod safety;
 pub mod verdict;
 mod write;
 
 use std::borrow::Cow;
 
+use crate::controls::Suspension;
 use crate::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolInput, ToolResult};
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
 use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 
-use guardrail::{Answer, ChainOutcome, ChainPlan, GuardrailRequest};
+use guardrail::{Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
 use loops::{Observation, Signature, arguments_digest, classify};
 use verdict::{Action, DecidedBy, Reason, Ruling};
 use write::{Frame, Subject};
-
-pub use guardrail::ChainPlan as Plan;
 
 /// What was decided, for whoever counts it. The verdict itself has been written to the caller's buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,46 +36,83 @@ pub struct Decided {
     pub decided_by: DecidedBy,
     /// The verdict's code.
     pub code: Cow<'static, str>,
-    /// How asking the guardrail providers went.
-    pub provider_calls: Vec<(&'static str, guardrail::ProviderOutcome)>,
+    /// How asking the guardrail providers went, by their place in the chain.
+    pub provider_calls: Vec<(usize, guardrail::ProviderOutcome)>,
 }
 
-/// An event brought to its thread: the turn is the right one, and the plan says what has to be asked.
+/// An event brought to its thread, with what the guardrail providers have said so far.
 #[derive(Debug)]
 pub struct Prepared {
     /// Names the event, and its verdict.
     event: Fingerprint,
     /// The call that it is about.
     call: Option<CallKey>,
-    plan: Option<ChainPlan>,
+    /// The suspension that was in force: one that is lifted meanwhile still decides, because no provider has been asked.
+    suspension: Option<Suspension>,
+    /// Where the providers stand; `None` if they have no say.
+    guardrails: Option<Progress>,
 }
 
 impl Prepared {
-    /// The questions for remote providers, see [`ChainPlan::questions`].
-    pub fn questions(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        self.plan.iter().flat_map(ChainPlan::questions)
+    /// What has to be asked of a remote provider before this can be folded.
+    #[must_use]
+    pub fn question(&self) -> Option<&Question> {
+        match &self.guardrails {
+            Some(Progress::Asking(asking)) => Some(asking.question()),
+            _ => None,
+        }
+    }
+
+    /// Goes on with the answer to the question; there may be another one then. `event` is the one that was prepared.
+    #[must_use]
+    pub fn answered(self, policy: &Policy, event: &Event<'_>, answer: Answer) -> Self {
+        match (self.guardrails, &event.body) {
+            (Some(Progress::Asking(asking)), Body::ToolCall(call)) => {
+                let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
+                Self { guardrails: Some(policy.guardrails().resume(&request, asking, answer)), ..self }
+            }
+            (guardrails, _) => Self { guardrails, ..self },
+        }
+    }
+
+    /// Gives the same answer to every question that there still is.
+    #[must_use]
+    pub fn unanswered(mut self, policy: &Policy, event: &Event<'_>, why: ProviderError) -> Self {
+        while self.question().is_some() {
+            self = self.answered(policy, event, Err(why));
+        }
+        self
+    }
+
+    fn outcome(self) -> ChainOutcome {
+        match self.guardrails {
+            Some(Progress::Concluded(outcome)) => outcome,
+            _ => ChainOutcome::default(),
+        }
     }
 }
 
-/// Brings the thread to the event's turn and plans what has to be asked. Every event is prepared once and then folded.
+/// Brings the thread to the event's turn and lets the guardrail providers speak. Every event is prepared once, answered as often as it has
+/// a question, and then folded; no other event of its thread may come in between.
 pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepared {
     let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
     thread.enter(event, fingerprint, &policy.store_limits().thread);
-    let (call, plan) = match &event.body {
+    let (call, suspension, guardrails) = match &event.body {
         Body::ToolCall(call) => {
             let key = CallKey::of(&call.tool_call_id, &call.tool_name);
             let args = arguments_digest(&call.input);
+            let suspension = policy.controls().suspension(event);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
                 || thread.turn.memory().suppression.covers(key.id, &call.tool_name)
-                || policy.controls().suspension(event).is_some();
+                || suspension.is_some();
             let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
-            let plan = (!is_settled).then(|| policy.guardrails().plan(&request));
-            (Some(CallKey { args: Some(args), ..key }), plan)
+            let guardrails = (!is_settled).then(|| policy.guardrails().begin(&request));
+            (Some(CallKey { args: Some(args), ..key }), suspension, guardrails)
         }
-        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, &result.tool_name)), None),
-        _ => (None, None),
+        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, &result.tool_name)), None, None),
+        _ => (None, None, None),
     };
-    Prepared { event: fingerprint, call, plan }
+    Prepared { event: fingerprint, call, suspension, guardrails }
 }
 
 /// A call as state knows it.
@@ -100,7 +137,8 @@ fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Digest, event: Fi
     record.call.as_ref().filter(|answer| answer.event == event).map(|answer| &answer.ruling)
 }
 
-/// Decides on a prepared event and appends its verdict to `out`; `None` for turn boundaries, which get none.
+/// Decides on a prepared event and appends its verdict to `out`; `None` for turn boundaries, which get none. A question that is left
+/// counts as not asked.
 ///
 /// # Errors
 /// A [`Rejection`] where a rule of the contract depends on the thread: a result that leaves out the input of a call that was not
@@ -110,17 +148,14 @@ pub fn fold(
     thread: &mut Thread,
     event: &Event<'_>,
     prepared: Prepared,
-    answers: impl IntoIterator<Item = Answer>,
     out: &mut Vec<u8>,
 ) -> Result<Option<Decided>, Rejection> {
     let start = out.len();
-    let fold = Fold { policy, event, fingerprint: prepared.event };
+    let mut prepared = prepared.unanswered(policy, event, ProviderError::NotAsked);
+    let fold = Fold { policy, event, fingerprint: prepared.event, suspension: prepared.suspension.take() };
     let decided = match (&event.body, prepared.call) {
         (Body::ModelResponse(body), _) => fold.response(thread, body, out),
-        (Body::ToolCall(call), Some(key)) => {
-            let guardrails = prepared.plan.map(|plan| policy.guardrails().fold(plan, answers)).unwrap_or_default();
-            fold.call(thread, &key, call, guardrails, out)
-        }
+        (Body::ToolCall(call), Some(key)) => fold.call(thread, &key, call, prepared.outcome(), out),
         (Body::ToolResult(result), Some(key)) => fold.result(thread, &key, result, out)?,
         _ => return Ok(None),
     };
@@ -134,13 +169,13 @@ pub fn fold(
     Ok(Some(decided))
 }
 
-/// Decides where nothing remote has to be asked: a question that is planned all the same counts as unanswered.
+/// Decides where nobody can be asked.
 ///
 /// # Errors
 /// See [`fold`].
 pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Decided>, Rejection> {
     let prepared = prepare(policy, thread, event);
-    fold(policy, thread, event, prepared, std::iter::empty(), out)
+    fold(policy, thread, event, prepared, out)
 }
 
 /// Writes the verdict on an event whose thread could not be taken in: closed. `None` for turn boundaries.
@@ -161,6 +196,8 @@ struct Fold<'e> {
     policy: &'e Policy,
     event: &'e Event<'e>,
     fingerprint: Fingerprint,
+    /// See [`Prepared::suspension`].
+    suspension: Option<Suspension>,
 }
 
 impl<'e> Fold<'e> {
@@ -197,7 +234,7 @@ impl<'e> Fold<'e> {
     fn rule_on_call(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
         let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
             Ruling::new(vec![Reason::Suppressed], None)
-        } else if let Some(suspension) = self.policy.controls().suspension(self.event) {
+        } else if let Some(suspension) = self.suspension.clone().or_else(|| self.policy.controls().suspension(self.event)) {
             Ruling::new(vec![Reason::SubjectSuspended(Box::new(suspension))], None)
         } else if !guardrails.denial.is_empty() {
             Ruling::new([guardrails.denial, guardrails.notes].concat(), None)

@@ -154,6 +154,12 @@ fn synthetic_result(reason: &Reason, tool_name: &str, signature: Option<Signatur
             "Guardrail denied: tool '{tool_name}' was blocked ({}). Reason: {}. Choose an alternative approach.",
             denied.code, denied.message
         ),
+        // No alternative would fare better.
+        (Reason::SubjectSuspended(_), _) => format!(
+            "Tool call not executed ({}): {}. Do not retry: no tool will run until the suspension is lifted.",
+            reason.code(),
+            reason.message(tool_name).trim_end_matches('.')
+        ),
         _ => format!("Tool call not executed ({}): {} Choose an alternative approach.", reason.code(), reason.message(tool_name)),
     }
 }

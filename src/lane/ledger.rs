@@ -1,6 +1,7 @@
 //! The ledger of a partition: which records are finished, and up to where all of them are.
 //!
-//! A record is opened with the number of publications that it waits for, and finished when all of them are acknowledged. What may
+//! A record is opened with the number of publications that it waits for, and finished when all of them are acknowledged. One that cannot
+//! be decided yet is opened as undecided, and told that number later. What may
 //! be committed is at most the offset behind the longest run of finished records from the front: never one ahead of a verdict that is not
 //! acknowledged. Offsets may have gaps (compaction and transaction markers leave them), but they only go up.
 
@@ -11,8 +12,8 @@ use crate::decode::Offset;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     offset: Offset,
-    /// Publications that are not acknowledged yet.
-    due: u32,
+    /// Publications that are not acknowledged yet; `None` while it is not decided which there are.
+    due: Option<u32>,
 }
 
 /// See the module.
@@ -36,9 +37,12 @@ pub enum LedgerError {
         /// The last record before it.
         opened: Offset,
     },
-    /// An acknowledgement came for a record that is not open.
+    /// An acknowledgement came for a record that is not open, or not decided.
     #[error("offset {0} is not open")]
     NotOpen(Offset),
+    /// A decision came for a record that does not wait for one.
+    #[error("offset {0} is not undecided")]
+    NotUndecided(Offset),
 }
 
 impl Ledger {
@@ -47,11 +51,26 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::NotAscending`] if `offset` is not above every one before it.
     pub fn open(&mut self, offset: Offset, due: u32) -> Result<(), LedgerError> {
-        if let Some(opened) = self.opened.filter(|opened| offset <= *opened) {
-            return Err(LedgerError::NotAscending { offset, opened });
+        self.push(Entry { offset, due: Some(due) })
+    }
+
+    /// Opens a record that is decided later.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotAscending`] if `offset` is not above every one before it.
+    pub fn open_undecided(&mut self, offset: Offset) -> Result<(), LedgerError> {
+        self.push(Entry { offset, due: None })
+    }
+
+    /// Says how many acknowledgements an undecided record waits for.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotUndecided`] if the record does not wait for a decision.
+    pub fn decide(&mut self, offset: Offset, due: u32) -> Result<(), LedgerError> {
+        match self.entry(offset) {
+            Some(entry) if entry.due.is_none() => entry.due = Some(due),
+            _ => return Err(LedgerError::NotUndecided(offset)),
         }
-        self.opened = Some(offset);
-        self.entries.push_back(Entry { offset, due });
         self.advance();
         Ok(())
     }
@@ -59,15 +78,29 @@ impl Ledger {
     /// Takes one acknowledgement for a record.
     ///
     /// # Errors
-    /// [`LedgerError::NotOpen`] if the record was never opened, or has all its acknowledgements already.
+    /// [`LedgerError::NotOpen`] if the record was never opened, is not decided, or has all its acknowledgements already.
     pub fn acknowledge(&mut self, offset: Offset) -> Result<(), LedgerError> {
-        let at = self.entries.binary_search_by_key(&offset, |entry| entry.offset).map_err(|_| LedgerError::NotOpen(offset))?;
-        match self.entries.get_mut(at) {
-            Some(entry) if entry.due > 0 => entry.due -= 1,
+        match self.entry(offset).and_then(|entry| entry.due.as_mut()) {
+            Some(due) if *due > 0 => *due -= 1,
             _ => return Err(LedgerError::NotOpen(offset)),
         }
         self.advance();
         Ok(())
+    }
+
+    fn push(&mut self, entry: Entry) -> Result<(), LedgerError> {
+        if let Some(opened) = self.opened.filter(|opened| entry.offset <= *opened) {
+            return Err(LedgerError::NotAscending { offset: entry.offset, opened });
+        }
+        self.opened = Some(entry.offset);
+        self.entries.push_back(entry);
+        self.advance();
+        Ok(())
+    }
+
+    fn entry(&mut self, offset: Offset) -> Option<&mut Entry> {
+        let at = self.entries.binary_search_by_key(&offset, |entry| entry.offset).ok()?;
+        self.entries.get_mut(at)
     }
 
     /// The offset behind the longest run of finished records from the front: nothing beyond it may be committed.
@@ -83,7 +116,7 @@ impl Ledger {
     }
 
     fn advance(&mut self) {
-        while let Some(entry) = self.entries.front().filter(|entry| entry.due == 0) {
+        while let Some(entry) = self.entries.front().filter(|entry| entry.due == Some(0)) {
             self.finished = Some(entry.offset.next());
             self.entries.pop_front();
         }
@@ -122,6 +155,27 @@ mod tests {
         ledger.open(Offset(3), 0).unwrap();
         ledger.open(Offset(9), 0).unwrap();
         assert_eq!(ledger.finished(), Some(Offset(10)));
+    }
+
+    #[test]
+    fn an_undecided_record_holds_the_run_back() {
+        let mut ledger = Ledger::default();
+        ledger.open_undecided(Offset(0)).unwrap();
+        ledger.open(Offset(1), 0).unwrap();
+        assert_eq!((ledger.finished(), ledger.in_flight()), (None, 2));
+        assert_eq!(ledger.acknowledge(Offset(0)), Err(LedgerError::NotOpen(Offset(0))));
+        ledger.decide(Offset(0), 1).unwrap();
+        assert_eq!(ledger.finished(), None);
+        ledger.acknowledge(Offset(0)).unwrap();
+        assert_eq!(ledger.finished(), Some(Offset(2)));
+    }
+
+    #[test]
+    fn not_undecided() {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.decide(Offset(0), 1), Err(LedgerError::NotUndecided(Offset(0))));
+        ledger.open(Offset(0), 1).unwrap();
+        assert_eq!(ledger.decide(Offset(0), 1), Err(LedgerError::NotUndecided(Offset(0))));
     }
 
     #[test]

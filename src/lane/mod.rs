@@ -2,27 +2,32 @@
 //!
 //! ```text
 //! record ─▶ decode ─▶ thread of the store ─▶ evaluate ─▶ verdict bytes
+//!                          waiting ◀─ question ─┘ ▲ answer
 //!                                   ledger: open ─▶ acknowledged ─▶ finished ─▶ checkpoint
 //! ```
 //!
-//! A lane is pure: whoever owns it feeds it records and publishes what it answers. The same records give the same bytes, however
-//! they are cut into batches.
+//! A lane is pure: whoever owns it feeds it records and answers, asks what it wants to know and publishes what it decides. The same records
+//! and answers give the same bytes, however they are cut into batches and whichever answer comes first.
 
 mod checkpoints;
 mod ledger;
+mod waiting;
 
 pub use ledger::{Ledger, LedgerError};
+pub use waiting::Resumed;
 
 use std::borrow::Cow;
 
 use crate::checkpoint::Restored;
-use crate::decode::{Event, EventType, Offset, Partition, Record, Rejection, decode, told_by_transport};
-use crate::evaluate::{self, Decided, verdict};
+use crate::decode::{Event, EventType, Offset, OwnedRecord, Partition, Record, Rejection, decode, told_by_transport};
+use crate::evaluate::guardrail::{ProviderError, Question};
+use crate::evaluate::{self, Decided, Prepared, verdict};
 use crate::json::Parser;
 use crate::policy::Policy;
-use crate::thread::{Admission, ThreadStore};
+use crate::thread::{Admission, SlotKey, ThreadStore, Touch};
 
 use checkpoints::Checkpoints;
+use waiting::Waiting;
 
 /// See the module.
 #[derive(Debug)]
@@ -38,6 +43,7 @@ pub struct Lane {
     /// Whether any was applied since the lane was made.
     has_applied: bool,
     checkpoints: Checkpoints,
+    waiting: Waiting,
     parser: Parser,
 }
 
@@ -59,6 +65,10 @@ pub enum Applied {
     DeadLetter(Rejection),
     /// Nothing: the state knows the record already, and what followed from it was acknowledged before the state was written.
     Redelivered,
+    /// Nothing yet: this has to be asked, and [`Lane::answer`] told what came of it under the record's offset.
+    Asks(Question),
+    /// Nothing yet: another event of its thread has asked.
+    Waits,
 }
 
 /// A verdict on its way out: reused from record to record.
@@ -93,6 +103,7 @@ impl Lane {
             next: Offset(0),
             has_applied: false,
             checkpoints: Checkpoints::default(),
+            waiting: Waiting::default(),
             parser: Parser::new(),
         }
     }
@@ -115,10 +126,25 @@ impl Lane {
         if !self.advance(record) {
             return Applied::Redelivered;
         }
-        let Self { threads, parser, .. } = self;
-        let outcome = decode(record, parser, policy.limits().event_bytes_max)
-            .and_then(|event| apply_event(threads, policy, &event, record.offset, out));
-        outcome.unwrap_or_else(|rejection| reject(policy, record, rejection, out))
+        let Self { threads, parser, waiting, .. } = self;
+        let event = match decode(record, parser, policy.limits().event_bytes_max) {
+            Ok(event) => event,
+            Err(rejection) => return reject(policy, record, rejection, out),
+        };
+        let touch = threads.advance(record.offset, event.time_ms);
+        if waiting.is_waiting(&event.thread_id) {
+            waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
+            return Applied::Waits;
+        }
+        match begin(threads, policy, &event, touch, None, out) {
+            Ok(Step::Applied(applied)) => applied,
+            Ok(Step::Asks { key, prepared, question }) => {
+                waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
+                waiting.ask(&event.thread_id, key, prepared);
+                Applied::Asks(question)
+            }
+            Err(rejection) => reject(policy, record, rejection, out),
+        }
     }
 
     /// Rejects a record that its reader could not even take apart, and answers whoever awaits it.
@@ -140,27 +166,71 @@ impl Lane {
     }
 }
 
-fn apply_event(
+/// How far an event has come.
+enum Step {
+    Applied(Applied),
+    /// Its thread is admitted, and not settled.
+    Asks {
+        key: SlotKey,
+        prepared: Prepared,
+        question: Question,
+    },
+}
+
+/// Takes an event to its thread. Where `unasked` says why, nobody is asked.
+fn begin(
     threads: &mut ThreadStore,
     policy: &Policy,
     event: &Event<'_>,
-    at: Offset,
+    touch: Touch,
+    unasked: Option<ProviderError>,
     out: &mut VerdictBuffer,
-) -> Result<Applied, Rejection> {
-    out.address(&event.thread_id, &event.event_id);
-    let event_type = event.event_type();
-    let decided = match threads.admit(&event.thread_id, event.time_ms) {
+) -> Result<Step, Rejection> {
+    match threads.admit(&event.thread_id) {
         Admission::Admitted(key, thread) => {
-            let decided = evaluate::evaluate(policy, thread, event, &mut out.json);
-            threads.settle(key, at);
-            decided?
+            let mut prepared = evaluate::prepare(policy, thread, event);
+            if let Some(why) = unasked {
+                prepared = prepared.unanswered(policy, event, why);
+            }
+            finish(threads, policy, event, touch, key, prepared, out)
         }
-        Admission::Full => evaluate::refuse(policy, event, &mut out.json),
+        Admission::Full => {
+            out.address(&event.thread_id, &event.event_id);
+            Ok(Step::applied(event, evaluate::refuse(policy, event, &mut out.json)))
+        }
+    }
+}
+
+/// Decides on an event whose thread is admitted, unless there is something to ask.
+fn finish(
+    threads: &mut ThreadStore,
+    policy: &Policy,
+    event: &Event<'_>,
+    touch: Touch,
+    key: SlotKey,
+    prepared: Prepared,
+    out: &mut VerdictBuffer,
+) -> Result<Step, Rejection> {
+    if let Some(question) = prepared.question().cloned() {
+        return Ok(Step::Asks { key, prepared, question });
+    }
+    out.address(&event.thread_id, &event.event_id);
+    let decided = match threads.admitted(key) {
+        Some(thread) => evaluate::fold(policy, thread, event, prepared, &mut out.json),
+        None => Ok(evaluate::refuse(policy, event, &mut out.json)),
     };
-    Ok(match decided {
-        Some(decided) => Applied::Verdict { event_type, decided, time_ms: event.time_ms },
-        None => Applied::Boundary(event_type),
-    })
+    threads.settle(key, touch);
+    Ok(Step::applied(event, decided?))
+}
+
+impl Step {
+    fn applied(event: &Event<'_>, decided: Option<Decided>) -> Self {
+        let event_type = event.event_type();
+        Self::Applied(match decided {
+            Some(decided) => Applied::Verdict { event_type, decided, time_ms: event.time_ms },
+            None => Applied::Boundary(event_type),
+        })
+    }
 }
 
 fn reject(policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Applied {

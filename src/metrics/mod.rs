@@ -30,12 +30,26 @@ pub struct Metrics {
     pub provider_calls: IntCounterVec,
     /// Guardrail provider errors by provider.
     pub guardrail_errors: IntCounterVec,
+    /// Time from a question for a policy server to its answer or error.
+    pub provider_duration: HistogramVec,
+    /// Questions asked again, by provider.
+    pub provider_retries: IntCounterVec,
+    /// Questions on their way to a policy server.
+    pub provider_in_flight: IntGaugeVec,
+    /// Questions that wait for their turn with a policy server.
+    pub provider_queued: IntGaugeVec,
+    /// 1 while a policy server is left alone.
+    pub provider_circuit_open: IntGaugeVec,
     /// Records behind the end of a partition.
     pub lag_records: IntGaugeVec,
     /// Age of the last consumed record while there is lag.
     pub lag_seconds: IntGaugeVec,
     /// Publications that are not acknowledged.
     pub in_flight: IntGaugeVec,
+    /// Events that wait for a policy server's answer, or behind one that does.
+    pub waiting_events: IntGaugeVec,
+    /// Bytes of these events.
+    pub waiting_bytes: IntGaugeVec,
     /// Partitions assigned to a member.
     pub assigned_partitions: IntGaugeVec,
     /// Rebalances by kind.
@@ -78,6 +92,20 @@ pub struct Metrics {
     pub restore_eta_seconds: IntGaugeVec,
     /// Partitions that wait for their state.
     pub unrestored_partitions: IntGaugeVec,
+    /// Control records applied, by type.
+    pub controls_applied: IntCounterVec,
+    /// Control records refused, by code.
+    pub control_rejections: IntCounterVec,
+    /// Controls in force, by type.
+    pub controls: IntGaugeVec,
+    /// Time from a control record's timestamp until it was in force.
+    pub control_delay: Histogram,
+    /// Control records that are not applied.
+    pub controls_lag_records: IntGauge,
+    /// Time since the brokers of the controls were heard of.
+    pub controls_stale_seconds: IntGauge,
+    /// Times reading the controls failed.
+    pub control_feed_restarts: IntCounter,
     /// Always 1, with the policy's version as label.
     pub policy_info: IntGaugeVec,
     /// 1 while every member has its assignment.
@@ -106,9 +134,16 @@ impl Metrics {
             replies: make.counters("tollgate_replies_total")?,
             provider_calls: make.counters("tollgate_guardrail_provider_calls_total")?,
             guardrail_errors: make.counters("tollgate_guardrail_errors_total")?,
+            provider_duration: make.histograms("tollgate_provider_duration_seconds")?,
+            provider_retries: make.counters("tollgate_provider_retries_total")?,
+            provider_in_flight: make.gauges("tollgate_provider_in_flight")?,
+            provider_queued: make.gauges("tollgate_provider_queued")?,
+            provider_circuit_open: make.gauges("tollgate_provider_circuit_open")?,
             lag_records: make.gauges("tollgate_lag_records")?,
             lag_seconds: make.gauges("tollgate_lag_seconds")?,
             in_flight: make.gauges("tollgate_in_flight")?,
+            waiting_events: make.gauges("tollgate_waiting_events")?,
+            waiting_bytes: make.gauges("tollgate_waiting_bytes")?,
             assigned_partitions: make.gauges("tollgate_assigned_partitions")?,
             rebalances: make.counters("tollgate_rebalances_total")?,
             redelivered_records: make.counter("tollgate_redelivered_records_total")?,
@@ -130,6 +165,13 @@ impl Metrics {
             restore_remaining_records: make.gauges("tollgate_restore_remaining_records")?,
             restore_eta_seconds: make.gauges("tollgate_restore_eta_seconds")?,
             unrestored_partitions: make.gauges("tollgate_unrestored_partitions")?,
+            controls_applied: make.counters("tollgate_controls_applied_total")?,
+            control_rejections: make.counters("tollgate_control_rejections_total")?,
+            controls: make.gauges("tollgate_controls")?,
+            control_delay: make.histogram("tollgate_control_delay_seconds")?,
+            controls_lag_records: make.gauge("tollgate_controls_lag_records")?,
+            controls_stale_seconds: make.gauge("tollgate_controls_stale_seconds")?,
+            control_feed_restarts: make.counter("tollgate_control_feed_restarts_total")?,
             policy_info: make.gauges("tollgate_policy_info")?,
             ready: make.gauge("tollgate_ready")?,
             registry,

@@ -23,6 +23,7 @@ pub use examine::{Call, Denial, Outcome, Report, Terms, UnenforcedLimits, examin
 pub use schema::{SchemaFault, check as check_schema};
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::decode::timestamp;
 use crate::digest::Digest;
@@ -35,7 +36,7 @@ use rules::Limits;
 pub const SPEC_VERSION: &str = "oap/1.0";
 
 /// A passport, read once and ready to be asked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Passport {
     /// The digest of its canonical form (RFC 8785).
     pub digest: Digest,
@@ -43,7 +44,7 @@ pub struct Passport {
     spec_version: Field<String>,
     expiry: Expiry,
     capabilities: Field<Granted>,
-    limits: Result<Limits, Malformed>,
+    limits: Result<Arc<Limits>, Malformed>,
 }
 
 /// Passports are equal if their documents are.
@@ -68,7 +69,7 @@ enum Expiry {
 }
 
 /// The capabilities of a passport.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Granted {
     ids: HashSet<String>,
     /// The first entry that cannot be read.
@@ -98,7 +99,7 @@ impl Passport {
 
     /// What the rules cannot read in its limits, and limits that they cannot keep.
     fn limit_faults(&self) -> Vec<SchemaFault> {
-        self.limits.as_ref().map(Limits::faults).unwrap_or_default()
+        self.limits.as_ref().map(|limits| limits.faults()).unwrap_or_default()
     }
 }
 
@@ -139,10 +140,10 @@ fn read_capabilities(fields: &Section<'_>) -> Field<Granted> {
     Field::Valid(granted)
 }
 
-fn read_limits(fields: &Section<'_>) -> Result<Limits, Malformed> {
+fn read_limits(fields: &Section<'_>) -> Result<Arc<Limits>, Malformed> {
     let value: Option<Value<'_>> = fields.value("limits");
     match value {
         Some(value) if !value.is_object() => Err(Malformed::new("limits", value.shape(), "an object")),
-        value => Ok(Limits::new(value)),
+        value => Ok(Arc::new(Limits::new(value))),
     }
 }

@@ -5,14 +5,15 @@ mod settings;
 
 pub use passport::PassportSettings;
 pub use settings::{
-    DetectorSettings, Dialect, GuardrailSettings, HttpSettings, LimitSettings, PolicySettings, ProviderSettings, REDACTED, Secret,
+    DetectorSettings, Dialect, GuardrailSettings, HttpSettings, LimitSettings, PolicySettings, ProviderKind, ProviderSettings, REDACTED,
+    Secret,
 };
 
 use std::sync::Arc;
 
 use crate::controls::Controls;
 use crate::digest::Digest;
-use crate::evaluate::guardrail::{GuardrailChain, GuardrailProvider};
+use crate::evaluate::guardrail::GuardrailChain;
 use crate::evaluate::loops::{LoopChain, LoopController, Repetition};
 use crate::evaluate::safety::SafetyChain;
 use crate::json::{DEPTH_MAX, Parser, canonical};
@@ -112,8 +113,8 @@ impl Policy {
 }
 
 fn build_guardrails(settings: &GuardrailSettings, controls: &Arc<Controls>) -> GuardrailChain {
-    let providers: Vec<Box<dyn GuardrailProvider>> = settings.providers.iter().map(|provider| provider.build(controls)).collect();
-    GuardrailChain::new(providers, settings.fail_closed, settings.passport.clone())
+    let links = settings.providers.iter().map(|provider| provider.build(controls)).collect();
+    GuardrailChain::new(links, settings.fail_closed, settings.passport.clone())
 }
 
 fn version_of(settings: &PolicySettings) -> String {

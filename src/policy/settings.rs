@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::passport::PassportSettings;
 use crate::controls::Controls;
-use crate::evaluate::guardrail::{Allowlist, GuardrailProvider};
+use crate::evaluate::guardrail::{Allowlist, GuardrailProvider, Http, Link, ToolPatterns};
 use crate::evaluate::loops::RepetitionSettings;
 use crate::evaluate::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet, SafetyDetector};
 
@@ -56,10 +56,21 @@ pub struct GuardrailSettings {
     pub providers: Vec<ProviderSettings>,
 }
 
-/// One guardrail provider.
+/// One guardrail provider, and where it has a say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProviderSettings {
+    /// The only tools that it has a say in, by pattern; `None` is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The provider.
+    #[serde(flatten)]
+    pub kind: ProviderKind,
+}
+
+/// The providers there are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "use", content = "config", rename_all = "snake_case")]
-pub enum ProviderSettings {
+pub enum ProviderKind {
     /// See [`Allowlist`].
     Allowlist {
         /// The only tools that may run; `None` is all.
@@ -69,6 +80,8 @@ pub enum ProviderSettings {
     },
     /// See [`OapPassport`](crate::evaluate::guardrail::OapPassport).
     OapPassport(PassportSettings),
+    /// See [`Http`].
+    Http(HttpSettings),
 }
 
 /// A policy server that is asked over HTTP.
@@ -82,6 +95,8 @@ pub struct HttpSettings {
     pub dialect: Dialect,
     /// Headers of every question. The policy's version does not depend on their values.
     pub headers: BTreeMap<String, Secret>,
+    /// Headers whose values stand in files, without the line's end.
+    pub header_files: BTreeMap<String, String>,
     /// How long a question may wait for its answer, in milliseconds, queueing and retries included.
     pub timeout_ms: u32,
     /// Questions on their way at once.
@@ -96,6 +111,12 @@ pub struct HttpSettings {
     pub breaker_failures: u32,
     /// For how long, in milliseconds; then one question tries whether it is back.
     pub breaker_open_ms: u32,
+    /// A PEM file of the authorities that may vouch for the server, in place of the system's.
+    pub ca_file: Option<String>,
+    /// A PEM file of the certificate chain that the server is shown, the own certificate first.
+    pub client_certificate_file: Option<String>,
+    /// The PEM file of its private key.
+    pub client_key_file: Option<String>,
 }
 
 /// How a policy server is spoken to.
@@ -138,6 +159,8 @@ pub struct LimitSettings {
     pub threads_per_partition_max: usize,
     /// What one thread may remember, in bytes.
     pub thread_bytes_max: usize,
+    /// Events of a thread that may wait behind one that waits for a remote provider; while there are more, nobody is asked about its calls.
+    pub thread_queue_max: usize,
     /// How long a thread may pause before it starts from nothing, in seconds of event time.
     pub thread_idle_seconds_max: u32,
 }
@@ -146,13 +169,23 @@ impl PolicySettings {
     /// What providers that stand on a passport are configured to do.
     pub fn passports(&self) -> impl Iterator<Item = &PassportSettings> {
         let providers = self.guardrails.iter().flat_map(|guardrails| &guardrails.providers);
-        providers.filter_map(|provider| if let ProviderSettings::OapPassport(settings) = provider { Some(settings) } else { None })
+        providers.filter_map(|provider| if let ProviderKind::OapPassport(settings) = &provider.kind { Some(settings) } else { None })
     }
 
     /// The same, to have their files loaded.
     pub fn passports_mut(&mut self) -> impl Iterator<Item = &mut PassportSettings> {
         let providers = self.guardrails.iter_mut().flat_map(|guardrails| &mut guardrails.providers);
-        providers.filter_map(|provider| if let ProviderSettings::OapPassport(settings) = provider { Some(settings) } else { None })
+        providers.filter_map(|provider| if let ProviderKind::OapPassport(settings) = &mut provider.kind { Some(settings) } else { None })
+    }
+}
+
+impl GuardrailSettings {
+    /// The policy servers that have to be asked, by their place in the chain.
+    pub fn servers(&self) -> impl Iterator<Item = (usize, &HttpSettings)> {
+        self.providers.iter().enumerate().filter_map(|(place, provider)| match &provider.kind {
+            ProviderKind::Http(settings) => Some((place, settings)),
+            ProviderKind::Allowlist { .. } | ProviderKind::OapPassport(_) => None,
+        })
     }
 }
 
@@ -169,12 +202,14 @@ impl DetectorSettings {
 }
 
 impl ProviderSettings {
-    pub(super) fn build(&self, controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {
-        match self {
-            Self::OapPassport(settings) => Box::new(settings.build(Arc::clone(controls))),
-            Self::Allowlist { allowed_tools, denied_tools } => {
+    pub(super) fn build(&self, controls: &Arc<Controls>) -> Link {
+        let provider: Box<dyn GuardrailProvider> = match &self.kind {
+            ProviderKind::OapPassport(settings) => Box::new(settings.build(Arc::clone(controls))),
+            ProviderKind::Allowlist { allowed_tools, denied_tools } => {
                 Box::new(Allowlist { allowed_tools: allowed_tools.clone(), denied_tools: denied_tools.clone() })
             }
-        }
+            ProviderKind::Http(settings) => Box::new(Http::new(settings.name.clone(), settings.dialect)),
+        };
+        Link { provider, tools: self.tools.clone().map(ToolPatterns::new) }
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn read(section: &Section<'_>) -> LimitSettings {
         verdict_bytes_max: at_least("verdict_bytes_max", VERDICT_BYTES_MIN),
         threads_per_partition_max: section.positive("threads_per_partition_max") as usize,
         thread_bytes_max: at_least("thread_bytes_max", THREAD_BYTES_MIN),
+        thread_queue_max: section.positive("thread_queue_max") as usize,
         thread_idle_seconds_max: section.positive("thread_idle_seconds_max"),
     }
 }

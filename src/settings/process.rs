@@ -17,8 +17,10 @@ pub struct WorkerSettings {
     pub checkpoint_interval_ms: u32,
     /// How long a stop or a revocation waits for acknowledgements and the last checkpoint, in milliseconds.
     pub drain_timeout_ms: u32,
-    /// Publications that a member lets wait for acknowledgement before it stops taking records.
+    /// Publications that a member lets wait for acknowledgement, and events for answers, before it stops taking records.
     pub in_flight_max: u32,
+    /// Bytes of the events that may wait for answers before it does.
+    pub waiting_bytes_max: u32,
 }
 
 /// The admin endpoint.
@@ -54,6 +56,7 @@ pub(super) fn read_worker(section: &Section<'_>) -> WorkerSettings {
         checkpoint_interval_ms: section.positive("checkpoint_interval_ms"),
         drain_timeout_ms: section.positive("drain_timeout_ms"),
         in_flight_max: section.positive("in_flight_max"),
+        waiting_bytes_max: section.positive("waiting_bytes_max"),
     }
 }
 

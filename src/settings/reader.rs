@@ -124,6 +124,11 @@ impl<'v> Section<'v> {
         self.typed(key, "write true or false", Value::as_bool).unwrap_or_default()
     }
 
+    pub(super) fn optional_bool(&self, key: &'static str) -> Option<bool> {
+        self.value(key).filter(|value| !value.is_null())?;
+        Some(self.bool(key))
+    }
+
     pub(super) fn u32(&self, key: &'static str) -> u32 {
         self.typed(key, "write a whole number of 0 or more", |value| u32::try_from(value.as_u64()?).ok()).unwrap_or_default()
     }

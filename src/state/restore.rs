@@ -39,7 +39,7 @@ pub enum RestoreError {
         error: KafkaError,
     },
     /// The partition gives nothing.
-    #[error("reading the state: nothing came for {} s", SILENCE_MAX.as_secs())]
+    #[error("reading the partition: nothing came for {} s", SILENCE_MAX.as_secs())]
     Silence,
     /// What stands in the topic is not state that we can read.
     #[error("{}{error}", offset.map(|offset| format!("state record at offset {offset}: ")).unwrap_or_default())]
@@ -173,7 +173,7 @@ pub(super) fn take_over(parts: &RestoreParts<'_>, is_wanted: impl Fn() -> bool) 
     Ok(Some(TakenOver { takeover: Takeover { restored, start, default_start, records, bytes }, transactions, readers: [reader, asker] }))
 }
 
-/// Reads a partition of the state topic from its beginning to where it ends, showing each record with its offset and that end. Showing
+/// Reads a partition of a compacted topic from its beginning to where it ends, showing each record with its offset and that end. Showing
 /// answers whether to go on; the answer is whether all was shown.
 ///
 /// # Errors
@@ -185,11 +185,11 @@ pub fn read_to_end(
     mut show: impl FnMut(Offset, Offset, Option<&[u8]>, Option<&[u8]>) -> bool,
 ) -> Result<bool, RestoreError> {
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-    reader.fetch_metadata(Some(topic), QUESTION_TIMEOUT).map_err(failed("asking for the state topic"))?;
-    let (_, end) = reader.fetch_watermarks(topic, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the state ends"))?;
+    reader.fetch_metadata(Some(topic), QUESTION_TIMEOUT).map_err(failed("asking for the topic"))?;
+    let (_, end) = reader.fetch_watermarks(topic, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the partition ends"))?;
     let mut list = TopicPartitionList::with_capacity(1);
-    list.add_partition_offset(topic, partition.0, KafkaOffset::Beginning).map_err(failed("reading the state"))?;
-    reader.assign(&list).map_err(failed("reading the state"))?;
+    list.add_partition_offset(topic, partition.0, KafkaOffset::Beginning).map_err(failed("reading the partition"))?;
+    reader.assign(&list).map_err(failed("reading the partition"))?;
     let (mut heard, mut last_error) = (Instant::now(), None);
     loop {
         match reader.poll(POLL) {
@@ -203,14 +203,14 @@ pub fn read_to_end(
             }
             Some(Err(KafkaError::PartitionEOF(ended))) if ended == partition.0 => return Ok(true),
             Some(Err(error)) if error.rdkafka_error_code() == Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
-                return Err(failed("reading the state")(error));
+                return Err(failed("reading the partition")(error));
             }
             // librdkafka goes on by itself.
             Some(Err(error)) => last_error = Some(error),
             None => {}
         }
         if heard.elapsed() > SILENCE_MAX {
-            return Err(last_error.map_or(RestoreError::Silence, failed("reading the state")));
+            return Err(last_error.map_or(RestoreError::Silence, failed("reading the partition")));
         }
     }
 }

@@ -10,7 +10,7 @@ mod turn;
 pub use calls::{Answer, CallRecord, Calls};
 pub use clock::StreamClock;
 pub use order::SlotKey;
-pub use store::{Admission, Departures, StoreLimits, StoredThread, ThreadStore};
+pub use store::{Admission, Departures, StoreLimits, StoredThread, ThreadStore, Touch};
 pub use suppression::Suppression;
 pub use turn::{Turn, TurnMemory};
 

@@ -40,6 +40,15 @@ pub enum Admission<'s> {
     Full,
 }
 
+/// When a thread is touched by an event: when it comes, however long it then waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    /// The event's offset.
+    pub offset: Offset,
+    /// The partition's time, in milliseconds since the epoch; `None` if none has been told yet.
+    pub time_ms: Option<i64>,
+}
+
 /// What a store has let go of since it was made, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Departures {
@@ -138,12 +147,17 @@ impl ThreadStore {
         store
     }
 
-    /// The thread of that id, taken in if it is new. `time_ms` is the event's time.
-    pub fn admit(&mut self, thread_id: &str, time_ms: Option<i64>) -> Admission<'_> {
+    /// Lets the time of the event at an offset pass, and threads expire by it. The answer is when its thread is touched.
+    pub fn advance(&mut self, offset: Offset, time_ms: Option<i64>) -> Touch {
         if let Some(time_ms) = time_ms {
             self.clock.advance(time_ms, self.limits.thread.idle_ms_max);
             self.expire();
         }
+        Touch { offset, time_ms: self.clock.now_ms() }
+    }
+
+    /// The thread of that id, taken in if it is new. Until it is settled it neither expires nor makes room for another one.
+    pub fn admit(&mut self, thread_id: &str) -> Admission<'_> {
         let key = match self.find(thread_id) {
             Some(key) => key,
             None => {
@@ -156,23 +170,28 @@ impl ThreadStore {
                 self.insert(thread_id.into(), StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None })
             }
         };
+        self.take_out_of_order(key);
         match self.slots.get_mut(key.at()) {
             Some(slot) => Admission::Admitted(key, &mut slot.stored.thread),
             None => Admission::Full,
         }
     }
 
-    /// Called when the event at an offset has been applied to an admitted thread: drops it if its turn is over, and else keeps it within
-    /// its bytes and notes that it was touched.
-    pub fn settle(&mut self, key: SlotKey, at: Offset) {
+    /// A thread that was admitted and is not settled yet.
+    pub fn admitted(&mut self, key: SlotKey) -> Option<&mut Thread> {
+        self.slots.get_mut(key.at()).map(|slot| &mut slot.stored.thread)
+    }
+
+    /// Called when an event has been applied to an admitted thread: drops it if its turn is over, and else keeps it within its bytes and
+    /// notes when it was touched.
+    pub fn settle(&mut self, key: SlotKey, touch: Touch) {
         let Some(slot) = self.slots.get_mut(key.at()) else { return };
         slot.stored.thread.trim(&self.limits.thread);
         if slot.stored.thread.is_over() {
             return self.remove(key);
         }
-        (slot.stored.applied, slot.stored.touched_ms) = (at, self.clock.now_ms());
+        (slot.stored.applied, slot.stored.touched_ms) = (touch.offset, touch.time_ms);
         self.mark_dirty(key);
-        self.take_out_of_order(key);
         self.put_in_order(key);
     }
 
@@ -232,6 +251,14 @@ impl ThreadStore {
             (slot.is_dirty, slot.is_known) = (false, true);
             show(&slot.id, Some(&slot.stored));
         }
+    }
+
+    /// The same for one thread, whether it has changed or not; `None` if it is not there.
+    pub fn take_change(&mut self, thread_id: &str) -> Option<&StoredThread> {
+        let key = self.find(thread_id)?;
+        let slot = self.slots.get_mut(key.at())?;
+        (slot.is_dirty, slot.is_known) = (false, true);
+        Some(&slot.stored)
     }
 
     /// Has a thread shown again by the next [`ThreadStore::take_changes`], because what was shown came to nothing. Checkpoints know it

@@ -90,7 +90,7 @@ impl Member {
         let (mut beat_due, mut keep_due, mut report_due) = (Instant::now(), Instant::now(), Instant::now());
         while !self.parts.stop.is_given() {
             self.parts.health.beat(self.number);
-            let in_flight = consumer.context().assignment().in_flight();
+            let in_flight = self.load(&consumer);
             if intake.judge(&consumer, in_flight, limit).map_err(MemberError::Consumer)? {
                 self.parts.metrics.backpressure.inc();
             }
@@ -121,6 +121,14 @@ impl Member {
         self.leave(&consumer)
     }
 
+    /// How many publications and events are in flight; as many as may be, if those that wait hold too many bytes.
+    fn load(&self, consumer: &BaseConsumer<MemberContext>) -> usize {
+        let (assignment, settings) = (consumer.context().assignment(), &self.parts.settings);
+        let is_full = assignment.waiting_bytes() >= settings.waiting_bytes_max as usize;
+        let in_flight = assignment.in_flight();
+        if is_full { in_flight.max(settings.in_flight_max as usize) } else { in_flight }
+    }
+
     fn join(&self) -> Result<BaseConsumer<MemberContext>, MemberError> {
         let parts = &self.parts;
         let publisher = Publisher::new(&parts.kafka, parts.topics.batch_bytes_max).map_err(MemberError::Client)?;
@@ -135,6 +143,7 @@ impl Member {
             },
             // The group tells a member that it has lost a partition with the answer to its next heartbeat.
             fenced_pause: heartbeat_interval(&parts.kafka) * 2,
+            remotes: parts.remotes.clone(),
             metrics: parts.metrics.clone(),
         };
         let context = MemberContext {

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use crate::health::{Health, MemberPartitions, MemberPhase};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
+use crate::remote::Remotes;
 use crate::settings::{KafkaSettings, WorkerSettings};
 
 /// The longest pause before a failed member starts over.
@@ -38,6 +39,8 @@ pub struct WorkerParts {
     pub topics: Preflight,
     /// How members come to their partitions.
     pub membership: Membership,
+    /// Policy servers to ask.
+    pub remotes: Remotes,
     /// Where to count.
     pub metrics: Metrics,
     /// Where conditions are shown.

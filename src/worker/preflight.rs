@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::consume::consumer_config;
@@ -74,13 +74,15 @@ pub enum PreflightError {
         /// How many that has.
         wanted: usize,
     },
-    /// The state topic loses state by age.
+    /// The state topic loses state by age, or the controls topic controls.
     #[error(
-        "topic {state} has cleanup.policy={found}: state would be deleted by age. Set it to compact: kafka-configs.sh --bootstrap-server {brokers} --entity-type topics --entity-name {state} --alter --add-config cleanup.policy=compact"
+        "topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: kafka-configs.sh --bootstrap-server {brokers} --entity-type topics --entity-name {topic} --alter --add-config cleanup.policy=compact"
     )]
-    StateNotCompacted {
-        /// The state topic.
-        state: String,
+    NotCompacted {
+        /// The topic.
+        topic: String,
+        /// What would be lost.
+        lost: &'static str,
         /// Its policy.
         found: String,
         /// Where.
@@ -147,21 +149,22 @@ struct Found {
     decisions: usize,
     dlq: usize,
     state: usize,
+    controls: usize,
 }
 
 /// The topics that a worker needs.
-fn needed(kafka: &KafkaSettings) -> [&str; 4] {
+fn needed(kafka: &KafkaSettings) -> [&str; 5] {
     let topics = &kafka.topics;
-    [&topics.events, &topics.decisions, &topics.dlq, &topics.state].map(String::as_str)
+    [&topics.events, &topics.decisions, &topics.dlq, &topics.state, &topics.controls].map(String::as_str)
 }
 
 fn ask_for_topics(client: &BaseConsumer<PlainContext>, kafka: &KafkaSettings) -> Result<Found, KafkaError> {
-    let [events, decisions, dlq, state] = needed(kafka).map(|topic| partitions_of(client, topic, METADATA_TIMEOUT));
-    Ok(Found { events: events?, decisions: decisions?, dlq: dlq?, state: state? })
+    let [events, decisions, dlq, state, controls] = needed(kafka).map(|topic| partitions_of(client, topic, METADATA_TIMEOUT));
+    Ok(Found { events: events?, decisions: decisions?, dlq: dlq?, state: state?, controls: controls? })
 }
 
 /// How many partitions a topic has; 0 if there is no such topic.
-pub(crate) fn partitions_of(client: &BaseConsumer<PlainContext>, topic: &str, timeout: Duration) -> Result<usize, KafkaError> {
+pub(crate) fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic: &str, timeout: Duration) -> Result<usize, KafkaError> {
     let metadata = client.fetch_metadata(Some(topic), timeout)?;
     let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else { return Ok(0) };
     match found.error().map(RDKafkaErrorCode::from) {
@@ -173,9 +176,13 @@ pub(crate) fn partitions_of(client: &BaseConsumer<PlainContext>, topic: &str, ti
 }
 
 fn judge(kafka: &KafkaSettings, found: Found) -> Result<Preflight, PreflightError> {
-    let Found { events, decisions, dlq, state } = found;
-    let missing: Vec<&str> =
-        needed(kafka).into_iter().zip([events, decisions, dlq, state]).filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
+    let Found { events, decisions, dlq, state, controls } = found;
+    let missing: Vec<&str> = needed(kafka)
+        .into_iter()
+        .zip([events, decisions, dlq, state, controls])
+        .filter(|(_, count)| *count == 0)
+        .map(|(topic, _)| topic)
+        .collect();
     if !missing.is_empty() {
         // The state needs as many as the events; where these are missing too, all are given as many as there is reason for.
         let partitions = if events > 0 { events } else { decisions.max(state).max(1) };
@@ -203,21 +210,24 @@ fn judge(kafka: &KafkaSettings, found: Found) -> Result<Preflight, PreflightErro
 
 /// How to create a topic that is missing.
 fn create_command(kafka: &KafkaSettings, topic: &str, partitions: usize) -> String {
-    let compacted = if topic == kafka.topics.state { " --config cleanup.policy=compact" } else { "" };
+    let is_controls = topic == kafka.topics.controls;
+    let compacted = if is_controls || topic == kafka.topics.state { " --config cleanup.policy=compact" } else { "" };
+    // Controls are few, and in one partition they have one order.
+    let partitions = if is_controls { 1 } else { partitions };
     format!("kafka-topics.sh --bootstrap-server {} --create --topic {topic} --partitions {partitions}{compacted}", kafka.brokers)
 }
 
 /// Asks how the topics are configured. A batch larger than its topic takes is refused whole, so the producer's batches must not be; a dead
-/// letter topic that takes less than the events topic cannot hold every dead letter; a state topic must keep state, all of it. Brokers
-/// that do not say (they may require a permission for it) leave the defaults.
+/// letter topic that takes less than the events topic cannot hold every dead letter; a state topic must keep state, all of it, and the
+/// controls topic controls. Brokers that do not say (they may require a permission for it) leave the defaults.
 ///
 /// # Errors
-/// [`PreflightError::StateNotCompacted`] and [`PreflightError::StateTooSmall`].
+/// [`PreflightError::NotCompacted`] and [`PreflightError::StateTooSmall`].
 pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_bytes_max: usize) -> Result<Preflight, PreflightError> {
     let described = match describe(kafka).await {
         Ok(described) => described,
         Err(error) => {
-            tracing::warn!(%error, "how the topics are configured is unknown; batches keep librdkafka's default size, and {} had better be compacted", kafka.topics.state);
+            tracing::warn!(%error, "how the topics are configured is unknown; batches keep librdkafka's default size, and {} and {} had better be compacted", kafka.topics.state, kafka.topics.controls);
             return Ok(preflight);
         }
     };
@@ -233,8 +243,10 @@ pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_b
             topics.events
         );
     }
-    if let Some(found) = entry(&topics.state, "cleanup.policy").filter(|policy| policy != "compact") {
-        return Err(PreflightError::StateNotCompacted { state: topics.state.clone(), found, brokers: kafka.brokers.clone() });
+    for (topic, lost) in [(&topics.state, "state"), (&topics.controls, "controls")] {
+        if let Some(found) = entry(topic, "cleanup.policy").filter(|policy| policy != "compact") {
+            return Err(PreflightError::NotCompacted { topic: topic.clone(), lost, found, brokers: kafka.brokers.clone() });
+        }
     }
     let wanted = thread_bytes_max as u64 + STATE_RECORD_OVERHEAD;
     if let Some(found) = size_of(&topics.state).filter(|found| *found < wanted) {

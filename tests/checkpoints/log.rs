@@ -1,15 +1,21 @@
 //! A random log of one partition, and what a lane that is never interrupted makes of it.
 
+use std::collections::BTreeMap;
+
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use tollgate::checkpoint::Restored;
-use tollgate::decode::{Offset, Partition, Record};
-use tollgate::lane::{Applied, Lane, VerdictBuffer};
+use tollgate::decode::{Offset, OwnedRecord, Partition, Record, decode};
+use tollgate::evaluate::guardrail::Question;
+use tollgate::json::Parser;
+use tollgate::lane::{Applied, Lane, Resumed, VerdictBuffer};
 use tollgate::policy::Policy;
 use tollgate::thread::{Departures, StoredThread, StreamClock, ThreadStore};
+
+use crate::servers::answer_to;
 
 pub const PARTITION: Partition = Partition(0);
 
@@ -24,6 +30,17 @@ impl Logged {
     pub fn record(&self) -> Record<'_> {
         let value = self.value.as_deref().map(str::as_bytes);
         Record { topic: "agent.events", partition: PARTITION, offset: self.offset, timestamp_ms: None, key: None, value, headers: &[] }
+    }
+
+    /// Its thread, if it is an event.
+    fn thread_id(&self, policy: &Policy) -> Option<String> {
+        let event_bytes_max = policy.limits().event_bytes_max;
+        decode(&self.record(), &mut Parser::new(), event_bytes_max).ok().map(|event| event.thread_id.into_owned())
+    }
+
+    /// Bytes that it takes while it waits, about.
+    pub fn bytes(&self) -> usize {
+        OwnedRecord::of(&self.record()).bytes()
     }
 }
 
@@ -41,7 +58,17 @@ impl Outcome {
     pub fn of(lane: &mut Lane, policy: &Policy, logged: &Logged, out: &mut VerdictBuffer) -> Self {
         *out = VerdictBuffer::default();
         let applied = lane.apply(policy, &logged.record(), out);
+        Self::read(applied, out)
+    }
+
+    /// What was applied, with what it left in the buffer.
+    pub fn read(applied: Applied, out: &VerdictBuffer) -> Self {
         Self { applied, json: out.json.clone(), thread_id: out.thread_id.clone(), event_id: out.event_id.clone() }
+    }
+
+    /// Nothing that anybody is told.
+    pub fn silent(applied: Applied) -> Self {
+        Self::read(applied, &VerdictBuffer::default())
     }
 
     /// How many publications it waits for: a verdict; a dead letter, and its verdict where the thread was told; none for a control.
@@ -49,7 +76,7 @@ impl Outcome {
         match &self.applied {
             Applied::Verdict { .. } => 1,
             Applied::DeadLetter(rejection) => 1 + u32::from(rejection.told.thread_id.is_some()),
-            Applied::Boundary(_) | Applied::Redelivered => 0,
+            Applied::Boundary(_) | Applied::Redelivered | Applied::Asks(_) | Applied::Waits => 0,
         }
     }
 }
@@ -76,6 +103,12 @@ impl Snapshot {
     pub fn of_restored(restored: &Restored) -> Self {
         Self::new(restored.next, &restored.threads)
     }
+
+    /// The same but for some threads.
+    pub fn without(mut self, is_left_out: impl Fn(&str) -> bool) -> Self {
+        self.threads.retain(|(id, _)| !is_left_out(id));
+        self
+    }
 }
 
 /// The log, and what becomes of it where nothing goes wrong.
@@ -84,22 +117,63 @@ pub struct Truth {
     pub log: Vec<Logged>,
     /// By record.
     pub outcomes: Vec<Outcome>,
+    /// What is asked about each record, one question after the other.
+    pub questions: Vec<Vec<Question>>,
+    /// Each record's thread, if it is an event.
+    pub thread_ids: Vec<Option<String>>,
     /// The state before each record, and behind the last one.
     snapshots: Vec<Snapshot>,
     pub departures: Departures,
 }
 
 impl Truth {
-    /// Folds a log with one lane from its beginning to its end.
+    /// Folds a log with one lane from its beginning to its end, which gets every answer at once.
     pub fn of(policy: &Policy, log: Vec<Logged>) -> Self {
         let (mut lane, mut out) = (Lane::new(PARTITION, policy), VerdictBuffer::default());
         let mut snapshots = vec![Snapshot::of_lane(&lane)];
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut questions) = (Vec::new(), Vec::new());
         for logged in &log {
-            outcomes.push(Outcome::of(&mut lane, policy, logged, &mut out));
+            let mut asked = Vec::new();
+            let mut outcome = Outcome::of(&mut lane, policy, logged, &mut out);
+            while let Applied::Asks(question) = outcome.applied {
+                lane.answer(logged.offset, answer_to(&question));
+                asked.push(question);
+                out = VerdictBuffer::default();
+                let applied = match lane.resume(policy, &mut out).expect("what is answered goes on") {
+                    Resumed::Asks(_, question) => Applied::Asks(question),
+                    Resumed::Decided(_, applied) => applied,
+                };
+                outcome = Outcome::read(applied, &out);
+            }
+            outcomes.push(outcome);
+            questions.push(asked);
             snapshots.push(Snapshot::of_lane(&lane));
         }
-        Self { log, outcomes, snapshots, departures: lane.threads.departures() }
+        let thread_ids = log.iter().map(|logged| logged.thread_id(policy)).collect();
+        let truth = Self { log, outcomes, questions, thread_ids, snapshots, departures: lane.threads.departures() };
+        truth.check();
+        truth
+    }
+
+    /// Whoever is asked has a say in the verdict, and nobody is asked about an event that is settled: whose thread has it twice running.
+    fn check(&self) {
+        let mut last = BTreeMap::new();
+        for (record, asked) in self.questions.iter().enumerate() {
+            if let Applied::Verdict { decided, .. } = &self.outcomes[record].applied {
+                let called = decided.provider_calls.iter().map(|(provider, _)| *provider);
+                let asked: Vec<_> = asked.iter().map(|question| question.provider).collect();
+                assert!(
+                    asked.is_sorted() && called.filter(|provider| asked.contains(provider)).eq(asked.iter().copied()),
+                    "record {record}"
+                );
+            } else {
+                assert_eq!(asked, &[], "record {record}");
+            }
+            let before = self.thread_ids[record].as_ref().and_then(|id| last.insert(id, record));
+            if let Some(before) = before.filter(|before| self.log[*before].value == self.log[record].value) {
+                assert_eq!(asked, &[], "record {record} is {before} again");
+            }
+        }
     }
 
     /// The first record at an offset or behind it: a committed offset may stand in a gap.
@@ -127,6 +201,17 @@ pub fn config() -> impl Strategy<Value = Value> {
     })
 }
 
+/// What a log is like.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// How many threads it has at most.
+    pub threads: u8,
+    /// The weight of calls, where that of results is ten.
+    pub calls: u32,
+    /// Whether it lets so much time pass that threads expire.
+    pub has_pauses: bool,
+}
+
 /// What stands in the log next.
 #[derive(Debug, Clone)]
 enum Entry {
@@ -140,21 +225,21 @@ enum Entry {
     Pause { thread: u8 },
 }
 
-fn entry() -> impl Strategy<Value = Entry> {
+fn entry(shape: Shape) -> impl Strategy<Value = Entry> {
     let wander = prop_oneof![12 => 0..40_i64, 2 => -300..0_i64, 1 => Just(2_000_i64)];
     let outlier = weighted(0.05, select(vec![-200_000_i64, 200_000]));
-    let event = (0..12_u8, happening(), wander, outlier, proptest::bool::weighted(0.9));
+    let event = (0..shape.threads, happening(shape.calls), wander, outlier, proptest::bool::weighted(0.9));
     prop_oneof![
         100 => event.prop_map(|(thread, event, wander, outlier, is_timed)| Entry::Event { thread, event, wander, outlier, is_timed }),
         4 => select(vec![None, Some("{"), Some("[]"), Some(r#"{"type": "tool_call", "thread_id": "thread-1", "event_id": "told"}"#)])
             .prop_map(Entry::Unreadable),
         12 => any::<Index>().prop_map(Entry::Repeat),
-        1 => (0..12_u8).prop_map(|thread| Entry::Pause { thread }),
+        1 => (0..shape.threads, Just(shape.has_pauses)).prop_map(|(thread, is_long)| if is_long { Entry::Pause { thread } } else { Entry::Unreadable(None) }),
     ]
 }
 
 /// What a thread does next: short turns with few ids and tools, so that threads come and go, and many of them hold a stop.
-fn happening() -> impl Strategy<Value = Value> {
+fn happening(calls: u32) -> impl Strategy<Value = Value> {
     let (id, tool) = ((0..6_u8).prop_map(|n| format!("c{n}")), select(vec!["bash", "read_file", "terminal"]));
     let cut_off = |id: String, tool: &str| {
         let message = json!({"tool_calls": [{"id": id, "function": {"name": tool}}]});
@@ -165,7 +250,7 @@ fn happening() -> impl Strategy<Value = Value> {
         json!({"type": "model_response", "response": {"candidates": [{"finishReason": "SAFETY", "content": content}]}})
     };
     let body = prop_oneof![
-        8 => (id.clone(), tool.clone(), 0..2_u8)
+        calls => (id.clone(), tool.clone(), 0..2_u8)
             .prop_map(|(id, tool, x)| json!({"type": "tool_call", "tool_call_id": id, "tool_name": tool, "tool_input": {"x": x}})),
         10 => (id.clone(), tool.clone(), 0..2_u8, select(vec!["ok", "Error: no", "Error: no"]))
             .prop_map(|(id, tool, x, result)| json!({"type": "tool_result", "tool_call_id": id, "tool_name": tool, "tool_input": {"x": x}, "result": result})),
@@ -191,9 +276,9 @@ fn happening() -> impl Strategy<Value = Value> {
 const PAUSE_EVENTS: usize = 530;
 
 /// A log whose offsets have gaps, as transaction markers and retention leave them.
-pub fn log() -> impl Strategy<Value = Vec<Logged>> {
+pub fn log(shape: Shape) -> impl Strategy<Value = Vec<Logged>> {
     let gap = prop_oneof![8 => Just(1_i64), 1 => 2..5_i64];
-    (0..50_i64, vec((entry(), gap), 1..160)).prop_map(|(start, entries)| {
+    (0..50_i64, vec((entry(shape), gap), 1..160)).prop_map(|(start, entries)| {
         let (mut seconds, mut offset) = (86_400 * 9, start);
         let mut log: Vec<Logged> = Vec::new();
         for (index, (entry, gap)) in entries.into_iter().enumerate() {

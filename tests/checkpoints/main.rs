@@ -7,18 +7,27 @@
 mod log;
 mod model;
 mod schedule;
+mod servers;
 #[path = "../support/mod.rs"]
 mod support;
+mod worker;
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tollgate::decode::Offset;
 
-use log::{Logged, Truth};
+use log::{Logged, Shape, Truth};
 use model::World;
 use schedule::{Act, Step};
+
+/// A log without servers, in which threads come and go.
+const ALONE: Shape = Shape { threads: 12, calls: 8, has_pauses: true };
+/// A log with servers, in which many threads wait and have more to say.
+const ASKING: Shape = Shape { threads: 8, calls: 12, has_pauses: false };
 
 /// Follows a schedule to the end of the log; the answer is what came about.
 fn follow(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<BTreeMap<&'static str, usize>, TestCaseError> {
@@ -29,47 +38,59 @@ fn follow(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<BTreeMa
     world.conclude()?;
     let departures = truth.departures;
     for (what, count) in [("evicted", departures.evicted), ("expired", departures.expired), ("refused thread", departures.refused)] {
-        *world.seen.entry(what).or_default() += usize::try_from(count).unwrap();
+        *world.outside.seen.entry(what).or_default() += usize::try_from(count).unwrap();
     }
-    Ok(world.seen)
+    Ok(world.outside.seen)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 768, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_or_decided_in_two_ways(config in log::config(), log in log::log(), schedule in schedule::schedule()) {
+    fn nothing_is_lost_or_decided_in_two_ways(config in log::config(), log in log::log(ALONE), schedule in schedule::schedule(false)) {
+        follow(&config, log, &schedule)?;
+    }
+
+    #[test]
+    fn nor_is_it_where_servers_are_asked(config in servers::config(), log in log::log(ASKING), schedule in schedule::schedule(true)) {
         follow(&config, log, &schedule)?;
     }
 }
 
+/// What comes about in some schedules.
+fn troubles(schedules: usize, strategy: impl Strategy<Value = (Value, Vec<Logged>, Vec<Step>)>) -> BTreeMap<&'static str, usize> {
+    let mut runner = TestRunner::deterministic();
+    let mut seen = BTreeMap::new();
+    for _ in 0..schedules {
+        let (config, log, schedule) = strategy.new_tree(&mut runner).unwrap().current();
+        follow(&config, log, &schedule).unwrap().into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count);
+    }
+    seen
+}
+
+fn assert_seen(seen: &BTreeMap<&'static str, usize>, often: usize, troubles: &[&str]) {
+    for what in troubles {
+        assert!(seen.get(what).is_some_and(|count| *count > often), "{what} hardly ever came about: {seen:?}");
+    }
+}
+
+/// What befalls a worker whether it has servers to ask or not.
+const ALWAYS: [&str; 9] =
+    ["value", "tombstone", "refused checkpoint", "unknown outcome, written", "crash", "revoke", "redelivery", "fenced", "compaction"];
+
 /// The random schedules are worth following: everything that can go wrong does.
 #[test]
 fn the_schedules_hold_every_kind_of_trouble() {
-    use proptest::strategy::ValueTree;
-    use proptest::test_runner::TestRunner;
-    let mut runner = TestRunner::deterministic();
-    let mut seen = BTreeMap::<&str, usize>::new();
-    for _ in 0..40 {
-        let tree = (log::config(), log::log(), schedule::schedule()).new_tree(&mut runner).unwrap();
-        let (config, log, schedule) = tree.current();
-        follow(&config, log, &schedule).unwrap().into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count);
-    }
-    for what in [
-        "value",
-        "tombstone",
-        "refused checkpoint",
-        "unknown outcome, written",
-        "crash",
-        "revoke",
-        "redelivery",
-        "fenced",
-        "compaction",
-        "evicted",
-        "expired",
-        "refused thread",
-    ] {
-        assert!(seen.get(what).is_some_and(|count| *count > 3), "{what} hardly ever came about: {seen:?}");
+    let seen = troubles(40, (log::config(), log::log(ALONE), schedule::schedule(false)));
+    assert_seen(&seen, 3, &ALWAYS);
+    assert_seen(&seen, 3, &["evicted", "expired", "refused thread"]);
+    let seen = troubles(80, (servers::config(), log::log(ASKING), schedule::schedule(true)));
+    assert_seen(&seen, 3, &ALWAYS);
+    assert_seen(&seen, 5, &["crash while waiting", "usurped while waiting", "revoke while waiting", "handed out while waiting"]);
+    assert_seen(&seen, 30, &["frozen while waiting"]);
+    assert_seen(&seen, 100, &["asked", "second question", "asked by another worker before", "waited behind", "answered out of order"]);
+    for what in ["evicted", "expired", "refused thread"] {
+        assert_eq!(seen[what], 0, "{what} depends on when answers come");
     }
 }
 

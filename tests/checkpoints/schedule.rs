@@ -1,5 +1,7 @@
 //! What befalls the workers of a partition, in random order.
 
+use std::ops::Range;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -11,6 +13,8 @@ pub enum Act {
     Poll(usize),
     /// So many publications are acknowledged, in an order of their own.
     Acknowledge { from: usize, count: usize },
+    /// So many questions are answered, in an order of their own, and again of those that come of it.
+    Answer { from: usize, count: usize, rounds: usize },
     /// Freezes its state.
     Freeze,
     /// Begins to write what is frozen.
@@ -37,10 +41,11 @@ pub enum Step {
     Compact { upto: Index, drops_tombstones: bool },
 }
 
-fn act() -> impl Strategy<Value = Act> {
+/// `few` and `many` are how many records are read at once.
+fn act(few: Range<usize>, many: Range<usize>) -> impl Strategy<Value = Act> {
     prop_oneof![
-        8 => (1..12_usize).prop_map(Act::Poll),
-        1 => (100..400_usize).prop_map(Act::Poll),
+        8 => few.prop_map(Act::Poll),
+        1 => many.prop_map(Act::Poll),
         8 => (any::<u16>(), 1..8_usize).prop_map(|(from, count)| Act::Acknowledge { from: usize::from(from), count }),
         3 => Just(Act::Acknowledge { from: 0, count: usize::MAX }),
         7 => Just(Act::Freeze),
@@ -49,11 +54,20 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn answer() -> impl Strategy<Value = Act> {
+    let count = prop_oneof![5 => 1..6_usize, 1 => Just(usize::MAX)];
+    let rounds = prop_oneof![6 => Just(1_usize), 2 => 2..6_usize, 1 => Just(usize::MAX)];
+    (any::<u16>(), count, rounds).prop_map(|(from, count, rounds)| Act::Answer { from: usize::from(from), count, rounds })
+}
+
+fn step(has_servers: bool) -> impl Strategy<Value = Step> {
+    let act = move || if has_servers { prop_oneof![3 => act(1..6, 6..40), 2 => answer()].boxed() } else { act(1..12, 100..400).boxed() };
+    // Where they wait they need longer for anything to come of it.
+    let acts = if has_servers { 100 } else { 40 };
     let reread = prop_oneof![1 => Just(0_usize), 2 => 1..20_usize];
     prop_oneof![
-        40 => act().prop_map(Step::Owner),
-        8 => (any::<Index>(), act()).prop_map(|(which, act)| Step::Zombie(which, act)),
+        acts => act().prop_map(Step::Owner),
+        acts / 5 => (any::<Index>(), act()).prop_map(|(which, act)| Step::Zombie(which, act)),
         1 => (vec(any::<bool>(), 1..16), any::<bool>(), reread.clone())
             .prop_map(|(landed, is_written, reread)| Step::Crash { landed, is_written, reread }),
         1 => (any::<bool>(), reread).prop_map(|(is_written, reread)| Step::Usurp { is_written, reread }),
@@ -62,6 +76,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub fn schedule() -> impl Strategy<Value = Vec<Step>> {
-    vec(step(), 1..200)
+/// A schedule; where there are servers, they answer.
+pub fn schedule(has_servers: bool) -> impl Strategy<Value = Vec<Step>> {
+    vec(step(has_servers), 1..200)
 }

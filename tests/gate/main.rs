@@ -3,10 +3,11 @@
 
 mod bytes;
 mod calls;
-
+mod controls;
 mod resets;
 mod safety;
 mod stories;
 #[path = "../support/mod.rs"]
 mod support;
 mod turns;
+mod waiting;

@@ -1,7 +1,7 @@
 //! Stories: events of one thread with what their verdicts must hold, and the words they are told in.
 
 use serde_json::{Value, json};
-use tollgate::evaluate::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step};
+use tollgate::evaluate::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
 use tollgate::evaluate::verdict::GuardrailReason;
 use tollgate::policy::Policy;
 
@@ -135,7 +135,7 @@ pub(crate) fn clean_response() -> Value {
 pub(crate) struct Script;
 
 impl GuardrailProvider for Script {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "script"
     }
 
@@ -157,7 +157,7 @@ impl GuardrailProvider for Script {
 }
 
 pub(crate) fn guarded(fail_closed: bool) -> Policy {
-    default_policy().with_guardrails(GuardrailChain::new(vec![Box::new(Script)], fail_closed, None))
+    default_policy().with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Script), tools: None }], fail_closed, None))
 }
 
 pub(crate) fn closed() -> Policy {

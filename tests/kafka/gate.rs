@@ -38,6 +38,7 @@ pub(crate) struct Gate {
     pub(crate) decisions: String,
     pub(crate) dlq: String,
     pub(crate) state: String,
+    pub(crate) controls: String,
     pub(crate) group: String,
     config: Value,
     directory: tempfile::TempDir,
@@ -67,18 +68,19 @@ impl Gate {
         let (events, decisions) = (context.topic("events", partitions, events)?, context.topic("decisions", partitions, decisions)?);
         let dlq = context.topic("dlq", 2, dlq)?;
         let state = context.topic("state", partitions, &STATE_SETTINGS)?;
+        let controls = context.topic("controls", 1, &[("cleanup.policy", "compact")])?;
         let group = context.unique("tollgate");
         let config = json!({
             "kafka": {
                 "brokers": context.bootstrap(),
                 "group_id": group,
-                "topics": {"events": events, "decisions": decisions, "dlq": dlq, "state": state},
+                "topics": {"events": events, "decisions": decisions, "dlq": dlq, "state": state, "controls": controls},
                 // Quick enough for tests that kill workers.
                 "properties": {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "reconnect.backoff.max.ms": 500},
             },
             "worker": {"members": 1},
         });
-        Ok(Self { events, decisions, dlq, state, group, config, directory: tempfile::tempdir()? })
+        Ok(Self { events, decisions, dlq, state, controls, group, config, directory: tempfile::tempdir()? })
     }
 
     /// Sets a value of the configuration, by its JSON pointer.

@@ -8,11 +8,15 @@ mod broker;
 mod chaos;
 mod clients;
 mod context;
+mod controls;
 mod gate;
 mod harness;
 mod jars;
 mod keeper;
 mod membership;
+#[path = "../support/policy_server.rs"]
+mod policy_server;
+mod remote;
 mod smoke;
 mod state;
 mod state_command;
@@ -45,6 +49,10 @@ const CASES: &[Case] = &[
     sharing!(state_command::a_reset_clears_what_blocks_a_thread),
     sharing!(state_command::what_is_not_there_is_named),
     sharing!(state_command::brokers_that_are_away_end_every_command),
+    sharing!(controls::a_suspension_blocks_on_every_partition_of_two_workers),
+    sharing!(controls::nothing_is_decided_before_the_controls_are_known),
+    sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
+    sharing!(controls::what_does_not_fit_is_named),
     sharing!(clients::the_python_client_does_what_verdicts_say),
     sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),
@@ -60,6 +68,10 @@ const CASES: &[Case] = &[
     sharing!(state::a_state_topic_that_does_not_fit_is_named),
     sharing!(state::a_checkpoint_fits_its_topic),
     sharing!(state::a_planned_move_is_quick),
+    sharing!(remote::a_thread_that_waits_delays_no_other),
+    sharing!(remote::a_crash_asks_again_at_most_once),
+    sharing!(remote::a_server_that_is_down_closes_calls),
+    alone!(controls::the_table_outlives_a_broker_restart),
     alone!(membership::a_broker_restart_loses_nothing),
     alone!(membership::a_second_signal_ends_at_once),
     alone!(membership::a_stop_ends_though_the_brokers_are_away),

@@ -136,7 +136,10 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(context: &Context) -> Resul
     let (status, ready) = worker.get("/readyz")?;
     assert_eq!(
         (status, ready.trim()),
-        (200, r#"{"ready":true,"members":[{"member":0,"phase":"assigned","partitions":[0,1],"restoring":[],"failed":[]}]}"#)
+        (
+            200,
+            r#"{"ready":true,"controls":"caught_up","members":[{"member":0,"phase":"assigned","partitions":[0,1],"restoring":[],"failed":[]}]}"#
+        )
     );
     context.produce(&gate.events, &[Outgoing::new("t", r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#)])?;
     gate.verdicts(context, 1, TIME_MAX)?;

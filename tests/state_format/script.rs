@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use tollgate::checkpoint::Checkpoint;
 use tollgate::decode::{Offset, Partition, Record};
-use tollgate::evaluate::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Step};
+use tollgate::evaluate::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
 use tollgate::evaluate::verdict::GuardrailReason;
-use tollgate::lane::{Applied, Lane, VerdictBuffer};
+use tollgate::lane::{Applied, Lane, Resumed, VerdictBuffer};
 use tollgate::policy::Policy;
 
 use crate::support;
@@ -20,7 +20,7 @@ const FIRST: i64 = 1_000_000;
 struct Department;
 
 impl GuardrailProvider for Department {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "department"
     }
 
@@ -50,7 +50,7 @@ pub fn policy() -> Policy {
             "idempotent_tools": ["read_file"],
         },
     });
-    support::policy(&config).with_guardrails(GuardrailChain::new(vec![Box::new(Department)], false, None))
+    support::policy(&config).with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Department), tools: None }], false, None))
 }
 
 /// The events before the first checkpoint, those before the second one, which is the golden, and some that depend on what it holds.
@@ -182,7 +182,12 @@ pub fn feed(lane: &mut Lane, policy: &Policy, events: &[Value]) -> Vec<(Applied,
         let (offset, value) = (Offset(offset), event.to_string());
         let value = Some(value.as_bytes());
         let record = Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] };
-        let applied = lane.apply(policy, &record, &mut out);
+        let mut applied = lane.apply(policy, &record, &mut out);
+        if let Applied::Asks(_) = applied {
+            lane.answer(offset, Err(ProviderError::NotAsked));
+            let Some(Resumed::Decided(_, resumed)) = lane.resume(policy, &mut out) else { panic!("it was answered") };
+            applied = resumed;
+        }
         lane.ledger.open(offset, 0).unwrap();
         (applied, out.json.clone())
     };

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tollgate::decode::{Header, Offset, Partition, Record};
-use tollgate::lane::{Applied, Lane, VerdictBuffer};
+use tollgate::evaluate::guardrail::ProviderError;
+use tollgate::lane::{Applied, Lane, Resumed, VerdictBuffer};
 use tollgate::policy::Policy;
 use tollgate::settings::Settings;
 
@@ -50,7 +51,15 @@ impl Gate {
         self.offset += 1;
         self.out.json.clear();
         let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key, value, headers };
-        let applied = self.lane.apply(&self.policy, &record, &mut self.out);
+        let mut applied = self.lane.apply(&self.policy, &record, &mut self.out);
+        // There is nobody to ask here.
+        while let Applied::Asks(_) = applied {
+            self.lane.answer(offset, Err(ProviderError::NotAsked));
+            applied = match self.lane.resume(&self.policy, &mut self.out).expect("an event that was answered goes on") {
+                Resumed::Decided(_, applied) => applied,
+                Resumed::Asks(_, question) => Applied::Asks(question),
+            };
+        }
         (applied, self.out.json.clone())
     }
 

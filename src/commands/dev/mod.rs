@@ -12,9 +12,11 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
+use crate::control_feed::{ControlFeed, FeedParts};
+use crate::controls::Controls;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::policy::{GuardrailSettings, Policy, ProviderSettings};
+use crate::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
 use crate::settings::{KafkaSettings, Settings};
 use crate::worker::{Membership, Preflight, Stop, Worker, WorkerParts};
 
@@ -74,17 +76,25 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
     }
     let kafka = Arc::new(settings.kafka);
     passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
-    let policy = Arc::new(Policy::new(&settings.policy));
+    let remotes = process::remotes(&settings.policy, &metrics)?;
+    let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
+    let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+    let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
+    let feed = ControlFeed::start(feed)?;
     let parts = WorkerParts {
         policy,
         kafka: Arc::clone(&kafka),
         settings: settings.worker,
         topics: Preflight::of(PARTITIONS),
         membership: Membership::Alone,
+        remotes,
         metrics,
         health: Arc::clone(&health),
         stop: stop.clone(),
     };
+    if !feed.caught_up().await {
+        return Ok(ExitCode::SUCCESS);
+    }
     let worker = Worker::start(&parts)?;
     while !health.is_ready() && !stop.is_given() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -97,6 +107,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
             stop.give();
         }
         worker.join();
+        feed.join();
         played
     });
     played.await??;
@@ -116,7 +127,7 @@ fn sample_guardrails() -> GuardrailSettings {
     GuardrailSettings {
         fail_closed: true,
         passport: None,
-        providers: vec![ProviderSettings::Allowlist { allowed_tools: None, denied_tools }],
+        providers: vec![ProviderSettings { tools: None, kind: ProviderKind::Allowlist { allowed_tools: None, denied_tools } }],
     }
 }
 

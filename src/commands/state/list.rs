@@ -9,8 +9,8 @@ use clap::Args;
 use crate::decode::Partition;
 use crate::settings::KafkaSettings;
 
+use super::super::topics::Topics;
 use super::survey::{Order, Selection, Survey, Surveyed};
-use super::topics::Topics;
 use super::warn_of_other_owner;
 
 /// How many threads are listed unless it is said.

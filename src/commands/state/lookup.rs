@@ -6,7 +6,7 @@ use crate::checkpoint::{PartitionState, StateError, StateKey, ThreadView, read_p
 use crate::decode::{Offset, Partition};
 use crate::thread::StoredThread;
 
-use super::topics::{Topic, Topics};
+use super::super::topics::{Topic, Topics};
 
 /// Looking a thread up: fed every record of a state partition, from its beginning. What stands there of other threads is of no account.
 #[derive(Debug)]

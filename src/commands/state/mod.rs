@@ -5,16 +5,17 @@ mod lookup;
 mod reset;
 mod show;
 mod survey;
-mod topics;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::decode::THREAD_ID_BYTES_MAX;
+use crate::decode::{Partition, THREAD_ID_BYTES_MAX};
+use crate::partition::partition_of;
 use crate::settings::{KafkaSettings, Settings};
 
 use super::process;
+use super::topics::Topic;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
@@ -35,6 +36,13 @@ struct ThreadArgs {
     /// The thread's partition, if its producer does not use murmur2 [default: where murmur2 puts its id]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
     partition: Option<u32>,
+}
+
+impl ThreadArgs {
+    /// The partition of the thread in a topic.
+    fn partition_in(&self, topic: Topic<'_>) -> anyhow::Result<Partition> {
+        self.partition.map_or_else(|| Ok(partition_of(self.thread_id.as_bytes(), topic.partitions)), |number| topic.partition(number))
+    }
 }
 
 pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow::Result<ExitCode> {
@@ -77,6 +85,16 @@ fn read_id(text: &str, bytes_max: usize) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_where_its_key_hashes_to_unless_it_is_said_otherwise() {
+        let topic = Topic { name: "tollgate.state", partitions: 7 };
+        let of = |partition| ThreadArgs { thread_id: "nightly-deploy".to_owned(), partition }.partition_in(topic);
+        assert_eq!(of(None).unwrap(), partition_of(b"nightly-deploy", 7));
+        assert_eq!(of(Some(6)).unwrap(), Partition(6));
+        assert_eq!(of(Some(7)).unwrap_err().to_string(), "--partition 7: topic tollgate.state has 7 partitions; write 0 to 6");
+        assert_eq!(topic.all().unwrap().len(), 7);
+    }
 
     #[test]
     fn ids_are_bounded_as_in_events() {

@@ -2,34 +2,18 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, anyhow};
 use clap::Args;
-use rdkafka::ClientContext;
-use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::Message;
-use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
 use serde::Serialize;
 
 use crate::decode::{EventType, Offset, Partition, TURN_ID_BYTES_MAX};
-use crate::publish::producer_config;
 use crate::settings::KafkaSettings;
 
+use super::super::produce::{Outgoing, publish};
+use super::super::topics::{Topic, Topics};
 use super::lookup::look_up;
-use super::topics::{Topic, Topics};
 use super::{ThreadArgs, read_id, warn_of_other_owner};
-
-/// How long the brokers may take to acknowledge the event.
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much later librdkafka may say that they did not.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to serve the producer at a time.
-const POLL: Duration = Duration::from_millis(10);
-/// More than the event takes, which is at most two ids of full length.
-const BATCH_BYTES_MAX: u64 = 100_000;
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ResetArgs {
@@ -71,10 +55,13 @@ fn read_turn_id(text: &str) -> Result<String, String> {
 pub(super) fn execute(args: &ResetArgs, kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
     let topic = topics.events()?;
-    let partition = topic.partition_of(&args.thread)?;
+    let partition = args.thread.partition_in(topic)?;
     let reset = Reset::new(args, SystemTime::now(), std::process::id());
     if args.execute {
-        let offset = publish(kafka, topic, partition, &reset)?;
+        let value = serde_json::to_vec(&reset)?;
+        let what = format!("the event (event_id {})", reset.event_id);
+        let outgoing = Outgoing { topic: topic.name, partition: Some(partition), key: reset.thread_id, value: Some(&value), what: &what };
+        let (_, offset) = publish(kafka, &outgoing)?;
         print(topic, partition, Some(offset), &reset)?;
         eprintln!("published; `tollgate state show` tells its effect after the next checkpoint");
         return Ok(ExitCode::SUCCESS);
@@ -112,66 +99,10 @@ impl<'a> Reset<'a> {
     }
 }
 
-/// Publishes the event and waits for its acknowledgement; the answer is where it stands.
-fn publish(kafka: &KafkaSettings, topic: Topic<'_>, partition: Partition, reset: &Reset<'_>) -> anyhow::Result<Offset> {
-    let mut config = producer_config(kafka, BATCH_BYTES_MAX);
-    // Verdicts are tried for ever; here somebody waits at a terminal. The second name is an alias, which would win or lose by chance.
-    config.set("message.timeout.ms", PUBLISH_TIMEOUT.as_millis().to_string()).remove("delivery.timeout.ms");
-    let producer: BaseProducer<Acknowledgements> = config.create_with_context(Acknowledgements).context("kafka.properties")?;
-    let (acknowledgement, value) = (Acknowledgement::default(), serde_json::to_vec(reset)?);
-    let record: BaseRecord<'_, str, [u8], Acknowledgement> =
-        BaseRecord::with_opaque_to(topic.name, Arc::clone(&acknowledgement)).partition(partition.0).key(reset.thread_id).payload(&value);
-    let name = topic.name;
-    producer.send(record).map_err(|(error, _)| anyhow!("the event cannot be published to partition {partition} of {name}: {error}"))?;
-    let deadline = Instant::now() + PUBLISH_TIMEOUT + REPORT_TIMEOUT;
-    let outcome = loop {
-        producer.poll(POLL);
-        match acknowledgement.get() {
-            Some(outcome) => break outcome.clone(),
-            None if Instant::now() >= deadline => break Err(KafkaError::MessageProduction(RDKafkaErrorCode::MessageTimedOut)),
-            None => {}
-        }
-    };
-    outcome.map_err(|error| match error.rdkafka_error_code() {
-        Some(RDKafkaErrorCode::MessageTimedOut) => anyhow!(
-            "the brokers did not acknowledge the event within {} s: whether it stands in partition {partition} of {name} is unknown (event_id {})",
-            PUBLISH_TIMEOUT.as_secs(),
-            reset.event_id
-        ),
-        _ => anyhow!("the event was not published to partition {partition} of {name}: {error}"),
-    })
-}
-
-type Acknowledgement = Arc<OnceLock<Result<Offset, KafkaError>>>;
-
-/// Files the delivery report where the sender looks for it.
-struct Acknowledgements;
-
-impl ClientContext for Acknowledgements {
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::librdkafka::log(level, facility, message);
-    }
-
-    fn error(&self, error: KafkaError, reason: &str) {
-        tracing::debug!(target: "librdkafka", %error, reason, "producer");
-    }
-}
-
-impl ProducerContext for Acknowledgements {
-    type DeliveryOpaque = Acknowledgement;
-
-    fn delivery(&self, result: &DeliveryResult<'_>, acknowledgement: Acknowledgement) {
-        let outcome = match result {
-            Ok(message) => Ok(Offset(message.offset())),
-            Err((error, _)) => Err(error.clone()),
-        };
-        // A message is reported once.
-        let _set = acknowledgement.set(outcome);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::decode::{Body, EVENT_ID_BYTES_MAX, Record, decode};
     use crate::json::Parser;

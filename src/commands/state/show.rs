@@ -8,8 +8,8 @@ use clap::Args;
 
 use crate::settings::KafkaSettings;
 
+use super::super::topics::Topics;
 use super::lookup::look_up;
-use super::topics::Topics;
 use super::{ThreadArgs, warn_of_other_owner};
 
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(in crate::commands) struct ShowArgs {
 pub(super) fn execute(args: &ShowArgs, kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
     let topic = topics.state()?;
-    let known = look_up(&topics, topic, topic.partition_of(&args.thread)?, &args.thread.thread_id)?;
+    let known = look_up(&topics, topic, args.thread.partition_in(topic)?, &args.thread.thread_id)?;
     if let Some(owner) = known.owner() {
         warn_of_other_owner(kafka, owner);
     }

@@ -37,7 +37,7 @@ impl Allowlist {
 }
 
 impl GuardrailProvider for Allowlist {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         Self::NAME
     }
 

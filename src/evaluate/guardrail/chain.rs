@@ -1,20 +1,51 @@
-//! The chain: providers in order, the first denial decides, a provider that fails closes or is said to have failed open.
+//! The chain: providers in order, a denial stops it, a provider that fails closes or is said to have failed open.
+//!
+//! A provider that has to ask somebody interrupts the chain: what it has come to so far waits as an [`Asking`], and goes on with the
+//! answer. So a server is asked about a call only once everybody before it has allowed it.
 
 use super::super::verdict::{GuardrailReason, Reason};
-use super::{Answer, GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step};
+use super::{Answer, GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step, ToolPatterns};
+
+/// One provider of a chain.
+#[derive(Debug)]
+pub struct Link {
+    /// The provider.
+    pub provider: Box<dyn GuardrailProvider>,
+    /// The only tools that it has a say in; `None` is all.
+    pub tools: Option<ToolPatterns>,
+}
 
 /// The providers in force.
 #[derive(Debug)]
 pub struct GuardrailChain {
-    providers: Vec<Box<dyn GuardrailProvider>>,
+    links: Vec<Link>,
     fail_closed: bool,
     passport: Option<String>,
 }
 
-/// What every provider that matters said while planning, in the chain's order. Providers behind a local denial are not asked.
-#[derive(Debug, Default)]
-pub struct ChainPlan {
-    steps: Vec<Step>,
+/// Where a chain stands on one call.
+#[derive(Debug)]
+pub enum Progress {
+    /// It has come to its end.
+    Concluded(ChainOutcome),
+    /// It waits for an answer.
+    Asking(Asking),
+}
+
+/// A chain that waits for an answer.
+#[derive(Debug)]
+pub struct Asking {
+    question: Question,
+    so_far: ChainOutcome,
+}
+
+/// What has to be asked of whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The provider's place in the chain.
+    pub provider: usize,
+    /// What to send to its endpoint.
+    pub body: Vec<u8>,
 }
 
 /// What the chain concludes.
@@ -22,23 +53,23 @@ pub struct ChainPlan {
 pub struct ChainOutcome {
     /// The reasons of the denial that decides, the first one decisive; empty if nobody denies.
     pub denial: Vec<Reason>,
-    /// Providers that failed and were passed over, for the record.
+    /// What else was said, for the record: what allowing stood on, and who failed and was passed over.
     pub notes: Vec<Reason>,
-    /// What each asked provider answered, for metrics: its name and how it went.
-    pub calls: Vec<(&'static str, ProviderOutcome)>,
+    /// How asking each provider went, by its place in the chain.
+    pub calls: Vec<(usize, ProviderOutcome)>,
 }
 
 /// How asking one provider went. Passing over a failure is an outcome of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderOutcome {
     /// It allowed the call.
     Allowed,
     /// It denied the call.
     Denied,
     /// It failed, which denied the call.
-    FailedClosed,
+    FailedClosed(ProviderError),
     /// It failed, and the call went on.
-    FailedOpen,
+    FailedOpen(ProviderError),
 }
 
 impl ProviderOutcome {
@@ -48,27 +79,34 @@ impl ProviderOutcome {
         match self {
             Self::Allowed => "allowed",
             Self::Denied => "denied",
-            Self::FailedClosed => "failed_closed",
-            Self::FailedOpen => "failed_open",
+            Self::FailedClosed(_) => "failed_closed",
+            Self::FailedOpen(_) => "failed_open",
+        }
+    }
+
+    /// Why the provider failed, if it did.
+    #[must_use]
+    pub fn error(self) -> Option<ProviderError> {
+        match self {
+            Self::Allowed | Self::Denied => None,
+            Self::FailedClosed(error) | Self::FailedOpen(error) => Some(error),
         }
     }
 }
 
-impl ChainPlan {
-    /// The questions that have to be asked before the plan can be folded: the provider's place in the chain, and what to ask it.
-    pub fn questions(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        self.steps.iter().enumerate().filter_map(|(provider, step)| match step {
-            Step::Ask(question) => Some((provider, question.as_slice())),
-            Step::Decided(_) => None,
-        })
+impl Asking {
+    /// What has to be asked.
+    #[must_use]
+    pub fn question(&self) -> &Question {
+        &self.question
     }
 }
 
 impl GuardrailChain {
     /// A chain of these providers. With `fail_closed` a provider that fails denies, else it is passed over.
     #[must_use]
-    pub fn new(providers: Vec<Box<dyn GuardrailProvider>>, fail_closed: bool, passport: Option<String>) -> Self {
-        Self { providers, fail_closed, passport }
+    pub fn new(links: Vec<Link>, fail_closed: bool, passport: Option<String>) -> Self {
+        Self { links, fail_closed, passport }
     }
 
     /// A chain that allows everything.
@@ -83,46 +121,46 @@ impl GuardrailChain {
         self.passport.as_deref()
     }
 
-    /// Lets every provider decide or ask.
-    pub fn plan(&self, request: &GuardrailRequest<'_>) -> ChainPlan {
-        let mut steps = Vec::with_capacity(self.providers.len());
-        for provider in &self.providers {
-            let step = provider.plan(request);
-            let denies = match &step {
-                Step::Decided(Ok(decision)) => !decision.allow,
-                Step::Decided(Err(_)) => self.fail_closed,
-                Step::Ask(_) => false,
-            };
-            steps.push(step);
-            if denies {
-                break;
-            }
-        }
-        ChainPlan { steps }
+    /// The name of the provider at a place, for metrics and logs.
+    #[must_use]
+    pub fn name_of(&self, provider: usize) -> &str {
+        self.links.get(provider).map_or("", |link| link.provider.name())
     }
 
-    /// Concludes from a plan and the answers to its questions; a question without an answer is a provider error.
-    pub fn fold(&self, plan: ChainPlan, answers: impl IntoIterator<Item = Answer>) -> ChainOutcome {
-        let mut answers = answers.into_iter();
-        let mut outcome = ChainOutcome::default();
-        for (provider, step) in self.providers.iter().zip(plan.steps) {
-            let decided = match step {
-                Step::Decided(decided) => decided,
-                Step::Ask(_) => answers.next().unwrap_or(Err(ProviderError::NotAsked)).and_then(|answer| provider.read(&answer)),
-            };
-            let how = self.conclude_one(decided, &mut outcome);
-            outcome.calls.push((provider.name(), how));
+    /// Lets the providers decide, up to the first that has to ask.
+    #[must_use]
+    pub fn begin(&self, request: &GuardrailRequest<'_>) -> Progress {
+        self.go_on(request, 0, ChainOutcome::default())
+    }
+
+    /// Goes on with the answer to what was asked. `request` is the one that the chain began with.
+    #[must_use]
+    pub fn resume(&self, request: &GuardrailRequest<'_>, asking: Asking, answer: Answer) -> Progress {
+        let Asking { question: Question { provider, .. }, mut so_far } = asking;
+        let Some(link) = self.links.get(provider) else { return Progress::Concluded(so_far) };
+        self.enter(provider, answer.and_then(|answer| link.provider.read(&answer)), &mut so_far);
+        self.go_on(request, provider + 1, so_far)
+    }
+
+    fn go_on(&self, request: &GuardrailRequest<'_>, from: usize, mut outcome: ChainOutcome) -> Progress {
+        for (provider, link) in self.links.iter().enumerate().skip(from) {
             if !outcome.denial.is_empty() {
                 break;
             }
+            if link.tools.as_ref().is_some_and(|tools| !tools.matches(request.tool_name)) {
+                continue;
+            }
+            match link.provider.plan(request) {
+                Step::Decided(decided) => self.enter(provider, decided, &mut outcome),
+                Step::Ask(body) => return Progress::Asking(Asking { question: Question { provider, body }, so_far: outcome }),
+            }
         }
-        outcome
+        Progress::Concluded(outcome)
     }
 
-    fn conclude_one(&self, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) -> ProviderOutcome {
-        match decided {
+    fn enter(&self, provider: usize, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) {
+        let how = match decided {
             Ok(decision) if decision.allow => {
-                // What an allowing provider stood on is kept; that it had nothing to say is not.
                 let evident = decision.reasons.into_iter().filter(|reason| reason.evidence.is_some());
                 outcome.notes.extend(evident.map(|reason| Reason::Allowed(Box::new(reason))));
                 ProviderOutcome::Allowed
@@ -131,28 +169,27 @@ impl GuardrailChain {
                 outcome.denial = denial(decision.reasons);
                 ProviderOutcome::Denied
             }
-            Err(_) if self.fail_closed => {
-                outcome.denial = vec![reason(Reason::Denied, "oap.evaluator_error", "guardrail provider error (fail-closed)")];
-                ProviderOutcome::FailedClosed
+            Err(error) if self.fail_closed => {
+                let reason = GuardrailReason::new("oap.evaluator_error", "guardrail provider error (fail-closed)");
+                outcome.denial = vec![Reason::Denied(Box::new(reason))];
+                ProviderOutcome::FailedClosed(error)
             }
-            Err(_) => {
-                outcome.notes.push(reason(Reason::FailedOpen, "guardrail_failed_open", "guardrail provider error (fail-open)"));
-                ProviderOutcome::FailedOpen
+            Err(error) => {
+                let reason = GuardrailReason::new("guardrail_failed_open", "guardrail provider error (fail-open)");
+                outcome.notes.push(Reason::FailedOpen(Box::new(reason)));
+                ProviderOutcome::FailedOpen(error)
             }
-        }
+        };
+        outcome.calls.push((provider, how));
     }
 }
 
 /// The agent is shown the first reason of a denial; one without any gets DeerFlow's own words.
-fn denial(reasons: Vec<GuardrailReason>) -> Vec<Reason> {
+fn denial(mut reasons: Vec<GuardrailReason>) -> Vec<Reason> {
     if reasons.is_empty() {
-        return vec![reason(Reason::Denied, "oap.denied", "blocked by guardrail policy")];
+        reasons.push(GuardrailReason::new("oap.denied", "blocked by guardrail policy"));
     }
     reasons.into_iter().map(|reason| Reason::Denied(Box::new(reason))).collect()
-}
-
-fn reason(kind: fn(Box<GuardrailReason>) -> Reason, code: &'static str, message: &'static str) -> Reason {
-    kind(Box::new(GuardrailReason::new(code, message)))
 }
 
 #[cfg(test)]
@@ -166,7 +203,7 @@ mod tests {
     struct Remote;
 
     impl GuardrailProvider for Remote {
-        fn name(&self) -> &'static str {
+        fn name(&self) -> &str {
             "remote"
         }
         fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
@@ -181,12 +218,18 @@ mod tests {
         }
     }
 
-    fn chain(fail_closed: bool) -> GuardrailChain {
-        let denied = Allowlist { allowed_tools: None, denied_tools: ["bash".to_owned()].into() };
-        GuardrailChain::new(vec![Box::new(Remote), Box::new(denied), Box::new(Remote)], fail_closed, None)
+    fn link(provider: impl GuardrailProvider + 'static) -> Link {
+        Link { provider: Box::new(provider), tools: None }
     }
 
-    fn plan(chain: &GuardrailChain, tool_name: &str) -> ChainPlan {
+    /// Two remote providers around a list that denies `bash`.
+    fn chain(fail_closed: bool) -> GuardrailChain {
+        let denied = Allowlist { allowed_tools: None, denied_tools: ["bash".to_owned()].into() };
+        GuardrailChain::new(vec![link(Remote), link(denied), link(Remote)], fail_closed, None)
+    }
+
+    /// What a chain comes to with these answers, and whom it asked.
+    fn ask(chain: &GuardrailChain, tool_name: &str, answers: &[Answer]) -> (ChainOutcome, Vec<usize>) {
         let request = GuardrailRequest {
             tool_name,
             tool_input: &ToolInput::Absent { null: false },
@@ -197,7 +240,17 @@ mod tests {
             attribution: &Attribution::default(),
             passport: None,
         };
-        chain.plan(&request)
+        let (mut progress, mut answers, mut asked) = (chain.begin(&request), answers.iter(), Vec::new());
+        loop {
+            match progress {
+                Progress::Concluded(outcome) => return (outcome, asked),
+                Progress::Asking(asking) => {
+                    asked.push(asking.question().provider);
+                    let answer = answers.next().cloned().unwrap_or(Err(ProviderError::NotAsked));
+                    progress = chain.resume(&request, asking, answer);
+                }
+            }
+        }
     }
 
     fn answer(text: &str) -> Answer {
@@ -205,34 +258,42 @@ mod tests {
     }
 
     #[test]
-    fn a_local_denial_spares_the_questions_behind_it() {
+    fn a_denial_stops_the_chain() {
         let chain = chain(true);
-        assert_eq!(plan(&chain, "bash").questions().count(), 1);
-        assert_eq!(plan(&chain, "ls").questions().count(), 2);
+        let (outcome, asked) = ask(&chain, "bash", &[answer("yes")]);
+        assert_eq!(outcome.denial.first().map(|denial| denial.message("bash")), Some("tool 'bash' is denied".to_owned()));
+        assert_eq!((asked, outcome.calls), (vec![0], vec![(0, ProviderOutcome::Allowed), (1, ProviderOutcome::Denied)]));
+        let (outcome, asked) = ask(&chain, "ls", &[answer("no")]);
+        assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.denied"));
+        assert_eq!((asked, outcome.calls), (vec![0], vec![(0, ProviderOutcome::Denied)]));
     }
 
     #[test]
-    fn the_first_denial_decides() {
-        let chain = chain(true);
-        let outcome = chain.fold(plan(&chain, "ls"), [answer("yes"), answer("no")]);
+    fn everybody_has_to_allow() {
+        let (outcome, asked) = ask(&chain(true), "ls", &[answer("yes"), answer("no")]);
         assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.denied"));
-        let outcome = chain.fold(plan(&chain, "bash"), [answer("yes")]);
-        assert_eq!(outcome.denial.first().map(|denial| denial.message("bash")), Some("tool 'bash' is denied".to_owned()));
-        let outcome = chain.fold(plan(&chain, "bash"), [answer("no")]);
-        assert_eq!(outcome.calls, [("remote", ProviderOutcome::Denied)]);
+        assert_eq!(asked, [0, 2]);
+        let (outcome, _) = ask(&chain(true), "ls", &[answer("yes"), answer("yes")]);
+        assert_eq!((outcome.denial, outcome.notes), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_provider_may_have_a_say_in_some_tools_only() {
+        let tools = Some(ToolPatterns::new(["web_*".to_owned()]));
+        let chain = GuardrailChain::new(vec![Link { provider: Box::new(Remote), tools }], true, None);
+        assert_eq!(ask(&chain, "ls", &[]).0, ChainOutcome::default());
+        assert_eq!(ask(&chain, "web_fetch", &[answer("no")]).1, [0]);
     }
 
     #[test]
     fn failures_close_unless_configured_to_be_passed_over() {
-        for answers in [vec![], vec![answer("perhaps")], vec![Err(ProviderError::NotAsked)]] {
-            let closed = chain(true);
-            let outcome = closed.fold(plan(&closed, "ls"), answers.clone());
+        for answers in [vec![], vec![answer("perhaps")], vec![Err(ProviderError::TimedOut)]] {
+            let (outcome, _) = ask(&chain(true), "ls", &answers);
             assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.evaluator_error"));
-            let open = chain(false);
-            let outcome = open.fold(plan(&open, "ls"), answers);
+            let (outcome, _) = ask(&chain(false), "ls", &answers);
             assert_eq!(outcome.denial, []);
             assert_eq!(outcome.notes.first().map(Reason::code), Some("guardrail_failed_open"));
-            assert_eq!(outcome.calls.first(), Some(&("remote", ProviderOutcome::FailedOpen)));
+            assert!(matches!(outcome.calls.first(), Some((0, ProviderOutcome::FailedOpen(_)))), "{outcome:?}");
         }
     }
 }

@@ -1,18 +1,21 @@
 //! Guardrail providers: does policy allow this agent this call?
 //!
-//! A chain is asked in three steps, so that a provider in another process costs the core nothing: [`GuardrailChain::plan`] lets
-//! every provider answer or say what has to be asked of whom, the lane gets the answers, and [`GuardrailChain::fold`] concludes.
-//! Local providers answer while planning. The first denial decides.
+//! A provider in another process costs the core nothing: [`GuardrailChain::begin`] lets the providers decide up to the first that has to
+//! ask, the lane gets the answer, and [`GuardrailChain::resume`] goes on with it. The first denial decides.
 
 mod allowlist;
 mod chain;
+mod http;
 mod oap_passport;
 mod request;
+mod tools;
 
 pub use allowlist::Allowlist;
-pub use chain::{ChainOutcome, ChainPlan, GuardrailChain, ProviderOutcome};
+pub use chain::{Asking, ChainOutcome, GuardrailChain, Link, Progress, ProviderOutcome, Question};
+pub use http::Http;
 pub use oap_passport::OapPassport;
 pub use request::GuardrailRequest;
+pub use tools::ToolPatterns;
 
 use super::verdict::GuardrailReason;
 
@@ -76,14 +79,14 @@ impl ProviderError {
 pub enum Step {
     /// It has decided, or failed to.
     Decided(Result<GuardrailDecision, ProviderError>),
-    /// It has to ask: the body of the question, which the lane's I/O sends to the provider's endpoint.
+    /// It has to ask: the body of the question, which the lane's owner sends to the provider's endpoint.
     Ask(Vec<u8>),
 }
 
 /// One guardrail provider. Implement it to add another.
 pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
-    /// The provider's name, as configuration and metrics spell it.
-    fn name(&self) -> &'static str;
+    /// The provider's name, as metrics and logs spell it.
+    fn name(&self) -> &str;
 
     /// Decides, or says what has to be asked. It must not do I/O.
     fn plan(&self, request: &GuardrailRequest<'_>) -> Step;
@@ -98,5 +101,5 @@ pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// A remote provider's answer, or that there was none. One per question of a plan, in the plan's order.
+/// A remote provider's answer, or why there is none.
 pub type Answer = Result<Vec<u8>, ProviderError>;

@@ -135,7 +135,8 @@ impl Verifier<'_> {
                     *self.totals.verdicts.entry("invalid").or_default() += 1;
                 }
             }
-            Applied::Boundary(_) | Applied::Redelivered => {}
+            // Nobody is asked in this policy.
+            Applied::Boundary(_) | Applied::Redelivered | Applied::Asks(_) | Applied::Waits => {}
         }
         if header(event, SEQUENCE).starts_with(UNREADABLE) && expected.rejected.is_none() {
             self.findings.add(READABLE, || stands(event));

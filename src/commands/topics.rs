@@ -8,12 +8,9 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::decode::{Offset, Partition};
 use crate::librdkafka::PlainContext;
-use crate::partition::partition_of;
 use crate::settings::KafkaSettings;
 use crate::state::{read_to_end, reader_config};
 use crate::worker::partitions_of;
-
-use super::ThreadArgs;
 
 /// How long the brokers may take to say what topics there are.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,6 +45,11 @@ impl<'s> Topics<'s> {
         self.find(&self.kafka.topics.state, "kafka.topics.state")
     }
 
+    /// Finds the controls topic.
+    pub(super) fn controls(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(&self.kafka.topics.controls, "kafka.topics.controls")
+    }
+
     fn find(&self, name: &'s str, key: &str) -> anyhow::Result<Topic<'s>> {
         let brokers = &self.kafka.brokers;
         match partitions_of(&self.reader, name, METADATA_TIMEOUT) {
@@ -60,7 +62,7 @@ impl<'s> Topics<'s> {
         }
     }
 
-    /// Reads a partition of the state topic, showing each record with its offset.
+    /// Reads a partition, showing each record with its offset.
     pub(super) fn read(
         &self,
         topic: Topic<'_>,
@@ -76,11 +78,6 @@ impl<'s> Topics<'s> {
 }
 
 impl Topic<'_> {
-    /// The partition of a thread.
-    pub(super) fn partition_of(self, thread: &ThreadArgs) -> anyhow::Result<Partition> {
-        thread.partition.map_or_else(|| Ok(partition_of(thread.thread_id.as_bytes(), self.partitions)), |number| self.partition(number))
-    }
-
     /// The partition of that number.
     pub(super) fn partition(self, number: u32) -> anyhow::Result<Partition> {
         let Self { name, partitions } = self;
@@ -95,20 +92,5 @@ impl Topic<'_> {
     /// Every partition.
     pub(super) fn all(self) -> anyhow::Result<Vec<Partition>> {
         (0..self.partitions).map(|number| self.partition(number)).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_is_where_its_key_hashes_to_unless_it_is_said_otherwise() {
-        let topic = Topic { name: "tollgate.state", partitions: 7 };
-        let of = |partition| topic.partition_of(&ThreadArgs { thread_id: "nightly-deploy".to_owned(), partition });
-        assert_eq!(of(None).unwrap(), partition_of(b"nightly-deploy", 7));
-        assert_eq!(of(Some(6)).unwrap(), Partition(6));
-        assert_eq!(of(Some(7)).unwrap_err().to_string(), "--partition 7: topic tollgate.state has 7 partitions; write 0 to 6");
-        assert_eq!(topic.all().unwrap().len(), 7);
     }
 }

@@ -1,0 +1,142 @@
+//! What the records of the controls topic come to: what is in force, and what was refused since.
+
+use std::collections::BTreeMap;
+
+use crate::controls::{ControlId, ControlRejection, decode};
+use crate::decode::{Offset, Partition};
+
+/// See the module: fed every record, partition by partition from the beginning.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    controls: BTreeMap<Key, Standing>,
+}
+
+/// The same key on two partitions (its producers do not agree on a partitioner) is shown twice.
+type Key = (Vec<u8>, Partition);
+
+/// What stands under a key.
+#[derive(Debug, Default)]
+struct Standing {
+    in_force: Option<(Offset, Vec<u8>)>,
+    /// The last record, if it was refused.
+    refused: Option<(Offset, ControlRejection)>,
+}
+
+impl Listing {
+    /// Takes a record.
+    pub(super) fn take(&mut self, partition: Partition, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
+        let place = (key.unwrap_or_default().to_vec(), partition);
+        match (decode(key, value), value) {
+            (Ok(_), Some(value)) => {
+                self.controls.insert(place, Standing { in_force: Some((offset, value.to_vec())), refused: None });
+            }
+            // Whatever stood there, readable or not, is gone.
+            (_, None) => {
+                self.controls.remove(&place);
+            }
+            (Err(rejection), Some(_)) => self.controls.entry(place).or_default().refused = Some((offset, rejection)),
+        }
+    }
+
+    /// Whether a control is in force.
+    pub(super) fn is_in_force(&self, id: &ControlId) -> bool {
+        let key = id.to_string().into_bytes();
+        self.controls.iter().any(|((found, _), standing)| *found == key && standing.in_force.is_some())
+    }
+
+    /// How many controls are in force, and how many records were refused.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let in_force = self.controls.values().filter(|standing| standing.in_force.is_some()).count();
+        (in_force, self.controls.values().filter(|standing| standing.refused.is_some()).count())
+    }
+
+    /// All of it as lines of JSON, in the order of keys.
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+        self.controls.iter().flat_map(|((key, partition), standing)| {
+            let key = shown(key);
+            let in_force = standing.in_force.as_ref().map(|(offset, value)| {
+                format!(r#"{{"key":{key},"state":"in_force","partition":{partition},"offset":{offset},"value":{}}}"#, compact(value))
+            });
+            let refused = standing.refused.as_ref().map(|(offset, rejection)| {
+                let quoted = |text: &str| serde_json::Value::from(text).to_string();
+                let (code, field) = (quoted(rejection.code.as_str()), quoted(rejection.field));
+                let (found, fix) = (quoted(&rejection.found), quoted(rejection.fix));
+                format!(
+                    r#"{{"key":{key},"state":"refused","partition":{partition},"offset":{offset},"code":{code},"field":{field},"found":{found},"fix":{fix}}}"#
+                )
+            });
+            in_force.into_iter().chain(refused)
+        })
+    }
+}
+
+/// A key as JSON, and null for one that is none of ours: it may hold anything, an id in the clear too.
+fn shown(key: &[u8]) -> String {
+    ControlId::read(Some(key)).map_or_else(|_| "null".to_owned(), |id| serde_json::Value::from(id.to_string()).to_string())
+}
+
+/// JSON text without the white space between its tokens, and otherwise as it stands: numbers keep their digits.
+pub(super) fn compact(text: &[u8]) -> String {
+    let (mut is_string, mut is_escaped) = (false, false);
+    let is_kept = |byte: &u8| {
+        let kept = is_string || !byte.is_ascii_whitespace();
+        if *byte == b'"' && !is_escaped {
+            is_string = !is_string;
+        }
+        is_escaped = is_string && *byte == b'\\' && !is_escaped;
+        kept
+    };
+    String::from_utf8_lossy(&text.iter().copied().filter(is_kept).collect::<Vec<u8>>()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::digest::Digest;
+
+    fn suspended(hash: &str) -> String {
+        json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string()
+    }
+
+    #[test]
+    fn the_last_good_record_of_a_key_is_in_force() {
+        let hash = Digest::of(b"x").to_string();
+        let key = format!("subject/user/{hash}");
+        let passport = |status: &str| json!({"type": "passport", "agent_id": "coder", "passport": {"status": status}}).to_string();
+        let records = [
+            (key.as_str(), Some(suspended(&hash))),
+            ("passport/coder", Some(passport("active"))),
+            ("passport/coder", Some(passport("suspended"))),
+            ("passport/gone", Some(passport("active"))),
+            ("passport/gone", None),
+            (key.as_str(), Some("{".to_owned())),
+            ("alice@acme.example", Some("{}".to_owned())),
+            ("bob@acme.example", Some("{}".to_owned())),
+            ("bob@acme.example", None),
+        ];
+        let mut listing = Listing::default();
+        for (offset, (key, value)) in (0..).zip(&records) {
+            listing.take(Partition(0), Offset(offset), Some(key.as_bytes()), value.as_ref().map(String::as_bytes));
+        }
+        let lines: Vec<Value> = listing.lines().map(|line| serde_json::from_str(&line).unwrap()).collect();
+        let fields = |name: &str| lines.iter().map(|line| line[name].clone()).collect::<Vec<_>>();
+        assert_eq!(fields("key"), [json!(null), json!("passport/coder"), json!(key), json!(key)]);
+        assert_eq!(fields("state"), [json!("refused"), json!("in_force"), json!("in_force"), json!("refused")]);
+        assert_eq!(fields("offset"), [json!(6), json!(2), json!(0), json!(5)]);
+        assert_eq!((&lines[1]["value"]["passport"]["status"], &lines[3]["code"]), (&json!("suspended"), &json!("value_not_json")));
+        assert_eq!(listing.counts(), (2, 2));
+        assert!(listing.is_in_force(&ControlId::Passport("coder".to_owned())));
+        assert!(!listing.is_in_force(&ControlId::Passport("gone".to_owned())));
+        // Mended: nothing is refused any more.
+        listing.take(Partition(0), Offset(9), Some(key.as_bytes()), Some(suspended(&hash).as_bytes()));
+        assert_eq!(listing.counts(), (2, 1));
+    }
+
+    #[test]
+    fn compact_text_keeps_strings_and_numbers() {
+        let text = "{ \"a b\" :\n [1.10,\t\"x \\\" y\\\\\" , \" é\" ] }\r\n";
+        assert_eq!(compact(text.as_bytes()), "{\"a b\":[1.10,\"x \\\" y\\\\\",\" é\"]}");
+    }
+}

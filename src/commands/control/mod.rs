@@ -1,0 +1,44 @@
+//! `tollgate control`: switches for the whole fleet, as records of the controls topic. Each acts at once, in every worker.
+
+mod list;
+mod listing;
+mod passport;
+mod subject;
+mod written;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::settings::Settings;
+
+use super::process;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ControlCommand {
+    /// Block every tool call of a subject from now on; its id is hashed here and never leaves this process
+    Suspend(subject::SuspendArgs),
+    /// Lift a subject's suspension
+    Resume(subject::ResumeArgs),
+    /// Set and remove the passports of agents
+    Passport {
+        #[command(subcommand)]
+        command: passport::PassportCommand,
+    },
+    /// What is in force, and what was refused, as JSONL
+    List,
+}
+
+pub(super) fn execute(command: &ControlCommand, mut settings: Settings) -> anyhow::Result<ExitCode> {
+    // What librdkafka has to say of its connections would stand between what was asked for.
+    if settings.log.filter == "info" {
+        "error".clone_into(&mut settings.log.filter);
+    }
+    process::start_logging(&settings.log)?;
+    match command {
+        ControlCommand::Suspend(args) => subject::suspend(args, &settings),
+        ControlCommand::Resume(args) => subject::resume(args, &settings),
+        ControlCommand::Passport { command } => passport::execute(command, &settings.kafka),
+        ControlCommand::List => list::execute(&settings.kafka),
+    }
+}

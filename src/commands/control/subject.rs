@@ -1,0 +1,199 @@
+//! `tollgate control suspend` and `resume`: one subject, named by its id or by its hash.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail, ensure};
+use clap::Args;
+use serde::Serialize;
+use time::OffsetDateTime;
+
+use crate::controls::Control;
+use crate::controls::{ControlId, Subject, SubjectHasher, SubjectKind, SuspendedUntil, decode, parse_hash};
+use crate::digest::Digest;
+use crate::settings::Settings;
+
+use super::written::{is_in_force, write};
+
+/// The longest id that is read from stdin, in bytes.
+const ID_BYTES_MAX: u64 = 65_536;
+
+/// Who is meant.
+#[derive(Debug, Args)]
+pub(in crate::commands) struct SubjectArgs {
+    /// What it is: user, tenant, agent or thread
+    #[arg(long, value_name = "KIND", value_parser = read_kind)]
+    kind: SubjectKind,
+    /// The tenant_id that its events carry; left out: of events without one
+    #[arg(long, value_name = "TENANT", conflicts_with = "hash")]
+    tenant: Option<String>,
+    #[command(flatten)]
+    name: Name,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Name {
+    /// Its id, as its events carry it; `-` reads it from stdin, which keeps it out of the shell's history
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Its hash, where that is what is known
+    #[arg(long, value_name = "HEX", value_parser = read_hash)]
+    hash: Option<Digest>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::commands) struct SuspendArgs {
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// Why, in up to 256 bytes; the agent is told
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// From when on it is suspended no more, by the time of the events, as RFC 3339 writes it [default: until it is resumed]
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::commands) struct ResumeArgs {
+    #[command(flatten)]
+    subject: SubjectArgs,
+}
+
+/// A suspension as it is written.
+#[derive(Debug, Serialize)]
+struct Suspended<'a> {
+    #[serde(rename = "type")]
+    control_type: &'static str,
+    kind: &'static str,
+    hash: Digest,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a str>,
+}
+
+pub(super) fn suspend(args: &SuspendArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let (kind, hash) = args.subject.resolve(settings)?;
+    let value = args.value(kind, hash, OffsetDateTime::now_utc())?;
+    write(&settings.kafka, &ControlId::Subject(kind, hash), Some(&value))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn resume(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let (kind, hash) = args.subject.resolve(settings)?;
+    let id = ControlId::Subject(kind, hash);
+    let was_in_force = is_in_force(&settings.kafka, &id);
+    write(&settings.kafka, &id, None)?;
+    match was_in_force {
+        Ok(true) => {}
+        Ok(false) => eprintln!("this {} was not suspended; `tollgate control list` tells who is", kind.as_str()),
+        // It is lifted all the same.
+        Err(error) => eprintln!("whether it was suspended cannot be told: {error:#}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl SuspendArgs {
+    /// The record's value, which workers will take.
+    fn value(&self, kind: SubjectKind, hash: Digest, now: OffsetDateTime) -> anyhow::Result<Vec<u8>> {
+        let (reason, until) = (self.reason.as_deref(), self.until.as_deref());
+        let suspended = Suspended { control_type: "subject", kind: kind.as_str(), hash, state: "suspended", reason, until };
+        let value = serde_json::to_vec(&suspended)?;
+        let key = ControlId::Subject(kind, hash).to_string();
+        match decode(Some(key.as_bytes()), Some(&value)) {
+            Err(rejection) => bail!("--{rejection}"),
+            Ok(Control::Subject(_, _, Some(SuspendedUntil { until_ms: Some(until_ms), .. }))) => {
+                let now_ms = i128::from(now.unix_timestamp()) * 1_000;
+                ensure!(i128::from(until_ms) > now_ms, "--until: that moment has passed, so nobody would be suspended; write a later one");
+            }
+            Ok(_) => {}
+        }
+        Ok(value)
+    }
+}
+
+impl SubjectArgs {
+    /// The subject's hash: the given one, or that of its id under the configured key.
+    fn resolve(&self, settings: &Settings) -> anyhow::Result<(SubjectKind, Digest)> {
+        if let Some(hash) = self.name.hash {
+            return Ok((self.kind, hash));
+        }
+        let is_tenant = self.kind == SubjectKind::Tenant;
+        ensure!(!is_tenant || self.tenant.is_none(), "--tenant: a tenant has none itself; write --kind tenant --id TENANT");
+        let id = match self.name.id.as_deref() {
+            Some("-") => read_id(std::io::stdin().lock())?,
+            id => id.unwrap_or_default().to_owned(),
+        };
+        ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
+        let hasher = SubjectHasher::new(settings.subject_key.as_deref());
+        if !hasher.is_keyed() {
+            eprintln!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
+        }
+        let tenant = self.tenant.as_deref().unwrap_or_default();
+        if tenant.is_empty() && !is_tenant {
+            eprintln!("tollgate: without --tenant this is the {} of events that carry no tenant_id", self.kind.as_str());
+        }
+        Ok((self.kind, hasher.hash(&Subject { kind: self.kind, tenant, id: &id })))
+    }
+}
+
+/// Reads an id: all of the input but for the end of its line.
+fn read_id(input: impl Read) -> anyhow::Result<String> {
+    let mut id = String::new();
+    input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).context("--id -: stdin cannot be read")?;
+    ensure!(id.len() as u64 <= ID_BYTES_MAX, "--id -: stdin has more than {ID_BYTES_MAX} bytes; write one id");
+    let line = id.strip_suffix('\n').unwrap_or(&id);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    ensure!(!line.contains('\n'), "--id -: stdin has more than one line; write one id");
+    Ok(line.to_owned())
+}
+
+fn read_kind(text: &str) -> Result<SubjectKind, String> {
+    SubjectKind::from_name(text).ok_or_else(|| "write user, tenant, agent or thread".to_owned())
+}
+
+fn read_hash(text: &str) -> Result<Digest, String> {
+    parse_hash(text).ok_or_else(|| "write 64 lower-case hex digits".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(reason: Option<&str>, until: Option<&str>) -> SuspendArgs {
+        let subject = SubjectArgs { kind: SubjectKind::User, tenant: None, name: Name { id: None, hash: None } };
+        SuspendArgs { subject, reason: reason.map(str::to_owned), until: until.map(str::to_owned) }
+    }
+
+    #[test]
+    fn what_is_written_is_a_control_that_workers_take() {
+        let now = OffsetDateTime::from_unix_timestamp(1_767_225_600).unwrap();
+        let hash = Digest::of(b"x");
+        let value = |args: &SuspendArgs| args.value(SubjectKind::User, hash, now);
+        let written = value(&args(Some("\"chargeback\" é"), Some("2026-01-01T00:00:01Z"))).unwrap();
+        let key = ControlId::Subject(SubjectKind::User, hash).to_string();
+        let until = SuspendedUntil { reason: Some("\"chargeback\" é".to_owned()), until_ms: Some(1_767_225_601_000) };
+        assert_eq!(decode(Some(key.as_bytes()), Some(&written)), Ok(Control::Subject(SubjectKind::User, hash, Some(until))));
+        assert!(value(&args(None, None)).is_ok());
+        for (bad, says) in [
+            (args(Some(&"x".repeat(257)), None), "--reason: found a string of 257 bytes"),
+            (args(None, Some("tomorrow")), "--until: found a string of 8 bytes"),
+            (args(None, Some("2026-01-01T00:00:00Z")), "--until: that moment has passed"),
+        ] {
+            let error = value(&bad).unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_id_from_stdin_is_one_line() {
+        for (input, id) in [("bob", "bob"), ("bob\n", "bob"), ("bob\r\n", "bob"), (" bob \n", " bob "), ("", "")] {
+            assert_eq!(read_id(input.as_bytes()).unwrap(), id);
+        }
+        assert!(read_id("bob\nalice\n".as_bytes()).unwrap_err().to_string().contains("more than one line"));
+        assert!(read_id(&[0xff][..]).is_err());
+        assert!(read_id(std::io::repeat(b'x')).unwrap_err().to_string().contains("more than 65536 bytes"));
+    }
+}

@@ -1,0 +1,42 @@
+//! Writing one control record, and telling what stands in the topic.
+
+use std::io::Write;
+
+use anyhow::ensure;
+
+use crate::controls::ControlId;
+use crate::settings::KafkaSettings;
+
+use super::super::produce::{Outgoing, publish};
+use super::super::topics::Topics;
+use super::listing::{Listing, compact};
+
+/// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with where it stands.
+pub(super) fn write(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>) -> anyhow::Result<()> {
+    // A topic that is missing is named at once, and not after a timeout.
+    Topics::new(kafka)?.controls()?;
+    let key = id.to_string();
+    let outgoing = Outgoing { topic: &kafka.topics.controls, partition: None, key: &key, value, what: "the control" };
+    let (partition, offset) = publish(kafka, &outgoing)?;
+    let (topic, key) = (serde_json::to_string(&kafka.topics.controls)?, serde_json::to_string(&key)?);
+    let value = value.map_or_else(|| "null".to_owned(), compact);
+    let line = format!(r#"{{"topic":{topic},"partition":{partition},"offset":{offset},"key":{key},"value":{value}}}"#);
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}
+
+/// Whether a control is in force, by what stands in the topic.
+pub(super) fn is_in_force(kafka: &KafkaSettings, id: &ControlId) -> anyhow::Result<bool> {
+    Ok(read(kafka)?.is_in_force(id))
+}
+
+/// Reads the whole topic.
+pub(super) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
+    let topics = Topics::new(kafka)?;
+    let topic = topics.controls()?;
+    ensure!(topic.partitions > 0, "topic {} has no partitions", topic.name);
+    let mut listing = Listing::default();
+    for partition in topic.all()? {
+        topics.read(topic, partition, |offset, key, value| listing.take(partition, offset, key, value))?;
+    }
+    Ok(listing)
+}

@@ -1,0 +1,99 @@
+//! The consumer of the controls topic: its configuration, with the reason for every setting, and what its statistics tell.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::ConsumerContext;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::statistics::{Partition, Statistics};
+use rdkafka::{ClientConfig, ClientContext};
+
+use crate::consume::consumer_config;
+use crate::metrics::Metrics;
+use crate::settings::KafkaSettings;
+
+/// The configuration of the feed's consumer, which names the group but never joins it.
+#[must_use]
+pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
+    let mut config = consumer_config(kafka, None);
+    if !kafka.properties.contains_key("fetch.wait.max.ms") {
+        // A broker answers a fetch as soon as there is data, however long it might wait. An idle one answers ten times a second, so that
+        // silence tells of a broker that is away.
+        config.set("fetch.wait.max.ms", "100");
+    }
+    config
+        .set("client.id", "tollgate-controls")
+        // A control is not in force before it is committed.
+        .set("isolation.level", "read_committed")
+        // The whole topic counts. A topic that was recreated is read from its beginning too.
+        .set("auto.offset.reset", "earliest")
+        // The end of a partition tells that the table has caught up.
+        .set("enable.partition.eof", "true")
+        // Members wait for the table, and switches for the news: whoever finds the brokers again should not wait for the topic.
+        .set("topic.metadata.refresh.fast.interval.ms", "20")
+        .set("reconnect.backoff.max.ms", "1000")
+        .set("queued.max.messages.kbytes", "16384")
+        .set("statistics.interval.ms", "1000");
+    // A follower may not have the newest controls yet.
+    config.remove("client.rack");
+    config
+}
+
+/// Callbacks of the feed's consumer: how far behind the table is, and how long the brokers have been silent.
+pub(super) struct FeedContext {
+    topic: String,
+    metrics: Metrics,
+    /// When the leaders of all partitions were last heard of.
+    heard: Mutex<Instant>,
+}
+
+impl FeedContext {
+    pub(super) fn new(topic: &str, metrics: Metrics, heard: Instant) -> Self {
+        Self { topic: topic.to_owned(), metrics, heard: Mutex::new(heard) }
+    }
+
+    /// When the leaders of all partitions were last heard of.
+    pub(super) fn heard(&self) -> Instant {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientContext for FeedContext {
+    fn stats(&self, statistics: Statistics) {
+        let Some(topic) = statistics.topics.get(&self.topic) else { return };
+        let partitions: Vec<&Partition> = topic.partitions.values().filter(|partition| partition.partition >= 0).collect();
+        self.metrics.controls_lag_records.set(partitions.iter().map(|partition| lag(partition)).sum());
+        let silence = |partition: &&Partition| {
+            let leader = statistics.brokers.values().find(|broker| broker.nodeid == partition.leader && broker.state == "UP")?;
+            u64::try_from(leader.rxidle).ok().map(Duration::from_micros)
+        };
+        let silences: Option<Vec<Duration>> = partitions.iter().map(silence).collect();
+        let longest = silences.and_then(|silences| silences.into_iter().max());
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = longest.and_then(|silence| Instant::now().checked_sub(silence)) {
+            *heard = at.max(*heard);
+        }
+        self.metrics.controls_stale_seconds.set(i64::try_from(heard.elapsed().as_secs()).unwrap_or(i64::MAX));
+    }
+
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        crate::librdkafka::log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        // The end of a partition comes as an error too.
+        if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) {
+            tracing::warn!(target: "librdkafka", %error, reason, "controls");
+        }
+    }
+}
+
+impl ConsumerContext for FeedContext {}
+
+/// Records that are known of and not applied. The last offsets of a partition may hold none, so its end counts once it was seen.
+fn lag(partition: &Partition) -> i64 {
+    let end = if partition.ls_offset >= 0 { partition.ls_offset } else { partition.hi_offset };
+    let start = partition.app_offset.max(partition.eof_offset).max(partition.lo_offset).max(0);
+    (end - start).max(0)
+}

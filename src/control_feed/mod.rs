@@ -1,0 +1,240 @@
+//! The controls topic → the shared table: one thread a process, in no group, that reads all of it and applies every change at once.
+//!
+//! Members decide on nothing before the table has caught up with where the topic ended. After that the table is never emptied: while the
+//! brokers are away what was last known stays in force, and how long they have been silent is a metric. Partitions that the topic is given
+//! later are read after a restart.
+
+mod client;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use crate::controls::{Controls, SubjectKind};
+use crate::health::Health;
+use crate::metrics::Metrics;
+use crate::settings::KafkaSettings;
+use crate::worker::{Stop, partitions_of};
+
+use client::{FeedContext, feed_config};
+
+/// How long to wait for a record at a time. A record that comes ends the wait.
+const POLL: Duration = Duration::from_millis(100);
+/// How long one question to the brokers may take.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
+/// The first pause before a feed that failed starts over; each is twice the one before.
+const RESTART_PAUSE_MIN: Duration = Duration::from_millis(250);
+/// The longest.
+const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// How often whoever waits for the table looks whether it has caught up.
+const CAUGHT_UP_POLL: Duration = Duration::from_millis(2);
+/// How often it is said that it has not.
+const WAITING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What a feed needs.
+#[derive(Debug, Clone)]
+pub struct FeedParts {
+    /// Brokers and topics.
+    pub kafka: Arc<KafkaSettings>,
+    /// Where changes go.
+    pub controls: Arc<Controls>,
+    /// Where to count.
+    pub metrics: Metrics,
+    /// Where it is shown whether the table has caught up.
+    pub health: Arc<Health>,
+    /// When to stop.
+    pub stop: Stop,
+}
+
+/// A running feed.
+#[derive(Debug)]
+pub struct ControlFeed {
+    parts: FeedParts,
+    thread: JoinHandle<()>,
+}
+
+/// Why the feed had to start over. It goes on where it was.
+#[derive(Debug, thiserror::Error)]
+enum FeedError {
+    /// A client could not be made: a property is wrong.
+    #[error("kafka.properties: {0}")]
+    Client(KafkaError),
+    /// The consumer is beyond repair, or could not be set up.
+    #[error("the consumer failed: {0}")]
+    Consumer(#[from] KafkaError),
+    /// There is no such topic any more.
+    #[error("no such topic: {0}")]
+    Missing(String),
+    /// A fault of ours, or of a library; the panic itself stands in the log.
+    #[error("the feed panicked")]
+    Panicked,
+}
+
+impl ControlFeed {
+    /// Starts reading.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub fn start(parts: FeedParts) -> std::io::Result<Self> {
+        parts.health.set_controls(false);
+        let mut feed = Feed { parts: parts.clone(), next: BTreeMap::new(), is_caught_up: false, heard: Instant::now() };
+        let thread = std::thread::Builder::new().name("controls".to_owned()).spawn(move || feed.keep_running())?;
+        Ok(Self { parts, thread })
+    }
+
+    /// Waits until all has been applied that stood in the topic; the answer is `false` if the sign to stop came first.
+    pub async fn caught_up(&self) -> bool {
+        let FeedParts { kafka, health, stop, .. } = &self.parts;
+        let mut told = Instant::now();
+        while !health.has_caught_up() {
+            if stop.is_given() {
+                return false;
+            }
+            tokio::time::sleep(CAUGHT_UP_POLL).await;
+            if told.elapsed() > WAITING_INTERVAL {
+                told = Instant::now();
+                tracing::warn!(topic = kafka.topics.controls, "the controls are not read to their end yet; nothing is decided before");
+            }
+        }
+        true
+    }
+
+    /// Waits until it has ended, which it does at the sign to stop.
+    pub fn join(self) {
+        // A feed that panicked has been reported by the panic itself.
+        let _panicked = self.thread.join();
+    }
+}
+
+struct Feed {
+    parts: FeedParts,
+    /// The next offset of every partition: a feed that starts over must not apply old values over new ones.
+    next: BTreeMap<i32, i64>,
+    is_caught_up: bool,
+    /// When the brokers were last heard of.
+    heard: Instant,
+}
+
+impl Feed {
+    fn keep_running(&mut self) {
+        let mut pause = RESTART_PAUSE_MIN;
+        while !self.parts.stop.is_given() {
+            let started = Instant::now();
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or(Err(FeedError::Panicked));
+            let Err(error) = outcome else { break };
+            pause = if started.elapsed() > RESTART_PAUSE_MAX { RESTART_PAUSE_MIN } else { (pause * 2).min(RESTART_PAUSE_MAX) };
+            tracing::error!(%error, pause_ms = pause.as_millis(), "reading the controls failed; what was last known stays in force");
+            self.parts.metrics.control_feed_restarts.inc();
+            self.parts.health.beat_controls();
+            if self.parts.stop.wait(pause) {
+                break;
+            }
+        }
+        self.parts.health.end_controls();
+    }
+
+    fn run(&mut self) -> Result<(), FeedError> {
+        let FeedParts { kafka, metrics, stop, health, .. } = self.parts.clone();
+        let topic = kafka.topics.controls.as_str();
+        let context = FeedContext::new(topic, metrics, self.heard);
+        let consumer: BaseConsumer<FeedContext> = feed_config(&kafka).create_with_context(context).map_err(FeedError::Client)?;
+        let count = match partitions_of(&consumer, topic, METADATA_TIMEOUT)? {
+            0 => return Err(FeedError::Missing(topic.to_owned())),
+            count => i32::try_from(count).unwrap_or(i32::MAX),
+        };
+        let mut list = TopicPartitionList::new();
+        for partition in 0..count {
+            let start = self.next.get(&partition).map_or(KafkaOffset::Beginning, |next| KafkaOffset::Offset(*next));
+            list.add_partition_offset(topic, partition, start)?;
+        }
+        consumer.assign(&list)?;
+        let mut unread: BTreeSet<i32> = (0..count).collect();
+        while !stop.is_given() {
+            health.beat_controls();
+            match consumer.poll(POLL) {
+                Some(Ok(message)) => self.take(&message),
+                Some(Err(KafkaError::PartitionEOF(partition))) => {
+                    unread.remove(&partition);
+                    if unread.is_empty() {
+                        self.caught_up();
+                    }
+                }
+                Some(Err(error @ KafkaError::MessageConsumptionFatal(_))) => return Err(error.into()),
+                // librdkafka goes on by itself.
+                Some(Err(error)) => tracing::debug!(%error, "controls"),
+                None => {}
+            }
+            self.heard = consumer.context().heard();
+        }
+        Ok(())
+    }
+
+    fn caught_up(&mut self) {
+        if std::mem::replace(&mut self.is_caught_up, true) {
+            return;
+        }
+        let controls = &self.parts.controls;
+        let (passports, subjects) = (controls.passport_count(), suspended(controls));
+        tracing::info!(topic = self.parts.kafka.topics.controls, passports, subjects, "the controls are read to their end");
+        self.show();
+        self.parts.health.set_controls(true);
+    }
+
+    fn take(&mut self, message: &BorrowedMessage<'_>) {
+        let FeedParts { controls, metrics, .. } = &self.parts;
+        let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
+        match controls.apply(message.key(), message.payload()) {
+            Ok(change) => {
+                metrics.controls_applied.with_label_values(&[change.control_type]).inc();
+                // Before that the table only catches up with what was in force long ago.
+                if self.is_caught_up {
+                    self.show();
+                    let delay_ms = message.timestamp().to_millis().map(|written| (now_ms() - written).max(0));
+                    if let Some(delay_ms) = delay_ms {
+                        metrics.control_delay.observe(delay_ms as f64 / 1e3);
+                    }
+                    tracing::info!(topic, partition, offset, control = change.control_type, effect = ?change.effect, delay_ms, "a control was applied");
+                }
+            }
+            Err(rejection) => {
+                metrics.control_rejections.with_label_values(&[rejection.code.as_str()]).inc();
+                tracing::error!(
+                    topic,
+                    partition,
+                    offset,
+                    code = rejection.code.as_str(),
+                    field = rejection.field,
+                    found = rejection.found,
+                    fix = rejection.fix,
+                    "a control record was refused; what was in force stays in force"
+                );
+            }
+        }
+        self.next.insert(partition, offset + 1);
+    }
+
+    /// Shows how many controls are in force.
+    fn show(&self) {
+        let FeedParts { controls, metrics, .. } = &self.parts;
+        for (control_type, count) in [("passport", controls.passport_count()), ("subject", suspended(controls))] {
+            metrics.controls.with_label_values(&[control_type]).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+/// How many subjects are suspended.
+fn suspended(controls: &Controls) -> usize {
+    SubjectKind::ALL.into_iter().map(|kind| controls.suspended_count(kind)).sum()
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,66 @@
+//! Tools by pattern: which of them a provider has a say in.
+
+use std::collections::BTreeSet;
+
+/// Names of tools, some of them with `*` for any characters. Names are case-sensitive.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolPatterns {
+    names: BTreeSet<String>,
+    globs: Vec<String>,
+}
+
+impl ToolPatterns {
+    /// The patterns.
+    #[must_use]
+    pub fn new(patterns: impl IntoIterator<Item = String>) -> Self {
+        let (globs, names): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|pattern| pattern.contains('*'));
+        Self { names: names.into_iter().collect(), globs }
+    }
+
+    /// Whether a tool is named by one of them.
+    #[must_use]
+    pub fn matches(&self, tool_name: &str) -> bool {
+        self.names.contains(tool_name) || self.globs.iter().any(|glob| glob_matches(glob, tool_name))
+    }
+}
+
+/// Whether a name matches a pattern in which `*` stands for any characters: each piece is looked for behind the one before it, which is
+/// enough since the leftmost place leaves the most room.
+fn glob_matches(glob: &str, name: &str) -> bool {
+    let mut pieces = glob.split('*');
+    let Some(mut rest) = name.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    for piece in pieces {
+        match rest.split_once(piece) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (pattern, name, expected) in [
+            ("bash", "bash", true),
+            ("bash", "bashful", false),
+            ("bash", "Bash", false),
+            ("mcp__*", "mcp__github__delete", true),
+            ("mcp__*", "mcp_", false),
+            ("*_delete", "repo_delete", true),
+            ("*_delete", "repo_deleted", false),
+            ("a*b*a", "aba", true),
+            ("a*b*a", "abxbxa", true),
+            ("a*a", "a", false),
+            ("*", "", true),
+            ("a**b", "ab", true),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(ToolPatterns::new([pattern.to_owned()]).matches(name), expected, "{pattern} {name}");
+        }
+    }
+}

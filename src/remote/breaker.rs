@@ -1,0 +1,314 @@
+//! The circuit breaker: when a server that keeps failing is left alone, and when it is tried again. A state machine without a clock:
+//! time is passed in, as the time since a start of the caller's choice.
+//!
+//! | state | event | next state |
+//! |---|---|---|
+//! | closed | an attempt succeeds | closed, no failures |
+//! | closed | an attempt fails, fewer in a row than allowed | closed, one failure more |
+//! | closed | an attempt fails, as many in a row as allowed | open |
+//! | open | an attempt is wanted, too early | open; refused |
+//! | open | an attempt is wanted, late enough | half-open; it is the probe |
+//! | half-open | an attempt is wanted | half-open; refused |
+//! | half-open | the probe succeeds | closed, no failures |
+//! | half-open | the probe fails | open, for the whole time again |
+//! | half-open | the probe says nothing | open, and late enough already: the next attempt is the probe |
+//! | any | an attempt ends that began in an earlier state | as it was |
+
+use std::time::Duration;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Breaker {
+    failures_max: u32,
+    open_for: Duration,
+    state: State,
+    /// Counts changes of state, so that an attempt is heard only in the state that let it through.
+    generation: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Closed { failures: u32 },
+    Open { until: Duration },
+    HalfOpen,
+}
+
+/// Leave for one attempt. It has to be given back with [`Breaker::settle`], or a probe would be waited for for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Pass {
+    generation: u64,
+}
+
+/// What an attempt says about the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// It works.
+    Success,
+    /// It does not.
+    Failure,
+    /// Nothing: the attempt was abandoned, or failed for a reason of its own.
+    Nothing,
+}
+
+/// A change that people should hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transition {
+    /// The server is left alone from now on.
+    Opened,
+    /// It was tried, failed, and is left alone again.
+    Reopened,
+    /// It was tried and is back.
+    Closed,
+}
+
+impl Breaker {
+    /// A closed breaker that opens after `failures_max` failures in a row, for `open_for`. With 0 it never opens.
+    #[must_use]
+    pub fn new(failures_max: u32, open_for: Duration) -> Self {
+        Self { failures_max, open_for, state: State::Closed { failures: 0 }, generation: 0 }
+    }
+
+    /// Whether an attempt would be refused now. It changes nothing.
+    #[must_use]
+    pub fn refuses(&self, now: Duration) -> bool {
+        match self.state {
+            State::Closed { .. } => false,
+            State::Open { until } => now < until,
+            State::HalfOpen => true,
+        }
+    }
+
+    /// Asks for leave to make an attempt.
+    pub fn admit(&mut self, now: Duration) -> Option<Pass> {
+        if self.refuses(now) {
+            return None;
+        }
+        if matches!(self.state, State::Open { .. }) {
+            self.enter(State::HalfOpen);
+        }
+        Some(Pass { generation: self.generation })
+    }
+
+    /// Hears how an attempt ended.
+    pub fn settle(&mut self, pass: Pass, sign: Sign, now: Duration) -> Option<Transition> {
+        if pass.generation != self.generation {
+            return None;
+        }
+        match (self.state, sign) {
+            (State::Closed { .. }, Sign::Success) => {
+                self.state = State::Closed { failures: 0 };
+                None
+            }
+            (State::Closed { failures }, Sign::Failure) => {
+                let failures = failures.saturating_add(1);
+                if failures == self.failures_max {
+                    return Some(self.open(now + self.open_for, Transition::Opened));
+                }
+                self.state = State::Closed { failures };
+                None
+            }
+            (State::HalfOpen, Sign::Success) => {
+                self.enter(State::Closed { failures: 0 });
+                Some(Transition::Closed)
+            }
+            (State::HalfOpen, Sign::Failure) => Some(self.open(now + self.open_for, Transition::Reopened)),
+            (State::HalfOpen, Sign::Nothing) => Some(self.open(now, Transition::Reopened)),
+            (State::Closed { .. }, Sign::Nothing) | (State::Open { .. }, _) => None,
+        }
+    }
+
+    fn open(&mut self, until: Duration, transition: Transition) -> Transition {
+        self.enter(State::Open { until });
+        transition
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.generation = self.generation.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const OPEN_FOR: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// A breaker of two failures in a given state, with the pass that led there or leads on.
+    fn closed(failures: u32) -> (Breaker, Pass) {
+        let mut breaker = Breaker::new(2, OPEN_FOR);
+        for _ in 0..failures {
+            let pass = breaker.admit(at(0)).unwrap();
+            assert_eq!(breaker.settle(pass, Sign::Failure, at(0)), None);
+        }
+        let pass = breaker.admit(at(0)).unwrap();
+        (breaker, pass)
+    }
+
+    fn open() -> (Breaker, Pass) {
+        let (mut breaker, pass) = closed(1);
+        assert_eq!(breaker.settle(pass, Sign::Failure, at(0)), Some(Transition::Opened));
+        (breaker, pass)
+    }
+
+    fn half_open() -> (Breaker, Pass) {
+        let (mut breaker, _) = open();
+        let probe = breaker.admit(at(100)).unwrap();
+        (breaker, probe)
+    }
+
+    /// A state, how an attempt in it ends (at 200 ms), the next state and what is told.
+    type Row = ((Breaker, Pass), Sign, State, Option<Transition>);
+
+    #[test]
+    fn the_end_of_an_attempt_leads_on_as_the_table_says() {
+        let table: Vec<Row> = vec![
+            (closed(0), Sign::Success, State::Closed { failures: 0 }, None),
+            (closed(0), Sign::Failure, State::Closed { failures: 1 }, None),
+            (closed(0), Sign::Nothing, State::Closed { failures: 0 }, None),
+            (closed(1), Sign::Success, State::Closed { failures: 0 }, None),
+            (closed(1), Sign::Failure, State::Open { until: at(300) }, Some(Transition::Opened)),
+            (closed(1), Sign::Nothing, State::Closed { failures: 1 }, None),
+            (open(), Sign::Success, State::Open { until: at(100) }, None),
+            (open(), Sign::Failure, State::Open { until: at(100) }, None),
+            (open(), Sign::Nothing, State::Open { until: at(100) }, None),
+            (half_open(), Sign::Success, State::Closed { failures: 0 }, Some(Transition::Closed)),
+            (half_open(), Sign::Failure, State::Open { until: at(300) }, Some(Transition::Reopened)),
+            (half_open(), Sign::Nothing, State::Open { until: at(200) }, Some(Transition::Reopened)),
+        ];
+        for ((mut breaker, pass), sign, state, transition) in table {
+            let before = breaker.state;
+            assert_eq!(breaker.settle(pass, sign, at(200)), transition, "{before:?}, {sign:?}");
+            assert_eq!(breaker.state, state, "{before:?}, {sign:?}");
+        }
+    }
+
+    #[test]
+    fn a_wish_for_an_attempt_leads_on_as_the_table_says() {
+        let table = [
+            (closed(1).0, at(0), true, State::Closed { failures: 1 }),
+            (open().0, at(99), false, State::Open { until: at(100) }),
+            (open().0, at(100), true, State::HalfOpen),
+            (half_open().0, at(9_999), false, State::HalfOpen),
+        ];
+        for (mut breaker, now, is_admitted, state) in table {
+            let before = breaker.clone();
+            assert_eq!(breaker.refuses(now), !is_admitted, "{before:?} at {now:?}");
+            assert_eq!(breaker.admit(now).is_some(), is_admitted, "{before:?} at {now:?}");
+            assert_eq!(breaker.state, state, "{before:?} at {now:?}");
+        }
+    }
+
+    #[test]
+    fn an_attempt_from_before_the_circuit_opened_is_not_taken_for_the_probe() {
+        let mut breaker = Breaker::new(1, OPEN_FOR);
+        let (late, failing) = (breaker.admit(at(0)).unwrap(), breaker.admit(at(0)).unwrap());
+        assert_eq!(breaker.settle(failing, Sign::Failure, at(0)), Some(Transition::Opened));
+        let probe = breaker.admit(at(100)).unwrap();
+        for sign in [Sign::Success, Sign::Failure, Sign::Nothing] {
+            assert_eq!(breaker.settle(late, sign, at(101)), None);
+            assert_eq!(breaker.state, State::HalfOpen);
+        }
+        assert_eq!(breaker.settle(probe, Sign::Success, at(101)), Some(Transition::Closed));
+        assert_eq!(breaker.settle(late, Sign::Failure, at(102)), None, "nor does it count once the server is back");
+        assert_eq!(breaker.state, State::Closed { failures: 0 });
+    }
+
+    #[test]
+    fn without_a_limit_the_circuit_never_opens() {
+        let mut breaker = Breaker::new(0, OPEN_FOR);
+        for _ in 0..1_000 {
+            let pass = breaker.admit(at(0)).unwrap();
+            assert_eq!(breaker.settle(pass, Sign::Failure, at(0)), None);
+        }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Wait(u64),
+        Admit,
+        /// One of the passes that are out, counted around.
+        Settle(usize, Sign),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let sign = prop_oneof![Just(Sign::Success), Just(Sign::Failure), Just(Sign::Nothing)];
+        prop_oneof![
+            (0_u64..150).prop_map(Step::Wait),
+            Just(Step::Admit),
+            Just(Step::Admit),
+            (any::<usize>(), sign.clone()).prop_map(|(which, sign)| Step::Settle(which, sign)),
+            (any::<usize>(), sign).prop_map(|(which, sign)| Step::Settle(which, sign)),
+        ]
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order: while open nothing passes before its time, half-open lets one attempt out at a time,
+        /// only `failures_max` failures in a row open it, only a successful probe closes it, and it never gets stuck.
+        #[test]
+        fn the_breaker_keeps_its_promises(failures_max in 1_u32..5, steps in prop::collection::vec(step(), 1..200)) {
+            let mut breaker = Breaker::new(failures_max, OPEN_FOR);
+            let (mut now, mut passes) = (at(0), Vec::<(Pass, bool)>::new());
+            let (mut failures_in_a_row, mut opened_at) = (0, None::<Duration>);
+            for step in steps {
+                match step {
+                    Step::Wait(ms) => now += at(ms),
+                    Step::Admit => {
+                        let is_probe_out = opened_at.is_some() && passes.iter().any(|(_, is_probe)| *is_probe);
+                        let refused = breaker.refuses(now);
+                        let pass = breaker.admit(now);
+                        prop_assert_eq!(refused, pass.is_none());
+                        match opened_at {
+                            None => prop_assert!(pass.is_some(), "a closed circuit lets everything through"),
+                            Some(_) if is_probe_out => prop_assert!(pass.is_none(), "one probe at a time"),
+                            Some(since) => prop_assert_eq!(pass.is_some(), now >= since + OPEN_FOR),
+                        }
+                        passes.extend(pass.map(|pass| (pass, opened_at.is_some())));
+                    }
+                    Step::Settle(_, _) if passes.is_empty() => {}
+                    Step::Settle(which, sign) => {
+                        let (pass, is_probe) = passes.swap_remove(which % passes.len());
+                        let is_heard = pass.generation == breaker.generation;
+                        prop_assert!(is_heard || !is_probe, "a probe is always heard");
+                        let transition = breaker.settle(pass, sign, now);
+                        failures_in_a_row = match sign {
+                            Sign::Failure if is_heard => failures_in_a_row + 1,
+                            Sign::Success if is_heard => 0,
+                            _ => failures_in_a_row,
+                        };
+                        match (opened_at, is_heard && is_probe, sign) {
+                            (None, ..) => {
+                                let opens = is_heard && sign == Sign::Failure && failures_in_a_row == failures_max;
+                                prop_assert_eq!(transition, opens.then_some(Transition::Opened));
+                                opened_at = opens.then_some(now);
+                            }
+                            (Some(_), true, Sign::Success) => {
+                                prop_assert_eq!(transition, Some(Transition::Closed));
+                                opened_at = None;
+                            }
+                            (Some(_), true, _) => {
+                                prop_assert_eq!(transition, Some(Transition::Reopened));
+                                // A probe that said nothing leaves the door open for the next one.
+                                opened_at = Some(if sign == Sign::Nothing { now - OPEN_FOR } else { now });
+                            }
+                            (Some(_), false, _) => prop_assert_eq!(transition, None),
+                        }
+                        if transition == Some(Transition::Closed) {
+                            failures_in_a_row = 0;
+                        }
+                    }
+                }
+            }
+            for (pass, _) in passes {
+                let _heard = breaker.settle(pass, Sign::Nothing, now);
+            }
+            prop_assert!(breaker.admit(now + OPEN_FOR).is_some(), "once all attempts have ended, there is a way on");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! One policy server: the deadline, the queue, the breaker and the retries around asking it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::body::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout_at};
+
+use crate::evaluate::guardrail::{Answer, ProviderError};
+use crate::metrics::Metrics;
+use crate::policy::HttpSettings;
+
+use super::EndpointError;
+use super::breaker::{Breaker, Pass, Sign};
+use super::fault::{Fault, Retries};
+use super::meters::{Counted, Meters};
+use super::pool::Pool;
+
+/// One policy server, shared by all members of the process.
+#[derive(Debug)]
+pub struct Endpoint {
+    timeout: Duration,
+    answer_bytes_max: usize,
+    is_idempotent: bool,
+    pool: Pool,
+    /// Places for questions, waiting or on their way.
+    places: Arc<Semaphore>,
+    /// Questions that may be on their way. Whoever waits longest is next.
+    slots: Semaphore,
+    breaker: Mutex<Breaker>,
+    /// What the breaker's time counts from.
+    started_at: Instant,
+    meters: Meters,
+}
+
+/// A question that was let in: when, and its place, which it gives back when it has ended.
+#[derive(Debug)]
+pub(super) struct Entry {
+    asked_at: Instant,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Endpoint {
+    /// Prepares to ask; no connection is made yet.
+    ///
+    /// # Errors
+    /// [`EndpointError`] if the settings name no server that can be asked.
+    pub fn new(settings: &HttpSettings, metrics: &Metrics) -> Result<Self, EndpointError> {
+        for (key, value) in [("timeout_ms", settings.timeout_ms), ("concurrency_max", settings.concurrency_max)] {
+            if value == 0 {
+                return Err(EndpointError::new(settings, key, "found 0, with which nothing could be asked; write 1 or more"));
+            }
+        }
+        let concurrency_max = count(settings.concurrency_max);
+        let places = concurrency_max.saturating_add(count(settings.queue_max));
+        let open_for = Duration::from_millis(settings.breaker_open_ms.into());
+        Ok(Self {
+            timeout: Duration::from_millis(settings.timeout_ms.into()),
+            answer_bytes_max: usize::try_from(settings.answer_bytes_max).unwrap_or(usize::MAX),
+            is_idempotent: settings.is_idempotent,
+            pool: Pool::new(settings)?,
+            places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            slots: Semaphore::new(concurrency_max),
+            breaker: Mutex::new(Breaker::new(settings.breaker_failures, open_for)),
+            started_at: Instant::now(),
+            meters: Meters::new(metrics, &settings.name),
+        })
+    }
+
+    /// Posts a question and gives the body of the answer, within the deadline. It needs a Tokio runtime with I/O and time.
+    ///
+    /// # Errors
+    /// [`ProviderError`] for anything but a whole answer of status 200 within the limits.
+    pub async fn ask(&self, question: Vec<u8>) -> Answer {
+        let entry = self.enter()?;
+        self.answer(entry, question).await
+    }
+
+    /// Lets a question in, or refuses it at once. It needs no runtime.
+    pub(super) fn enter(&self) -> Result<Entry, ProviderError> {
+        let asked_at = Instant::now();
+        let place = if self.breaker().refuses(self.now()) {
+            Err(ProviderError::CircuitOpen)
+        } else {
+            Arc::clone(&self.places).try_acquire_owned().map_err(|_| ProviderError::Overloaded)
+        };
+        match place {
+            Ok(place) => Ok(Entry { asked_at, _place: place }),
+            Err(error) => {
+                self.meters.ended(&Err(error), Duration::ZERO);
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks a question that was let in.
+    pub(super) async fn answer(&self, entry: Entry, question: Vec<u8>) -> Answer {
+        let answer = self.take_turn(entry.asked_at + self.timeout, question.into()).await;
+        self.meters.ended(&answer, entry.asked_at.elapsed());
+        answer
+    }
+
+    async fn take_turn(&self, deadline: Instant, question: Bytes) -> Answer {
+        let queued = Counted::new(&self.meters.queued);
+        let slot = timeout_at(deadline.into(), self.slots.acquire()).await;
+        drop(queued);
+        // The semaphore is never closed.
+        let Ok(Ok(_slot)) = slot else { return Err(ProviderError::TimedOut) };
+        let _in_flight = Counted::new(&self.meters.in_flight);
+        self.ask_until(deadline, question).await
+    }
+
+    /// Asks, and asks again where that is allowed. Every attempt needs the breaker's leave.
+    async fn ask_until(&self, deadline: Instant, question: Bytes) -> Answer {
+        let mut retries = Retries::new(self.is_idempotent);
+        let mut last = None::<Fault>;
+        loop {
+            let Some(attempt) = Attempt::new(self) else {
+                return Err(last.map_or(ProviderError::CircuitOpen, |fault| fault.error()));
+            };
+            if last.is_some() {
+                self.meters.retries.inc();
+            }
+            let asked = self.ask_once(deadline, question.clone()).await;
+            attempt.end(asked.as_ref().err());
+            let fault = match asked {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
+            tracing::debug!(provider = self.meters.provider(), error = fault.error().as_str(), cause = fault.cause(), "asking failed");
+            if fault.is_of_the_pool() {
+                // A server that has closed one has most likely closed them all.
+                self.pool.clear();
+            }
+            match retries.next(&fault) {
+                // A pause that the deadline would end is none: the fault is known by now.
+                Some(pause) if Instant::now() + pause < deadline => {
+                    if !pause.is_zero() {
+                        sleep(pause).await;
+                    }
+                    last = Some(fault);
+                }
+                _ => return Err(fault.error()),
+            }
+        }
+    }
+
+    async fn ask_once(&self, deadline: Instant, question: Bytes) -> Result<Vec<u8>, Fault> {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let timed_out = Fault::TimedOut { is_telling: remaining >= self.timeout / 2 };
+        if remaining.is_zero() {
+            return Err(timed_out);
+        }
+        let exchange = async {
+            let connection = self.pool.get().await?;
+            let (answer, connection) = connection.ask(self.pool.target().request(question), self.answer_bytes_max).await;
+            if let Some(connection) = connection {
+                self.pool.keep(connection);
+            }
+            answer
+        };
+        timeout_at(deadline.into(), exchange).await.unwrap_or(Err(timed_out))
+    }
+
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Duration {
+        self.started_at.elapsed()
+    }
+
+    fn settle(&self, pass: Pass, sign: Sign, fault: Option<&Fault>) {
+        let transition = {
+            let mut breaker = self.breaker();
+            let transition = breaker.settle(pass, sign, self.now());
+            // Under the lock, so that the gauge shows the last of two transitions.
+            transition.inspect(|transition| self.meters.show(*transition))
+        };
+        if let Some(transition) = transition {
+            self.meters.say(transition, fault);
+        }
+    }
+}
+
+/// One attempt, by the breaker's leave. If it is dropped before its end, the breaker hears that it says nothing.
+struct Attempt<'e> {
+    endpoint: &'e Endpoint,
+    pass: Option<Pass>,
+}
+
+impl<'e> Attempt<'e> {
+    fn new(endpoint: &'e Endpoint) -> Option<Self> {
+        let pass = endpoint.breaker().admit(endpoint.now())?;
+        Some(Self { endpoint, pass: Some(pass) })
+    }
+
+    fn end(mut self, fault: Option<&Fault>) {
+        if let Some(pass) = self.pass.take() {
+            self.endpoint.settle(pass, fault.map_or(Sign::Success, Fault::sign), fault);
+        }
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if let Some(pass) = self.pass.take() {
+            self.endpoint.settle(pass, Sign::Nothing, None);
+        }
+    }
+}
+
+fn count(setting: u32) -> usize {
+    usize::try_from(setting).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)
+}

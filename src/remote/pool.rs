@@ -1,0 +1,122 @@
+//! The connections to one server: those that are idle, and how new ones are made.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper_util::client::legacy::connect::HttpConnector;
+use tower_service::Service;
+
+use crate::policy::HttpSettings;
+
+use super::EndpointError;
+use super::connection::Connection;
+use super::fault::Fault;
+use super::target::Target;
+
+/// How long a connection may be idle and still be used. Common servers close theirs after five seconds or more: whoever asks over one
+/// that is just being closed learns that it broke, and not whether the question was dealt with.
+const IDLE_MAX: Duration = Duration::from_secs(4);
+/// How long a host's IPv6 address is tried before IPv4 is tried beside it: this part of the deadline.
+const HAPPY_EYEBALLS_SHARE: u32 = 4;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Pool {
+    target: Target,
+    connector: HttpConnector,
+    #[cfg(feature = "tls")]
+    tls: Option<super::tls::Tls>,
+    /// The longest idle first.
+    idle: Mutex<VecDeque<Idle>>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl Pool {
+    pub(super) fn new(settings: &HttpSettings) -> Result<Self, EndpointError> {
+        let target = Target::new(settings)?;
+        let timeout = Duration::from_millis(settings.timeout_ms.into());
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        // Shared out among the host's addresses, so that one that never answers leaves time for the others.
+        connector.set_connect_timeout(Some(timeout));
+        connector.set_happy_eyeballs_timeout(Some(timeout / HAPPY_EYEBALLS_SHARE));
+        #[cfg(feature = "tls")]
+        let tls = target.is_tls.then(|| super::tls::Tls::new(settings, &target.uri)).transpose()?;
+        #[cfg(not(feature = "tls"))]
+        if target.is_tls {
+            return Err(EndpointError::new(
+                settings,
+                "url",
+                "this tollgate was built without TLS; use http, or build it with openssl-vendored",
+            ));
+        }
+        Ok(Self {
+            target,
+            connector,
+            #[cfg(feature = "tls")]
+            tls,
+            idle: Mutex::new(VecDeque::new()),
+        })
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// A connection: the one used last among the idle, or a new one.
+    pub(super) async fn get(&self) -> Result<Connection, Fault> {
+        while let Some(mut connection) = self.take() {
+            if connection.is_usable().await {
+                return Ok(connection);
+            }
+        }
+        self.connect().await
+    }
+
+    /// Keeps a connection for the next question.
+    pub(super) fn keep(&self, connection: Connection) {
+        self.idle().push_back(Idle { connection, since: Instant::now() });
+    }
+
+    /// Closes all idle connections.
+    pub(super) fn clear(&self) {
+        self.idle().clear();
+    }
+
+    fn take(&self) -> Option<Connection> {
+        let now = Instant::now();
+        let mut idle = self.idle();
+        while idle.front().is_some_and(|oldest| now.duration_since(oldest.since) > IDLE_MAX) {
+            idle.pop_front();
+        }
+        idle.pop_back().map(|idle| idle.connection)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(&self) -> Result<Connection, Fault> {
+        let stream = self.connector.clone().call(self.target.uri.clone()).await;
+        let stream = stream.map_err(|error| Fault::NotConnected(causes(&error)))?;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            let stream = tls.connect(stream.into_inner()).await.map_err(Fault::NotConnected)?;
+            return Connection::open(hyper_util::rt::TokioIo::new(stream)).await;
+        }
+        Connection::open(stream).await
+    }
+}
+
+/// An error with what lies behind it. Connection errors name addresses at most.
+fn causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,182 @@
+//! How many questions are on their way, how many wait, and what happens to the rest.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+use tollgate::evaluate::guardrail::{Answer, ProviderError};
+use tollgate::metrics::Metrics;
+use tollgate::policy::HttpSettings;
+use tollgate::remote::{Endpoint, Remotes};
+
+use crate::server::Server;
+use crate::{TOLERANCE, endpoint, settings};
+
+/// A server that answers a question for every permit it gets.
+pub async fn gated(gate: &Arc<Semaphore>) -> Server {
+    let gate = Arc::clone(gate);
+    Server::start(move |mut peer| {
+        let gate = Arc::clone(&gate);
+        async move {
+            while let Some(question) = peer.question().await {
+                gate.acquire().await.unwrap().forget();
+                peer.answer(200, &question).await;
+            }
+        }
+    })
+    .await
+}
+
+/// Waits until something holds.
+pub async fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < deadline, "never came: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+fn ask_all(endpoint: &Arc<Endpoint>, questions: usize) -> tokio::task::JoinSet<(usize, Answer)> {
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..questions {
+        let endpoint = Arc::clone(endpoint);
+        tasks.spawn(async move { (n, endpoint.ask(n.to_string().into_bytes()).await) });
+    }
+    tasks
+}
+
+#[tokio::test]
+async fn no_more_questions_are_on_their_way_than_allowed() {
+    let server = Server::start(|mut peer| async move {
+        while let Some(question) = peer.question().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            peer.answer(200, &question).await;
+        }
+    })
+    .await;
+    let settings = HttpSettings { concurrency_max: 4, timeout_ms: 60_000, ..settings(&server.url) };
+    let endpoint = Arc::new(endpoint(settings, &Metrics::new().unwrap()));
+    for (n, answer) in ask_all(&endpoint, 200).join_all().await {
+        assert_eq!(answer, Ok(n.to_string().into_bytes()));
+    }
+    assert_eq!(server.seen.peak.load(Ordering::SeqCst), 4);
+    assert_eq!(server.seen.questions(), 200);
+    // One that takes its time to be ready again is replaced.
+    assert!((4..20).contains(&server.seen.connections()), "{} connections", server.seen.connections());
+}
+
+#[tokio::test]
+async fn one_question_more_than_the_queue_holds_is_refused_at_once() {
+    let gate = Arc::new(Semaphore::new(0));
+    let (server, metrics) = (gated(&gate).await, Metrics::new().unwrap());
+    let settings = HttpSettings { concurrency_max: 2, queue_max: 3, timeout_ms: 60_000, ..settings(&server.url) };
+    let endpoint = Arc::new(endpoint(settings, &metrics));
+    let mut tasks = ask_all(&endpoint, 10);
+    for _ in 0..5 {
+        let (_, answer) = tasks.join_next().await.unwrap().unwrap();
+        assert_eq!(answer, Err(ProviderError::Overloaded));
+    }
+    until("two questions", || server.seen.questions() == 2).await;
+    let gauges = || [&metrics.provider_in_flight, &metrics.provider_queued].map(|gauge| gauge.with_label_values(&["policy"]).get());
+    assert_eq!(gauges(), [2, 3]);
+    gate.add_permits(5);
+    for (n, answer) in tasks.join_all().await {
+        assert_eq!(answer, Ok(n.to_string().into_bytes()));
+    }
+    assert_eq!((gauges(), server.seen.questions()), ([0, 0], 5));
+    assert_eq!(metrics.provider_duration.with_label_values(&["policy"]).get_sample_count(), 5);
+}
+
+#[tokio::test]
+async fn waiting_for_a_turn_counts_towards_the_deadline() {
+    let gate = Arc::new(Semaphore::new(0));
+    let server = gated(&gate).await;
+    let settings = HttpSettings { concurrency_max: 1, timeout_ms: 300, ..settings(&server.url) };
+    let endpoint = Arc::new(endpoint(settings, &Metrics::new().unwrap()));
+    let asked_at = Instant::now();
+    for (n, answer) in ask_all(&endpoint, 20).join_all().await {
+        assert_eq!(answer, Err(ProviderError::TimedOut), "question {n}");
+    }
+    let took = asked_at.elapsed();
+    assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(300) + TOLERANCE, "{took:?}");
+    // The first one, and at most those few whose turn came in the last millisecond.
+    assert!(server.seen.questions() < 10, "{} questions", server.seen.questions());
+}
+
+/// Asks from a plain thread and gives how the answers came out, having checked that there is one for each and that it is its own.
+async fn ask_from_a_thread(settings: HttpSettings, questions: usize) -> (usize, usize) {
+    let endpoint = endpoint(settings, &Metrics::new().unwrap());
+    let remotes = Remotes::new(vec![(5, endpoint)], tokio::runtime::Handle::current());
+    let asked = tokio::task::spawn_blocking(move || {
+        let (answers, received) = std::sync::mpsc::channel();
+        for ticket in 0..questions {
+            remotes.ask(5, ticket.to_string().into_bytes(), ticket, &answers);
+        }
+        drop(answers);
+        received.iter().collect::<Vec<(usize, Answer)>>()
+    });
+    let mut answers = asked.await.unwrap();
+    answers.sort_unstable_by_key(|(ticket, _)| *ticket);
+    assert!(answers.iter().map(|(ticket, _)| *ticket).eq(0..questions), "one answer for every question");
+    let answered = answers.iter().filter(|(ticket, answer)| *answer == Ok(ticket.to_string().into_bytes())).count();
+    let overloaded = answers.iter().filter(|(_, answer)| *answer == Err(ProviderError::Overloaded)).count();
+    (answered, overloaded)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_questions_at_once_get_ten_thousand_answers() {
+    let server = Server::echo().await;
+    let settings = HttpSettings { queue_max: 10_000, timeout_ms: 60_000, ..settings(&server.url) };
+    assert_eq!(ask_from_a_thread(settings, 10_000).await, (10_000, 0));
+    assert!(server.seen.peak.load(Ordering::SeqCst) <= 64);
+    assert_eq!(server.seen.questions(), 10_000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_ten_thousand_questions_those_that_do_not_fit_are_refused() {
+    let server = Server::echo().await;
+    let settings = HttpSettings { queue_max: 100, timeout_ms: 60_000, ..settings(&server.url) };
+    let (answered, overloaded) = ask_from_a_thread(settings, 10_000).await;
+    assert_eq!((answered + overloaded, server.seen.questions()), (10_000, answered));
+    assert!(answered >= 164 && overloaded > 0, "{answered} answered, {overloaded} refused");
+}
+
+/// A question that is abandoned gives its place back.
+#[tokio::test]
+async fn questions_that_nobody_waits_for_any_more_hold_no_place() {
+    let gate = Arc::new(Semaphore::new(0));
+    let (server, metrics) = (gated(&gate).await, Metrics::new().unwrap());
+    let settings = HttpSettings { concurrency_max: 2, queue_max: 2, ..settings(&server.url) };
+    let endpoint = Arc::new(endpoint(settings, &metrics));
+    for round in 1..=5 {
+        let mut tasks = ask_all(&endpoint, 4);
+        until("two questions", || server.seen.questions() == 2 * round).await;
+        tasks.shutdown().await;
+    }
+    gate.add_permits(100);
+    assert_eq!(endpoint.ask(b"still here?".to_vec()).await, Ok(b"still here?".to_vec()));
+    assert_eq!(metrics.provider_in_flight.with_label_values(&["policy"]).get(), 0);
+}
+
+/// The runtime stops while questions are out, and when it has stopped nobody can be asked.
+#[test]
+fn whoever_waits_hears_that_the_runtime_has_stopped() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = runtime.block_on(gated(&Arc::new(Semaphore::new(0))));
+    let metrics = Metrics::new().unwrap();
+    let settings = HttpSettings { concurrency_max: 2, ..settings(&server.url) };
+    let remotes = Remotes::new(vec![(0, endpoint(settings, &metrics))], runtime.handle().clone());
+    let (answers, received) = std::sync::mpsc::channel();
+    for ticket in 0..10 {
+        remotes.ask(0, b"?".to_vec(), ticket, &answers);
+    }
+    runtime.block_on(until("two questions", || server.seen.questions() == 2));
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    remotes.ask(0, b"?".to_vec(), 10, &answers);
+    drop(answers);
+    let mut answered: Vec<(usize, Answer)> = received.iter().collect();
+    answered.sort_unstable_by_key(|(ticket, _)| *ticket);
+    assert!(answered.iter().map(|(ticket, _)| *ticket).eq(0..=10));
+    assert!(answered.iter().all(|(_, answer)| *answer == Err(ProviderError::Connection)), "{answered:?}");
+}
