@@ -12,6 +12,7 @@
 //! | [`controls`] | what operators have switched for the whole fleet: passports, suspended subjects |
 //! | [`passport`] | Open Agent Passports: what an agent may do |
 //! | [`checkpoint`] | the state of a partition as records of a compacted topic, and back |
+//! | [`bash`] | command line → what it would execute, and whether command rules allow it |
 //! | [`policy`] | the decision configuration and its digest |
 //! | [`settings`] | configuration text → validated settings |
 //! | [`json`], [`digest`], [`partition`] | Python's JSON dialect, SHA-256, Kafka's key hash |
@@ -30,6 +31,7 @@
 //! | `config` | file, environment and secret files → [`settings`] |
 //! | `commands` | the command line |
 
+pub mod bash;
 pub mod checkpoint;
 pub mod controls;
 pub mod decode;

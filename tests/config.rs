@@ -124,6 +124,21 @@ tool_loop_guardrails:
                 {"use": "allowlist", "config": {"allowed_tools": [], "denied_tools": []}},
             ]}}),
         ),
+        (
+            "an Open Agent Passport by class path",
+            "guardrails: {enabled: true, passport: docs-writer, provider: {use: aport_guardrails.providers.generic:OAPGuardrailProvider}}",
+            json!({"guardrails": {"passport": "docs-writer", "providers": [{"use": "oap_passport", "config": {
+                "passport_path": null, "tool_capabilities": {}, "unenforced_limits": "deny",
+            }}]}}),
+        ),
+        (
+            "tools keep their names",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: ignore, tool_capabilities: {Bash: system.command.execute, exec.run: none, mcp__*: null}}}}",
+            json!({"guardrails": {"providers": [{"use": "oap_passport", "config": {
+                "passport_path": null, "unenforced_limits": "ignore",
+                "tool_capabilities": {"Bash": "system.command.execute", "exec.run": "none", "mcp__*": null},
+            }}]}}),
+        ),
         ("JSON is YAML", r#"{"kafka": {"brokers": "a:1,b:2"}}"#, json!({"kafka": {"brokers": "a:1,b:2"}})),
         ("admin switched off", "admin: null", json!({"admin": null})),
         (
@@ -247,6 +262,26 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "an unknown provider",
             "guardrails: {enabled: true, provider: {use: \"acme:Provider\"}}",
             "guardrails.provider.use: found an unknown provider; write `allowlist`",
+        ),
+        (
+            "a passport that cannot be read",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {passport_path: /nowhere/passport.json}}}",
+            "guardrails.provider.config.passport_path: found /nowhere/passport.json, which cannot be read (",
+        ),
+        (
+            "a pattern of tools",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {tool_capabilities: {my_*: web.fetch}}}}",
+            "guardrails.provider.config.tool_capabilities.my_*: found a pattern; write the tool's exact name; only browser_* and mcp__* are families",
+        ),
+        (
+            "a capability of another type",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {tool_capabilities: {x: [web.fetch]}}}}",
+            "guardrails.provider.config.tool_capabilities.x: found a list; write a capability, `none` if the tool needs none, or null to forget the tool",
+        ),
+        (
+            "another word for limits that cannot be kept",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: warn}}}",
+            "guardrails.provider.config.unenforced_limits: found another word; write deny or ignore",
         ),
         (
             "both forms of thresholds",

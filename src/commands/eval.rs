@@ -19,7 +19,7 @@ use crate::policy::Policy;
 use crate::remote::Remotes;
 use crate::settings::Settings;
 
-use super::process;
+use super::{passport, process};
 
 /// The exit code if a line was rejected.
 const REJECTED: u8 = 3;
@@ -39,6 +39,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         Some(path) => Box::new(File::open(path).with_context(|| format!("{}: cannot be read", path.display()))?),
         None => Box::new(io::stdin().lock()),
     };
+    passport::unusable(&settings.policy).for_each(|fault| eprintln!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
     let controls = Controls::new(settings.subject_key.as_deref());

@@ -7,6 +7,7 @@ mod config_check;
 mod control;
 mod dev;
 mod eval;
+mod passport;
 mod process;
 mod produce;
 mod run;
@@ -54,6 +55,11 @@ enum Command {
         #[command(subcommand)]
         command: state::StateCommand,
     },
+    /// Look at passports
+    Passport {
+        #[command(subcommand)]
+        command: passport::PassportCommand,
+    },
     /// Switches for the whole fleet: suspend and resume subjects, set passports, list what is in force
     Control {
         #[command(subcommand)]
@@ -84,6 +90,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Completions { shell } => completions::execute(shell),
         Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
+        Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings)),
         Command::Run => cli.common.settings().and_then(run::execute),

@@ -12,7 +12,7 @@ use crate::policy::Policy;
 use crate::settings::Settings;
 use crate::worker::{Membership, PreflightError, Stop, Worker, WorkerParts, check_configs, check_topics};
 
-use super::process;
+use super::{passport, process};
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,6 +43,7 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         Err(PreflightError::Stopped(_)) => return Ok(ExitCode::SUCCESS),
         Err(error) => return Err(error.into()),
     };
+    passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
     let remotes = process::remotes(&settings.policy, &metrics)?;
     let controls = process::controls(settings.subject_key.as_deref());
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));

@@ -66,7 +66,9 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
     let defaults = embedded_defaults()?;
     environment::apply(&mut user, &defaults, variables)?;
     let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
-    Settings::read(&user, &defaults).map_err(|faults| ConfigError::Invalid { origin, faults })
+    let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
+    let settings = Settings::read(&user, &defaults).and_then(|mut settings| settings.load_files(read).map(|()| settings));
+    settings.map_err(|faults| ConfigError::Invalid { origin, faults })
 }
 
 /// Parses YAML into plain values.

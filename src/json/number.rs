@@ -17,8 +17,28 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
         });
         return;
     }
-    // Python takes as few digits as tell the value apart, and of those the closest to it; Rust only sees to the first. Printing the
-    // value to that many digits gives the closest, which tells it apart but for some powers of two.
+    let (sign, digits, exponent) = shortest(value);
+    out.extend_from_slice(sign.as_bytes());
+    out.extend_from_slice(lay_out(&digits, exponent).as_bytes());
+}
+
+/// Appends a finite number as ECMAScript prints it, which is what RFC 8785 wants: the shortest digits that read back as the same value,
+/// positional from 1e-6 up to 1e21, and one zero only.
+pub(super) fn write_ecmascript(value: f64, out: &mut Vec<u8>) {
+    if value == 0.0 {
+        out.push(b'0');
+        return;
+    }
+    let (sign, digits, exponent) = shortest(value);
+    out.extend_from_slice(sign.as_bytes());
+    let text = if (-6..21).contains(&exponent) { positional(&digits, exponent, "") } else { scientific(&digits, exponent, 1) };
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// The shortest digits of a finite value as sign, digits and the exponent of the first digit.
+fn shortest(value: f64) -> (&'static str, String, i32) {
+    // Python and ECMAScript take as few digits as tell the value apart, and of those the closest to it; Rust only sees to the first.
+    // Printing the value to that many digits gives the closest, which tells it apart but for some powers of two.
     let shortest = format!("{value:e}");
     let digits = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
     let closest = format!("{value:.*e}", digits.saturating_sub(1));
@@ -26,9 +46,7 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
-    out.extend_from_slice(sign.as_bytes());
-    out.extend_from_slice(lay_out(&digits, exponent).as_bytes());
+    (sign, mantissa.chars().filter(|c| *c != '.').collect(), exponent)
 }
 
 /// Reads a float literal of the grammar; out of range is infinite or zero, as in Python.
@@ -38,20 +56,26 @@ pub fn parse_float(source: &[u8]) -> f64 {
     std::str::from_utf8(source).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Lays out `d.ddd × 10^exponent`, given as its digits without the point.
+/// Lays out `d.ddd × 10^exponent` as Python does, given as its digits without the point.
 fn lay_out(digits: &str, exponent: i32) -> String {
-    if !(-4..16).contains(&exponent) {
-        let (first, rest) = digits.split_at(1);
-        let point = if rest.is_empty() { "" } else { "." };
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{first}{point}{rest}e{sign}{:02}", exponent.unsigned_abs());
-    }
+    if (-4..16).contains(&exponent) { positional(digits, exponent, ".0") } else { scientific(digits, exponent, 2) }
+}
+
+fn scientific(digits: &str, exponent: i32, exponent_digits: usize) -> String {
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{first}{point}{rest}e{sign}{:0exponent_digits$}", exponent.unsigned_abs())
+}
+
+/// `whole_suffix` follows a number without a fraction.
+fn positional(digits: &str, exponent: i32, whole_suffix: &str) -> String {
     let Ok(whole) = usize::try_from(exponent + 1) else {
         return format!("0.{}{digits}", "0".repeat((-1 - exponent).unsigned_abs() as usize));
     };
     match whole {
         0 => format!("0.{digits}"),
-        _ if whole >= digits.len() => format!("{digits}{}.0", "0".repeat(whole - digits.len())),
+        _ if whole >= digits.len() => format!("{digits}{}{whole_suffix}", "0".repeat(whole - digits.len())),
         _ => {
             let (integer, fraction) = digits.split_at(whole);
             format!("{integer}.{fraction}")
@@ -97,6 +121,41 @@ mod tests {
             ("-Infinity", "-Infinity"),
         ] {
             assert_eq!(repr(source), expected, "{source}");
+        }
+    }
+
+    /// The samples of RFC 8785, appendix B, by the bits of the double.
+    #[test]
+    fn numbers_as_ecmascript_prints_them() {
+        for (bits, expected) in [
+            (0x0000_0000_0000_0000, "0"),
+            (0x8000_0000_0000_0000, "0"),
+            (0x0000_0000_0000_0001, "5e-324"),
+            (0x8000_0000_0000_0001, "-5e-324"),
+            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
+            (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
+            (0x4340_0000_0000_0000, "9007199254740992"),
+            (0xc340_0000_0000_0000, "-9007199254740992"),
+            (0x4430_0000_0000_0000, "295147905179352830000"),
+            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
+            (0x44b5_2d02_c7e1_4af6, "1e+23"),
+            (0x44b5_2d02_c7e1_4af7, "1.0000000000000001e+23"),
+            (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
+            (0x444b_1ae4_d6e2_ef4f, "999999999999999900000"),
+            (0x444b_1ae4_d6e2_ef50, "1e+21"),
+            (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
+            (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0x41b3_de43_5555_5554, "333333333.33333325"),
+            (0x41b3_de43_5555_5555, "333333333.3333333"),
+            (0x41b3_de43_5555_5556, "333333333.3333334"),
+            (0x41b3_de43_5555_5557, "333333333.33333343"),
+            (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
+            (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
+        ] {
+            let mut out = Vec::new();
+            write_ecmascript(f64::from_bits(bits), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }
 

@@ -1,7 +1,9 @@
 //! The decision configuration: validated settings → the chains in force, and their digest; and the controls that they are under.
 
+mod passport;
 mod settings;
 
+pub use passport::PassportSettings;
 pub use settings::{
     DetectorSettings, Dialect, GuardrailSettings, HttpSettings, LimitSettings, PolicySettings, ProviderKind, ProviderSettings, REDACTED,
     Secret,
@@ -45,7 +47,10 @@ impl Policy {
         Self {
             version: version_of(settings),
             safety: SafetyChain::new(settings.detectors.iter().map(DetectorSettings::build).collect()),
-            guardrails: settings.guardrails.as_ref().map_or_else(GuardrailChain::none, build_guardrails),
+            guardrails: settings
+                .guardrails
+                .as_ref()
+                .map_or_else(GuardrailChain::none, |guardrails| build_guardrails(guardrails, &controls)),
             loops: LoopChain::new(loops),
             limits: settings.limits,
             controls,
@@ -107,13 +112,18 @@ impl Policy {
     }
 }
 
-fn build_guardrails(settings: &GuardrailSettings) -> GuardrailChain {
-    let links = settings.providers.iter().map(ProviderSettings::build).collect();
+fn build_guardrails(settings: &GuardrailSettings, controls: &Arc<Controls>) -> GuardrailChain {
+    let links = settings.providers.iter().map(|provider| provider.build(controls)).collect();
     GuardrailChain::new(links, settings.fail_closed, settings.passport.clone())
 }
 
 fn version_of(settings: &PolicySettings) -> String {
-    let text = serde_json::json!({"rules": RULES_REVISION, "settings": settings}).to_string();
+    let mut basis = serde_json::json!({"rules": RULES_REVISION, "settings": settings});
+    let passports: Vec<String> = settings.passports().map(PassportSettings::basis).collect();
+    if let Some(basis) = basis.as_object_mut().filter(|_| !passports.is_empty()) {
+        basis.insert("passports".to_owned(), passports.into());
+    }
+    let text = basis.to_string();
     let mut canonical_bytes = Vec::with_capacity(text.len());
     if let Ok(value) = Parser::new().parse(text.as_bytes(), DEPTH_MAX) {
         canonical::write(value, &mut canonical_bytes);

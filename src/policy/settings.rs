@@ -1,9 +1,12 @@
 //! Validated decision settings. Their serialised form is what the policy's version is the digest of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::passport::PassportSettings;
+use crate::controls::Controls;
 use crate::evaluate::guardrail::{Allowlist, GuardrailProvider, Http, Link, ToolPatterns};
 use crate::evaluate::loops::RepetitionSettings;
 use crate::evaluate::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet, SafetyDetector};
@@ -75,6 +78,8 @@ pub enum ProviderKind {
         /// Tools that may not run.
         denied_tools: BTreeSet<String>,
     },
+    /// See [`OapPassport`](crate::evaluate::guardrail::OapPassport).
+    OapPassport(PassportSettings),
     /// See [`Http`].
     Http(HttpSettings),
 }
@@ -160,12 +165,26 @@ pub struct LimitSettings {
     pub thread_idle_seconds_max: u32,
 }
 
+impl PolicySettings {
+    /// What providers that stand on a passport are configured to do.
+    pub fn passports(&self) -> impl Iterator<Item = &PassportSettings> {
+        let providers = self.guardrails.iter().flat_map(|guardrails| &guardrails.providers);
+        providers.filter_map(|provider| if let ProviderKind::OapPassport(settings) = &provider.kind { Some(settings) } else { None })
+    }
+
+    /// The same, to have their files loaded.
+    pub fn passports_mut(&mut self) -> impl Iterator<Item = &mut PassportSettings> {
+        let providers = self.guardrails.iter_mut().flat_map(|guardrails| &mut guardrails.providers);
+        providers.filter_map(|provider| if let ProviderKind::OapPassport(settings) = &mut provider.kind { Some(settings) } else { None })
+    }
+}
+
 impl GuardrailSettings {
     /// The policy servers that have to be asked, by their place in the chain.
     pub fn servers(&self) -> impl Iterator<Item = (usize, &HttpSettings)> {
         self.providers.iter().enumerate().filter_map(|(place, provider)| match &provider.kind {
             ProviderKind::Http(settings) => Some((place, settings)),
-            ProviderKind::Allowlist { .. } => None,
+            ProviderKind::Allowlist { .. } | ProviderKind::OapPassport(_) => None,
         })
     }
 }
@@ -183,8 +202,9 @@ impl DetectorSettings {
 }
 
 impl ProviderSettings {
-    pub(super) fn build(&self) -> Link {
+    pub(super) fn build(&self, controls: &Arc<Controls>) -> Link {
         let provider: Box<dyn GuardrailProvider> = match &self.kind {
+            ProviderKind::OapPassport(settings) => Box::new(settings.build(Arc::clone(controls))),
             ProviderKind::Allowlist { allowed_tools, denied_tools } => {
                 Box::new(Allowlist { allowed_tools: allowed_tools.clone(), denied_tools: denied_tools.clone() })
             }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::evaluate::guardrail::{Allowlist, Http};
+use crate::evaluate::guardrail::{Allowlist, Http, OapPassport};
 use crate::policy::{Dialect, GuardrailSettings, HttpSettings, ProviderKind, ProviderSettings, REDACTED, Secret};
 
+use super::passport;
 use super::reader::{Section, shape};
 
 const NO_PROVIDER: &str = "write `provider: {use: allowlist, config: {denied_tools: [\"bash\"]}}`, or set `enabled: false`";
@@ -20,7 +21,7 @@ pub(super) fn read(section: &Section<'_>) -> Option<GuardrailSettings> {
     if is_enabled && entries.is_empty() {
         section.fault("provider", "nothing although `enabled` is true", NO_PROVIDER);
     }
-    let mut providers: Vec<_> = entries.iter().filter_map(read_provider).collect();
+    let mut providers: Vec<_> = entries.iter().filter_map(|entry| read_provider(entry, section)).collect();
     // What answers at once goes first: whom it stops, nobody has to be asked about.
     providers.sort_by_key(|provider| matches!(provider.kind, ProviderKind::Http(_)));
     name_apart(&mut providers);
@@ -28,7 +29,7 @@ pub(super) fn read(section: &Section<'_>) -> Option<GuardrailSettings> {
     is_enabled.then_some(settings)
 }
 
-fn read_provider(entry: &Section<'_>) -> Option<ProviderSettings> {
+fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>) -> Option<ProviderSettings> {
     let name = entry.string("use");
     let tools = entry.strings("tools");
     if tools.as_ref().is_some_and(Vec::is_empty) {
@@ -40,10 +41,11 @@ fn read_provider(entry: &Section<'_>) -> Option<ProviderSettings> {
             allowed_tools: config.strings("allowed_tools").map(|tools| tools.into_iter().collect()),
             denied_tools: config.strings("denied_tools").unwrap_or_default().into_iter().collect(),
         },
+        OapPassport::NAME | "OAPGuardrailProvider" => ProviderKind::OapPassport(passport::read(&config, guardrails)),
         Http::NAME => ProviderKind::Http(read_http(&config)),
         "" => return None,
         _ => {
-            entry.fault("use", "an unknown provider", "write `allowlist` or `http`");
+            entry.fault("use", "an unknown provider", "write `allowlist`, `oap_passport` or `http`");
             return None;
         }
     };

@@ -7,6 +7,7 @@ mod guardrails;
 mod kafka;
 mod limits;
 mod loops;
+mod passport;
 mod process;
 mod reader;
 mod redact;
@@ -64,6 +65,16 @@ impl Settings {
             log: process::read_log(&root.section("log")),
             subject_key: root.section("privacy").optional_string("subject_key"),
         }
+    }
+
+    /// Has the files that the settings name loaded by `read`, whose error says why one cannot be read. Settings whose files are not
+    /// loaded know none: a call that needs one is denied.
+    ///
+    /// # Errors
+    /// [`Faults`]: every file that cannot be read. One that can be read and holds no usable passport is none: see
+    /// [`PassportSettings::fault`](crate::policy::PassportSettings::fault).
+    pub fn load_files(&mut self, read: impl Fn(&str) -> Result<Vec<u8>, String>) -> Result<(), Faults> {
+        passport::load(&mut self.policy, read)
     }
 
     /// The effective settings for people to read, secrets redacted.

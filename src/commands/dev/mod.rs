@@ -20,7 +20,7 @@ use crate::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
 use crate::settings::{KafkaSettings, Settings};
 use crate::worker::{Membership, Preflight, Stop, Worker, WorkerParts};
 
-use super::process;
+use super::{passport, process};
 use broker::EmbeddedBroker;
 
 /// Partitions of the embedded topics: the broker keeps 5 MiB of each.
@@ -75,6 +75,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
         process::serve_admin(listener, &metrics, &health);
     }
     let kafka = Arc::new(settings.kafka);
+    passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
     let remotes = process::remotes(&settings.policy, &metrics)?;
     let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));

@@ -6,12 +6,14 @@
 mod allowlist;
 mod chain;
 mod http;
+mod oap_passport;
 mod request;
 mod tools;
 
 pub use allowlist::Allowlist;
 pub use chain::{Asking, ChainOutcome, GuardrailChain, Link, Progress, ProviderOutcome, Question};
 pub use http::Http;
+pub use oap_passport::OapPassport;
 pub use request::GuardrailRequest;
 pub use tools::ToolPatterns;
 

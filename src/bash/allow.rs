@@ -1,0 +1,104 @@
+//! The allow side: only what is proven to be on the list passes.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::deny;
+use super::value::Field;
+
+/// The list of allowed commands, indexed by the first word.
+#[derive(Debug, Default)]
+pub struct Allow {
+    any: bool,
+    /// Entries, their words joined by [`SEPARATOR`].
+    entries: FxHashSet<String>,
+    /// The longest entry with this first word, in words.
+    longest: FxHashMap<String, usize>,
+}
+
+/// Stands in no word: a command with a NUL is not parsed.
+const SEPARATOR: char = '\0';
+
+impl Allow {
+    /// Compiles the list; none is the same as an empty one.
+    #[must_use]
+    pub fn new(allowed: Option<&[String]>) -> Self {
+        let mut allow = Self::default();
+        for entry in allowed.unwrap_or_default() {
+            if entry.trim() == "*" {
+                allow.any = true;
+                continue;
+            }
+            let words = deny::literal_words(entry).unwrap_or_else(|| entry.split_whitespace().map(str::to_owned).collect());
+            let Some(first) = words.first() else { continue };
+            let longest = allow.longest.entry(first.clone()).or_default();
+            *longest = words.len().max(*longest);
+            allow.entries.insert(words.join("\0"));
+        }
+        allow
+    }
+
+    /// Whether every command is allowed.
+    #[must_use]
+    pub fn allows_any(&self) -> bool {
+        self.any
+    }
+
+    /// Whether no command is.
+    #[must_use]
+    pub fn allows_none(&self) -> bool {
+        !self.any && self.entries.is_empty()
+    }
+
+    /// Whether a program of this name is on the list, with or without further words.
+    #[must_use]
+    pub fn names(&self, program: &str) -> bool {
+        self.longest.contains_key(program)
+    }
+
+    /// Whether a command whose words are these is on the list.
+    #[must_use]
+    pub fn allows(&self, words: &[Field]) -> bool {
+        let first = words.first().and_then(Field::as_known).unwrap_or_default();
+        let Some(longest) = self.longest.get(first) else { return self.any };
+        let mut joined = String::new();
+        for word in words.iter().take(*longest) {
+            let Some(text) = word.as_known() else { break };
+            if !joined.is_empty() {
+                joined.push(SEPARATOR);
+            }
+            joined.push_str(text);
+            if self.entries.contains(&joined) {
+                return true;
+            }
+        }
+        self.any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(entries: &[&str], words: &[&str]) -> bool {
+        let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
+        let words: Vec<Field> = words.iter().map(|word| Field::known(*word)).collect();
+        Allow::new(Some(&entries)).allows(&words)
+    }
+
+    #[test]
+    fn an_entry_allows_commands_that_begin_with_its_words() {
+        assert!(allows(&["git status"], &["git", "status", "-s"]));
+        assert!(!allows(&["git status"], &["git", "push"]));
+        assert!(!allows(&["git status"], &["git"]));
+        assert!(allows(&["git status", "git"], &["git", "push"]));
+        assert!(!allows(&["git"], &["/usr/bin/git", "status"]));
+        assert!(!allows(&["git"], &["gitevil"]));
+        assert!(allows(&["'my tool' run"], &["my tool", "run", "x"]));
+    }
+
+    #[test]
+    fn blank_entries_allow_nothing() {
+        assert!(Allow::new(Some(&[" ".to_owned()])).allows_none());
+        assert!(Allow::new(None).allows_none());
+    }
+}

@@ -1,0 +1,340 @@
+//! The deny side: patterns that are commands are held against every command that is reached, by program, options and leading words.
+
+use rustc_hash::FxHashMap;
+
+use super::flags;
+use super::scope::Scope;
+use super::syntax::{self, Kind};
+use super::text::Texts;
+use super::value::{Budget, EXPANDED_MAX, Field, expand, expand_whole};
+use super::walk::Walk;
+
+/// The blocked patterns: commands by the name of their program, all others in one automaton.
+#[derive(Debug)]
+pub struct Deny {
+    patterns: Vec<String>,
+    commands: FxHashMap<String, Vec<Pattern>>,
+    texts: Texts,
+}
+
+/// A pattern that is a command.
+#[derive(Debug)]
+struct Pattern {
+    /// Its place in the list.
+    index: usize,
+    /// Its words behind the program.
+    words: Vec<String>,
+}
+
+/// What the deny side found.
+#[derive(Debug, Default)]
+pub struct Denied {
+    /// The patterns, by their place in the list.
+    pub patterns: Vec<usize>,
+    /// Whether a pattern may match a command some of whose words are computed.
+    pub hidden: bool,
+}
+
+impl Deny {
+    /// Compiles the patterns. Blank ones are passed over.
+    #[must_use]
+    pub fn new(blocked: &[String]) -> Self {
+        let mut commands: FxHashMap<String, Vec<Pattern>> = FxHashMap::default();
+        let mut texts = Vec::new();
+        for (index, pattern) in blocked.iter().enumerate() {
+            match command_words(pattern) {
+                Some(mut words) => {
+                    let path = words.remove(0);
+                    let program = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+                    commands.entry(program).or_default().push(Pattern { index, words });
+                }
+                None if pattern.trim().is_empty() => {}
+                None => texts.push((index, pattern.as_str())),
+            }
+        }
+        Self { patterns: blocked.to_vec(), commands, texts: Texts::new(&texts) }
+    }
+
+    /// Whether nothing is blocked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.patterns.iter().all(|pattern| pattern.trim().is_empty())
+    }
+
+    /// Whether a pattern names this program.
+    #[must_use]
+    pub fn names(&self, program: &str) -> bool {
+        self.commands.contains_key(&program.to_ascii_lowercase())
+    }
+
+    /// The pattern at a place in the list.
+    #[must_use]
+    pub fn pattern(&self, index: usize) -> Option<&str> {
+        self.patterns.get(index).map(String::as_str)
+    }
+
+    /// Which patterns the command matches.
+    #[must_use]
+    pub fn check(&self, command: &str, walk: &Walk) -> Denied {
+        let mut denied = Denied::default();
+        for reached in &walk.reached {
+            let Some((program, arguments)) = reached.words.split_first() else { continue };
+            let Some(name) = program.program() else { continue };
+            let lower = name.to_ascii_lowercase();
+            let family = flags::family(&lower);
+            let of_family = (family != lower).then(|| self.commands.get(family)).flatten();
+            let patterns = self.commands.get(&lower).into_iter().chain(of_family).flatten();
+            let mut read: Option<Read> = None;
+            for pattern in patterns {
+                let read = read.get_or_insert_with(|| Read::new(&lower, arguments, *name != *lower));
+                match read.matches(&lower, &pattern.words) {
+                    Match::Yes => denied.patterns.push(pattern.index),
+                    Match::Hidden => denied.hidden = true,
+                    Match::No => {}
+                }
+            }
+        }
+        self.texts.check(command, walk, &mut denied.patterns);
+        denied.patterns.sort_unstable();
+        denied.patterns.dedup();
+        denied
+    }
+}
+
+/// Whether a command matches a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Match {
+    Yes,
+    /// It does if words that are computed are what they can be.
+    Hidden,
+    No,
+}
+
+/// An option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Flag {
+    Short(char),
+    Long(String),
+}
+
+/// The words of a command, read as options and others.
+#[derive(Debug)]
+struct Read {
+    options: Vec<Flag>,
+    operands: Vec<Option<String>>,
+    /// Whether the first operand is no option's value.
+    is_first_sure: bool,
+    /// Whether computed words may be options, and how many operands are known to stand before the first of them.
+    hidden_after: Option<usize>,
+}
+
+impl Read {
+    /// Reads the words behind a program. `fold` for a program whose name is not in lower case: a file system on which it is found folds
+    /// case, and options are folded for good measure.
+    fn new(program: &str, arguments: &[Field], fold: bool) -> Self {
+        let mut read = Self { options: Vec::new(), operands: Vec::new(), is_first_sure: true, hidden_after: None };
+        let mut only_operands = false;
+        let mut is_value = false;
+        let mut subcommand = String::new();
+        for field in arguments {
+            if read.hidden_after.is_none() && field.hides_option() {
+                read.hidden_after = Some(read.operands.len());
+            }
+            let text = if fold { field.text.to_ascii_lowercase() } else { field.text.clone() };
+            if std::mem::take(&mut is_value) {
+                continue;
+            }
+            if !only_operands && text.len() > 1 && text.starts_with('-') {
+                only_operands = text == "--";
+                if read.operands.is_empty() && !only_operands {
+                    match flags::takes_value(program, &text) {
+                        Some(takes) => is_value = takes,
+                        None => read.is_first_sure = false,
+                    }
+                }
+                read.option(program, &subcommand, &text);
+                continue;
+            }
+            if let Some(option) = flags::meaning(program, &subcommand, &text) {
+                read.options.push(Flag::Long(option.to_owned()));
+            }
+            if read.operands.is_empty() {
+                subcommand.clone_from(&text);
+            }
+            read.operands.push(field.as_known().map(|_| text));
+        }
+        read
+    }
+
+    fn option(&mut self, program: &str, subcommand: &str, text: &str) {
+        if let Some(option) = flags::meaning(program, subcommand, text) {
+            self.options.push(Flag::Long(option.to_owned()));
+        }
+        if let Some(long) = text.strip_prefix("--") {
+            let name = long.split('=').next().unwrap_or_default();
+            if !name.is_empty() {
+                self.options.push(Flag::Long(name.to_owned()));
+            }
+            return;
+        }
+        let letters = text.get(1..).unwrap_or_default();
+        if flags::has_word_options(program) {
+            self.options.push(Flag::Long(letters.to_owned()));
+        }
+        for letter in letters.chars() {
+            self.options.push(match flags::long_name(program, subcommand, letter) {
+                Some(long) => Flag::Long(long.to_owned()),
+                None => Flag::Short(letter),
+            });
+        }
+    }
+
+    fn matches(&self, program: &str, pattern: &[String]) -> Match {
+        let fields: Vec<Field> = pattern.iter().map(Field::known).collect();
+        let wanted = Self::new(program, &fields, false);
+        let has_options = wanted.wanted_options(program).iter().all(|option| self.has(program, option));
+        let operands: Vec<&str> = wanted.operands.iter().flatten().map(String::as_str).collect();
+        if has_options && self.has_operands(program, &operands) {
+            return Match::Yes;
+        }
+        match self.hidden_after {
+            Some(known) if operands.is_empty() || known == 0 || !self.is_first_sure => Match::Hidden,
+            Some(_) if operands.first().is_some_and(|first| self.is_operand(program, 0, first)) => Match::Hidden,
+            _ => Match::No,
+        }
+    }
+
+    /// The options of a pattern; a word behind one dash counts as a whole where the program has such options.
+    fn wanted_options(&self, program: &str) -> Vec<Flag> {
+        if !flags::has_word_options(program) {
+            return self.options.clone();
+        }
+        self.options.iter().filter(|option| matches!(option, Flag::Long(_))).cloned().collect()
+    }
+
+    fn has(&self, program: &str, wanted: &Flag) -> bool {
+        self.options.iter().any(|option| match (option, wanted) {
+            (Flag::Long(given), Flag::Long(wanted)) => {
+                // Long options may be abbreviated.
+                given == wanted || (!given.is_empty() && wanted.starts_with(given.as_str()) && !flags::has_long(program, given))
+            }
+            (given, wanted) => given == wanted,
+        })
+    }
+
+    fn is_operand(&self, program: &str, at: usize, wanted: &str) -> bool {
+        let Some(Some(text)) = self.operands.get(at) else { return false };
+        let is_root = |text: &str| text.starts_with('/') && text.bytes().all(|byte| matches!(byte, b'/' | b'.'));
+        flags::same_word(program, text) == flags::same_word(program, wanted)
+            || (wanted.ends_with('=') && text.starts_with(wanted))
+            || (wanted == "/" && is_root(text))
+    }
+
+    /// Whether these words stand among the operands in this order, the first one first where that can be told.
+    fn has_operands(&self, program: &str, wanted: &[&str]) -> bool {
+        let mut at = 0;
+        for (index, word) in wanted.iter().enumerate() {
+            // `dd if=… of=…`: in any order.
+            if word.ends_with('=') {
+                if !(0..self.operands.len()).any(|at| self.is_operand(program, at, word)) {
+                    return false;
+                }
+                continue;
+            }
+            let candidates = if index == 0 && self.is_first_sure { 0..1 } else { at..self.operands.len() };
+            match candidates.into_iter().find(|at| self.is_operand(program, *at, word)) {
+                Some(found) => at = found + 1,
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+/// The words of a text that is one simple command of literals; none if it is anything else.
+#[must_use]
+pub fn literal_words(text: &str) -> Option<Vec<String>> {
+    let list = syntax::parse(text, 0).ok()?;
+    let [pipeline] = list.as_slice() else { return None };
+    let [command] = pipeline.commands.as_slice() else { return None };
+    let Kind::Simple(simple) = &command.kind else { return None };
+    if !simple.assignments.is_empty() || !command.redirects.is_empty() || text.contains(['&', ';', '\n']) {
+        return None;
+    }
+    let (scope, mut budget) = (Scope::default(), Budget(EXPANDED_MAX));
+    let mut words = Vec::new();
+    for argument in &simple.words {
+        let fields = match argument {
+            syntax::Argument::Word(word) => expand(word, &scope, &mut budget),
+            syntax::Argument::Assignment(assignment) => vec![expand_whole(&assignment.word, &scope, &mut budget)],
+        };
+        for field in fields {
+            words.push(field.as_known()?.to_owned());
+        }
+    }
+    (!words.is_empty()).then_some(words)
+}
+
+/// The words of a pattern that is meant as a command: its first word looks like a program, and it is no path alone.
+fn command_words(pattern: &str) -> Option<Vec<String>> {
+    let words = literal_words(pattern)?;
+    let program = words.first()?;
+    let is_name = program.starts_with(|char: char| char.is_ascii_alphanumeric() || char == '/')
+        && program.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-/".contains(&byte))
+        && !program.ends_with('/');
+    let is_path_alone = words.len() == 1 && program.contains('/');
+    // `DROP TABLE` is of another language.
+    let is_shouted = program.bytes().any(|byte| byte.is_ascii_uppercase()) && !program.bytes().any(|byte| byte.is_ascii_lowercase());
+    (is_name && !is_path_alone && !is_shouted).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, command: &str) -> Match {
+        let pattern = literal_words(pattern).unwrap();
+        let words: Vec<Field> = literal_words(command).unwrap().into_iter().map(Field::known).collect();
+        Read::new(&pattern[0], &words[1..], false).matches(&pattern[0], &pattern[1..])
+    }
+
+    #[test]
+    fn options_match_in_any_order_and_form() {
+        for command in ["rm -rf x", "rm -fr x", "rm x -r -f", "rm --recursive --force x", "rm -Rfv x", "rm --rec --fo x"] {
+            assert_eq!(matches("rm -rf", command), Match::Yes, "{command}");
+        }
+        for command in ["rm -r x", "rm -f x", "rm x", "rm -- -rf"] {
+            assert_eq!(matches("rm -rf", command), Match::No, "{command}");
+        }
+    }
+
+    #[test]
+    fn leading_words_match_behind_options() {
+        for command in ["git push -f", "git -C /x push origin --force", "git push origin +main", "git --unlisted x push --force"] {
+            assert_eq!(matches("git push --force", command), Match::Yes, "{command}");
+        }
+        for command in ["git push", "git push --force-with-lease", "git stash push --force", "git fetch --force", "git -C push fetch -f"] {
+            assert_eq!(matches("git push --force", command), Match::No, "{command}");
+        }
+    }
+
+    #[test]
+    fn words_that_mean_the_same_match() {
+        assert_eq!(matches("chmod 777", "chmod -R a+rwx x"), Match::Yes);
+        assert_eq!(matches("chmod 777", "chmod 755 x"), Match::No);
+        assert_eq!(matches("dd if=", "dd bs=1M if=/dev/zero of=x"), Match::Yes);
+        assert_eq!(matches("rm -rf /", "rm -rf //"), Match::Yes);
+        assert_eq!(matches("rm -rf /", "rm -rf /tmp"), Match::No);
+    }
+
+    #[test]
+    fn patterns_that_are_no_commands_are_texts() {
+        for pattern in ["*credentials*", "/etc/passwd", ":(){ :|:& };:", "| sh", "a|b", "[x]", "DROP TABLE", ".env", "X=1 y", "$(", "a; b"]
+        {
+            assert_eq!(command_words(pattern), None, "{pattern}");
+        }
+        for pattern in ["rm -rf", "sudo", "git push --force", "chmod 777", "dd if=", "mkfs"] {
+            assert!(command_words(pattern).is_some(), "{pattern}");
+        }
+    }
+}

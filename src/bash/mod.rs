@@ -1,0 +1,211 @@
+//! What a bash command line would execute, and whether an agent's command rules allow it.
+//!
+//! Commands are parsed, not grepped, and judged asymmetrically. On the allow side only what is proven passes: every simple command that
+//! can be reached must be on the list, and what cannot be proven is refused. On the deny side everything reachable is looked at: behind
+//! `sudo`, `env`, `xargs` and their like, in `sh -c` texts, `eval`, substitutions, here-documents and pipes into shells, however it is
+//! quoted, and whatever the order and form of its options. Only words that are executed count: `echo 'rm -rf is bad'` is harmless.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`syntax`] | text → tree: the grammar of bash |
+//! | `braces`, `value`, `scope` | words → what they expand to, as far as that is known |
+//! | `walk`, `run`, `stdin` | tree → the simple commands that are reached |
+//! | `starters`, `executors`, `git` | programs that execute their arguments |
+//! | `wrappers`, `variables`, `flags`, `programs` | the tables |
+//! | `allow`, `deny`, `text` | the rules |
+//! | `finding` | what is held against a command |
+//!
+//! # What this does not do
+//!
+//! It judges a command line, not what programs do. An allowed interpreter runs arbitrary code: `python -c`, `perl -e`, `node -e`, `awk`,
+//! `sed`, `make`, `vim`, and also `git` (hooks, settings of the repository) and `npm` (scripts of the package). Scripts that are named,
+//! by `sh file` or `./file` or `source file`, are not read: what an earlier command wrote there is executed unseen. What the environment
+//! holds is not known: a variable that the command line does not set is refused as a program's name, and elsewhere taken for one harmless
+//! word, and what `find` or a loop over files hands on for names of files. A glob is taken for names of files, not of options. On the allow side a path is not the name that is listed (`./git` may be
+//! anything); on the deny side it is compared by its last segment, and a program under another name is another program.
+
+mod allow;
+mod braces;
+mod deny;
+mod executors;
+mod finding;
+mod flags;
+mod git;
+mod programs;
+mod run;
+mod scope;
+mod starters;
+mod stdin;
+pub mod syntax;
+mod text;
+mod value;
+mod variables;
+mod walk;
+mod wrappers;
+
+use allow::Allow;
+use deny::Deny;
+pub use finding::{CommandFinding, Program, Unproven};
+use scope::Scope;
+use value::Field;
+use walk::{Context, Reached, Walk};
+
+/// The longest command that is looked at, in bytes.
+pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
+
+/// So many simple commands may one command line execute.
+pub const COMMANDS_MAX: usize = 4096;
+
+/// The rules for commands, compiled.
+#[derive(Debug)]
+pub struct CommandRules {
+    allow: Allow,
+    deny: Deny,
+}
+
+impl CommandRules {
+    /// Compiles rules.
+    ///
+    /// `allowed`: `None` or empty denies everything; an entry `*` allows any command; any other matches a simple command whose words
+    /// begin with the entry's words.
+    ///
+    /// `blocked`: a pattern that is a command (`rm -rf`, `git push --force`, `sudo`) matches commands of this program with these options
+    /// and leading words; any other (`*credentials*`, `/etc/passwd`, `| sh`) is found anywhere in the text, where `*` stands for
+    /// anything.
+    #[must_use]
+    pub fn new(allowed: Option<&[String]>, blocked: &[String]) -> Self {
+        Self { allow: Allow::new(allowed), deny: Deny::new(blocked) }
+    }
+
+    /// Every objection, in the order in which it is found: allow side first, then deny side. Empty: the command may run.
+    #[must_use]
+    pub fn check(&self, command: &str) -> Vec<CommandFinding> {
+        let walk = match walk(command) {
+            Some(walk) => walk,
+            None => return vec![CommandFinding::Empty],
+        };
+        let mut findings = Vec::new();
+        self.allow_side(&walk, &mut findings);
+        if !self.deny.is_empty() {
+            self.deny_side(command, &walk, &mut findings);
+        }
+        findings
+    }
+
+    fn allow_side(&self, walk: &Walk, findings: &mut Vec<CommandFinding>) {
+        if self.allow.allows_none() {
+            findings.push(CommandFinding::NothingAllowed);
+        } else if !self.allow.allows_any() {
+            for reached in walk.reached.iter().filter(|reached| !reached.assumed && !self.allow.allows(&reached.words)) {
+                let finding = CommandFinding::NotAllowed { program: self.program(reached) };
+                // A program whose name is an expansion is a finding of its own.
+                let is_known = reached.words.first().is_some_and(|word| word.as_known().is_some());
+                if is_known && !findings.contains(&finding) {
+                    findings.push(finding);
+                }
+            }
+        }
+        let is_restrictive = !self.allow.allows_any() && !self.allow.allows_none();
+        let unproven = walk.unproven.iter().filter(|reason| is_restrictive || reason.is_fatal());
+        findings.extend(unproven.map(|reason| CommandFinding::Unproven(*reason)));
+        let has_unknown_program = walk.reached.iter().any(|reached| !reached.assumed && reached.words.first().is_some_and(is_expanded));
+        let position = CommandFinding::Unproven(Unproven::CommandPosition);
+        if is_restrictive && has_unknown_program && !findings.contains(&position) {
+            findings.push(position);
+        }
+    }
+
+    fn deny_side(&self, command: &str, walk: &Walk, findings: &mut Vec<CommandFinding>) {
+        let denied = self.deny.check(command, walk);
+        let patterns = denied.patterns.iter().filter_map(|index| self.deny.pattern(*index));
+        findings.extend(patterns.map(|pattern| CommandFinding::Blocked { pattern: pattern.to_owned() }));
+        let hidden = denied.hidden.then_some(Unproven::Arguments);
+        for reason in walk.unproven.iter().copied().filter(|reason| reason.hides_commands()).chain(hidden) {
+            let finding = CommandFinding::Unproven(reason);
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+
+    /// The program as it may be named: only if the name is well known or configured.
+    fn program(&self, reached: &Reached) -> Program {
+        let name = reached.words.first().and_then(Field::program);
+        let may_be_named = |name: &&str| programs::is_well_known(name) || self.allow.names(name) || self.deny.names(name);
+        Program { name: name.filter(may_be_named).map(str::to_owned) }
+    }
+}
+
+fn is_expanded(word: &Field) -> bool {
+    word.as_known().is_none()
+}
+
+/// Walks a command; none if there is none.
+fn walk(command: &str) -> Option<Walk> {
+    let mut walk = Walk::default();
+    if command.len() > COMMAND_BYTES_MAX {
+        walk.unproven(Unproven::TooLong);
+        return Some(walk);
+    }
+    if command.trim().is_empty() {
+        return None;
+    }
+    walk.text(command, &mut Scope::default(), &Context::outside());
+    let has_nothing = |list: syntax::List| list.iter().all(|pipeline| pipeline.commands.is_empty());
+    let is_empty = walk.reached.is_empty() && walk.unproven.is_empty() && syntax::parse(command, 0).is_ok_and(has_nothing);
+    (!is_empty).then_some(walk)
+}
+
+/// What a command line executes, to be shown to the one who wrote it: it holds raw text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// The simple commands that may be executed, in order.
+    pub commands: Vec<ReachedCommand>,
+    /// What could not be proven.
+    pub unproven: Vec<Unproven>,
+}
+
+/// A simple command that may be executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReachedCommand {
+    /// Program and arguments.
+    pub words: Vec<ReachedWord>,
+    /// How it is reached, from the outside in, such as `behind sudo, in a text given to sh`; empty if it stands there openly.
+    pub how: String,
+    /// Whether it is what another command amounts to, or one of two readings: it needs no permission.
+    pub assumed: bool,
+}
+
+/// A word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReachedWord {
+    /// Its text.
+    Known(String),
+    /// What is known of its text, with `…` for what is not.
+    Unknown(String),
+}
+
+/// What a command line executes, for a local explanation: the texts in it are raw and must not be logged or published.
+#[must_use]
+pub fn analyse(command: &str) -> Analysis {
+    let Some(walk) = walk(command) else { return Analysis::default() };
+    let commands = walk.reached.into_iter().map(|reached| {
+        let ways: Vec<String> = reached.ways.iter().map(ToString::to_string).collect();
+        ReachedCommand { words: reached.words.iter().map(shown).collect(), how: ways.join(", "), assumed: reached.assumed }
+    });
+    Analysis { commands: commands.collect(), unproven: walk.unproven }
+}
+
+fn shown(word: &Field) -> ReachedWord {
+    if let Some(text) = word.as_known() {
+        return ReachedWord::Known(text.to_owned());
+    }
+    let (mut text, mut from) = (String::new(), 0);
+    for (at, _) in &word.holes {
+        text.push_str(word.text.get(from..*at).unwrap_or_default());
+        text.push('…');
+        from = *at;
+    }
+    text.push_str(word.text.get(from..).unwrap_or_default());
+    ReachedWord::Unknown(text)
+}

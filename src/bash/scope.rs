@@ -1,0 +1,223 @@
+//! The variables of a command line: what it assigns, wherever that happens.
+//!
+//! The order of assignments and whether they happen is not followed. A variable that is given one literal everywhere has that value; one
+//! that is given several, or anything computed, is not known.
+
+use rustc_hash::FxHashMap;
+
+use super::syntax::{Argument, Assignment, Command, Kind, List, Part, Redirect, Simple, Word};
+use super::value::{Budget, Field, Hole, expand_whole};
+
+/// Builtins that give the variables that they name values that cannot be read off.
+const SETTERS: [&str; 5] = ["read", "mapfile", "readarray", "printf", "getopts"];
+/// Builtins that take `NAME=value`, which may be quoted, as an argument.
+const DECLARERS: [&str; 6] = ["declare", "typeset", "local", "export", "readonly", "let"];
+
+/// What a simple command does with the names among its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Other,
+    Setter,
+    Declarer,
+}
+
+/// The variables in force.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    variables: FxHashMap<String, Field>,
+    /// Whether `$1` and `$@` are arguments that the command line itself gives.
+    positional: bool,
+    /// Whether variables may be set that are not named: by `eval`.
+    dynamic: bool,
+}
+
+impl Scope {
+    /// Adds what these commands assign.
+    pub fn bind(&mut self, list: &List, budget: &mut Budget) {
+        for pipeline in list {
+            for command in &pipeline.commands {
+                self.bind_command(command, budget);
+            }
+        }
+    }
+
+    /// The positional parameters are not those of the caller any more.
+    pub fn set_positional(&mut self) {
+        self.positional = true;
+    }
+
+    /// How many variables are known, as a measure of what a copy costs.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.variables.len() * 32
+    }
+
+    /// Whether words are split elsewhere than at blanks.
+    #[must_use]
+    pub fn sets_ifs(&self) -> bool {
+        self.dynamic || self.variables.contains_key("IFS")
+    }
+
+    /// What a parameter stands for.
+    #[must_use]
+    pub fn value(&self, name: &str, modified: bool) -> Field {
+        let hole = |hole| Field { holes: vec![(0, hole)], ..Field::default() };
+        match name {
+            "#" | "?" | "$" | "!" | "-" => hole(Hole::Plain),
+            _ if modified => hole(Hole::Computed),
+            _ if name.starts_with(|char: char| char.is_ascii_digit() || matches!(char, '@' | '*')) => {
+                hole(if self.positional { Hole::Computed } else { Hole::Ambient })
+            }
+            _ => match self.variables.get(name) {
+                Some(value) => value.clone(),
+                None => hole(if self.dynamic { Hole::Computed } else { Hole::Ambient }),
+            },
+        }
+    }
+
+    /// Gives a variable a value, beside those that it has.
+    pub fn assign(&mut self, name: &str, mut value: Field) {
+        // Only words split.
+        value.splits = false;
+        if let Some(present) = self.variables.get_mut(name) {
+            if *present != value {
+                let hole = if present.is_plain() && value.is_plain() { Hole::Plain } else { Hole::Computed };
+                *present = Field { holes: vec![(0, hole)], ..Field::default() };
+            }
+        } else {
+            self.variables.insert(name.to_owned(), value);
+        }
+    }
+
+    fn assign_unknown(&mut self, name: &str) {
+        self.assign(name, Field::unknown(Hole::Computed));
+    }
+
+    fn bind_command(&mut self, command: &Command, budget: &mut Budget) {
+        for redirect in &command.redirects {
+            self.bind_redirect(redirect, budget);
+        }
+        match &command.kind {
+            Kind::Simple(simple) => self.bind_simple(simple, budget),
+            Kind::Function(body) => {
+                self.positional = true;
+                self.bind_command(body, budget);
+            }
+            Kind::Compound(compound) => {
+                for word in &compound.words {
+                    self.bind_word(word, budget);
+                }
+                if let Some(name) = &compound.variable {
+                    self.bind_loop(name, &compound.words, budget);
+                }
+                for list in &compound.lists {
+                    self.bind(list, budget);
+                }
+            }
+        }
+    }
+
+    /// A loop's variable: not known, but no option if none of its values is one.
+    fn bind_loop(&mut self, name: &str, words: &[Word], budget: &mut Budget) {
+        if words.is_empty() {
+            return self.assign_unknown(name);
+        }
+        for word in words {
+            for field in super::value::expand(word, &self.clone_if_small(budget), budget) {
+                self.assign(name, field);
+            }
+        }
+    }
+
+    /// A copy to expand with while this scope changes; an empty one that knows nothing if there is no room for it.
+    fn clone_if_small(&self, budget: &mut Budget) -> Self {
+        if budget.spend(self.weight()) { self.clone() } else { Self { dynamic: true, positional: true, ..Self::default() } }
+    }
+
+    fn bind_simple(&mut self, simple: &Simple, budget: &mut Budget) {
+        for assignment in &simple.assignments {
+            self.bind_assignment(assignment, budget);
+        }
+        let mut role = Role::Other;
+        for (at, argument) in simple.words.iter().enumerate() {
+            match argument {
+                Argument::Assignment(assignment) => {
+                    self.bind_assignment(assignment, budget);
+                    // An argument like any other, unless the program is `env` or its like.
+                    if role != Role::Declarer {
+                        self.assign(&assignment.name, Field { holes: vec![(0, Hole::Ambient)], ..Field::default() });
+                    }
+                }
+                Argument::Word(word) => {
+                    self.bind_word(word, budget);
+                    let field = expand_whole(word, self, budget);
+                    role = self.bind_argument(&field, at, role);
+                }
+            }
+        }
+    }
+
+    /// Notes what a word of a simple command does to variables; the builtin may stand behind `command`, `builtin` and their options.
+    fn bind_argument(&mut self, field: &Field, at: usize, role: Role) -> Role {
+        let Some(text) = field.as_known() else {
+            let is_open = field.holes.iter().any(|(at, hole)| *at == 0 && *hole == Hole::Computed);
+            self.dynamic |= is_open && role != Role::Other;
+            return role;
+        };
+        match (role, text) {
+            (_, "eval") => self.dynamic = true,
+            (_, "set" | "shift") => self.positional = true,
+            (Role::Other, builtin) if at < 4 && SETTERS.contains(&builtin) => return Role::Setter,
+            (Role::Other, builtin) if at < 4 && DECLARERS.contains(&builtin) => return Role::Declarer,
+            // A reference to a variable: what is assigned to one is assigned to the other.
+            (Role::Declarer, option) if option.starts_with('-') => self.dynamic |= option.contains('n'),
+            (Role::Setter | Role::Declarer, text) => {
+                let name: String = text.chars().take_while(|char| char.is_ascii_alphanumeric() || *char == '_').collect();
+                let rest = text.get(name.len()..).unwrap_or_default();
+                let sets = rest.starts_with(['=', '[', '+']) || (rest.is_empty() && role == Role::Setter);
+                if sets && !name.is_empty() {
+                    self.assign_unknown(&name);
+                }
+            }
+            _ => {}
+        }
+        role
+    }
+
+    fn bind_assignment(&mut self, assignment: &Assignment, budget: &mut Budget) {
+        self.bind_word(&assignment.word, budget);
+        for word in &assignment.elements {
+            self.bind_word(word, budget);
+        }
+        match &assignment.value {
+            Some(word) => {
+                let value = expand_whole(word, self, budget);
+                self.assign(&assignment.name, value);
+            }
+            None => self.assign_unknown(&assignment.name),
+        }
+    }
+
+    fn bind_redirect(&mut self, redirect: &Redirect, budget: &mut Budget) {
+        self.bind_word(&redirect.target, budget);
+        if let Some(word) = redirect.document.get() {
+            self.bind_word(word, budget);
+        }
+    }
+
+    fn bind_word(&mut self, word: &Word, budget: &mut Budget) {
+        for part in &word.parts {
+            match part {
+                Part::Bare(_) | Part::Quoted(_) => {}
+                Part::Parameter { name, assigns, inner, .. } => {
+                    if *assigns {
+                        self.assign_unknown(name);
+                    }
+                    self.bind_word(inner, budget);
+                }
+                Part::Substitution { list, .. } | Part::Process(list) => self.bind(list, budget),
+                Part::Arithmetic(inner) => self.bind_word(inner, budget),
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Patterns that are no commands: texts, and globs in which `*` stands for anything.
+//!
+//! They are found anywhere, in the command line as it is written and in the words that it executes, without regard to case. All of them
+//! are searched for at once, by their longest literal piece.
+
+use aho_corasick::AhoCorasick;
+use rustc_hash::FxHashMap;
+
+use super::walk::Walk;
+
+/// The compiled patterns.
+#[derive(Debug)]
+pub struct Texts {
+    automaton: Option<AhoCorasick>,
+    /// By the automaton's pieces: which forms have it as their longest.
+    by_piece: Vec<Vec<usize>>,
+    forms: Vec<Form>,
+    /// Patterns of nothing but `*`.
+    always: Vec<usize>,
+}
+
+/// A way to write a pattern: as it is, or with its blanks and operators set as in [`spaced`].
+#[derive(Debug)]
+struct Form {
+    /// The pattern's place in the list.
+    index: usize,
+    /// The texts between the stars, in lower case.
+    pieces: Vec<String>,
+    /// Whether the end must be the end of a word: `| sh` is not `| shuf`.
+    ends_word: bool,
+}
+
+impl Texts {
+    /// Compiles patterns with their places in the list.
+    #[must_use]
+    pub fn new(patterns: &[(usize, &str)]) -> Self {
+        let (mut forms, mut always) = (Vec::new(), Vec::new());
+        for (index, pattern) in patterns {
+            let lower = pattern.to_ascii_lowercase();
+            let spaced = spaced(&lower);
+            let mut texts = vec![lower];
+            if !texts.contains(&spaced) {
+                texts.push(spaced);
+            }
+            for text in texts {
+                let pieces: Vec<String> = text.split('*').filter(|piece| !piece.is_empty()).map(str::to_owned).collect();
+                if pieces.is_empty() {
+                    always.push(*index);
+                } else {
+                    let ends_word = pattern.trim_start().starts_with('|') && text.ends_with(|char: char| char.is_ascii_alphanumeric());
+                    forms.push(Form { index: *index, pieces, ends_word });
+                }
+            }
+        }
+        let (mut pieces, mut by_piece): (Vec<&str>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+        let mut places: FxHashMap<&str, usize> = FxHashMap::default();
+        for (at, form) in forms.iter().enumerate() {
+            let longest = form.pieces.iter().max_by_key(|piece| piece.len()).map_or("", String::as_str);
+            let place = *places.entry(longest).or_insert_with(|| {
+                pieces.push(longest);
+                by_piece.push(Vec::new());
+                pieces.len() - 1
+            });
+            if let Some(forms) = by_piece.get_mut(place) {
+                forms.push(at);
+            }
+        }
+        // It fails only for lists that do not fit into memory; then every form is tried.
+        let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(&pieces).ok();
+        Self { automaton, by_piece, forms, always }
+    }
+
+    /// Appends the places of the patterns that match.
+    pub fn check(&self, command: &str, walk: &Walk, found: &mut Vec<usize>) {
+        found.extend(&self.always);
+        if self.forms.is_empty() {
+            return;
+        }
+        self.find(command, found);
+        self.find(&spaced(command), found);
+        let mut joined = String::new();
+        for reached in &walk.reached {
+            joined.clear();
+            for word in &reached.words {
+                let mut from = 0;
+                for (at, _) in &word.holes {
+                    joined.push_str(word.text.get(from..*at).unwrap_or_default());
+                    // Nothing matches across what is not known.
+                    joined.push('\0');
+                    from = *at;
+                }
+                joined.push_str(word.text.get(from..).unwrap_or_default());
+                joined.push(' ');
+            }
+            self.find(joined.trim_end(), found);
+        }
+        for text in &walk.texts {
+            self.find(text, found);
+        }
+    }
+
+    fn find(&self, text: &str, found: &mut Vec<usize>) {
+        let lower = text.to_ascii_lowercase();
+        let Some(automaton) = &self.automaton else {
+            found.extend(self.forms.iter().filter(|form| form.matches(&lower)).map(|form| form.index));
+            return;
+        };
+        let mut seen = Vec::new();
+        for piece in automaton.find_overlapping_iter(&lower) {
+            let piece = piece.pattern().as_usize();
+            if seen.contains(&piece) {
+                continue;
+            }
+            seen.push(piece);
+            let forms = self.by_piece.get(piece).into_iter().flatten().filter_map(|at| self.forms.get(*at));
+            found.extend(forms.filter(|form| form.matches(&lower)).map(|form| form.index));
+        }
+    }
+}
+
+impl Form {
+    /// Whether the pieces stand in the text in this order.
+    fn matches(&self, text: &str) -> bool {
+        let mut rest = text;
+        let Some((last, firsts)) = self.pieces.split_last() else { return true };
+        for piece in firsts {
+            match rest.split_once(piece.as_str()) {
+                Some((_, behind)) => rest = behind,
+                None => return false,
+            }
+        }
+        rest.match_indices(last.as_str()).any(|(at, _)| {
+            let behind = rest.get(at + last.len()..).unwrap_or_default();
+            !self.ends_word || !behind.starts_with(|char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '.'))
+        })
+    }
+}
+
+/// The text with one space for every run of blanks, and one around every run of operators.
+fn spaced(text: &str) -> String {
+    let mut spaced = String::with_capacity(text.len() + 8);
+    let mut was_operator = false;
+    for char in text.chars() {
+        let is_operator = matches!(char, '|' | '&' | ';' | '<' | '>');
+        let is_boundary = char.is_whitespace() || is_operator != was_operator;
+        if is_boundary && !spaced.is_empty() && !spaced.ends_with(' ') {
+            spaced.push(' ');
+        }
+        if !char.is_whitespace() {
+            spaced.push(char);
+            was_operator = is_operator;
+        }
+    }
+    spaced.truncate(spaced.trim_end().len());
+    spaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(pattern: &str, command: &str) -> bool {
+        let mut found = Vec::new();
+        Texts::new(&[(0, pattern)]).check(command, &Walk::default(), &mut found);
+        !found.is_empty()
+    }
+
+    #[test]
+    fn globs_and_texts_are_found_anywhere() {
+        assert!(found("*credentials*", "cat my_credentials.json"));
+        assert!(found("**/.ssh/**", "cat /home/u/.ssh/id_rsa"));
+        assert!(found("git push*--force", "git push origin --force"));
+        assert!(found("a|b", "echo a|b") && found("a|b", "echo a  |  b"));
+        assert!(found(":(){", ":(){ :|:& };:"));
+        assert!(found("DROP TABLE", "psql -c 'drop  table x'"));
+        assert!(found("*", "anything"));
+        assert!(!found(".env*", "cat environment"));
+        assert!(!found("git push*--force", "git push -f"));
+    }
+
+    #[test]
+    fn a_pipe_into_a_program_ends_with_its_name() {
+        assert!(found("| sh", "curl x|sh") && found("|sh", "curl x | sh -x"));
+        assert!(!found("| sh", "ls | shuf") && !found("| sh", "ls | sh-lint"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Variables whose value is executed by the shell or by common programs.
+
+/// What becomes of a variable's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A shell executes it.
+    Command,
+    /// A shell expands it.
+    Prompt,
+    /// It names code that programs load, or settings that start others.
+    Loader,
+    /// Nothing of the kind.
+    Other,
+}
+
+/// The table.
+const VARIABLES: &[(&str, Role)] = &[
+    // Editors and pagers, which git, man, crontab, sudoedit and others start through a shell.
+    ("EDITOR", Role::Command),
+    ("VISUAL", Role::Command),
+    ("PAGER", Role::Command),
+    ("MANPAGER", Role::Command),
+    ("BROWSER", Role::Command),
+    ("FCEDIT", Role::Command),
+    ("LESSOPEN", Role::Command),
+    ("LESSCLOSE", Role::Command),
+    ("SYSTEMD_PAGER", Role::Command),
+    ("SUDO_EDITOR", Role::Command),
+    ("SUDO_ASKPASS", Role::Command),
+    ("SSH_ASKPASS", Role::Command),
+    ("RSYNC_RSH", Role::Command),
+    ("CVS_RSH", Role::Command),
+    ("SVN_SSH", Role::Command),
+    ("FZF_DEFAULT_COMMAND", Role::Command),
+    // git's own.
+    ("GIT_ASKPASS", Role::Command),
+    ("GIT_EDITOR", Role::Command),
+    ("GIT_EXTERNAL_DIFF", Role::Command),
+    ("GIT_PAGER", Role::Command),
+    ("GIT_PROXY_COMMAND", Role::Command),
+    ("GIT_SEQUENCE_EDITOR", Role::Command),
+    ("GIT_SSH", Role::Command),
+    ("GIT_SSH_COMMAND", Role::Command),
+    ("GIT_EXEC_PATH", Role::Loader),
+    ("GIT_TEMPLATE_DIR", Role::Loader),
+    // The shell's own.
+    ("PROMPT_COMMAND", Role::Command),
+    ("PS0", Role::Prompt),
+    ("PS1", Role::Prompt),
+    ("PS2", Role::Prompt),
+    ("PS4", Role::Prompt),
+    ("BASH_ENV", Role::Loader),
+    ("ZDOTDIR", Role::Loader),
+    // The dynamic linker's.
+    ("LD_PRELOAD", Role::Loader),
+    ("LD_AUDIT", Role::Loader),
+    ("DYLD_INSERT_LIBRARIES", Role::Loader),
+];
+
+/// Names that begin like this are loaders as well.
+const LOADERS: [&str; 5] = [
+    // Settings from the environment.
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_KEY_",
+    "GIT_CONFIG_PARAMETERS",
+    // Functions of the next shell, and aliases of this one.
+    "BASH_FUNC_",
+    "BASH_ALIASES",
+];
+
+/// What becomes of the value of this variable.
+#[must_use]
+pub fn role(name: &str) -> Role {
+    let name = name.trim_end_matches('+');
+    if LOADERS.iter().any(|prefix| name.starts_with(prefix)) {
+        return Role::Loader;
+    }
+    VARIABLES.iter().find(|(known, _)| *known == name).map_or(Role::Other, |(_, role)| *role)
+}

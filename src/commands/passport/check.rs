@@ -1,0 +1,131 @@
+//! `tollgate passport check`: a passport's faults, and on request what one call would be answered.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use time::OffsetDateTime;
+
+use crate::passport::{Passport, PassportFault, SchemaFault, check_schema};
+use crate::policy::{PassportSettings, PolicySettings};
+
+use super::explain::{Explanation, explain};
+
+#[derive(Debug, Args)]
+pub(in crate::commands) struct CheckArgs {
+    /// The passport; `-` is stdin
+    file: PathBuf,
+    /// Show each check of a call in its order, and what it says. INPUT is the tool's arguments as a JSON object, or a command line
+    #[arg(long, num_args = 2, value_names = ["TOOL", "INPUT"])]
+    explain: Option<Vec<String>>,
+    /// When the call is made [default: now]
+    #[arg(long, value_name = "RFC3339", value_parser = read_time, requires = "explain")]
+    at: Option<i64>,
+    /// How to print [default: text on a terminal, else json]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Json,
+    Text,
+}
+
+/// What is found.
+#[derive(Debug, Serialize)]
+struct Findings {
+    /// Whether calls can be allowed under it at all: it is a passport.
+    is_passport: bool,
+    /// Of the canonical form, as verdicts carry it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passport_digest: Option<String>,
+    /// Why it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unusable: Option<String>,
+    faults: Vec<SchemaFault>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Explanation>,
+}
+
+pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Result<ExitCode> {
+    let text = read(&args.file)?;
+    let passport = Passport::read(&text);
+    let explanation = match args.explain.as_deref() {
+        Some([tool, input]) => Some(explain(passport.as_ref(), &terms(policy), tool, input, args.at.or_else(now))?),
+        _ => None,
+    };
+    let findings = Findings {
+        is_passport: passport.is_ok(),
+        passport_digest: passport.as_ref().ok().map(|passport| format!("sha256:{}", passport.digest)),
+        unusable: passport.as_ref().err().map(PassportFault::to_string),
+        faults: check_schema(&text).unwrap_or_default(),
+        explanation,
+    };
+    let name = if is_stdin(&args.file) { "the passport".to_owned() } else { args.file.display().to_string() };
+    let is_text = args.format.map_or_else(|| std::io::stdout().is_terminal(), |format| format == Format::Text);
+    if is_text {
+        std::io::stdout().write_all(findings.as_text(&name).as_bytes())?;
+    } else {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&findings)?)?;
+        eprintln!("{}", findings.summary(&name));
+    }
+    Ok(if findings.is_passport && findings.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The terms of the first provider that the configuration has, or the defaults.
+fn terms(policy: &PolicySettings) -> crate::passport::Terms {
+    policy.passports().next().map_or_else(crate::passport::Terms::default, PassportSettings::terms)
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    if is_stdin(file) {
+        std::io::stdin().lock().read_to_end(&mut text).context("stdin: cannot be read")?;
+    } else {
+        text = std::fs::read(file).with_context(|| format!("{}: cannot be read", file.display()))?;
+    }
+    if text.is_empty() && is_stdin(file) {
+        bail!("stdin: nothing there; name a file, or pipe a passport in");
+    }
+    Ok(text)
+}
+
+fn read_time(text: &str) -> Result<i64, String> {
+    crate::decode::timestamp::parse(text).ok_or_else(|| "it is not RFC 3339; write a time such as 2026-01-01T00:00:00Z".to_owned())
+}
+
+/// The only clock that is read: decisions take the event's time.
+fn now() -> Option<i64> {
+    i64::try_from(OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000).ok()
+}
+
+impl Findings {
+    fn summary(&self, name: &str) -> String {
+        match (&self.unusable, self.faults.len()) {
+            (Some(fault), _) => format!("{name} is no usable passport: {fault}; every call under it is denied: oap.passport_invalid"),
+            (None, 0) => format!("{name} is a passport without faults"),
+            (None, 1) => format!("{name} is a passport with 1 fault"),
+            (None, faults) => format!("{name} is a passport with {faults} faults"),
+        }
+    }
+
+    fn as_text(&self, name: &str) -> String {
+        let mut text = format!("{}\n", self.summary(name));
+        for SchemaFault { path, found, expected, effect } in &self.faults {
+            text.push_str(&format!("  {path}: found {found}, expected {expected}\n    {effect}\n"));
+        }
+        if let Some(digest) = &self.passport_digest {
+            text.push_str(&format!("digest {digest}\n"));
+        }
+        text.push_str(&self.explanation.as_ref().map(Explanation::as_text).unwrap_or_default());
+        text
+    }
+}

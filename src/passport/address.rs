@@ -1,0 +1,165 @@
+//! Hosts as addresses: which of them are not on the public network.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Names of hosts that are never on the public network, and domains all of whose names are not.
+const LOCAL_DOMAINS: [&str; 8] = ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home.arpa"];
+
+/// Whether an address is loopback, private, link-local (where clouds serve their metadata), reserved, or leads to such a one.
+pub(super) fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_private_v4(address),
+        IpAddr::V6(address) => is_private_v6(address),
+    }
+}
+
+/// Whether a name is a local one: without a dot, or in a domain that is never public. `host` is in lower case.
+pub(super) fn is_local_name(host: &str) -> bool {
+    let in_domain = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    !host.contains('.') || LOCAL_DOMAINS.iter().any(|domain| in_domain(domain))
+}
+
+fn is_private_v4(address: Ipv4Addr) -> bool {
+    match address.octets() {
+        [0 | 10 | 127, ..] | [169, 254, ..] | [192, 168, ..] | [198, 18 | 19, ..] | [224..=255, ..] => true,
+        [172, second, ..] => (16..32).contains(&second),
+        [100, second, ..] => (64..128).contains(&second),
+        // IETF protocols, documentation, and the relays of 6to4.
+        [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => true,
+        _ => false,
+    }
+}
+
+fn is_private_v6(address: Ipv6Addr) -> bool {
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_private_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match address.segments() {
+        // Unspecified, loopback, and IPv4 addresses in their compatible and mapped forms.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => true,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => embedded(high, low),
+        // NAT64 and 6to4 lead to an IPv4 address.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        [0x64, 0xff9b, 1, ..] => true,
+        [0x2002, high, low, ..] => embedded(high, low),
+        // Teredo and other protocols, ORCHID, documentation.
+        [0x2001, 0..0x200, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..0x1000, ..] | [0x100, 0, 0, _, ..] => true,
+        // Only 2000::/3 is handed out: this leaves unique local, link-local, site-local and multicast addresses out, with what is reserved.
+        [first, ..] => first & 0xe000 != 0x2000,
+    }
+}
+
+/// The IPv4 address that a host is, in any form that `inet_aton` and browsers read: one to four parts, decimal, octal or hexadecimal.
+/// `Err` where the host ends in a number, so that it can be no name, and is no address either.
+pub(super) fn read_v4(host: &str) -> Result<Option<Ipv4Addr>, ()> {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let ends_in_a_number = !last.is_empty() && (last.bytes().all(|byte| byte.is_ascii_digit()) || read_part(last).is_some());
+    if !ends_in_a_number {
+        return Ok(None);
+    }
+    let parts: Option<Vec<u64>> = host.split('.').map(read_part).collect();
+    let parts = parts.filter(|parts| parts.len() <= 4).ok_or(())?;
+    let (last, leading) = parts.split_last().ok_or(())?;
+    let room = 4 - leading.len();
+    if leading.iter().any(|part| *part > 255) || *last >= 1 << (8 * room) {
+        return Err(());
+    }
+    let high = leading.iter().zip([24, 16, 8]).fold(0, |sum, (part, shift)| sum | part << shift);
+    u32::try_from(high | last).map(|bits| Some(Ipv4Addr::from(bits))).map_err(|_| ())
+}
+
+fn read_part(part: &str) -> Option<u64> {
+    let (digits, radix) = match (part.strip_prefix("0x"), part.strip_prefix('0')) {
+        (Some(""), _) | (None, Some("")) => return Some(0),
+        (Some(digits), _) => (digits, 16),
+        (None, Some(digits)) => (digits, 8),
+        (None, None) => (part, 10),
+    };
+    // `from_str_radix` takes a sign.
+    digits.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| u64::from_str_radix(digits, radix).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ipv4_in_every_form() {
+        for (host, expected) in [
+            ("127.0.0.1", Ok(Some([127, 0, 0, 1]))),
+            ("2130706433", Ok(Some([127, 0, 0, 1]))),
+            ("0x7f.1", Ok(Some([127, 0, 0, 1]))),
+            ("0177.0.0.01", Ok(Some([127, 0, 0, 1]))),
+            ("0x7f000001", Ok(Some([127, 0, 0, 1]))),
+            ("10.1", Ok(Some([10, 0, 0, 1]))),
+            ("0x", Ok(Some([0, 0, 0, 0]))),
+            ("8.8.2056", Ok(Some([8, 8, 8, 8]))),
+            ("1.2.3.4.5", Err(())),
+            ("1.2.3.256", Err(())),
+            ("256.1", Err(())),
+            ("4294967296", Err(())),
+            ("a.1", Err(())),
+            ("1..2", Err(())),
+            ("09.1", Err(())),
+            ("1.09", Err(())),
+            ("example.com", Ok(None)),
+            ("1.example", Ok(None)),
+            ("0x7g", Ok(None)),
+        ] {
+            assert_eq!(read_v4(host), expected.map(|octets| octets.map(Ipv4Addr::from)), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_public_addresses_are_public() {
+        for address in [
+            "127.0.0.1",
+            "0.0.0.0",
+            "10.1.2.3",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "198.19.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "192.0.2.1",
+            "::",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::127.0.0.1",
+            "::ffff:0:10.0.0.1",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "fec0::1",
+            "ff02::1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::1",
+            "2002:7f00:1::",
+            "2001::1",
+            "2001:db8::1",
+            "100::1",
+            "fd00:ec2::254",
+        ] {
+            assert!(is_private(address.parse().unwrap()), "{address}");
+        }
+        for address in
+            ["8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"]
+        {
+            assert!(!is_private(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn local_names_are_told() {
+        for name in ["localhost", "a.localhost", "printer.local", "metadata.google.internal", "router", "x.home.arpa"] {
+            assert!(is_local_name(name), "{name}");
+        }
+        for name in ["example.com", "notlocalhost.com", "internal.example.com", "mylocal.example"] {
+            assert!(!is_local_name(name), "{name}");
+        }
+    }
+}

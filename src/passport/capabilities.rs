@@ -1,0 +1,277 @@
+//! Which capability a tool needs, and which pack of rules speaks for a capability.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+/// The packs of rules that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pack {
+    /// Shell commands.
+    Command,
+    /// Files that are read.
+    FileRead,
+    /// Files that are written.
+    FileWrite,
+    /// URLs that are fetched, and searches.
+    WebFetch,
+    /// A browser.
+    WebBrowser,
+    /// Tools of MCP servers.
+    Mcp,
+    /// Messages to people.
+    Messaging,
+    /// Agents that are started.
+    Session,
+}
+
+impl Pack {
+    /// Every pack there is.
+    pub const ALL: [Self; 8] =
+        [Self::Command, Self::FileRead, Self::FileWrite, Self::WebFetch, Self::WebBrowser, Self::Mcp, Self::Messaging, Self::Session];
+
+    /// The capability that it needs.
+    #[must_use]
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Command => "system.command.execute",
+            Self::FileRead => "data.file.read",
+            Self::FileWrite => "data.file.write",
+            Self::WebFetch => "web.fetch",
+            Self::WebBrowser => "web.browser",
+            Self::Mcp => "mcp.tool.execute",
+            Self::Messaging => "messaging.send",
+            Self::Session => "agent.session.create",
+        }
+    }
+
+    /// Its id, as decisions carry it.
+    #[must_use]
+    pub fn policy_id(self) -> &'static str {
+        match self {
+            Self::Command => "system.command.execute.v1",
+            Self::FileRead => "data.file.read.v1",
+            Self::FileWrite => "data.file.write.v1",
+            Self::WebFetch => "web.fetch.v1",
+            Self::WebBrowser => "web.browser.v1",
+            Self::Mcp => "mcp.tool.execute.v1",
+            Self::Messaging => "messaging.message.send.v1",
+            Self::Session => "agent.session.create.v1",
+        }
+    }
+
+    /// The keys of `limits` that it reads: the capability's, and for messages the pack's as well, which documents in use have.
+    #[must_use]
+    pub fn limit_keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Command => &["system.command.execute"],
+            Self::FileRead => &["data.file.read"],
+            Self::FileWrite => &["data.file.write"],
+            Self::WebFetch => &["web.fetch"],
+            Self::WebBrowser => &["web.browser"],
+            Self::Mcp => &["mcp.tool.execute"],
+            Self::Messaging => &["messaging.send", "messaging.message.send"],
+            Self::Session => &["agent.session.create"],
+        }
+    }
+
+    /// The pack of a capability.
+    #[must_use]
+    pub fn of(capability: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|pack| pack.capability() == capability)
+    }
+}
+
+/// Stands for no capability: the tool is harmless and needs an active passport only.
+pub const NO_CAPABILITY: &str = "none";
+
+/// The key of the family of tools whose names start with `browser_`.
+pub const BROWSER_FAMILY: &str = "browser_*";
+
+/// The key of the family of tools that MCP servers offer: `mcp__<server>__<tool>`.
+pub const MCP_FAMILY: &str = "mcp__*";
+
+/// What a tool needs where the configuration does not say otherwise. Names are exact but for the two families.
+#[rustfmt::skip]
+pub const DEFAULT_TOOL_CAPABILITIES: [(&str, &str); 27] = [
+    ("bash",              "system.command.execute"),
+    ("shell",             "system.command.execute"),
+    ("terminal",          "system.command.execute"),
+    ("execute_code",      "system.command.execute"),
+    ("process",           "system.command.execute"),
+    ("run_command",       "system.command.execute"),
+    ("read_file",         "data.file.read"),
+    ("ls",                "data.file.read"),
+    ("view_image",        "data.file.read"),
+    ("present_file",      "data.file.read"),
+    ("search_files",      "data.file.read"),
+    ("write_file",        "data.file.write"),
+    ("str_replace",       "data.file.write"),
+    ("patch",             "data.file.write"),
+    ("web_fetch",         "web.fetch"),
+    ("web_extract",       "web.fetch"),
+    ("web_search",        "web.fetch"),
+    ("image_search",      "web.fetch"),
+    (BROWSER_FAMILY,      "web.browser"),
+    (MCP_FAMILY,          "mcp.tool.execute"),
+    ("send_message",      "messaging.send"),
+    ("task",              "agent.session.create"),
+    ("delegate_task",     "agent.session.create"),
+    ("ask_clarification", NO_CAPABILITY),
+    ("todo",              NO_CAPABILITY),
+    ("write_todos",       NO_CAPABILITY),
+    ("memory",            NO_CAPABILITY),
+];
+
+/// What a tool needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// An active passport only.
+    Nothing,
+    /// A capability whose rules are known.
+    Pack(Pack),
+    /// A capability without rules: the passport has it or not.
+    Capability(String),
+}
+
+impl Need {
+    fn read(capability: &str) -> Self {
+        match Pack::of(capability) {
+            _ if capability == NO_CAPABILITY => Self::Nothing,
+            Some(pack) => Self::Pack(pack),
+            None => Self::Capability(capability.to_owned()),
+        }
+    }
+
+    /// The capability; `None` if none is needed.
+    #[must_use]
+    pub fn capability(&self) -> Option<&str> {
+        match self {
+            Self::Nothing => None,
+            Self::Pack(pack) => Some(pack.capability()),
+            Self::Capability(capability) => Some(capability),
+        }
+    }
+
+    /// The id of the policy that speaks for it.
+    #[must_use]
+    pub fn policy_id(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Nothing => None,
+            Self::Pack(pack) => Some(pack.policy_id().into()),
+            Self::Capability(capability) => Some(format!("{capability}.v1").into()),
+        }
+    }
+}
+
+/// Tools and what they need: the default table with the configuration's entries over it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapabilityMap {
+    exact: HashMap<String, Need>,
+    browser: Option<Need>,
+    mcp: Option<Need>,
+}
+
+impl Default for CapabilityMap {
+    fn default() -> Self {
+        Self::new(&BTreeMap::new())
+    }
+}
+
+impl CapabilityMap {
+    /// The default table under these entries; `None` takes an entry away.
+    #[must_use]
+    pub fn new(overrides: &BTreeMap<String, Option<String>>) -> Self {
+        let mut entries: HashMap<String, Need> =
+            DEFAULT_TOOL_CAPABILITIES.iter().map(|(tool, capability)| ((*tool).to_owned(), Need::read(capability))).collect();
+        for (tool, capability) in overrides {
+            match capability {
+                Some(capability) => drop(entries.insert(tool.clone(), Need::read(capability))),
+                None => drop(entries.remove(tool)),
+            }
+        }
+        let (browser, mcp) = (entries.remove(BROWSER_FAMILY), entries.remove(MCP_FAMILY));
+        Self { exact: entries, browser, mcp }
+    }
+
+    /// What a tool needs; `None` if nobody says, which denies.
+    #[must_use]
+    pub fn need(&self, tool_name: &str) -> Option<&Need> {
+        let is_browser = || tool_name.strip_prefix("browser_").is_some_and(|action| !action.is_empty());
+        let browser = || self.browser.as_ref().filter(|_| is_browser());
+        let mcp = || self.mcp.as_ref().filter(|_| McpTool::read(tool_name).is_some());
+        self.exact.get(tool_name).or_else(browser).or_else(mcp)
+    }
+}
+
+/// A tool of an MCP server, as agents name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct McpTool<'n> {
+    pub(super) server: &'n str,
+    pub(super) tool: &'n str,
+}
+
+impl<'n> McpTool<'n> {
+    /// Reads `mcp__<server>__<tool>`: the server ends at the first double underscore behind it.
+    pub(super) fn read(tool_name: &'n str) -> Option<Self> {
+        let (server, tool) = tool_name.strip_prefix("mcp__")?.split_once("__")?;
+        (!server.is_empty() && !tool.is_empty()).then_some(Self { server, tool })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_exact() {
+        let map = CapabilityMap::default();
+        for (tool, expected) in [
+            ("bash", Some("system.command.execute")),
+            ("browser_click", Some("web.browser")),
+            ("mcp__github__create_issue", Some("mcp.tool.execute")),
+            ("mcp__a__b__c", Some("mcp.tool.execute")),
+            ("Bash", None),
+            ("bash ", None),
+            ("bashful_docs_reader", None),
+            ("process_payment", None),
+            ("readme_delete", None),
+            ("browser_", None),
+            ("browser_*", None),
+            ("mcp__github", None),
+            ("mcp____x", None),
+            ("mcp__x__", None),
+            ("mcp__*", None),
+            ("", None),
+        ] {
+            let expected = expected.or((tool == "browser_*").then_some("web.browser"));
+            assert_eq!(map.need(tool).and_then(Need::capability), expected, "{tool}");
+        }
+        assert_eq!(map.need("todo"), Some(&Need::Nothing));
+    }
+
+    #[test]
+    fn entries_replace_single_ones_and_null_takes_them_away() {
+        let entry = |tool: &str, capability: Option<&str>| (tool.to_owned(), capability.map(str::to_owned));
+        let map = CapabilityMap::new(&BTreeMap::from([
+            entry("bash", None),
+            entry("my_shell", Some("system.command.execute")),
+            entry("memory", Some("data.memory")),
+            entry("clock", Some("none")),
+            entry("mcp__*", None),
+            entry("mcp__files__read", Some("data.file.read")),
+        ]));
+        assert_eq!(map.need("bash"), None);
+        assert_eq!(map.need("my_shell"), Some(&Need::Pack(Pack::Command)));
+        assert_eq!(map.need("memory"), Some(&Need::Capability("data.memory".to_owned())));
+        assert_eq!(map.need("clock"), Some(&Need::Nothing));
+        assert_eq!(map.need("mcp__github__x"), None);
+        assert_eq!(map.need("mcp__files__read"), Some(&Need::Pack(Pack::FileRead)));
+        assert_eq!(map.need("read_file"), Some(&Need::Pack(Pack::FileRead)));
+    }
+
+    #[test]
+    fn the_default_table_names_no_tool_twice() {
+        let tools: std::collections::HashSet<_> = DEFAULT_TOOL_CAPABILITIES.iter().map(|(tool, _)| tool).collect();
+        assert_eq!(tools.len(), DEFAULT_TOOL_CAPABILITIES.len());
+    }
+}

@@ -1,0 +1,230 @@
+//! URL → host, for the URLs on which all readers agree.
+//!
+//! URL parsers differ over backslashes, credentials, percent-encoded hosts, control characters and hosts beyond ASCII, and what they
+//! differ over is how one host is checked and another fetched. So none of that is accepted here; what remains is read in one way only.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::address;
+use super::fields::{Malformed, item_path};
+
+/// Longest URL that is looked at, in bytes.
+const URL_BYTES_MAX: usize = 8 * 1024;
+/// Longest name, in bytes.
+const HOST_BYTES_MAX: usize = 253;
+
+/// The host that a URL leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Host {
+    /// A name in lower case, without a dot at its end.
+    Name(String),
+    /// An address.
+    Address(IpAddr),
+}
+
+impl Host {
+    /// Reads the host of an absolute http or https URL; the error says what is wrong, without quoting it.
+    pub(super) fn of_url(url: &str) -> Result<Self, &'static str> {
+        if url.len() > URL_BYTES_MAX {
+            return Err("URL is too long");
+        }
+        if url.chars().any(|character| character.is_control() || character.is_whitespace() || character == '\\') {
+            return Err("URL holds white space, a control character or a backslash");
+        }
+        let (scheme, rest) = url.split_once("://").ok_or("URL must be an absolute http(s) URL")?;
+        if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+            return Err("URL must be an absolute http(s) URL");
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains(['@', '%']) {
+            return Err("URL holds credentials or a percent-encoded host");
+        }
+        Self::read(without_port(authority)?)
+    }
+
+    /// Reads a host as URLs and lists of domains have it.
+    fn read(host: &str) -> Result<Self, &'static str> {
+        if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let address = address.parse::<Ipv6Addr>().map_err(|_| "URL holds a malformed IPv6 address")?;
+            return Ok(Self::Address(IpAddr::V6(address)));
+        }
+        let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let is_label = |label: &str| !label.is_empty() && label.len() <= 63;
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+        if name.len() > HOST_BYTES_MAX || !is_plain || !name.split('.').all(is_label) {
+            return Err("URL holds a malformed host; names beyond ASCII have to be written in Punycode");
+        }
+        match address::read_v4(&name) {
+            Ok(Some(address)) => Ok(Self::Address(IpAddr::V4(address))),
+            Ok(None) => Ok(Self::Name(name)),
+            Err(()) => Err("URL holds a malformed IPv4 address"),
+        }
+    }
+
+    /// Whether it is not on the public network, as far as the text tells; what a public name resolves to is not looked up.
+    pub(super) fn is_private(&self) -> bool {
+        match self {
+            Self::Name(name) => address::is_local_name(name),
+            Self::Address(address) => address::is_private(*address),
+        }
+    }
+}
+
+fn without_port(authority: &str) -> Result<&str, &'static str> {
+    let behind_address = authority.find(']').map_or(0, |bracket| bracket + 1);
+    let Some(colon) = authority.get(behind_address..).and_then(|rest| rest.find(':')) else { return Ok(authority) };
+    let (host, port) = authority.split_at(behind_address + colon);
+    let port = port.strip_prefix(':').unwrap_or_default();
+    let is_port = port.is_empty() || port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    if is_port { Ok(host) } else { Err("URL holds a malformed port") }
+}
+
+/// Domains of a list: `example.com` covers its subdomains, `*.example.com` only those, `*` everything.
+#[derive(Debug)]
+pub(super) struct DomainSet {
+    everything: bool,
+    /// With their subdomains.
+    whole: HashSet<String>,
+    /// Subdomains alone.
+    below: HashSet<String>,
+    addresses: HashSet<IpAddr>,
+}
+
+impl DomainSet {
+    /// The domains of a list at `path`.
+    pub(super) fn new(entries: &[String], path: &str) -> Result<Self, Malformed> {
+        let (mut whole, mut below, mut addresses) = (HashSet::new(), HashSet::new(), HashSet::new());
+        let mut everything = false;
+        for (index, entry) in entries.iter().enumerate() {
+            let malformed = || {
+                let expected = "a domain such as `example.com` or `*.example.com`, an address, or `*`";
+                Malformed::new(item_path(path, index), "something else", expected)
+            };
+            let (set, domain) = match entry.strip_prefix("*.") {
+                _ if entry == "*" => {
+                    everything = true;
+                    continue;
+                }
+                Some(domain) => (&mut below, domain),
+                None => (&mut whole, entry.as_str()),
+            };
+            match Host::read(domain).or_else(|_| Host::read(&format!("[{domain}]"))).map_err(|_| malformed())? {
+                Host::Name(name) => drop(set.insert(name)),
+                Host::Address(address) if !entry.starts_with('*') => drop(addresses.insert(address)),
+                Host::Address(_) => return Err(malformed()),
+            }
+        }
+        Ok(Self { everything, whole, below, addresses })
+    }
+
+    pub(super) fn contains(&self, host: &Host) -> bool {
+        match host {
+            _ if self.everything => true,
+            Host::Address(address) => self.addresses.contains(address),
+            Host::Name(name) => {
+                domains(Some(name)).any(|domain| self.whole.contains(domain))
+                    || domains(parent(name)).any(|domain| self.below.contains(domain))
+            }
+        }
+    }
+}
+
+/// A domain and those that it is in.
+fn domains(first: Option<&str>) -> impl Iterator<Item = &str> {
+    std::iter::successors(first, |domain| parent(domain))
+}
+
+fn parent(domain: &str) -> Option<&str> {
+    domain.split_once('.').map(|(_, parent)| parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(url: &str) -> Result<String, &'static str> {
+        Host::of_url(url).map(|host| match host {
+            Host::Name(name) => name,
+            Host::Address(address) => address.to_string(),
+        })
+    }
+
+    #[test]
+    fn hosts_are_read_in_one_way() {
+        for (url, expected) in [
+            ("https://EXAMPLE.com./path?u=evil.io#x", "example.com"),
+            ("HTTP://example.com:8080", "example.com"),
+            ("http://example.com:/", "example.com"),
+            ("http://0x7f.1/", "127.0.0.1"),
+            ("http://2130706433", "127.0.0.1"),
+            ("http://[::ffff:127.0.0.1]:80/", "::ffff:127.0.0.1"),
+            ("https://example.com?x@y", "example.com"),
+        ] {
+            assert_eq!(name(url).as_deref(), Ok(expected), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_parsers_differ_over_is_refused() {
+        for url in [
+            "",
+            "example.com",
+            "//example.com",
+            "http:example.com",
+            "http:/example.com",
+            "http:///example.com",
+            "ftp://example.com",
+            "file:///etc/passwd",
+            " http://example.com",
+            "http://exam\tple.com",
+            "http://example.com\n",
+            "http://example.com\\@evil.io",
+            "http://user@example.com",
+            "http://user:pass@example.com",
+            "http://ex%61mple.com",
+            "http://example.com%2f.evil.io",
+            "http://exämple.com",
+            "http://１２７.0.0.1",
+            "http://example..com",
+            "http://.example.com",
+            "http://",
+            "http://?x",
+            "http://[::1",
+            "http://[fe80::1%25eth0]/",
+            "http://::1/",
+            "http://example.com:80:80",
+            "http://example.com:99999",
+            "http://example.com:+80",
+            "http://1.2.3.4.5",
+            "http://a_b!c",
+        ] {
+            assert!(name(url).is_err(), "{url}");
+        }
+        assert!(name(&format!("http://example.com/{}", "x".repeat(URL_BYTES_MAX))).is_err());
+    }
+
+    #[test]
+    fn domains_cover_their_subdomains() {
+        let set = |entries: &[&str]| DomainSet::new(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>(), "p");
+        let listed = set(&["Example.com", "*.github.com", "8.8.8.8", "::1"]).unwrap();
+        for (url, expected) in [
+            ("https://example.com", true),
+            ("https://a.b.example.com", true),
+            ("https://notexample.com", false),
+            ("https://example.com.evil.io", false),
+            ("https://github.com", false),
+            ("https://api.github.com", true),
+            ("https://8.8.8.8", true),
+            ("https://134744072", true),
+            ("https://8.8.4.4", false),
+            ("https://[0:0::1]", true),
+        ] {
+            assert_eq!(listed.contains(&Host::of_url(url).unwrap()), expected, "{url}");
+        }
+        assert!(set(&["*"]).unwrap().contains(&Host::of_url("https://x.y").unwrap()));
+        for entry in ["https://example.com", "example.com/x", "example.com:80", "a.*.com", "exämple.com", "*.8.8.8", ""] {
+            assert!(set(&[entry]).is_err(), "{entry}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Typed reading of a passport's fields. What is of another type is kept as such: it denies once a call needs it.
+
+use std::cell::RefCell;
+
+use crate::json::{Shape, Text, Value};
+
+/// How much of a value or key of a passport a message quotes, in characters.
+const QUOTED_CHARS_MAX: usize = 80;
+
+/// A field as it was found. Null is as good as nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Field<T> {
+    /// It is not there.
+    Absent,
+    /// It is what it should be.
+    Valid(T),
+    /// It is something else.
+    Malformed(Malformed),
+}
+
+/// A field that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Malformed {
+    pub(super) path: String,
+    pub(super) found: String,
+    pub(super) expected: String,
+}
+
+impl Malformed {
+    pub(super) fn new(path: impl Into<String>, found: impl std::fmt::Display, expected: impl Into<String>) -> Self {
+        Self { path: path.into(), found: found.to_string(), expected: expected.into() }
+    }
+}
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {}, expected {}", self.path, self.found, self.expected)
+    }
+}
+
+impl<T> Field<T> {
+    /// What is wrong with it.
+    pub(super) fn malformed(&self) -> Option<&Malformed> {
+        if let Self::Malformed(malformed) = self { Some(malformed) } else { None }
+    }
+
+    /// Goes on with the value of a valid field.
+    pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, Malformed>) -> Field<U> {
+        match self {
+            Self::Absent => Field::Absent,
+            Self::Valid(value) => next(value).map_or_else(Field::Malformed, Field::Valid),
+            Self::Malformed(malformed) => Field::Malformed(malformed),
+        }
+    }
+}
+
+/// The path of a member: `limits["web.fetch"].allowed_domains`.
+pub(super) fn member_path(parent: &str, key: &str) -> String {
+    let is_plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !key.is_empty();
+    match (parent.is_empty(), is_plain) {
+        (true, true) => key.to_owned(),
+        (false, true) => format!("{parent}.{key}"),
+        (_, false) => format!("{parent}[{:?}]", quoted(key)),
+    }
+}
+
+/// The path of an item.
+pub(super) fn item_path(parent: &str, index: usize) -> String {
+    format!("{parent}[{index}]")
+}
+
+/// A value of the passport as messages quote it: cut where it is long.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(QUOTED_CHARS_MAX).chain(['…']).collect(),
+    }
+}
+
+/// One object of a passport. It remembers which keys were asked for, so that what nobody knows can be told.
+#[derive(Debug)]
+pub(super) struct Section<'d> {
+    /// Where it stands.
+    pub(super) path: String,
+    /// `None` if it is not there.
+    value: Option<Value<'d>>,
+    known: RefCell<Vec<&'static str>>,
+}
+
+impl<'d> Section<'d> {
+    pub(super) fn new(path: String, value: Option<Value<'d>>) -> Self {
+        Self { path, value, known: RefCell::default() }
+    }
+
+    /// Where a key of it stands.
+    pub(super) fn path_of(&self, key: &str) -> String {
+        member_path(&self.path, key)
+    }
+
+    /// What stands under a key; null is nothing.
+    pub(super) fn value(&self, key: &'static str) -> Option<Value<'d>> {
+        self.known.borrow_mut().push(key);
+        self.value.and_then(|value| value.get(key)).filter(|value| !value.is_null())
+    }
+
+    /// A string.
+    pub(super) fn string(&self, key: &'static str) -> Field<String> {
+        self.typed(key, "a string", |value| value.as_text()?.into_str().map(std::borrow::Cow::into_owned))
+    }
+
+    /// A number of 0 or more.
+    pub(super) fn number(&self, key: &'static str) -> Field<Amount> {
+        self.typed(key, "a number of 0 or more", Amount::read)
+    }
+
+    /// A list of strings, none of them empty.
+    pub(super) fn strings(&self, key: &'static str) -> Field<Vec<String>> {
+        let Some(value) = self.value(key) else { return Field::Absent };
+        strings(value, &self.path_of(key)).map_or_else(Field::Malformed, Field::Valid)
+    }
+
+    /// The paths of limits that nobody asked for, unless they are null or false and so limit nothing.
+    pub(super) fn unknown(&self) -> Vec<String> {
+        let known = self.known.borrow();
+        let members = self.value.iter().flat_map(Value::members);
+        let limiting = members.filter(|(_, value)| !value.is_null() && value.as_bool() != Some(false));
+        let keys = limiting.filter_map(|(key, _)| key.as_text().and_then(Text::into_str));
+        keys.filter(|key| !known.iter().any(|known| known == key)).map(|key| self.path_of(&key)).collect()
+    }
+
+    fn typed<T>(&self, key: &'static str, expected: &str, read: impl FnOnce(Value<'d>) -> Option<T>) -> Field<T> {
+        let Some(value) = self.value(key) else { return Field::Absent };
+        match read(value) {
+            Some(read) => Field::Valid(read),
+            None => Field::Malformed(Malformed::new(self.path_of(key), shape_of(value), expected)),
+        }
+    }
+}
+
+/// What was found, in words: a negative number is told apart.
+fn shape_of(value: Value<'_>) -> String {
+    match value.shape() {
+        Shape::Number if value.source().starts_with(b"-") => "a negative number".to_owned(),
+        shape => shape.to_string(),
+    }
+}
+
+/// A list of strings, none of them empty.
+pub(super) fn strings(value: Value<'_>, path: &str) -> Result<Vec<String>, Malformed> {
+    const EXPECTED: &str = "an array of strings";
+    if value.shape() != Shape::Array {
+        return Err(Malformed::new(path, value.shape(), EXPECTED));
+    }
+    let item = |(index, item): (usize, Value<'_>)| match item.as_text().and_then(Text::into_str) {
+        Some(text) if text.is_empty() => Err(Malformed::new(item_path(path, index), "an empty string", "at least one character")),
+        Some(text) => Ok(text.into_owned()),
+        None => Err(Malformed::new(item_path(path, index), item.shape(), "a string")),
+    };
+    value.items().enumerate().map(item).collect()
+}
+
+/// An amount that calls and limits can be compared by: a finite number of 0 or more.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub(super) struct Amount(f64);
+
+/// A finite number equals itself.
+impl Eq for Amount {}
+
+impl Amount {
+    /// The amount that a JSON number is.
+    pub(super) fn read(value: Value<'_>) -> Option<Self> {
+        let number = (value.shape() == Shape::Number).then(|| crate::json::number::parse_float(value.source()))?;
+        (number.is_finite() && number >= 0.0).then_some(Self(number))
+    }
+
+    /// A number of bytes.
+    pub(super) fn of_bytes(bytes: usize) -> Self {
+        #[allow(clippy::cast_precision_loss, reason = "no text is near 2^53 bytes")]
+        Self(bytes as f64)
+    }
+}

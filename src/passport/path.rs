@@ -1,0 +1,278 @@
+//! Paths: normalised by their text alone, and sets of places that they are looked up in.
+
+use std::collections::HashMap;
+
+use super::fields::Malformed;
+use super::glob::{self, Case, GlobIndex, Wildcards};
+
+/// Where a path starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Root {
+    Absolute,
+    /// `~`, or `~user`.
+    Home,
+    /// The working directory, which no event tells.
+    Relative,
+}
+
+/// A path without `.`, `..`, empty components and a slash at its end: `/a/b`, `~/a`, `a/b`, or `/`, `~` and `.` for the roots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NormalPath {
+    root: Root,
+    text: String,
+    /// Whether it leaves its root by `..`, so that nobody can tell where it leads.
+    pub(super) climbs: bool,
+}
+
+impl NormalPath {
+    pub(super) fn new(path: &str) -> Self {
+        let mut climbs = false;
+        let root = match path.bytes().next() {
+            Some(b'/') => Root::Absolute,
+            Some(b'~') => Root::Home,
+            _ => Root::Relative,
+        };
+        // The home itself is a component that `..` cannot take away.
+        let bottom = usize::from(root == Root::Home);
+        let mut components: Vec<&str> = Vec::new();
+        for component in path.split('/') {
+            match component {
+                "" | "." => {}
+                ".." if components.len() > bottom => drop(components.pop()),
+                // Above `/` there is only `/`.
+                ".." => climbs |= root != Root::Absolute,
+                _ => components.push(component),
+            }
+        }
+        let text = match root {
+            Root::Absolute => format!("/{}", components.join("/")),
+            _ if components.is_empty() => ".".to_owned(),
+            _ => components.join("/"),
+        };
+        Self { root, text, climbs }
+    }
+
+    /// The last component; empty for a root.
+    pub(super) fn name(&self) -> &str {
+        let name = self.text.rsplit('/').next().unwrap_or_default();
+        if name == "." || name.starts_with('~') && name.len() == self.text.len() { "" } else { name }
+    }
+
+    /// The path itself and every directory above it, up to its root.
+    fn places(&self) -> impl Iterator<Item = &str> {
+        let root = match self.root {
+            Root::Absolute => Some("/"),
+            Root::Relative => Some("."),
+            Root::Home => None,
+        };
+        std::iter::successors(Some(self.text.as_str()), |place| above(place)).chain(root)
+    }
+}
+
+/// The directory above a place, unless that is the root.
+fn above(place: &str) -> Option<&str> {
+    place.rsplit_once('/').map(|(above, _)| above).filter(|above| !above.is_empty())
+}
+
+/// What a set is for: it decides how what cannot be told is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A path in it may be used: what cannot be told is not in it.
+    Allow,
+    /// A path in it may not be used: what cannot be told is in it.
+    Block,
+}
+
+/// Places, given as directories, files and globs.
+#[derive(Debug)]
+pub(super) struct PathSet {
+    purpose: Purpose,
+    entries: Vec<String>,
+    everywhere: Option<usize>,
+    places: HashMap<String, usize>,
+    globs: GlobIndex,
+}
+
+impl PathSet {
+    /// A set of these entries of a list at `path`. `*` and `**` alone are everything.
+    pub(super) fn new(entries: Vec<String>, purpose: Purpose, path: &str) -> Result<Self, Malformed> {
+        let mut everywhere = None;
+        let mut places = HashMap::new();
+        let mut globs: Vec<(String, usize)> = Vec::new();
+        for (tag, entry) in entries.iter().enumerate() {
+            if let Some(character) = glob::unsupported(entry) {
+                let found = format!("a pattern with `{character}`");
+                return Err(Malformed::new(super::fields::item_path(path, tag), found, "`*`, `**` and `?` as the only wildcards"));
+            }
+            if matches!(entry.as_str(), "*" | "**" | "/**" | "**/*") {
+                everywhere.get_or_insert(tag);
+            }
+            let normal = NormalPath::new(entry);
+            match purpose {
+                Purpose::Allow if glob::has_wildcards(entry) => globs.push((normal.text, tag)),
+                // A place that nobody can tell allows nothing.
+                Purpose::Allow if normal.climbs => {}
+                Purpose::Allow => drop(places.entry(normal.text).or_insert(tag)),
+                Purpose::Block => {
+                    if !glob::has_wildcards(entry) {
+                        places.entry(normal.text.to_ascii_lowercase()).or_insert(tag);
+                    }
+                    globs.extend(blocked_globs(&normal).into_iter().map(|glob| (glob, tag)));
+                }
+            }
+        }
+        let case = if purpose == Purpose::Allow { Case::Sensitive } else { Case::Ignored };
+        let index = GlobIndex::new(globs.iter().map(|(glob, tag)| (glob.as_str(), *tag)), Wildcards::WithinComponent, case);
+        Ok(Self { purpose, entries, everywhere, places, globs: index })
+    }
+
+    /// The entry that a path is in.
+    pub(super) fn find(&self, path: &NormalPath) -> Option<&str> {
+        let found = match self.purpose {
+            Purpose::Allow => self.everywhere.or_else(|| if path.climbs { None } else { self.lookup(path) }),
+            Purpose::Block => self.everywhere.or_else(|| self.lookup_blocked(path)),
+        };
+        found.and_then(|tag| self.entries.get(tag)).map(String::as_str)
+    }
+
+    fn lookup(&self, path: &NormalPath) -> Option<usize> {
+        path.places().find_map(|place| self.places.get(place).copied()).or_else(|| self.globs.find(&path.text))
+    }
+
+    fn lookup_blocked(&self, path: &NormalPath) -> Option<usize> {
+        let folded = NormalPath { text: path.text.to_ascii_lowercase(), ..path.clone() };
+        self.lookup(&folded).or_else(|| {
+            // The working directory may be the root.
+            let at_root = || NormalPath { root: Root::Absolute, text: format!("/{}", folded.text), climbs: false };
+            (path.root == Root::Relative).then(at_root).and_then(|path| self.lookup(&path))
+        })
+    }
+}
+
+/// The globs that a blocked entry stands for besides its own place: everything below it, at any depth if it is relative, and in home
+/// directories under both their names.
+fn blocked_globs(entry: &NormalPath) -> Vec<String> {
+    let below = |text: &str| if text.ends_with("/**") { text.to_owned() } else { format!("{text}/**") };
+    let text = entry.text.as_str();
+    match entry.root {
+        Root::Relative if text.starts_with("**") => vec![below(text)],
+        Root::Relative if text == "." => Vec::new(),
+        Root::Relative => vec![below(&format!("**/{text}"))],
+        Root::Home => match text.split_once('/') {
+            Some((_, rest)) => ["~/", "/root/", "/home/*/", "/Users/*/"].iter().map(|home| below(&format!("{home}{rest}"))).collect(),
+            None => vec![below("~"), below("/root"), below("/home/*"), below("/users/*")],
+        },
+        Root::Absolute => {
+            let mut globs = if glob::has_wildcards(text) { vec![below(text)] } else { Vec::new() };
+            globs.extend(in_home(text).map(|rest| below(&format!("~/{rest}"))));
+            globs
+        }
+    }
+}
+
+/// What follows the home directory in an absolute path.
+fn in_home(text: &str) -> Option<&str> {
+    let lower = text.to_ascii_lowercase();
+    let homes = lower.starts_with("/home/") || lower.starts_with("/users/");
+    let rest = text.strip_prefix("/root/").or_else(|| text.splitn(4, '/').nth(3).filter(|_| homes))?;
+    (!rest.is_empty()).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(path: &str) -> (String, bool) {
+        let path = NormalPath::new(path);
+        (path.text, path.climbs)
+    }
+
+    #[test]
+    fn paths_are_normalised_by_their_text() {
+        for (path, text, climbs) in [
+            ("/tmp//a/./b/", "/tmp/a/b", false),
+            ("/tmp/../etc/passwd", "/etc/passwd", false),
+            ("/../../etc", "/etc", false),
+            ("/", "/", false),
+            ("a/../b", "b", false),
+            ("../b", "b", true),
+            (".", ".", false),
+            ("", ".", false),
+            ("~/a/../b", "~/b", false),
+            ("~/../b", "~/b", true),
+            ("~bob/x", "~bob/x", false),
+            ("~", "~", false),
+        ] {
+            assert_eq!(normal(path), (text.to_owned(), climbs), "{path}");
+        }
+        assert_eq!(NormalPath::new("/a/b.txt").name(), "b.txt");
+        assert_eq!(NormalPath::new("~").name(), "");
+        assert_eq!(NormalPath::new("/").name(), "");
+    }
+
+    fn find(purpose: Purpose, entry: &str, path: &str) -> bool {
+        PathSet::new(vec![entry.to_owned()], purpose, "p").unwrap().find(&NormalPath::new(path)).is_some()
+    }
+
+    #[test]
+    fn allowed_places_hold_what_is_surely_in_them() {
+        for (entry, path, expected) in [
+            ("/tmp/", "/tmp/a/b", true),
+            ("/tmp", "/tmp", true),
+            ("/tmp", "/tmpx/a", false),
+            ("/tmp", "/tmp/../etc/passwd", false),
+            ("/tmp", "a", false),
+            ("/tmp", "../tmp/a", false),
+            ("/work/*", "/work/a", true),
+            ("/work/*", "/work/a/b", false),
+            ("/work/**", "/work/a/b", true),
+            ("/", "/etc/passwd", true),
+            ("/", "etc/passwd", false),
+            (".", "a/b", true),
+            (".", "../a", false),
+            ("src", "src/a", true),
+            ("src", "/x/src/a", false),
+            ("~/work", "~/work/a", true),
+            ("~/work", "~/work/../a", false),
+            ("~", "~/../a", false),
+            ("*", "/anything/at/all", true),
+            ("*", "../x", true),
+            ("/Tmp", "/tmp/a", false),
+            ("../x", "x", false),
+        ] {
+            assert_eq!(find(Purpose::Allow, entry, path), expected, "{entry} {path}");
+        }
+    }
+
+    #[test]
+    fn blocked_places_hold_what_may_be_in_them() {
+        for (entry, path, expected) in [
+            ("/etc/", "/etc/hosts", true),
+            ("/etc/", "/ETC/hosts", true),
+            ("/etc/", "etc/hosts", true),
+            ("/etc/", "a/etc/hosts", false),
+            ("/etc/", "/etcx", false),
+            ("/etc/*.conf", "/etc/x.conf/y", true),
+            (".ssh", "/home/u/.ssh/id", true),
+            ("*.pem", "/a/b/c.pem", true),
+            ("*.pem", "C.PEM", true),
+            ("secrets/prod", "/repo/secrets/prod/x", true),
+            ("secrets/prod", "/repo/secrets/test/x", false),
+            ("**/.ssh/**", "~/.ssh/id", true),
+            ("/home/u/.config", "~/.config/x", true),
+            ("/root/.config", "~/.config/x", true),
+            ("~/.config", "/home/u/.config/x", true),
+            ("~/.config", "/root/.config", true),
+            ("~/.config", "~bob/x", false),
+        ] {
+            assert_eq!(find(Purpose::Block, entry, path), expected, "{entry} {path}");
+        }
+    }
+
+    #[test]
+    fn wildcards_that_are_not_supported_are_refused() {
+        for entry in ["/a/[x]", "{a,b}", "!x", "a\\b"] {
+            assert!(PathSet::new(vec![entry.to_owned()], Purpose::Allow, "p").is_err(), "{entry}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `data.file.read` and `data.file.write`: files by their paths.
+//!
+//! A list that is not there does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::super::glob::{self, Case, GlobIndex, Wildcards};
+use super::super::path::{NormalPath, PathSet, Purpose};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, quoted, report};
+
+/// Arguments that hold paths. Every one that is there has to be allowed.
+const PATH_ARGUMENTS: [&str; 7] = ["file_path", "path", "image_path", "filepath", "filepaths", "file_paths", "paths"];
+
+/// Tools that take the working directory where they are given none.
+const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
+
+/// The longest path, in bytes: what Linux takes.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// What is never read, at any depth: credentials and keys.
+const SECRETS: [&str; 41] = [
+    ".env*",
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".ssh",
+    ".gnupg",
+    ".kube",
+    ".docker/config.json",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".git-credentials",
+    ".npmrc",
+    ".pypirc",
+    ".htpasswd",
+    ".vault-token",
+    "credentials",
+    "credentials.json",
+    "credentials.y*ml",
+    "credentials.ini",
+    "credentials.csv",
+    "credentials.toml",
+    "credentials.xml",
+    "credentials.db",
+    "*_credentials.json",
+    "*-credentials.json",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.ppk",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "/etc/shadow*",
+    "/proc/*/environ",
+];
+
+static SECRET_PLACES: LazyLock<Option<PathSet>> =
+    LazyLock::new(|| PathSet::new(SECRETS.map(str::to_owned).to_vec(), Purpose::Block, "secrets").ok());
+
+#[derive(Debug)]
+pub(super) struct FileLimits {
+    is_read: bool,
+    allowed_paths: Field<PathSet>,
+    blocked_paths: Field<PathSet>,
+    blocked_patterns: Field<Patterns>,
+    allowed_extensions: Field<HashSet<String>>,
+    blocked_extensions: Field<HashSet<String>>,
+    max_file_size: Field<Amount>,
+}
+
+/// Patterns of paths: those without wildcards and slashes match anywhere in the text.
+#[derive(Debug)]
+struct Patterns {
+    entries: Vec<String>,
+    words: GlobIndex,
+    places: PathSet,
+}
+
+impl Patterns {
+    fn read(entries: Vec<String>, path: &str) -> Result<Self, Malformed> {
+        let is_word = |entry: &&String| !glob::has_wildcards(entry) && !entry.contains('/');
+        let words: Vec<String> = entries.iter().filter(is_word).map(|word| format!("**{word}**")).collect();
+        let tags = words.iter().enumerate().map(|(tag, word)| (word.as_str(), tag));
+        let words = GlobIndex::new(tags, Wildcards::WithinComponent, Case::Ignored);
+        Ok(Self { words, places: PathSet::new(entries.clone(), Purpose::Block, path)?, entries })
+    }
+
+    fn find(&self, path: &NormalPath, text: &str) -> Option<&str> {
+        let is_word = |entry: &&String| !glob::has_wildcards(entry) && !entry.contains('/');
+        let word = || self.entries.iter().filter(is_word).nth(self.words.find(text)?).map(String::as_str);
+        self.places.find(path).or_else(word)
+    }
+}
+
+impl FileLimits {
+    pub(super) fn reading(section: &Section<'_>) -> Self {
+        // The size of a file that is to be read cannot be told from the call, so a limit on it is left among those that are not kept.
+        Self::new(section, true, Field::Absent)
+    }
+
+    pub(super) fn writing(section: &Section<'_>) -> Self {
+        Self::new(section, false, section.number("max_file_size"))
+    }
+
+    fn new(section: &Section<'_>, is_read: bool, max_file_size: Field<Amount>) -> Self {
+        let places = |key, purpose| section.strings(key).and_then(|entries| PathSet::new(entries, purpose, &section.path_of(key)));
+        let patterns = section.strings("blocked_patterns");
+        let extensions = |key| section.strings(key).and_then(|entries| Ok(entries.iter().map(|entry| extension(entry)).collect()));
+        Self {
+            is_read,
+            allowed_paths: places("allowed_paths", Purpose::Allow),
+            blocked_paths: places("blocked_paths", Purpose::Block),
+            blocked_patterns: patterns.and_then(|entries| Patterns::read(entries, &section.path_of("blocked_patterns"))),
+            allowed_extensions: extensions("allowed_extensions"),
+            blocked_extensions: extensions("blocked_extensions"),
+            max_file_size,
+        }
+    }
+
+    fn has_places(&self) -> bool {
+        !matches!((&self.allowed_paths, &self.blocked_paths, &self.blocked_patterns), (Field::Absent, Field::Absent, Field::Absent))
+    }
+
+    fn check_path(&self, text: &str, to: &mut dyn Report) {
+        let path = match read_path(text) {
+            Ok(path) => path,
+            Err(denial) => return report(to, "path", Err(denial)),
+        };
+        report(to, "allowed_paths", self.check_allowed(&path));
+        if self.is_read {
+            let is_secret = SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(&path).is_some());
+            let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
+            report(to, "secrets", if is_secret { Err(denial()) } else { Ok(()) });
+        }
+        report(
+            to,
+            "blocked_paths",
+            ask(&self.blocked_paths, |blocked| deny_found(blocked.find(&path), "oap.path_blocked", "File path is in blocked path")),
+        );
+        let patterns = ask(&self.blocked_patterns, |patterns| {
+            deny_found(patterns.find(&path, text), "oap.blocked_pattern", "File path matches blocked pattern")
+        });
+        report(to, "blocked_patterns", patterns);
+        report(to, "extensions", self.check_extension(path.name()));
+    }
+
+    fn check_allowed(&self, path: &NormalPath) -> Result<(), Denial> {
+        let denial = |message| Err(Denial::new("oap.path_not_allowed", message));
+        if path.climbs && self.has_places() {
+            return denial("File path leaves a directory that the call does not tell");
+        }
+        ask(&self.allowed_paths, |allowed| match allowed.find(path) {
+            Some(_) => Ok(()),
+            None => denial("File path is not in allowed list"),
+        })
+    }
+
+    fn check_extension(&self, name: &str) -> Result<(), Denial> {
+        let denial = || Err(Denial::new("oap.extension_not_allowed", "File extension is not allowed"));
+        let is_in = |set: &HashSet<String>| extensions(name).any(|extension| set.contains(&extension));
+        ask(&self.allowed_extensions, |allowed| if is_in(allowed) { Ok(()) } else { denial() })?;
+        ask(&self.blocked_extensions, |blocked| if is_in(blocked) { denial() } else { Ok(()) })
+    }
+
+    fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
+        const OVER: &str = "File content exceeds max_file_size";
+        let too_large = |denial: Denial| if denial.message == OVER { Denial::new("oap.file_too_large", OVER) } else { denial };
+        check_amount(&self.max_file_size, call.arguments.number("content_length"), OVER).map_err(too_large)?;
+        let content = call.arguments.text("content").map(|content| content.map(|content| Amount::of_bytes(content.len())));
+        check_amount(&self.max_file_size, content, OVER).map_err(too_large)
+    }
+}
+
+impl Rules for FileLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [
+            self.allowed_paths.malformed(),
+            self.blocked_paths.malformed(),
+            self.blocked_patterns.malformed(),
+            self.allowed_extensions.malformed(),
+            self.blocked_extensions.malformed(),
+            self.max_file_size.malformed(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
+        match read_paths(call, self.is_read) {
+            Ok(paths) => paths.iter().for_each(|path| self.check_path(path, to)),
+            Err(denial) => report(to, "path", Err(denial)),
+        }
+        if !self.is_read {
+            report(to, "max_file_size", self.check_size(call));
+        }
+    }
+}
+
+fn read_paths<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<Vec<Cow<'c, str>>, Denial> {
+    let paths = call.arguments.all_texts(&PATH_ARGUMENTS)?;
+    if !paths.is_empty() {
+        return Ok(paths);
+    }
+    if DIRECTORY_TOOLS.contains(&call.tool_name) {
+        return Ok(vec![".".into()]);
+    }
+    let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
+    Err(Denial::new("oap.missing_file_path", what))
+}
+
+/// Reads a path that has one reading.
+fn read_path(text: &str) -> Result<NormalPath, Denial> {
+    let invalid = |message| Err(Denial::new("oap.invalid_tool_arguments", message));
+    if text.trim().is_empty() {
+        return Err(Denial::new("oap.missing_file_path", "File path is empty"));
+    }
+    if text.len() > PATH_BYTES_MAX {
+        return invalid("File path is too long");
+    }
+    if text.chars().any(|character| character.is_control() || character == '\\') {
+        return invalid("File path holds a control character or a backslash");
+    }
+    if text.contains("://") {
+        return invalid("File path is a URL");
+    }
+    Ok(NormalPath::new(text))
+}
+
+fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(), Denial> {
+    found.map_or(Ok(()), |entry| Err(Denial::new(code, format!("{what}: {}", quoted(entry)))))
+}
+
+/// An extension as it is compared: in lower case, with its dot.
+fn extension(text: &str) -> String {
+    let lower = text.to_lowercase();
+    if lower.starts_with('.') { lower } else { format!(".{lower}") }
+}
+
+/// Every extension of a file's name, longest first: `.tar.gz` and `.gz`. The dot of a hidden file starts none.
+fn extensions(name: &str) -> impl Iterator<Item = String> {
+    let stem = name.trim_start_matches('.').to_lowercase();
+    let starts: Vec<usize> = stem.match_indices('.').map(|(at, _)| at).collect();
+    starts.into_iter().filter_map(move |at| stem.get(at..).map(str::to_owned))
+}

@@ -1,0 +1,49 @@
+//! `agent.session.create`: agents that an agent starts, by their kind and how long they may run.
+
+use super::super::names::NameSet;
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, report};
+
+/// Arguments that name the kind of agent.
+const TYPE_ARGUMENTS: [&str; 2] = ["session_type", "subagent_type"];
+
+#[derive(Debug)]
+pub(super) struct SessionLimits {
+    allowed_session_types: Field<NameSet>,
+    max_session_duration: Field<Amount>,
+}
+
+impl SessionLimits {
+    pub(super) fn new(section: &Section<'_>) -> Self {
+        Self {
+            allowed_session_types: section.strings("allowed_session_types").and_then(NameSet::read),
+            max_session_duration: section.number("max_session_duration"),
+        }
+    }
+
+    fn check_type(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
+        ask(&self.allowed_session_types, |allowed| {
+            let types = call.arguments.all_texts(&TYPE_ARGUMENTS)?;
+            match types.is_empty() {
+                true => Err(Denial::new("oap.missing_required_context", "Session context must include session_type")),
+                false if types.iter().all(|name| allowed.contains(name)) => Ok(()),
+                false => Err(Denial::new("oap.session_type_not_allowed", "Session type is not in allowed list")),
+            }
+        })
+    }
+}
+
+impl Rules for SessionLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [self.allowed_session_types.malformed(), self.max_session_duration.malformed()].into_iter().flatten().collect()
+    }
+
+    fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
+        report(to, "allowed_session_types", self.check_type(call));
+        let asked = call.arguments.number("requested_duration");
+        report(
+            to,
+            "max_session_duration",
+            check_amount(&self.max_session_duration, asked, "Session duration exceeds max_session_duration"),
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Passports through the real binary: `passport check`, and what configuration, `config check` and `eval` make of a passport's file.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Ran, run, temporary, tollgate};
+
+const PERMISSIVE: &str = "examples/passports/permissive.json";
+
+fn check(arguments: &[&str], input: &str) -> Ran {
+    run(tollgate().args(["passport", "check"]).args(arguments), input.as_bytes())
+}
+
+fn report(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+}
+
+#[test]
+fn a_passport_without_faults_ends_with_0_and_one_with_faults_with_1() {
+    let good = check(&[PERMISSIVE], "");
+    assert_eq!(good.exit, Some(0), "{good:?}");
+    assert_eq!(good.stderr, format!("{PERMISSIVE} is a passport without faults\n"));
+    assert_eq!(report(&good)["faults"], json!([]));
+    assert!(report(&good)["passport_digest"].as_str().unwrap().starts_with("sha256:"));
+    let bad = check(&["-"], r#"{"status": "Active"}"#);
+    assert_eq!(bad.exit, Some(1));
+    let faults = report(&bad)["faults"].as_array().unwrap().clone();
+    let status = faults.iter().find(|fault| fault["path"] == "status").unwrap();
+    assert_eq!(
+        *status,
+        json!({"path": "status", "found": "\"Active\"", "expected": "draft, active, suspended, revoked", "effect": "denies every call: oap.passport_suspended"})
+    );
+    assert!(bad.stderr.starts_with("the passport is a passport with "), "{}", bad.stderr);
+}
+
+#[test]
+fn what_is_no_passport_says_where() {
+    for (text, expected) in [
+        ("{\n \"a\": tru}", "not JSON: unexpected character at line 2, column 7"),
+        ("{\"limits\": {\"a\": 1, \"a\": 2}}", "limits.a is there more than once"),
+        ("[]", "an array, where an object is expected"),
+    ] {
+        let ran = check(&["-"], text);
+        assert_eq!(ran.exit, Some(1));
+        assert_eq!(report(&ran)["unusable"], expected, "{text}");
+        assert_eq!(report(&ran)["is_passport"], false);
+    }
+    let missing = check(&["/nowhere/passport.json"], "");
+    assert_eq!((missing.exit, missing.stdout.as_str()), (Some(1), ""));
+    assert!(missing.stderr.starts_with("tollgate: /nowhere/passport.json: cannot be read: "), "{}", missing.stderr);
+    assert_eq!(check(&[], "").exit, Some(2));
+    assert_eq!(check(&[PERMISSIVE, "--explain", "bash"], "").exit, Some(2));
+    assert_eq!(check(&[PERMISSIVE, "--explain", "bash", "ls", "--at", "noon"], "").exit, Some(2));
+}
+
+#[test]
+fn a_call_is_explained_check_by_check() {
+    let ran = check(&[PERMISSIVE, "--explain", "bash", "echo hi && rm -rf /tmp/x"], "");
+    let explanation = &report(&ran)["explanation"];
+    assert_eq!(explanation["allow"], false);
+    assert_eq!(explanation["code"], "oap.blocked_pattern");
+    assert_eq!(explanation["message"], "Command contains blocked pattern: rm -rf");
+    assert_eq!(explanation["policy_id"], "system.command.execute.v1");
+    let checks: Vec<String> = explanation["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| format!("{} {}", check["check"], check["said"]).replace('"', ""))
+        .collect();
+    let expected = [
+        "tool name passed",
+        "arguments passed",
+        "passport passed",
+        "well-formed passed",
+        "status passed",
+        "spec_version passed",
+        "expiry passed",
+        "mapping passed",
+        "capability passed",
+        "command denied",
+        "max_execution_time passed",
+        "other limits passed",
+    ];
+    assert_eq!(checks, expected);
+    let commands: Vec<&str> =
+        explanation["commands"].as_array().unwrap().iter().map(|command| command["command"].as_str().unwrap()).collect();
+    assert_eq!(commands, ["echo hi", "rm -rf /tmp/x"]);
+    let text = check(&[PERMISSIVE, "--format", "text", "--explain", "read_file", r#"{"path": "/app/.env"}"#], "");
+    assert!(
+        text.stdout.contains("denied by data.file.read.v1: oap.blocked_pattern: File path matches default sensitive read pattern\n"),
+        "{}",
+        text.stdout
+    );
+    assert_eq!(text.stderr, "");
+    let expiring = json!({"status": "active", "spec_version": "oap/1.0", "expires_at": "2026-01-01T00:00:00Z"}).to_string();
+    for (at, code) in [("2025-12-31T23:59:59Z", "oap.allowed"), ("2026-01-01T00:00:00Z", "oap.passport_expired")] {
+        let ran = check(&["-", "--explain", "todo", "{}", "--at", at], &expiring);
+        assert_eq!(report(&ran)["explanation"]["code"], code);
+    }
+}
+
+#[test]
+fn an_explanation_follows_the_configuration() {
+    let config = temporary(
+        "guardrails: {enabled: true, provider: {use: oap_passport, config: {tool_capabilities: {my_shell: system.command.execute, bash: null}}}}",
+    );
+    let explain = |tool: &str| {
+        let path = config.path().to_str().unwrap();
+        report(&check(&[PERMISSIVE, "--config", path, "--explain", tool, r#"{"command": "ls"}"#], ""))["explanation"]["code"].clone()
+    };
+    assert_eq!(explain("my_shell"), "oap.allowed");
+    assert_eq!(explain("bash"), "oap.unknown_capability");
+}
+
+/// A configuration of the provider with this passport, and a call of `bash` played through `eval`.
+fn evaluate(passport: &str, command: &str) -> (Ran, Ran) {
+    let file = temporary(passport);
+    let yaml = format!(
+        "guardrails:\n  enabled: true\n  provider:\n    use: my_oap_provider:OAPGuardrailProvider\n    config:\n      passport_path: {}\n",
+        file.path().display()
+    );
+    let config = temporary(&yaml);
+    let with_config =
+        |arguments: &[&str], input: &str| run(tollgate().args(arguments).arg("--config").arg(config.path()), input.as_bytes());
+    let event = json!({"type": "tool_call", "thread_id": "t", "event_id": "e", "tool_call_id": "c", "tool_name": "bash", "tool_input": {"command": command}});
+    (with_config(&["config", "check"], ""), with_config(&["eval"], &format!("{event}\n")))
+}
+
+#[test]
+fn the_guides_configuration_gives_the_guides_answer() {
+    let (checked, evaluated) = evaluate(&std::fs::read_to_string(PERMISSIVE).unwrap(), "rm -rf test.txt");
+    assert_eq!(checked.exit, Some(0), "{checked:?}");
+    let verdict = &evaluated.json_lines()[0];
+    assert_eq!(
+        (&verdict["action"], &verdict["code"], &verdict["decided_by"]),
+        (&json!("block"), &json!("oap.blocked_pattern"), &json!("guardrail"))
+    );
+    let shown = "Guardrail denied: tool 'bash' was blocked (oap.blocked_pattern). Reason: Command contains blocked pattern: rm -rf. Choose an alternative approach.";
+    assert_eq!(verdict["synthetic_result"], shown);
+    assert_eq!(verdict["reasons"][0]["policy_id"], "system.command.execute.v1");
+    assert!(verdict["reasons"][0]["passport_digest"].as_str().unwrap().starts_with("sha256:"));
+    let (_, allowed) = evaluate(&std::fs::read_to_string(PERMISSIVE).unwrap(), "ls");
+    let verdict = &allowed.json_lines()[0];
+    assert_eq!((&verdict["action"], &verdict["code"], &verdict["message"]), (&json!("allow"), &json!("allow"), &json!("")));
+    assert_eq!(
+        (&verdict["reasons"][0]["code"], &verdict["reasons"][0]["policy_id"]),
+        (&json!("oap.allowed"), &json!("system.command.execute.v1"))
+    );
+}
+
+#[test]
+fn a_passport_that_cannot_be_used_starts_and_denies() {
+    let (checked, evaluated) = evaluate("{\"status\": \"active\"", "ls");
+    assert_eq!(checked.exit, Some(0));
+    for ran in [&checked, &evaluated] {
+        assert!(
+            ran.stderr.contains(
+                "is no usable passport: not JSON: unexpected end of text at line 1, column 20; every call that relies on it is denied"
+            ),
+            "{}",
+            ran.stderr
+        );
+    }
+    assert_eq!(evaluated.json_lines()[0]["code"], "oap.passport_invalid");
+}
+
+#[test]
+fn the_policy_version_depends_on_the_passport() {
+    let version = |passport: &str| evaluate(passport, "ls").1.json_lines()[0]["policy_version"].clone();
+    // The file's name is another each time, so what is compared here is a configuration of one file whose content changes.
+    let file = temporary("{}");
+    let yaml = format!(
+        "guardrails: {{enabled: true, passport: {}, provider: {{use: oap_passport}}}}",
+        file.path().with_extension("json").display()
+    );
+    let path = file.path().with_extension("json");
+    let config = temporary(&yaml);
+    let mut versions = Vec::new();
+    for text in ["{}", "{ }", r#"{"status": "active"}"#, "{"] {
+        std::fs::write(&path, text).unwrap();
+        let ran = run(tollgate().args(["config", "check", "--config"]).arg(config.path()), b"");
+        assert_eq!(ran.exit, Some(0), "{ran:?}");
+        versions.push(ran.stderr.split("policy_version ").nth(1).unwrap().to_owned());
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(versions[0], versions[1]);
+    assert!(versions[0] != versions[2] && versions[2] != versions[3] && versions[0] != versions[3]);
+    assert!(version("{}").is_string());
+    let gone = run(tollgate().args(["config", "check", "--config"]).arg(config.path()), b"");
+    assert_eq!((gone.exit, gone.stdout.as_str()), (Some(1), ""));
+    assert!(gone.stderr.contains("guardrails.passport: found ") && gone.stderr.contains("write the path of a passport"), "{}", gone.stderr);
+}
