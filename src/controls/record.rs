@@ -1,5 +1,7 @@
 //! Record → control, or a rejection that says what to mend. Strict: what a value says of itself must agree with its key.
 
+use std::sync::Arc;
+
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
 use super::subject::{SubjectKind, parse_hash};
 use crate::decode::timestamp;
@@ -32,7 +34,7 @@ pub enum ControlId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     /// An agent's passport.
-    Passport(String, Option<Passport>),
+    Passport(String, Option<Arc<Passport>>),
     /// A subject's suspension.
     Subject(SubjectKind, Digest, Option<SuspendedUntil>),
 }
@@ -114,7 +116,7 @@ pub fn decode(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Control, Contr
     }
     Ok(match id {
         ControlId::Passport(agent_id) => {
-            let passport = fields.map(|fields| fields.passport(&agent_id)).transpose()?;
+            let passport = fields.map(|fields| fields.passport(&agent_id).map(Arc::new)).transpose()?;
             Control::Passport(agent_id, passport)
         }
         ControlId::Subject(kind, hash) => {
@@ -194,7 +196,7 @@ impl<'d> Fields<'d> {
             return Err(ControlRejection::new(Code::PassportInvalid, "passport", passport.shape().to_string(), FIX));
         }
         Passport::read(passport.source()).map_err(|fault| {
-            let fix = "write a passport that `tollgate passport` takes";
+            let fix = "write a passport that `tollgate passport check` can read";
             ControlRejection::new(Code::PassportInvalid, "passport", format!("an object that is no passport ({fault})"), fix)
         })
     }

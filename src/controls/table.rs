@@ -81,7 +81,7 @@ impl Controls {
             Control::Passport(agent_id, passport) => {
                 let effect = match passport {
                     Some(passport) => {
-                        self.passports.insert(agent_id, Arc::new(passport));
+                        self.passports.insert(agent_id, passport);
                         Effect::Set
                     }
                     None => self.passports.remove(&agent_id).map_or(Effect::Absent, |_| Effect::Removed),

@@ -96,7 +96,7 @@ mod tests {
         assert!(value.ends_with(b"\"passport\":{ \"status\": \"active\", \"limit\": 1.10 }}"));
         let read = decode(Some(b"passport/team \"a\"/coder"), Some(&value)).unwrap();
         let expected = Passport::read(text).unwrap();
-        assert_eq!(read, Control::Passport("team \"a\"/coder".to_owned(), Some(expected)));
+        assert_eq!(read, Control::Passport("team \"a\"/coder".to_owned(), Some(std::sync::Arc::new(expected))));
     }
 
     #[test]
