@@ -200,7 +200,7 @@ fn parallel(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &C
     }
     let command = command.get(at..).unwrap_or_default();
     let context = context.by(Way::TextOf("parallel"));
-    let mut inner = scope.clone();
+    let mut inner = scope.for_child();
     inner.set_positional();
     match command.first() {
         None if sources.is_empty() => walk.unproven(Unproven::DataIntoShell),
@@ -228,7 +228,7 @@ fn ssh(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Contex
         let Some((key, text)) = value.and_then(|value| value.split_once(['=', ' '])) else { continue };
         match key.trim().to_ascii_lowercase().as_str() {
             "proxycommand" | "localcommand" | "knownhostscommand" | "remotecommand" => {
-                walk.shell_text(&Field::known(text), &mut scope.clone(), &context.by(Way::TextOf("ssh")));
+                walk.shell_text(&Field::known(text), &mut scope.for_child(), &context.by(Way::TextOf("ssh")));
             }
             "pkcs11provider" | "securitykeyprovider" => walk.unproven(Unproven::Loader),
             _ => {}
@@ -242,7 +242,7 @@ fn tar(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Contex
         let action = word.text.strip_prefix("--checkpoint-action=").unwrap_or(&word.text);
         if let Some(text) = action.strip_prefix("exec=") {
             let text = Field { text: text.to_owned(), holes: word.holes.clone(), splits: word.splits };
-            walk.shell_text(&text, &mut scope.clone(), &context.by(Way::TextOf("tar")));
+            walk.shell_text(&text, &mut scope.for_child(), &context.by(Way::TextOf("tar")));
         }
     }
 }

@@ -166,11 +166,11 @@ fn subcommand_run(walk: &mut Walk, subcommand: &str, arguments: &[Field], scope:
                 None => None,
             };
             if let Some(text) = text {
-                walk.shell_text(&text, &mut scope.clone(), &inner);
+                walk.shell_text(&text, &mut scope.for_child(), &inner);
             }
         }
         if word.text.starts_with("ext::") {
-            walk.shell_text(&behind(word, "ext::".len()), &mut scope.clone(), &inner);
+            walk.shell_text(&behind(word, "ext::".len()), &mut scope.for_child(), &inner);
         }
         if word.text.starts_with("--output=") || (word.text == "--output" && next.is_some()) {
             walk.unproven(Unproven::Redirection);
@@ -195,7 +195,7 @@ fn behind_word(walk: &mut Walk, word: &str, arguments: &[Field], scope: &mut Sco
     let Some(at) = arguments.iter().position(|argument| argument.text == word) else { return };
     let words: Vec<Field> = arguments.iter().skip(at + 1).skip_while(|word| word.text.starts_with('-')).cloned().collect();
     if !words.is_empty() {
-        walk.shell_text(&join(&words), &mut scope.clone(), &context.by(Way::TextOf("git")));
+        walk.shell_text(&join(&words), &mut scope.for_child(), &context.by(Way::TextOf("git")));
     }
 }
 
@@ -233,7 +233,7 @@ fn setting(walk: &mut Walk, name: &str, value: &Field, scope: &mut Scope, contex
     }
     walk.unproven(Unproven::Configuration);
     let context = context.by(Way::TextOf("git"));
-    let mut inner = scope.clone();
+    let mut inner = scope.for_child();
     inner.set_positional();
     if name.starts_with("alias.") {
         let text = match value.text.strip_prefix('!') {

@@ -81,7 +81,7 @@ impl Walk {
             return;
         };
         if takes_text {
-            let mut inner = scope.clone();
+            let mut inner = scope.for_child();
             if !self.budget.spend(scope.weight()) {
                 return self.unproven(Unproven::TooMuch);
             }
@@ -119,7 +119,7 @@ impl Walk {
             Stdin::Inherited => {}
             Stdin::Text(text) => {
                 let text = text.clone();
-                self.text(&text, &mut scope.clone(), &context.by(Way::Piped).reading(Stdin::Inherited));
+                self.text(&text, &mut scope.for_child(), &context.by(Way::Piped).reading(Stdin::Inherited));
             }
             Stdin::Unknown => self.unproven(Unproven::DataIntoShell),
         }
@@ -172,7 +172,7 @@ impl Walk {
                 continue;
             };
             let Some((_, text)) = text.split_once('=') else { continue };
-            let mut inner = scope.clone();
+            let mut inner = scope.for_child();
             inner.set_positional();
             self.text(&format!("{text} \"$@\""), &mut inner, &context.by(Way::TextOf("alias")));
         }
@@ -199,7 +199,7 @@ impl Walk {
         let evaluates = EVALUATORS.contains(&program) && (program != "printf" || arguments.first().and_then(Field::as_known) == Some("-v"));
         if evaluates {
             for word in arguments.iter().filter(|word| has_subscript(&word.text)) {
-                self.expanded_text(&word.text, &mut scope.clone(), &context.by(Way::Substitution));
+                self.expanded_text(&word.text, &mut scope.for_child(), &context.by(Way::Substitution));
             }
         }
     }

@@ -1,17 +1,40 @@
 //! The variables of a command line: what it assigns, wherever that happens.
 //!
-//! The order of assignments and whether they happen is not followed. A variable that is given one literal everywhere has that value; one
-//! that is given several, or anything computed, is not known.
+//! A variable has a known value only if it is given the same literal everywhere and surely has it by now: by an assignment that stands
+//! openly in the command line, neither in a condition nor in a subshell, a loop or a pipe. Else it may as well be empty, which makes
+//! `$X sudo id` execute `sudo` and `r${X}m` be `rm`.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::syntax::{Argument, Assignment, Command, Kind, List, Part, Redirect, Simple, Word};
 use super::value::{Budget, Field, Hole, expand_whole};
 
 /// Builtins that give the variables that they name values that cannot be read off.
-const SETTERS: [&str; 5] = ["read", "mapfile", "readarray", "printf", "getopts"];
-/// Builtins that take `NAME=value`, which may be quoted, as an argument.
-const DECLARERS: [&str; 6] = ["declare", "typeset", "local", "export", "readonly", "let"];
+const SETTERS: [&str; 8] = ["read", "mapfile", "readarray", "printf", "getopts", "unset", "readonly", "let"];
+/// Builtins that may do the same, or make a name a reference to another.
+const DECLARERS: [&str; 3] = ["declare", "typeset", "local"];
+
+/// Variables that the shell sets itself, whatever is assigned.
+const MAGIC: [&str; 18] = [
+    "_",
+    "COPROC",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "FUNCNAME",
+    "GROUPS",
+    "HISTCMD",
+    "LINENO",
+    "OLDPWD",
+    "OPTARG",
+    "OPTIND",
+    "PIPESTATUS",
+    "RANDOM",
+    "REPLY",
+    "SECONDS",
+    "SRANDOM",
+];
 
 /// What a simple command does with the names among its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +42,18 @@ enum Role {
     Other,
     Setter,
     Declarer,
+    /// `export NAME` leaves the value as it is.
+    Exporter,
 }
 
 /// The variables in force.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     variables: FxHashMap<String, Field>,
+    /// Those that surely have their value by now.
+    certain: FxHashSet<String>,
+    /// While assignments are collected those that were found count as made.
+    binding: bool,
     /// Whether `$1` and `$@` are arguments that the command line itself gives.
     positional: bool,
     /// Whether variables may be set that are not named: by `eval`.
@@ -34,6 +63,12 @@ pub struct Scope {
 impl Scope {
     /// Adds what these commands assign.
     pub fn bind(&mut self, list: &List, budget: &mut Budget) {
+        self.binding = true;
+        self.bind_list(list, budget);
+        self.binding = false;
+    }
+
+    fn bind_list(&mut self, list: &List, budget: &mut Budget) {
         for pipeline in list {
             for command in &pipeline.commands {
                 self.bind_command(command, budget);
@@ -68,8 +103,11 @@ impl Scope {
             _ if name.starts_with(|char: char| char.is_ascii_digit() || matches!(char, '@' | '*')) => {
                 hole(if self.positional { Hole::Computed } else { Hole::Ambient })
             }
+            _ if MAGIC.contains(&name) || name.starts_with("BASH") => hole(Hole::Computed),
             _ => match self.variables.get(name) {
-                Some(value) => value.clone(),
+                Some(value) if self.binding || self.certain.contains(name) => value.clone(),
+                // Its value or none.
+                Some(value) => hole(if value.is_plain() { Hole::Plain } else { Hole::Computed }),
                 None => hole(if self.dynamic { Hole::Computed } else { Hole::Ambient }),
             },
         }
@@ -87,6 +125,29 @@ impl Scope {
         } else {
             self.variables.insert(name.to_owned(), value);
         }
+    }
+
+    /// The variable has its value from here on.
+    pub fn make_certain(&mut self, name: &str) {
+        self.certain.insert(name.to_owned());
+    }
+
+    /// The variable has this value from here on, if it is never given another.
+    pub fn make_certain_of(&mut self, name: &str, value: &Field) {
+        if self.variables.get(name).is_some_and(|known| known.text == value.text && known.holes == value.holes) {
+            self.make_certain(name);
+        }
+    }
+
+    /// The variable may not have its value any more.
+    pub fn make_uncertain(&mut self, name: &str) {
+        self.certain.remove(name);
+    }
+
+    /// A copy for another shell, in which variables may not be set.
+    #[must_use]
+    pub fn for_child(&self) -> Self {
+        Self { variables: self.variables.clone(), certain: FxHashSet::default(), ..*self }
     }
 
     fn assign_unknown(&mut self, name: &str) {
@@ -111,7 +172,7 @@ impl Scope {
                     self.bind_loop(name, &compound.words, budget);
                 }
                 for list in &compound.lists {
-                    self.bind(list, budget);
+                    self.bind_list(list, budget);
                 }
             }
         }
@@ -144,7 +205,7 @@ impl Scope {
                 Argument::Assignment(assignment) => {
                     self.bind_assignment(assignment, budget);
                     // An argument like any other, unless the program is `env` or its like.
-                    if role != Role::Declarer {
+                    if role == Role::Other {
                         self.assign(&assignment.name, Field { holes: vec![(0, Hole::Ambient)], ..Field::default() });
                     }
                 }
@@ -169,12 +230,13 @@ impl Scope {
             (_, "set" | "shift") => self.positional = true,
             (Role::Other, builtin) if at < 4 && SETTERS.contains(&builtin) => return Role::Setter,
             (Role::Other, builtin) if at < 4 && DECLARERS.contains(&builtin) => return Role::Declarer,
+            (Role::Other, "export") if at < 4 => return Role::Exporter,
             // A reference to a variable: what is assigned to one is assigned to the other.
             (Role::Declarer, option) if option.starts_with('-') => self.dynamic |= option.contains('n'),
-            (Role::Setter | Role::Declarer, text) => {
+            (Role::Setter | Role::Declarer | Role::Exporter, text) => {
                 let name: String = text.chars().take_while(|char| char.is_ascii_alphanumeric() || *char == '_').collect();
                 let rest = text.get(name.len()..).unwrap_or_default();
-                let sets = rest.starts_with(['=', '[', '+']) || (rest.is_empty() && role == Role::Setter);
+                let sets = rest.starts_with(['=', '[', '+']) || (rest.is_empty() && role != Role::Exporter);
                 if sets && !name.is_empty() {
                     self.assign_unknown(&name);
                 }
@@ -215,7 +277,7 @@ impl Scope {
                     }
                     self.bind_word(inner, budget);
                 }
-                Part::Substitution { list, .. } | Part::Process(list) => self.bind(list, budget),
+                Part::Substitution { list, .. } | Part::Process(list) => self.bind_list(list, budget),
                 Part::Arithmetic(inner) => self.bind_word(inner, budget),
             }
         }

@@ -46,7 +46,7 @@ fn text_options(walk: &mut Walk, program: &str, arguments: &[Field], scope: &mut
                 _ => cut(word, option.len()),
             };
             if let Some(value) = value {
-                walk.shell_text(&value, &mut scope.clone(), &context);
+                walk.shell_text(&value, &mut scope.for_child(), &context);
             }
         }
     }
@@ -111,7 +111,7 @@ fn start(walk: &mut Walk, row: &Wrapper, words: &[Field], scope: &mut Scope, con
     }
     match row.takes {
         Takes::Words => walk.run(words.to_vec(), scope, context),
-        Takes::Text => walk.shell_text(&join(words), &mut scope.clone(), context),
+        Takes::Text => walk.shell_text(&join(words), &mut scope.for_child(), context),
     }
 }
 
@@ -187,7 +187,7 @@ fn runner(walk: &mut Walk, name: &'static str, subcommands: &[&str], arguments: 
         // `tmux new 'rm -rf /'`: what is no command line is no text for a shell either.
         let text = words.first().and_then(Field::as_known).filter(|text| text.contains([' ', '\t', '\n']));
         if let Some(text) = text.filter(|text| syntax::parse(text, context.depth).is_ok()) {
-            walk.text(text, &mut scope.clone(), &context);
+            walk.text(text, &mut scope.for_child(), &context);
         }
     }
 }

@@ -78,19 +78,21 @@ pub struct Context {
     pub stdin: Stdin,
     /// Constructs around it.
     pub depth: usize,
+    /// Whether it surely runs, in the shell itself: what it assigns is assigned from there on.
+    pub is_certain: bool,
 }
 
 impl Context {
     /// The outside.
     #[must_use]
     pub fn outside() -> Self {
-        Self { ways: Vec::new(), assumed: false, stdin: Stdin::Inherited, depth: 0 }
+        Self { ways: Vec::new(), assumed: false, stdin: Stdin::Inherited, depth: 0, is_certain: true }
     }
 
     /// One construct deeper.
     #[must_use]
     pub fn inside(&self) -> Self {
-        Self { depth: self.depth + 1, ..self.clone() }
+        Self { depth: self.depth + 1, is_certain: false, ..self.clone() }
     }
 
     /// One construct deeper, by this way.
@@ -175,9 +177,11 @@ impl Walk {
 
     fn list(&mut self, list: &List, scope: &mut Scope, context: &Context) {
         for pipeline in list {
-            let mut stdin = context.stdin.clone();
+            let mut context = context.clone();
+            context.is_certain &= pipeline.commands.len() == 1 && !pipeline.conditional && !pipeline.background;
             for command in &pipeline.commands {
-                stdin = self.command(command, scope, &context.reading(stdin));
+                let stdin = self.command(command, scope, &context);
+                context.stdin = stdin;
             }
         }
     }
@@ -187,12 +191,16 @@ impl Walk {
         if self.is_over(context.depth) {
             return Stdin::Unknown;
         }
+        let is_certain = context.is_certain && command.redirects.is_empty();
         let mut context = context.inside();
         for redirect in &command.redirects {
             self.redirect(redirect, scope, &mut context);
         }
         match &command.kind {
-            Kind::Simple(simple) => return self.simple(simple, scope, &context),
+            Kind::Simple(simple) => {
+                context.is_certain = is_certain;
+                return self.simple(simple, scope, &context);
+            }
             Kind::Function(body) => {
                 let _ = self.command(body, scope, &context.by(Way::Function).reading(Stdin::Unknown));
             }
@@ -201,8 +209,15 @@ impl Walk {
                     self.word(word, scope, &context);
                     self.quoted_subscripts(word, scope, &context);
                 }
+                let variable = compound.variable.as_deref().filter(|_| compound.iterates);
+                if let Some(name) = variable {
+                    scope.make_certain(name);
+                }
                 for list in &compound.lists {
                     self.list(list, scope, &context);
+                }
+                if let Some(name) = variable {
+                    scope.make_uncertain(name);
                 }
             }
         }
@@ -212,6 +227,9 @@ impl Walk {
     fn simple(&mut self, simple: &Simple, scope: &mut Scope, context: &Context) -> Stdin {
         for assignment in &simple.assignments {
             self.assignment(assignment, scope, context);
+            if context.is_certain && simple.words.is_empty() {
+                self.make_certain(assignment, scope);
+            }
         }
         let mut words = Vec::with_capacity(simple.words.len());
         for argument in &simple.words {
@@ -222,7 +240,12 @@ impl Walk {
                 }
                 Argument::Assignment(assignment) => {
                     self.assignment_words(assignment, scope, context);
+                    let is_declared =
+                        matches!(words.first().and_then(Field::as_known), Some("export" | "declare" | "typeset" | "readonly"));
                     words.push(expand_whole(&assignment.word, scope, &mut self.budget));
+                    if context.is_certain && is_declared {
+                        self.make_certain(assignment, scope);
+                    }
                 }
             }
         }
@@ -245,6 +268,13 @@ impl Walk {
                 }
                 Part::Process(list) => self.list(list, scope, &context.by(Way::Process).reading(Stdin::Unknown)),
             }
+        }
+    }
+
+    fn make_certain(&mut self, assignment: &Assignment, scope: &mut Scope) {
+        if let Some(word) = &assignment.value {
+            let value = expand_whole(word, scope, &mut self.budget);
+            scope.make_certain_of(&assignment.name, &value);
         }
     }
 
@@ -283,14 +313,14 @@ impl Walk {
             variables::Role::Command if !field.holes.is_empty() => self.unproven(Unproven::ShellText),
             variables::Role::Command => {
                 let context = Context { assumed: true, ..context.by(Way::Variable) };
-                self.text(value, &mut scope.clone(), &context);
+                self.text(value, &mut scope.for_child(), &context);
             }
-            variables::Role::Prompt => self.expanded_text(value, &mut scope.clone(), &context.by(Way::Variable)),
+            variables::Role::Prompt => self.expanded_text(value, &mut scope.for_child(), &context.by(Way::Variable)),
             variables::Role::Other => {}
         }
         // Arithmetic executes what stands in a subscript, in a variable's value too.
         if has_subscript(value) {
-            self.expanded_text(value, &mut scope.clone(), &context.by(Way::Variable));
+            self.expanded_text(value, &mut scope.for_child(), &context.by(Way::Variable));
         }
     }
 

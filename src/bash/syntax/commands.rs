@@ -62,8 +62,11 @@ impl Parser<'_> {
             if at_end {
                 return if is_owed { Err(Fault::Syntax) } else { Ok(list) };
             }
-            list.push(self.pipeline()?);
+            let mut pipeline = self.pipeline()?;
+            pipeline.conditional = is_owed;
             self.skip_blanks();
+            pipeline.background = self.peek() == Some(b'&') && self.peek_second() != Some(b'&');
+            list.push(pipeline);
             is_owed = self.eat_all(b"&&") || self.eat_all(b"||");
             if is_owed {
                 continue;
@@ -175,7 +178,7 @@ impl Parser<'_> {
                 let body = self.do_group()?;
                 Kind::Compound(Compound { lists: vec![condition, body], ..Compound::default() })
             }
-            "for" | "select" => Kind::Compound(self.for_loop()?),
+            "for" | "select" => Kind::Compound(Compound { iterates: word == "for", ..self.for_loop()? }),
             "case" => Kind::Compound(self.case()?),
             "[[" => Kind::Compound(self.test()?),
             "function" => {

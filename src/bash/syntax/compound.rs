@@ -169,7 +169,7 @@ impl Parser<'_> {
         }
         let command = self.command()?;
         let variable = if is_name { first.bare().map(str::to_owned) } else { Some("COPROC".to_owned()) };
-        let list = vec![Pipeline { commands: vec![command] }];
+        let list = vec![Pipeline { commands: vec![command], ..Pipeline::default() }];
         Ok(Kind::Compound(Compound { lists: vec![list], variable, ..Compound::default() }))
     }
 }

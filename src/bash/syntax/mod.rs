@@ -1,7 +1,8 @@
 //! The grammar of bash: text → tree, in time that is linear in the text for a given depth of nesting, without panics.
 //!
 //! It is written for one purpose, and errs on one side: what it does not understand is a [`Fault`], never a guess. It follows what bash
-//! does in a script or `bash -c`: no history, no aliases, extended globs inside `[[ ]]` only.
+//! does in a script or `bash -c`: no history, no aliases, extended globs inside `[[ ]]` only. Recursion is bounded by [`DEPTH_MAX`], and
+//! nothing is ever parsed twice: where two readings begin alike (`((` is arithmetic or two subshells) a scan ahead decides.
 
 mod ansi;
 mod commands;

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// Pipelines in order; what joins them (`;`, `&`, `&&`, `||`, a newline) decides only whether and when they run.
+/// Pipelines in order, joined by `;`, `&`, `&&`, `||` or a newline.
 pub type List = Vec<Pipeline>;
 
 /// Commands that are joined by `|`.
@@ -14,6 +14,10 @@ pub type List = Vec<Pipeline>;
 pub struct Pipeline {
     /// In order; the output of each is the input of the next.
     pub commands: Vec<Command>,
+    /// Whether it runs only if another one succeeds or fails: behind `&&` or `||`.
+    pub conditional: bool,
+    /// Whether it runs beside the shell: before `&`.
+    pub background: bool,
 }
 
 /// A command and its redirections.
@@ -61,8 +65,10 @@ pub struct Compound {
     pub words: Vec<Word>,
     /// Lists that may run.
     pub lists: Vec<List>,
-    /// The variable of a `for` or `select` loop.
+    /// The variable of a loop or a coprocess.
     pub variable: Option<String>,
+    /// Whether the variable has one of the words as its value in the lists: in `for`, but not in `select`.
+    pub iterates: bool,
 }
 
 /// `NAME=value`, `NAME[…]=value`, `NAME+=value`, `NAME=(…)`.

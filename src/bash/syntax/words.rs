@@ -10,6 +10,8 @@ pub(super) enum Place {
     Command,
     /// In `[[ ]]`: parentheses and bars belong to patterns.
     Test,
+    /// In the parentheses of an array.
+    Array,
 }
 
 impl Parser<'_> {
@@ -17,8 +19,9 @@ impl Parser<'_> {
     pub(super) fn word(&mut self, place: Place) -> Result<Word, Fault> {
         let mut word = Word::default();
         let mut bare = String::new();
+        let mut subscript = 0_usize;
         while let Some(byte) = self.peek() {
-            let is_process = matches!(byte, b'<' | b'>') && place == Place::Command && self.peek_second() == Some(b'(');
+            let is_process = matches!(byte, b'<' | b'>') && place != Place::Test && self.peek_second() == Some(b'(');
             if is_process {
                 flush(&mut bare, &mut word);
                 self.at += 1;
@@ -28,14 +31,25 @@ impl Parser<'_> {
                 continue;
             }
             match byte {
-                _ if place == Place::Command && is_meta(byte) => break,
+                _ if place != Place::Test && is_meta(byte) => break,
                 b' ' | b'\t' | b'\n' => break,
                 b'\'' | b'"' | b'\\' | b'$' | b'`' => {
                     flush(&mut bare, &mut word);
                     self.quoted_part(byte, &mut word)?;
                 }
-                _ => self.bare_run(&mut bare)?,
+                b'[' if subscript > 0 || (word.parts.is_empty() && begins_subscript(&bare, place)) => {
+                    subscript += 1;
+                    self.bare_run(&mut bare)?;
+                }
+                _ => {
+                    subscript -= usize::from(byte == b']' && subscript > 0);
+                    self.bare_run(&mut bare)?;
+                }
             }
+        }
+        // Where an assignment may stand bash reads a subscript with blanks, operators and number signs to its end, and elsewhere not.
+        if subscript > 0 {
+            return Err(Fault::Syntax);
         }
         flush(&mut bare, &mut word);
         Ok(word)
@@ -211,12 +225,20 @@ impl Parser<'_> {
                 self.leave();
                 return Ok(elements);
             }
-            let word = self.word(Place::Command)?;
+            let word = self.word(Place::Array)?;
             if word.parts.is_empty() {
                 return Err(Fault::Syntax);
             }
             elements.push(word);
         }
+    }
+}
+
+/// Whether an opening bracket behind this text begins the subscript of an assignment.
+fn begins_subscript(bare: &str, place: Place) -> bool {
+    match bare.as_bytes() {
+        [] => place == Place::Array,
+        [first, rest @ ..] => is_name(*first) && !first.is_ascii_digit() && rest.iter().all(|byte| is_name(*byte)),
     }
 }
 
