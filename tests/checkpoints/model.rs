@@ -1,7 +1,7 @@
 //! A model of what surrounds a lane: the group's offset, the decisions log, a compacted state topic that is written in transactions,
 //! the worker that owns the partition, and workers that only believe that they do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use tollgate::checkpoint::{Checkpoint, Restore, Restored};
@@ -140,7 +140,9 @@ impl<'t> World<'t> {
         let missing = self.outside.landed.iter().take(finished).position(|landed| landed.contains(&false));
         prop_assert_eq!(missing, None, "committed {} without a verdict", checkpoint.next);
         prop_assert_eq!(checkpoint.records.last().map(|record| record.key.as_str()), Some("partition"));
+        let mut written = BTreeSet::new();
         for record in &checkpoint.records {
+            prop_assert!(record.value.is_none() || written.insert(&record.key), "{} is written twice", record.key);
             let last = self.state.iter().rev().find(|(_, key, _)| *key == record.key).and_then(|(_, _, value)| value.as_ref());
             prop_assert!(record.value.is_none() || record.value.as_ref() != last, "{} is written though it has not changed", record.key);
             *self.outside.seen.entry(if record.value.is_some() { "value" } else { "tombstone" }).or_default() += 1;

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use tollgate::digest::Digest;
 use tollgate::evaluate::guardrail::{Answer, ProviderError, Question};
 
+/// What servers are called.
+pub const NAMES: [&str; 2] = ["first", "second"];
+
 /// A configuration with one server or two. Which thread makes room, and which one expires while it waits, depends on when answers come:
 /// so there is room for every thread of a log, and more idle time than a log without pauses can let pass. Nor is a line ever too long.
 pub fn config() -> impl Strategy<Value = Value> {
@@ -21,8 +24,8 @@ pub fn config() -> impl Strategy<Value = Value> {
     let servers = (tools(), proptest::option::weighted(0.7, tools()));
     (limits, servers, proptest::bool::weighted(0.3), any::<bool>()).prop_map(|(limits, (first, second), has_list, fail_closed)| {
         let list = has_list.then(|| json!({"use": "allowlist", "config": {"denied_tools": ["terminal"]}}));
-        let servers = [Some(("first", first)), second.map(|tools| ("second", tools))];
-        let servers = servers.into_iter().flatten().map(|(name, tools)| server(name, tools));
+        let servers = NAMES.into_iter().zip([Some(first), second]);
+        let servers = servers.filter_map(|(name, tools)| Some(server(name, tools?)));
         let providers: Vec<_> = servers.chain(list).collect();
         json!({"limits": limits, "guardrails": {"enabled": true, "fail_closed": fail_closed, "providers": providers}})
     })
