@@ -1,7 +1,7 @@
 //! What holds however workers come and go: no record is lost, none is decided in two ways, and the state that is restored is the one
 //! that a lane which was never interrupted has at the committed offset.
 //!
-//! Random logs and random schedules over a model of the topics; `model.rs` checks after every step.
+//! Random logs and random schedules over a model of the topics; `model.rs` and `worker.rs` check after every step.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod log;

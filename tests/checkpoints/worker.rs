@@ -1,4 +1,4 @@
-//! A worker with its lane: what it was asked to do is held against the truth after every step.
+//! A worker with its lane: whatever it does is held against the truth after every step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -261,7 +261,7 @@ impl Worker {
         self.unacknowledged.iter().map(|(record, _)| *record).chain(waiting).min()
     }
 
-    /// What holds after every step: the counts, what is finished, and the state of all threads that do not wait.
+    /// What holds after every step: what waits, what is finished, and that no thread has to go where none need.
     pub fn check(&self, truth: &Truth) -> Checked {
         let waiting = || self.lines.values().flatten();
         prop_assert_eq!(self.lane.waiting_records(), waiting().count());
@@ -276,6 +276,7 @@ impl Worker {
         Ok(())
     }
 
+    /// The threads that do not wait are what they are where every answer came at once.
     pub fn check_state(&self, truth: &Truth) -> Checked {
         let waits = |id: &str| self.lines.contains_key(id);
         let expected = truth.snapshot(self.next).clone().without(waits);
