@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use tollgate::bash::{COMMAND_BYTES_MAX, CommandFinding, CommandRules, ReachedWord, analyse};
@@ -180,19 +179,13 @@ fn hostile() -> Vec<(String, String)> {
     texts
 }
 
-/// How long the slowest command may take; builds for tests are slower by a factor, and machines are shared.
-const SLOWEST: Duration = Duration::from_secs(5);
-
 #[test]
-fn hostile_commands_take_little_time_and_stack() {
+fn hostile_commands_fit_the_stack_and_come_to_an_end() {
     let check = || {
         let blocked: Vec<String> = ["rm -rf", "sudo", "*secret*"].map(str::to_owned).to_vec();
         let rules = CommandRules::new(Some(&["git".to_owned()]), &blocked);
         for (name, text) in hostile() {
-            let start = Instant::now();
             let findings = rules.check(&text);
-            let took = start.elapsed();
-            assert!(took < SLOWEST, "{name} took {took:?}");
             assert!(text.len() <= COMMAND_BYTES_MAX || !findings.is_empty(), "{name} was allowed");
             let _ = analyse(&text);
         }
@@ -237,15 +230,13 @@ fn boundary(text: &str, at: usize) -> usize {
 }
 
 #[test]
-fn mutated_commands_neither_panic_nor_take_long() {
+fn mutated_commands_come_to_an_end() {
     let check = || {
         let rules = rules();
         for text in mutations(5000) {
-            let start = Instant::now();
             for set in ["seed", "wildcard"] {
                 let _ = rules[set].check(&text);
             }
-            assert!(start.elapsed() < SLOWEST, "{text:?}");
         }
     };
     std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
@@ -282,28 +273,4 @@ fn an_analysis_says_how_each_command_is_reached() {
         ("echo … …", "behind sudo, in a text given to sh"),
     ];
     assert_eq!(shown, expected.map(|(words, how)| (words.to_owned(), how.to_owned())));
-}
-
-/// The rules are indexed: ten thousand entries are looked at no more than ten.
-#[test]
-fn the_number_of_rules_hardly_matters() {
-    let commands = ["git status && npm test", "find . -name '*.rs' | xargs grep -n foo", "bash -lc 'cd /x && make -j4 2>&1 | tail -5'"];
-    let time = |count: usize| {
-        let mut allowed: Vec<String> = (0..count).map(|number| format!("tool{number} run")).collect();
-        allowed.extend(["git", "npm"].map(str::to_owned));
-        let blocked: Vec<String> = (0..count).flat_map(|number| [format!("prog{number} -x"), format!("*secret{number}*")]).collect();
-        let rules = CommandRules::new(Some(&allowed), &blocked);
-        let rounds = (0..15).map(|_| {
-            let start = Instant::now();
-            for _ in 0..100 {
-                for command in commands {
-                    std::hint::black_box(rules.check(command));
-                }
-            }
-            start.elapsed()
-        });
-        rounds.min().unwrap()
-    };
-    let (few, many) = (time(10), time(10_000));
-    assert!(many < few * 2 + Duration::from_millis(2), "10 rules: {few:?}, 10000 rules: {many:?}");
 }

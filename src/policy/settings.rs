@@ -206,7 +206,8 @@ impl ProviderSettings {
         let provider: Box<dyn GuardrailProvider> = match &self.kind {
             ProviderKind::OapPassport(settings) => Box::new(settings.build(Arc::clone(controls))),
             ProviderKind::Allowlist { allowed_tools, denied_tools } => {
-                Box::new(Allowlist { allowed_tools: allowed_tools.clone(), denied_tools: denied_tools.clone() })
+                let allowed_tools = allowed_tools.as_ref().map(|tools| tools.iter().cloned().collect());
+                Box::new(Allowlist::new(allowed_tools, denied_tools.iter().cloned().collect()))
             }
             ProviderKind::Http(settings) => Box::new(Http::new(settings.name.clone(), settings.dialect)),
         };

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod damage;
+mod reasons;
 mod refusals;
 mod script;
 #[path = "../support/mod.rs"]

@@ -3,7 +3,7 @@
 //! Behaviour and sentences are DeerFlow's `AllowlistProvider`: the list of allowed tools is checked first, then the denied ones;
 //! names are case-sensitive and untrimmed; an empty list of allowed tools denies everything, none allows everything.
 
-use std::collections::BTreeSet;
+use rustc_hash::FxHashSet;
 
 use super::super::verdict::GuardrailReason;
 use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, Step};
@@ -12,14 +12,20 @@ use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, Step};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowlist {
     /// The only tools that may run; `None` is all.
-    pub allowed_tools: Option<BTreeSet<String>>,
+    allowed_tools: Option<FxHashSet<String>>,
     /// Tools that may not run.
-    pub denied_tools: BTreeSet<String>,
+    denied_tools: FxHashSet<String>,
 }
 
 impl Allowlist {
     /// The name in configuration and metrics.
     pub const NAME: &'static str = "allowlist";
+
+    /// The only tools that may run (`None` is all), and those that may not.
+    #[must_use]
+    pub fn new(allowed_tools: Option<Vec<String>>, denied_tools: Vec<String>) -> Self {
+        Self { allowed_tools: allowed_tools.map(FxHashSet::from_iter), denied_tools: denied_tools.into_iter().collect() }
+    }
 
     fn decide(&self, tool_name: &str) -> GuardrailDecision {
         let is_listed = self.allowed_tools.as_ref().is_none_or(|allowed| allowed.contains(tool_name));

@@ -224,7 +224,7 @@ mod tests {
 
     /// Two remote providers around a list that denies `bash`.
     fn chain(fail_closed: bool) -> GuardrailChain {
-        let denied = Allowlist { allowed_tools: None, denied_tools: ["bash".to_owned()].into() };
+        let denied = Allowlist::new(None, vec!["bash".to_owned()]);
         GuardrailChain::new(vec![link(Remote), link(denied), link(Remote)], fail_closed, None)
     }
 
