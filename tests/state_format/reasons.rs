@@ -75,6 +75,7 @@ fn events() -> Vec<Value> {
         call("allowed by an answer", "may, says the answer", json!({})),
         call("denied by a passport", "no", json!({})),
         call("denied by an answer", "no, says the answer", json!({})),
+        call("no tool, no name", "", json!({})),
         call("a suspended user's", "may", json!({"user_id": "42"})),
         call("a suspended tenant's", "may", json!({"tenant_id": "late"})),
         call("a suspended agent's", "may", json!({"agent_id": "rogue"})),
@@ -98,9 +99,19 @@ fn what_decisions_stood_on_is_written_as_ever_and_read_back() {
     let codes: Vec<_> = verdicts.iter().map(|(_, bytes)| serde_json::from_slice::<Value>(bytes).unwrap()["code"].clone()).collect();
     assert_eq!(
         codes,
-        json!(["allow", "allow", "acme.no", "acme.no", "subject_suspended", "subject_suspended", "subject_suspended", "subject_suspended"])
-            .as_array()
-            .unwrap()[..]
+        json!([
+            "allow",
+            "allow",
+            "acme.no",
+            "acme.no",
+            "acme.no",
+            "subject_suspended",
+            "subject_suspended",
+            "subject_suspended",
+            "subject_suspended"
+        ])
+        .as_array()
+        .unwrap()[..]
     );
     let written = checkpoint(&mut lane);
     if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
