@@ -139,6 +139,15 @@ tool_loop_guardrails:
                 "tool_capabilities": {"Bash": "system.command.execute", "exec.run": "none", "mcp__*": null},
             }}]}}),
         ),
+        (
+            "servers come last, and are told apart",
+            "guardrails: {enabled: true, providers: [{use: http, config: {url: 'http://a/'}}, {use: allowlist}, {use: http, tools: ['mcp__*'], config: {url: 'https://b/x', dialect: opa, timeout_ms: 9}}]}",
+            json!({"guardrails": {"providers": [
+                {"use": "allowlist", "config": {"allowed_tools": null, "denied_tools": []}},
+                {"use": "http", "config": http("http", "http://a/", "tollgate", 250)},
+                {"use": "http", "tools": ["mcp__*"], "config": http("http-2", "https://b/x", "opa", 9)},
+            ]}}),
+        ),
         ("JSON is YAML", r#"{"kafka": {"brokers": "a:1,b:2"}}"#, json!({"kafka": {"brokers": "a:1,b:2"}})),
         ("admin switched off", "admin: null", json!({"admin": null})),
         (
@@ -262,6 +271,26 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "an unknown provider",
             "guardrails: {enabled: true, provider: {use: \"acme:Provider\"}}",
             "guardrails.provider.use: found an unknown provider; write `allowlist`",
+        ),
+        (
+            "a policy server without an address",
+            "guardrails: {enabled: true, provider: {use: http, config: {}}}",
+            "guardrails.provider.config.url: found nothing; write a string",
+        ),
+        (
+            "a policy server with credentials in its address",
+            "guardrails: {enabled: true, provider: {use: http, config: {url: 'http://u:p@x/'}}}",
+            "guardrails.provider.config.url: found a string that is no http or https URL without credentials; write an absolute URL",
+        ),
+        (
+            "a dialect that nobody speaks",
+            "guardrails: {enabled: true, provider: {use: http, config: {url: 'http://x/', dialect: cedar}}}",
+            "guardrails.provider.config.dialect: found another word; write tollgate or opa",
+        ),
+        (
+            "a provider with a say in nothing",
+            "guardrails: {enabled: true, provider: {use: allowlist, tools: []}}",
+            "guardrails.provider.tools: found an empty list; name tools",
         ),
         (
             "a passport that cannot be read",
@@ -468,6 +497,28 @@ fn secrets_come_from_files_and_are_never_shown() {
     assert_eq!(shown["kafka"]["properties"]["client.rack"], "a #b 007");
 }
 
+/// The effective configuration of a policy server; everything else is the default.
+fn http(name: &str, url: &str, dialect: &str, timeout_ms: u32) -> Value {
+    json!({
+        "name": name, "url": url, "dialect": dialect, "timeout_ms": timeout_ms, "idempotent": dialect == "opa",
+        "headers": {}, "header_files": {}, "concurrency_max": 64, "queue_max": 1_024, "answer_bytes_max": 65_536,
+        "breaker_failures": 10, "breaker_open_ms": 1_000,
+        "ca_file": null, "client_certificate_file": null, "client_key_file": null,
+    })
+}
+
+#[test]
+fn a_policy_servers_headers_are_never_shown_and_no_part_of_the_version() {
+    let text = |secret: &str| {
+        format!(
+            "guardrails: {{enabled: true, provider: {{use: http, config: {{url: 'http://p/', headers: {{authorization: 'Bearer {secret}'}}}}}}}}"
+        )
+    };
+    let [first, second] = ["s3cret-1", "s3cret-2"].map(|secret| check(&yaml(&text(secret))));
+    assert!(!format!("{first:?}").contains("s3cret"), "{first:?}");
+    assert_eq!((first.exit, &first.stdout), (second.exit, &second.stdout), "a rotated token changes no decision");
+}
+
 /// What is printed can be saved and used: it means the same, and decides the same.
 #[test]
 fn what_is_printed_can_be_loaded() {
@@ -476,6 +527,8 @@ fn what_is_printed_can_be_loaded() {
         "safety_finish_reason: {enabled: false}",
         "safety_finish_reason: {detectors: [{use: gemini_safety, config: {finish_reasons: [SAFETY]}}]}",
         "guardrails: {enabled: true, passport: p, fail_closed: false, providers: [{use: allowlist, config: {allowed_tools: [a]}}, {use: allowlist, config: {denied_tools: [b]}}]}",
+        "guardrails: {enabled: true, providers: [{use: http, tools: [a, b*], config: {url: 'http://p/', dialect: opa, idempotent: false, header_files: {x-key: /k}}}, {use: http, config: {url: 'http://q/'}}]}",
+        "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: ignore, tool_capabilities: {a: none, b: null}}}}",
         "tool_loop_guardrails: {warn_after: {exact_failure: 9}, warnings_enabled: false}",
         "admin: null",
         "worker: {members: 3, instance_id: pod-7}",

@@ -106,6 +106,7 @@ pub struct HttpSettings {
     /// The largest answer, in bytes.
     pub answer_bytes_max: u32,
     /// Whether a question may be asked again although the server may have dealt with it already.
+    #[serde(rename = "idempotent")]
     pub is_idempotent: bool,
     /// Failures in a row after which the server is left alone.
     pub breaker_failures: u32,
