@@ -35,7 +35,8 @@ def tollgate():
     binary = os.environ.get("TOLLGATE_BINARY")
     if binary:
         return binary
-    build = ["cargo", "build", "--quiet", "--release", "--bin", "tollgate", "--target-dir", TARGET]
+    arguments = os.environ.get("TOLLGATE_CARGO_ARGS", "").split()
+    build = ["cargo", "build", "--quiet", "--release", *arguments, "--bin", "tollgate", "--target-dir", TARGET]
     subprocess.run(build, check=True, cwd=ROOT)
     return str(TARGET / "release/tollgate")
 
