@@ -76,6 +76,8 @@ class Broker:
                     f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{port + 1}",
                     f"controller.quorum.voters=1@127.0.0.1:{port + 1}",
                     f"log.dirs={self.home / 'data'}",
+                    # Three seconds are for tests that kill it; a broker that is busy is not to be fenced for that.
+                    "broker.session.timeout.ms=30000",
                 )
             )
         )

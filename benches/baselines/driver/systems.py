@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker import ROOT, TARGET, end_with_parent
@@ -48,14 +48,26 @@ class Cluster:
         self.brokers = brokers
         self.run = f"{os.getpid()}-{time.time_ns()}"
         self.admin = AdminClient({"bootstrap.servers": brokers})
+        self.readers = {}
 
     def topic(self, name, partitions, **config):
         topic = f"{name}-{self.run}"
         for future in self.admin.create_topics([NewTopic(topic, partitions, 1, config=config)]).values():
             future.result()
-        return topic
+        # A topic that was made a moment ago may have no leader yet.
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            try:
+                self.ends(topic, partitions)
+                return topic
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def drop(self, *topics):
+        for topic in topics:
+            self.readers.pop(topic).close()
         for future in self.admin.delete_topics(list(topics)).values():
             future.result()
 
@@ -87,17 +99,19 @@ class Cluster:
 
     def ends(self, topic, partitions):
         """How many records a topic holds."""
-        return sum(self.reader().get_watermark_offsets(TopicPartition(topic, number), timeout=30)[1] for number in range(partitions))
+        reader = self.reader(topic)
+        return sum(reader.get_watermark_offsets(TopicPartition(topic, number), timeout=30)[1] for number in range(partitions))
 
-    def reader(self):
-        if not hasattr(self, "_reader"):
+    def reader(self, topic):
+        # One client a topic: a client that knows other topics hears of a new one only when it asks for metadata again, minutes later.
+        if topic not in self.readers:
             config = {"bootstrap.servers": self.brokers, "group.id": f"reader-{self.run}", "enable.auto.commit": False}
-            self._reader = Consumer({**config, "enable.partition.eof": True, "fetch.queue.backoff.ms": 5})
-        return self._reader
+            self.readers[topic] = Consumer({**config, "enable.partition.eof": True, "fetch.queue.backoff.ms": 5})
+        return self.readers[topic]
 
     def read(self, topic, partitions):
         """All records of a topic, partition by partition: (key, value) pairs."""
-        consumer = self.reader()
+        consumer = self.reader(topic)
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
         records, open_partitions = [], set(range(partitions))
         while open_partitions:
