@@ -1,13 +1,21 @@
 //! What a member counts. Counts are local and handed over once a second, so that counting costs no synchronisation per record.
 
+use std::borrow::Cow;
+
 use prometheus::core::{AtomicU64, GenericLocalCounterVec};
 use prometheus::local::{LocalHistogram, LocalHistogramTimer};
+use rustc_hash::FxHashSet;
 
 use crate::decode::EventType;
 use crate::evaluate::Decided;
 use crate::evaluate::guardrail::GuardrailChain;
 use crate::evaluate::verdict;
 use crate::metrics::Metrics;
+
+/// How many codes of providers get a label of their own. They are the providers' words, and a label is kept for ever.
+const CODES_MAX: usize = 256;
+/// The label of the others.
+const OTHER_CODE: &str = "other";
 
 /// One record in this many is timed: reading the clock twice costs a tenth of a decision.
 const TIMED_ONE_IN: u64 = 64;
@@ -18,6 +26,8 @@ pub(super) struct Counts {
     verdicts: GenericLocalCounterVec<AtomicU64>,
     decision_duration: LocalHistogram,
     event_to_verdict: LocalHistogram,
+    /// Codes of providers that have been counted.
+    codes: FxHashSet<Box<str>>,
     records: u64,
     metrics: Metrics,
 }
@@ -29,6 +39,7 @@ impl Counts {
             verdicts: metrics.verdicts.local(),
             decision_duration: metrics.decision_duration.local(),
             event_to_verdict: metrics.event_to_verdict.local(),
+            codes: FxHashSet::default(),
             records: 0,
             metrics: metrics.clone(),
         }
@@ -54,7 +65,11 @@ impl Counts {
     }
 
     pub(super) fn verdict(&mut self, decided: &Decided, guardrails: &GuardrailChain) {
-        self.verdicts.with_label_values(&[decided.decided_by.as_str(), decided.action.as_str(), &decided.code]).inc();
+        let code = match &decided.code {
+            Cow::Borrowed(code) => code,
+            Cow::Owned(code) => label(&mut self.codes, code),
+        };
+        self.verdicts.with_label_values(&[decided.decided_by.as_str(), decided.action.as_str(), code]).inc();
         for (provider, outcome) in &decided.provider_calls {
             let provider = guardrails.name_of(*provider);
             self.metrics.provider_calls.with_label_values(&[provider, outcome.as_str()]).inc();
@@ -75,5 +90,33 @@ impl Counts {
         self.verdicts.flush();
         self.decision_duration.flush();
         self.event_to_verdict.flush();
+    }
+}
+
+/// The label of a provider's code: itself, while there are few.
+fn label<'c>(known: &mut FxHashSet<Box<str>>, code: &'c str) -> &'c str {
+    if known.contains(code) {
+        return code;
+    }
+    if known.len() >= CODES_MAX {
+        return OTHER_CODE;
+    }
+    known.insert(code.into());
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_cannot_make_any_number_of_labels() {
+        let mut known = FxHashSet::default();
+        for number in 0..CODES_MAX {
+            let code = format!("acme.{number}");
+            assert_eq!(label(&mut known, &code), code);
+        }
+        assert_eq!(label(&mut known, "acme.one_too_many"), OTHER_CODE);
+        assert_eq!(label(&mut known, "acme.0"), "acme.0");
     }
 }
