@@ -13,12 +13,6 @@ mod context;
 #[path = "../tests/kafka/gate.rs"]
 #[allow(dead_code, reason = "the benchmark uses a part of it")]
 mod gate;
-#[path = "../tests/kafka/jars.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod jars;
-#[path = "../tests/kafka/keeper.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod keeper;
 
 use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -30,7 +24,6 @@ use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Produc
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
 
-use broker::Broker;
 use context::{Context, Outgoing};
 use gate::{Gate, Worker};
 
@@ -42,7 +35,7 @@ const RATES: [u64; 3] = [100, 1_000, 5_000];
 const RATE_TIME: Duration = Duration::from_secs(10);
 
 fn main() -> Result<()> {
-    let broker = Broker::start(&[])?;
+    let broker = broker::start(&[])?;
     let context = Context::new(broker.bootstrap())?;
     println!("{:<14} {:>12} {:>16}", "draining", "events/s", "CPU µs/event");
     let mut ratios = Vec::new();

@@ -13,12 +13,6 @@ mod context;
 #[path = "../tests/kafka/gate.rs"]
 #[allow(dead_code, reason = "the benchmark uses a part of it")]
 mod gate;
-#[path = "../tests/kafka/jars.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod jars;
-#[path = "../tests/kafka/keeper.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod keeper;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +22,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use broker::Broker;
 use context::{Context, Outgoing, Record};
 use gate::{Gate, Worker, header};
 
@@ -39,7 +32,7 @@ const MOVES: usize = 8;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
-    let broker = Broker::start(&[])?;
+    let broker = broker::start(&[])?;
     let context = Context::new(broker.bootstrap())?;
     restore(&context)?;
     moves(&context)

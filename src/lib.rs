@@ -28,6 +28,7 @@
 //! | `remote` | policy servers, asked over HTTP within a deadline |
 //! | `worker` | members on their threads, started over when they fail |
 //! | `admin`, `metrics`, `health` | `/metrics`, `/livez`, `/readyz` |
+//! | `bench` | load, and what a worker makes of it |
 //! | `config` | file, environment and secret files → [`settings`] |
 //! | `commands` | the command line |
 
@@ -47,6 +48,8 @@ pub mod thread;
 
 #[cfg(feature = "io")]
 pub mod admin;
+#[cfg(feature = "io")]
+pub mod bench;
 #[cfg(feature = "io")]
 pub mod commands;
 #[cfg(feature = "io")]

@@ -4,9 +4,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
+
 use crate::admin::Admin;
+use crate::consume::Deciding;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::lane::PASS_THROUGH;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::settings::Settings;
@@ -19,13 +23,29 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often to look for the sign to stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
 
-pub(super) fn execute(settings: Settings) -> anyhow::Result<ExitCode> {
-    process::start_logging(&settings.log)?;
-    let runtime = process::runtime()?;
-    runtime.block_on(work(settings))
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Decide nothing: answer every record with a constant verdict that allows (what `bench` measures the worker against)
+    #[arg(long)]
+    pass_through: bool,
 }
 
-async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<ExitCode> {
+    process::start_logging(&settings.log)?;
+    let deciding = if args.pass_through { Deciding::PassThrough } else { Deciding::Policy };
+    if deciding == Deciding::PassThrough {
+        tracing::warn!(
+            group = settings.kafka.group_id,
+            topic = settings.kafka.topics.events,
+            "PASS-THROUGH: NOTHING IS DECIDED. Every record of this topic is answered with a verdict that allows, and this group will not \
+             read it again. For measurements only, with a group and topics of their own"
+        );
+    }
+    let runtime = process::runtime()?;
+    runtime.block_on(work(settings, deciding))
+}
+
+async fn work(settings: Settings, deciding: Deciding) -> anyhow::Result<ExitCode> {
     let (metrics, health, stop) = (Metrics::new()?, Arc::new(Health::default()), Stop::default());
     process::watch_signals(stop.clone())?;
     if let Some(admin) = &settings.admin {
@@ -57,11 +77,11 @@ async fn work(settings: Settings) -> anyhow::Result<ExitCode> {
         group = kafka.group_id,
         topic = kafka.topics.events,
         partitions = topics.partitions,
-        policy_version = policy.version(),
+        policy_version = if deciding == Deciding::PassThrough { PASS_THROUGH } else { policy.version() },
         "joining"
     );
-    let parts =
-        WorkerParts { policy, kafka, settings: settings.worker, topics, membership: Membership::Group, remotes, metrics, health, stop };
+    let (settings, membership) = (settings.worker, Membership::Group);
+    let parts = WorkerParts { policy, deciding, kafka, settings, topics, membership, remotes, metrics, health, stop };
     let worker = Worker::start(&parts)?;
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
     let stop_deadline = async {

@@ -24,6 +24,7 @@ use super::asking::{Questions, Ticket};
 use super::counts::Counts;
 use super::held::{Held, Phase};
 use super::keeping::Flow;
+use super::pass_through::Deciding;
 
 /// Why a member must not commit any more, and starts over from what is committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +55,8 @@ pub enum Failure {
 pub struct AssignmentParts {
     /// The policy in force.
     pub policy: Arc<Policy>,
+    /// Whether it is asked.
+    pub deciding: Deciding,
     /// Topics and reply topics.
     pub kafka: Arc<KafkaSettings>,
     /// How many partitions the events topic has.
@@ -73,7 +76,7 @@ pub struct AssignmentParts {
 /// See the module.
 pub struct Assignment {
     pub(super) parts: AssignmentParts,
-    outbox: Outbox,
+    pub(super) outbox: Outbox,
     pub(super) held: FxHashMap<Partition, Held>,
     epochs: u64,
     keepers: KeeperParts,
@@ -85,7 +88,7 @@ pub struct Assignment {
     /// Whose state it is that is written.
     pub(super) owner: String,
     pub(super) out: VerdictBuffer,
-    counts: Counts,
+    pub(super) counts: Counts,
     pub(super) questions: Questions,
     pub(super) failure: Option<Failure>,
 }
@@ -177,6 +180,9 @@ impl Assignment {
     pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: impl FnOnce() -> OwnedHeaders) {
         let Some(held) = self.held.get_mut(&record.partition).filter(|held| held.phase == Phase::Open) else { return };
         let parts = &self.parts;
+        if parts.deciding == Deciding::PassThrough {
+            return self.pass_through(record);
+        }
         let timer = self.counts.timer();
         let applied = match rejection {
             None => held.lane.apply(&parts.policy, record, &mut self.out),

@@ -55,6 +55,12 @@ impl Counts {
         self.events.with_label_values(&[event_type.as_str()]).inc();
     }
 
+    /// A record that nobody looked at.
+    pub(super) fn passed_through(&mut self) {
+        self.events.with_label_values(&["passed_through"]).inc();
+        self.verdicts.with_label_values(&["none", "allow", "pass_through"]).inc();
+    }
+
     /// A record that became a dead letter, and whether there was a thread to answer.
     pub(super) fn unreadable(&mut self, reason: &str, is_answered: bool) {
         self.events.with_label_values(&["unreadable"]).inc();

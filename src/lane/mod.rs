@@ -11,9 +11,11 @@
 
 mod checkpoints;
 mod ledger;
+mod pass_through;
 mod waiting;
 
 pub use ledger::{Ledger, LedgerError};
+pub use pass_through::PASS_THROUGH;
 pub use waiting::Resumed;
 
 use std::borrow::Cow;

@@ -134,6 +134,7 @@ impl Member {
         let publisher = Publisher::new(&parts.kafka, parts.topics.batch_bytes_max).map_err(MemberError::Client)?;
         let assignment = AssignmentParts {
             policy: Arc::clone(&parts.policy),
+            deciding: parts.deciding,
             kafka: Arc::clone(&parts.kafka),
             partitions: parts.topics.partitions,
             state_batch_bytes_max: parts.topics.state_batch_bytes_max,

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::consume::Deciding;
 use crate::health::{Health, MemberPartitions, MemberPhase};
+use crate::lane::PASS_THROUGH;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::remote::Remotes;
@@ -31,6 +33,8 @@ const RESTART_PAUSE_RESET: Duration = Duration::from_secs(60);
 pub struct WorkerParts {
     /// The policy in force.
     pub policy: Arc<Policy>,
+    /// Whether it is asked.
+    pub deciding: Deciding,
     /// Brokers, group and topics.
     pub kafka: Arc<KafkaSettings>,
     /// How members work.
@@ -61,7 +65,11 @@ impl Worker {
     /// # Errors
     /// The system gives no more threads.
     pub fn start(parts: &WorkerParts) -> std::io::Result<Self> {
-        parts.metrics.policy_info.with_label_values(&[parts.policy.version()]).set(1);
+        let version = match parts.deciding {
+            Deciding::Policy => parts.policy.version(),
+            Deciding::PassThrough => PASS_THROUGH,
+        };
+        parts.metrics.policy_info.with_label_values(&[version]).set(1);
         let count = match parts.membership {
             Membership::Group => parts.settings.members.map_or_else(cores, |members| members as usize),
             Membership::Alone => 1,

@@ -1,150 +1,21 @@
-//! A real Kafka broker: one node, on the loopback interface, in a temporary directory, gone when the tests are.
+//! The tests' broker: the one that `tollgate bench` starts, with settings of the tests' own and jars beside cargo's directories.
 
-use std::fs;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
-use rdkafka::ClientConfig;
-use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use anyhow::Result;
+pub(crate) use tollgate::bench::Broker;
 
-use crate::jars;
-use crate::keeper::Keeper;
-
-const START_TIME_MAX: Duration = Duration::from_secs(60);
-const STOP_TIME_MAX: Duration = Duration::from_secs(30);
-const METADATA_TIME_MAX: Duration = Duration::from_secs(2);
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Enough of the log to hold the exception that ended the broker.
-const LOG_TAIL_LINES: usize = 30;
-/// Any 16 bytes in base64 will do.
-const CLUSTER_ID: &str = "dG9sbGdhdGUtdGVzdHMtMQ";
-
-/// A broker of our own. Dropping it kills it and removes its data.
-pub(crate) struct Broker {
-    keeper: Keeper,
-    class_path: String,
-    port: u16,
+/// Starts a broker on free ports and waits until it answers; `properties` are further lines of its `server.properties`.
+pub(crate) fn start(properties: &[&str]) -> Result<Broker> {
+    Broker::start(&jars(), &[include_str!("server.properties"), &properties.join("\n")].join("\n"))
 }
 
-impl Broker {
-    /// Starts a broker on free ports and waits until it answers; `properties` are further lines of its `server.properties`.
-    pub(crate) fn start(properties: &[&str]) -> Result<Self> {
-        let class_path = jars::class_path()?;
-        let keeper = Keeper::start()?;
-        let [port, controller_port] = free_ports()?;
-        let home = keeper.home();
-        let settings = [
-            include_str!("server.properties").to_owned(),
-            format!("listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}"),
-            format!("controller.quorum.voters=1@127.0.0.1:{controller_port}"),
-            format!("log.dirs={}", home.join("data").display()),
-            properties.join("\n"),
-        ];
-        fs::write(home.join("server.properties"), settings.join("\n"))?;
-        fs::write(home.join("log4j2.properties"), include_str!("log4j2.properties"))?;
-        let mut broker = Self { keeper, class_path, port };
-        broker.format()?;
-        broker.start_again()?;
-        Ok(broker)
-    }
-
-    /// The address for `bootstrap.servers`.
-    pub(crate) fn bootstrap(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
-    /// Where it logs to.
-    pub(crate) fn log_path(&self) -> PathBuf {
-        self.keeper.log_path()
-    }
-
-    /// Starts it on the same ports and data, unless it is running, and waits until it answers.
-    pub(crate) fn start_again(&mut self) -> Result<()> {
-        if !self.keeper.is_running()? {
-            self.keeper.run(&self.java(&["-Xms512m", "-Xmx1g"], &["kafka.Kafka"]))?;
-        }
-        let deadline = Instant::now() + START_TIME_MAX;
-        while !self.answers() {
-            ensure!(self.keeper.is_running()?, "the broker ended; its log:\n{}", self.log_tail());
-            ensure!(Instant::now() < deadline, "the broker does not answer; its log:\n{}", self.log_tail());
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        Ok(())
-    }
-
-    /// Stops it as an operator would: it hands over, writes what it holds and ends.
-    pub(crate) fn stop(&mut self) -> Result<()> {
-        self.end("TERM")
-    }
-
-    /// Ends it as a crash would.
-    pub(crate) fn kill(&mut self) -> Result<()> {
-        self.end("KILL")
-    }
-
-    fn end(&mut self, signal: &str) -> Result<()> {
-        if self.keeper.is_running()? {
-            self.keeper.signal(signal)?;
-            self.keeper.wait(STOP_TIME_MAX).with_context(|| self.log_tail())?;
-        }
-        Ok(())
-    }
-
-    /// Formats the storage, which a broker insists on before its first start.
-    fn format(&mut self) -> Result<()> {
-        let tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"];
-        self.keeper.run(&self.java(&["-XX:TieredStopAtLevel=1"], &tool))?;
-        let status = self.keeper.wait(START_TIME_MAX)?;
-        ensure!(status.success(), "cannot format the broker's storage:\n{}", self.log_tail());
-        Ok(())
-    }
-
-    /// A Java command whose last argument is the broker's configuration.
-    fn java(&self, options: &[&str], arguments: &[&str]) -> Command {
-        let home = self.keeper.home();
-        let mut command = Command::new("java");
-        command.args(options).args(["-cp", &self.class_path]);
-        command.arg(format!("-Dlog4j2.configurationFile={}/log4j2.properties", home.display()));
-        command.args(arguments).arg(home.join("server.properties"));
-        command
-    }
-
-    /// Whether it lists itself and a leader for every partition. A client that finds nobody backs off, so none is made before the port is
-    /// open.
-    fn answers(&self) -> bool {
-        if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
-            return false;
-        }
-        let client: BaseConsumer = match ClientConfig::new().set("bootstrap.servers", self.bootstrap()).create() {
-            Ok(client) => client,
-            Err(_) => return false,
-        };
-        client.fetch_metadata(None, METADATA_TIME_MAX).is_ok_and(|metadata| {
-            let led = metadata.topics().iter().flat_map(|topic| topic.partitions()).all(|partition| partition.leader() >= 0);
-            !metadata.brokers().is_empty() && led
-        })
-    }
-
-    fn log_tail(&self) -> String {
-        let log = fs::read_to_string(self.log_path()).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n")
-    }
+/// What this machine lacks to run the broker, in words for whoever can install it.
+pub(crate) fn lacking() -> Option<String> {
+    tollgate::bench::lacking(&jars())
 }
 
-/// Ports that nobody listens on, from below the range that systems take the local ports of outgoing connections from: a port from that
-/// range could be taken by a client while the broker is down.
-fn free_ports<const N: usize>() -> Result<[u16; N]> {
-    let random = RandomState::new().build_hasher().finish();
-    let start = 15_000 + u16::try_from(random % 15_000)?;
-    let mut ports = [0; N];
-    let mut free = (start..32_000).filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
-    for port in &mut ports {
-        *port = free.next().context("no free port")?;
-    }
-    Ok(ports)
+/// `cargo clean` removes it, and no test run does.
+fn jars() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("kafka-jars")
 }

@@ -7,9 +7,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use anyhow::{Result, anyhow, bail};
 use libtest_mimic::{Arguments, Trial};
 
-use crate::broker::Broker;
+use crate::broker::{self, Broker};
 use crate::context::Context;
-use crate::jars;
 
 /// A test: its name and what it does.
 #[derive(Clone, Copy)]
@@ -65,7 +64,7 @@ impl Cluster {
                 Body::Sharing(body) => return body(&Context::new(bootstrap.clone())?),
                 Body::Alone(_) => bail!("needs a broker that it may stop"),
             },
-            Self::Own(own) => own.get_or_init(|| Broker::start(&[]).map(RwLock::new).map_err(|error| format!("{error:?}"))),
+            Self::Own(own) => own.get_or_init(|| broker::start(&[]).map(RwLock::new).map_err(|error| format!("{error:?}"))),
         };
         let broker = own.as_ref().map_err(|error| anyhow!("{error}"))?;
         match body {
@@ -96,7 +95,7 @@ impl Skip {
     fn on(cluster: &Cluster) -> Option<Self> {
         match cluster {
             Cluster::Running { .. } => Some(Self::NotOurs),
-            Cluster::Own(_) => jars::lacking().map(|lacking| Self::NoBroker { lacking }),
+            Cluster::Own(_) => broker::lacking().map(|lacking| Self::NoBroker { lacking }),
         }
     }
 

@@ -11,8 +11,6 @@ mod context;
 mod controls;
 mod gate;
 mod harness;
-mod jars;
-mod keeper;
 mod membership;
 #[path = "../support/policy_server.rs"]
 mod policy_server;

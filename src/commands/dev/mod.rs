@@ -12,6 +12,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
+use crate::consume::Deciding;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::controls::Controls;
 use crate::health::Health;
@@ -83,6 +84,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
     let feed = ControlFeed::start(feed)?;
     let parts = WorkerParts {
         policy,
+        deciding: Deciding::Policy,
         kafka: Arc::clone(&kafka),
         settings: settings.worker,
         topics: Preflight::of(PARTITIONS),

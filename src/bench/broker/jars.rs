@@ -1,40 +1,48 @@
-//! The broker's jars, which Maven downloads once into the target directory, and what must be installed for that.
+//! The broker's jars, which Maven downloads once into a directory of its own, and what must be installed for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 const POM: &str = include_str!("pom.xml");
 const JAVA_VERSION_MIN: u32 = 17;
 
 /// What this machine lacks to run the broker, in words for whoever can install it.
-pub(crate) fn lacking() -> Option<String> {
+#[must_use]
+pub fn lacking(cache: &Path) -> Option<String> {
     let mut lacks = Vec::new();
     match java_version() {
         Some(version) if version >= JAVA_VERSION_MIN => {}
         Some(version) => lacks.push(format!("java {JAVA_VERSION_MIN} or newer (this one is {version})")),
         None => lacks.push(format!("java {JAVA_VERSION_MIN} or newer")),
     }
-    if !is_complete(&cache()) && Command::new("mvn").arg("-v").output().is_err() {
+    if !is_complete(cache) && Command::new("mvn").arg("-v").output().is_err() {
         lacks.push("mvn (Maven)".to_owned());
     }
     (!lacks.is_empty()).then(|| lacks.join(" and "))
 }
 
 /// The class path of the broker; the jars are downloaded if they are not there yet.
-pub(crate) fn class_path() -> Result<String> {
-    let cache = cache();
-    if !is_complete(&cache) {
-        download(&cache).context("cannot download the broker's jars")?;
+pub(super) fn class_path(cache: &Path) -> Result<String> {
+    if let Some(lacks) = lacking(cache) {
+        bail!("a broker needs {lacks}, which this machine does not have");
+    }
+    if !is_complete(cache) {
+        download(cache).context("cannot download the broker's jars")?;
     }
     Ok(format!("{}/*", cache.display()))
 }
 
-/// Beside cargo's own directories: `cargo clean` removes it, and no test run does.
-fn cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("kafka-jars")
+/// Where the jars are kept: what `TOLLGATE_KAFKA_JARS` says, or else the user's cache directory.
+///
+/// # Errors
+/// No variable names a directory.
+pub fn default_cache() -> Result<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let in_cache = || Some(named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?.join("tollgate/kafka-jars"));
+    named("TOLLGATE_KAFKA_JARS").or_else(in_cache).context("TOLLGATE_KAFKA_JARS should name a directory for the broker's jars")
 }
 
 /// The POM that the jars were downloaded for lies beside them, so a change of any version makes the cache stale.
@@ -44,19 +52,30 @@ fn is_complete(cache: &Path) -> bool {
 
 /// Downloads into a directory that gets the cache's name only when it is complete, as a download may be killed.
 fn download(cache: &Path) -> Result<()> {
-    let parent = cache.parent().context("the cache has no parent")?;
-    let unfinished = tempfile::Builder::new().prefix("kafka-jars.").tempdir_in(parent)?;
-    fs::write(unfinished.path().join("pom.xml"), POM)?;
+    let unfinished = cache.with_extension(format!("unfinished-{}", std::process::id()));
+    fs::create_dir_all(&unfinished)?;
+    let downloaded = download_into(&unfinished).and_then(|()| {
+        if cache.exists() {
+            fs::remove_dir_all(cache)?;
+        }
+        Ok(fs::rename(&unfinished, cache)?)
+    });
+    if downloaded.is_err() {
+        // What went wrong is told already.
+        let _removed = fs::remove_dir_all(&unfinished);
+    }
+    // Another process may have been quicker.
+    if is_complete(cache) { Ok(()) } else { downloaded }
+}
+
+fn download_into(directory: &Path) -> Result<()> {
+    fs::write(directory.join("pom.xml"), POM)?;
     let maven = Command::new("mvn")
         .args(["-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=."])
-        .current_dir(unfinished.path())
+        .current_dir(directory)
         .output()
         .context("cannot run mvn")?;
     ensure!(maven.status.success(), "mvn: {}\n{}", maven.status, String::from_utf8_lossy(&maven.stdout));
-    if cache.exists() {
-        fs::remove_dir_all(cache)?;
-    }
-    fs::rename(unfinished.keep(), cache)?;
     Ok(())
 }
 

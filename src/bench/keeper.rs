@@ -1,4 +1,4 @@
-//! The keeper: a shell process beside the tests that removes what they leave behind, even if they are killed.
+//! The keeper: a shell process beside this one that removes what it leaves behind, even if it is killed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -9,15 +9,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Enough of the output to hold the exception that ended a broker.
+const LOG_TAIL_LINES: usize = 30;
 
 /// Makes a directory and prints its name, then reads process ids, one a line, of which the last one counts and an empty one is none. The
-/// input ends when the tests let go of it or die of whatever cause: then that process is killed and the directory removed. The removal is
-/// tried twice because a killed process may still complete the system call it is in.
+/// input ends when its starter lets go of it or dies of whatever cause: then that process and its children are killed and the directory
+/// removed. The removal is tried twice because a killed process may still complete the system call it is in.
 const SCRIPT: &str = r#"
-home=$(mktemp -d "${TMPDIR:-/tmp}/tollgate-test.XXXXXX") || exit
+home=$(mktemp -d "${TMPDIR:-/tmp}/tollgate.XXXXXX") || exit
 kept=
 clean() {
-    [ -z "$kept" ] || kill -KILL "$kept" 2>/dev/null
+    [ -z "$kept" ] || kill -KILL "-$kept" 2>/dev/null
     rm -rf "$home" 2>/dev/null || { sleep 1; rm -rf "$home"; }
 }
 trap clean EXIT
@@ -29,8 +31,9 @@ while read -r pid; do kept=$pid; done
 /// Runs a command only once a line arrives on its standard input, and not at all if that ends first.
 const GATE: &str = r#"read -r _ && exec "$@""#;
 
-/// A temporary directory and at most one process, neither of which outlives this value or this process.
-pub(crate) struct Keeper {
+/// A temporary directory and at most one process with its children, none of which outlives this value or this process.
+#[derive(Debug)]
+pub struct Keeper {
     home: PathBuf,
     shell: Child,
     orders: Option<ChildStdin>,
@@ -38,8 +41,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the keeper, in a process group of its own: an interrupt typed at the terminal must reach the tests alone.
-    pub(crate) fn start() -> Result<Self> {
+    /// Starts the keeper, in a process group of its own: an interrupt typed at the terminal must reach its starter
+    /// alone.
+    ///
+    /// # Errors
+    /// There is no shell, or no room for a temporary directory.
+    pub fn start() -> Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT])
             .stdin(Stdio::piped())
@@ -55,13 +62,17 @@ impl Keeper {
     }
 
     /// The temporary directory.
-    pub(crate) fn home(&self) -> &Path {
+    #[must_use]
+    pub fn home(&self) -> &Path {
         &self.home
     }
 
     /// Runs `command` as the one process that is kept. It waits behind a gate until the keeper knows its id, so that there is no instant
-    /// at which killing the tests would leave it running. Of `command`, the program, arguments and variables count.
-    pub(crate) fn run(&mut self, command: &Command) -> Result<()> {
+    /// at which killing this process would leave it running. Of `command`, the program, arguments and variables count.
+    ///
+    /// # Errors
+    /// One is running already, or the system starts none.
+    pub fn run(&mut self, command: &Command) -> Result<()> {
         ensure!(!self.is_running()?, "a process is running already");
         let mut gated = Command::new("sh");
         gated.args(["-c", GATE, "gate"]).arg(command.get_program()).args(command.get_args());
@@ -77,12 +88,16 @@ impl Keeper {
     }
 
     /// Where the output of the kept process goes.
-    pub(crate) fn log_path(&self) -> PathBuf {
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
         self.home.join("output.log")
     }
 
     /// Whether the kept process is running.
-    pub(crate) fn is_running(&mut self) -> Result<bool> {
+    ///
+    /// # Errors
+    /// The system does not say, or the keeper is gone.
+    pub fn is_running(&mut self) -> Result<bool> {
         let Some(child) = &mut self.kept else { return Ok(false) };
         if child.try_wait()?.is_none() {
             return Ok(true);
@@ -91,16 +106,28 @@ impl Keeper {
         Ok(false)
     }
 
-    /// Sends a signal (`TERM`, `KILL`, …) to the kept process.
-    pub(crate) fn signal(&mut self, name: &str) -> Result<()> {
+    /// The id of the kept process, which is also that of its process group.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.kept.as_ref().map(Child::id)
+    }
+
+    /// Sends a signal (`TERM`, `KILL`, …) to the kept process and its children.
+    ///
+    /// # Errors
+    /// There is none, or it is gone.
+    pub fn signal(&mut self, name: &str) -> Result<()> {
         let pid = self.kept.as_ref().context("no process is running")?.id();
-        let status = Command::new("sh").args(["-c", r#"kill -"$0" "$1""#, name, &pid.to_string()]).status()?;
+        let status = Command::new("sh").args(["-c", r#"kill -"$0" "-$1""#, name, &pid.to_string()]).status()?;
         ensure!(status.success(), "kill -{name} {pid}: {status}");
         Ok(())
     }
 
     /// Waits until the kept process ends.
-    pub(crate) fn wait(&mut self, time_max: Duration) -> Result<ExitStatus> {
+    ///
+    /// # Errors
+    /// It does not in that time, or there is none.
+    pub fn wait(&mut self, time_max: Duration) -> Result<ExitStatus> {
         let child = self.kept.as_mut().context("no process is running")?;
         let deadline = Instant::now() + time_max;
         let status = loop {
@@ -112,6 +139,14 @@ impl Keeper {
         };
         self.forget()?;
         Ok(status)
+    }
+
+    /// The last lines of what the kept process has put out.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        let log = std::fs::read_to_string(self.log_path()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines.get(lines.len().saturating_sub(LOG_TAIL_LINES)..).unwrap_or_default().join("\n")
     }
 
     /// The process is gone, and its id may be another's soon.
@@ -132,7 +167,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.orders.take());
         // It kills the process before it ends; what is left to do here is to reap both.
-        let _ = self.shell.wait();
-        let _ = self.kept.as_mut().map(Child::wait);
+        let _reaped = self.shell.wait();
+        let _reaped = self.kept.as_mut().map(Child::wait);
     }
 }

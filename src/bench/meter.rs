@@ -1,0 +1,232 @@
+//! Which verdicts came, and how long after their events were due. Pure: whoever reads the decisions tells it.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::Schedule;
+
+/// No verdict yet.
+const NONE: u32 = u32::MAX;
+
+/// The verdicts on the events of one phase, by the number of their event.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    schedule: Schedule,
+    /// The number of the phase's first event.
+    first: u64,
+    /// Microseconds from the moment the event was due; [`NONE`] while there is no verdict.
+    latencies: Vec<u32>,
+    /// Verdicts that came again.
+    pub duplicates: u64,
+    /// How many events are known to be answered from the front.
+    answered: usize,
+}
+
+/// Percentiles of a latency, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Half are quicker.
+    pub p50: f64,
+    /// 90 % are quicker.
+    pub p90: f64,
+    /// 99 % are quicker.
+    pub p99: f64,
+    /// 99.9 % are quicker.
+    pub p999: f64,
+    /// 99.99 % are quicker.
+    pub p9999: f64,
+    /// The slowest.
+    pub max: f64,
+}
+
+/// What became of the measured events of a phase.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tally {
+    /// Events that should have got a verdict.
+    pub awaited: u64,
+    /// Those whose verdict did not come within the deadline.
+    pub misses: u64,
+    /// Verdicts that came more than once.
+    pub duplicates: u64,
+    /// Verdicts per second that came while the phase was measured, on events that await one.
+    pub verdicts_per_second: f64,
+    /// Latency in milliseconds, from the moment an event was due to its verdict; a miss counts as the deadline.
+    pub latency_ms: Percentiles,
+    /// Median latency of the first and of the last third.
+    pub medians_ms: [f64; 2],
+}
+
+impl Arrivals {
+    /// Nothing has come yet.
+    #[must_use]
+    pub fn new(schedule: Schedule, first: u64) -> Self {
+        Self { schedule, first, latencies: vec![NONE; schedule.count], duplicates: 0, answered: 0 }
+    }
+
+    /// A verdict on the event of that number came, so long after the start. The first one counts; strangers do not.
+    pub fn observe(&mut self, number: u64, elapsed: Duration) {
+        let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()) else { return };
+        let due = self.schedule.due(at);
+        let Some(latency) = self.latencies.get_mut(at) else { return };
+        if *latency != NONE {
+            self.duplicates += 1;
+            return;
+        }
+        *latency = u32::try_from(elapsed.saturating_sub(due).as_micros()).map_or(NONE - 1, |micros| micros.min(NONE - 1));
+    }
+
+    /// Whether every event that awaits a verdict has one.
+    pub fn is_complete(&mut self, awaited: &[bool]) -> bool {
+        let is_open = |at: usize| awaited.get(at) == Some(&true) && self.latencies.get(at) == Some(&NONE);
+        while self.answered < awaited.len() && !is_open(self.answered) {
+            self.answered += 1;
+        }
+        self.answered >= awaited.len()
+    }
+
+    /// How long after the start the last of a run of events got its verdict whose latency is at most `settled`: from when on every later
+    /// event was answered that quickly. `None` if the last events were not.
+    #[must_use]
+    pub fn settled_from(&self, awaited: &[bool], settled: Duration) -> Option<Duration> {
+        let settled = u32::try_from(settled.as_micros()).unwrap_or(NONE - 1);
+        let is_slow = |at: &usize| awaited.get(*at) == Some(&true) && self.latencies.get(*at).is_some_and(|latency| *latency > settled);
+        match (0..self.latencies.len()).rev().find(is_slow) {
+            None => Some(Duration::ZERO),
+            Some(at) if at + 1 >= self.latencies.len() => None,
+            Some(at) => Some(self.schedule.due(at + 1)),
+        }
+    }
+
+    /// How many events were due when the measured time was over, and had no verdict yet.
+    #[must_use]
+    pub fn backlog(&self, awaited: &[bool]) -> usize {
+        let (_, end) = self.schedule.window();
+        let events = awaited.iter().zip(&self.latencies).enumerate().take(self.schedule.measured_end);
+        let is_late = |at: usize, us: u32| us == NONE || self.schedule.due(at) + Duration::from_micros(u64::from(us)) > end;
+        events.filter(|(at, (awaited, us))| **awaited && is_late(*at, **us)).count()
+    }
+
+    /// Adds it up, of the events behind the warm-up that await a verdict.
+    #[must_use]
+    pub fn tally(&self, awaited: &[bool], deadline: Duration) -> Tally {
+        let deadline_us = u32::try_from(deadline.as_micros()).unwrap_or(NONE - 1);
+        let Schedule { warm_up, measured_end, .. } = self.schedule;
+        let behind = awaited.iter().zip(&self.latencies).take(measured_end).skip(warm_up);
+        let measured: Vec<u32> = behind.filter(|(awaited, _)| **awaited).map(|(_, us)| *us).collect();
+        let misses = measured.iter().filter(|us| **us > deadline_us).count();
+        let capped = |part: &[u32]| percentiles(part.iter().map(|us| (*us).min(deadline_us)));
+        let third = (measured.len() / 3).max(1);
+        let (first, last) = (measured.get(..third), measured.get(measured.len().saturating_sub(third)..));
+        let (from, to) = self.schedule.window();
+        let in_window = (0..).zip(awaited.iter().zip(&self.latencies)).filter(|(at, (awaited, us))| {
+            let came = self.schedule.due(*at) + Duration::from_micros(u64::from(**us));
+            **awaited && **us != NONE && came >= from && came < to
+        });
+        let verdicts_per_second = in_window.count() as f64 / (to - from).as_secs_f64();
+        Tally {
+            awaited: measured.len() as u64,
+            misses: misses as u64,
+            duplicates: self.duplicates,
+            verdicts_per_second,
+            latency_ms: capped(&measured),
+            medians_ms: [first, last].map(|part| capped(part.unwrap_or_default()).p50),
+        }
+    }
+}
+
+fn percentiles(latencies_us: impl Iterator<Item = u32>) -> Percentiles {
+    let zero = Percentiles { p50: 0.0, p90: 0.0, p99: 0.0, p999: 0.0, p9999: 0.0, max: 0.0 };
+    // From a microsecond to more than an hour, to three figures.
+    let Ok(mut histogram) = Histogram::<u64>::new_with_bounds(1, u64::from(u32::MAX), 3) else { return zero };
+    latencies_us.for_each(|us| histogram.saturating_record(u64::from(us.max(1))));
+    if histogram.is_empty() {
+        return zero;
+    }
+    let at = |percentile| histogram.value_at_percentile(percentile) as f64 / 1e3;
+    Percentiles { p50: at(50.0), p90: at(90.0), p99: at(99.0), p999: at(99.9), p9999: at(99.99), max: histogram.max() as f64 / 1e3 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(5);
+
+    /// A thousand events a second: two seconds of warm-up, ten that count. The first event's number is 500.
+    fn arrivals() -> Arrivals {
+        Arrivals::new(Schedule::new(1_000.0, Duration::from_secs(2), Duration::from_secs(10)), 500)
+    }
+
+    fn answer(arrivals: &mut Arrivals, numbers: std::ops::Range<u64>, latency_ms: u64) {
+        for number in numbers {
+            arrivals.observe(500 + number, Duration::from_millis(number + latency_ms));
+        }
+    }
+
+    #[test]
+    fn latency_counts_from_when_an_event_was_due_and_the_warm_up_does_not() {
+        let mut arrivals = arrivals();
+        let awaited = vec![true; 12_000];
+        answer(&mut arrivals, 0..2_000, 900);
+        answer(&mut arrivals, 2_000..11_000, 3);
+        assert!(!arrivals.is_complete(&awaited));
+        answer(&mut arrivals, 11_000..12_000, 50);
+        assert!(arrivals.is_complete(&awaited));
+        let tally = arrivals.tally(&awaited, DEADLINE);
+        assert_eq!((tally.awaited, tally.misses, tally.duplicates), (10_000, 0, 0));
+        assert!((2.9..3.1).contains(&tally.latency_ms.p50) && (49.0..51.0).contains(&tally.latency_ms.p99), "{tally:?}");
+        // What came of the warm-up while it was measured, and not what came behind the end.
+        assert!((10_800.0..10_900.0).contains(&(tally.verdicts_per_second * 10.0)), "{tally:?}");
+    }
+
+    #[test]
+    fn what_does_not_come_in_time_is_a_miss_and_counts_as_the_deadline() {
+        let mut arrivals = arrivals();
+        let awaited = vec![true; 12_000];
+        answer(&mut arrivals, 0..11_000, 1);
+        answer(&mut arrivals, 11_000..11_500, 6_000);
+        let tally = arrivals.tally(&awaited, DEADLINE);
+        assert_eq!((tally.awaited, tally.misses), (10_000, 1_000));
+        assert!((4_990.0..5_010.0).contains(&tally.latency_ms.p99) && tally.latency_ms.p50 < 1.1, "{tally:?}");
+        assert!(!arrivals.is_complete(&awaited));
+    }
+
+    #[test]
+    fn copies_strangers_and_events_that_nobody_awaits_do_not_count() {
+        let mut arrivals = arrivals();
+        let awaited: Vec<bool> = (0..12_000).map(|number| number % 2 == 0).collect();
+        answer(&mut arrivals, 0..12_000, 1);
+        answer(&mut arrivals, 0..10, 2_000);
+        arrivals.observe(499, DEADLINE);
+        arrivals.observe(12_500, DEADLINE);
+        let tally = arrivals.tally(&awaited, DEADLINE);
+        assert_eq!((tally.awaited, tally.misses, tally.duplicates), (5_000, 0, 10));
+        assert!(tally.latency_ms.max < 1.1, "{tally:?}");
+    }
+
+    #[test]
+    fn what_is_answered_behind_the_end_was_backlog() {
+        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).then(100.0, Duration::from_secs(1));
+        let mut arrivals = Arrivals::new(schedule, 0);
+        let awaited = vec![true; schedule.count];
+        // Half as fast as was asked.
+        (0..2_000).for_each(|number| arrivals.observe(number, Duration::from_millis(number * 2 + 1)));
+        assert_eq!(arrivals.backlog(&awaited), 1_000);
+        let tally = arrivals.tally(&awaited, DEADLINE);
+        assert_eq!((tally.awaited, tally.misses), (2_000, 0));
+        assert!((499.0..501.0).contains(&tally.verdicts_per_second), "{tally:?}");
+    }
+
+    #[test]
+    fn it_is_settled_from_the_first_event_behind_the_last_slow_one() {
+        let mut arrivals = arrivals();
+        let awaited = vec![true; 12_000];
+        answer(&mut arrivals, 0..4_000, 700);
+        answer(&mut arrivals, 4_000..12_000, 2);
+        assert_eq!(arrivals.settled_from(&awaited, Duration::from_millis(10)), Some(Duration::from_secs(4)));
+        assert_eq!(arrivals.settled_from(&awaited, Duration::from_millis(1)), None);
+        assert_eq!(arrivals.settled_from(&awaited, Duration::from_secs(1)), Some(Duration::ZERO));
+    }
+}

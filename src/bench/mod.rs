@@ -1,0 +1,40 @@
+//! Load on a worker, and what it makes of it.
+//!
+//! ```text
+//! mix (seed) ─▶ sender ─▶ events ─▶ worker under test ─▶ decisions ─▶ reader ─▶ arrivals ─▶ tally
+//!                 ▲ schedule: when each event is due ──────────────────────────────▲
+//! ```
+//!
+//! What is pure stands apart from what touches Kafka: the traffic, the schedule, the meter, the search for the peak, the report.
+
+mod broker;
+mod keeper;
+mod load;
+mod meter;
+mod mix;
+mod overload;
+mod peak;
+mod producer;
+mod progress;
+mod reader;
+mod schedule;
+mod session;
+mod topics;
+mod usage;
+mod worker;
+
+pub use broker::{Broker, default_cache, lacking};
+pub use keeper::Keeper;
+pub use load::{Load, Observed, Phase, Times};
+pub use meter::{Arrivals, Percentiles, Tally};
+pub use mix::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};
+pub use overload::Overload;
+pub use peak::{Search, Shortfall, sustained};
+pub use producer::{NUMBER_HEADER, Sender, Sent};
+pub use progress::Progress;
+pub use reader::Reader;
+pub use schedule::Schedule;
+pub use session::{Bed, Peak, Plan, Session};
+pub use topics::Topics;
+pub use usage::Usage;
+pub use worker::{Invocation, Subject, Worker};

@@ -1,0 +1,136 @@
+//! The waiter: reads all partitions of the decisions topic, as orchestrators do.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::Arrivals;
+use super::producer::NUMBER_HEADER;
+use super::topics::client;
+use crate::librdkafka::PlainContext;
+use crate::settings::KafkaSettings;
+
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(5);
+/// Verdicts between two looks at whether that was all.
+const ROUND: usize = 256;
+
+/// See the module.
+pub struct Reader {
+    consumer: BaseConsumer<PlainContext>,
+    topic: String,
+    partitions: i32,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("topic", &self.topic).finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// A reader of a topic from this offset on.
+    ///
+    /// # Errors
+    /// The topic is not there, or the brokers are away.
+    pub fn new(kafka: &KafkaSettings, topic: &str, from: Offset) -> Result<Self> {
+        let mut config = client(kafka);
+        config
+            .set("client.id", "tollgate-bench")
+            // librdkafka wants a group even of those that never join it.
+            .set("group.id", "tollgate-bench")
+            .set("enable.auto.commit", "false")
+            .set("fetch.wait.max.ms", "100")
+            .set("fetch.queue.backoff.ms", "5");
+        let consumer: BaseConsumer<PlainContext> = config.create_with_context(PlainContext).context("kafka.properties")?;
+        let metadata =
+            consumer.fetch_metadata(Some(topic), REQUEST_TIME_MAX).map_err(|error| anyhow!("the brokers do not answer: {error}"))?;
+        let found = metadata.topics().iter().find(|found| found.name() == topic && found.error().is_none());
+        let partitions = i32::try_from(found.map_or(0, |found| found.partitions().len()))?;
+        ensure!(partitions > 0, "topic {topic} is missing at {}", kafka.brokers);
+        let mut list = TopicPartitionList::new();
+        for partition in 0..partitions {
+            let from = match from {
+                // The end as it is now, and not as it is when the first fetch gets there.
+                Offset::End => Offset::Offset(consumer.fetch_watermarks(topic, partition, REQUEST_TIME_MAX)?.1),
+                other => other,
+            };
+            list.add_partition_offset(topic, partition, from)?;
+        }
+        consumer.assign(&list)?;
+        Ok(Self { consumer, topic: topic.to_owned(), partitions })
+    }
+
+    /// Reads verdicts until all that are `awaited` are there, or none has come for the time of grace. What is awaited is known when all
+    /// has been sent. Verdicts that come after their deadline are misses all the same; they are read so that the next phase begins without them.
+    pub fn collect(&self, arrivals: &mut Arrivals, start: Instant, awaited: &OnceLock<Option<Vec<bool>>>, grace: Duration) {
+        let mut last_progress = Instant::now();
+        loop {
+            for _ in 0..ROUND {
+                match self.consumer.poll(POLL) {
+                    Some(Ok(message)) => {
+                        last_progress = Instant::now();
+                        if let Some(number) = number_of(&message) {
+                            arrivals.observe(number, start.elapsed());
+                        }
+                    }
+                    Some(Err(error)) => tracing::debug!(%error, "waiter"),
+                    None => break,
+                }
+            }
+            let is_over = match awaited.get() {
+                None => false,
+                // The sender has failed, and there is nothing to wait for.
+                Some(None) => true,
+                Some(Some(awaited)) => arrivals.is_complete(awaited) || last_progress.elapsed() > grace,
+            };
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// How many records the topic holds.
+    ///
+    /// # Errors
+    /// The brokers are away.
+    pub fn count(&self) -> Result<u64> {
+        let mut count = 0;
+        for partition in 0..self.partitions {
+            let (low, high) = self.consumer.fetch_watermarks(&self.topic, partition, REQUEST_TIME_MAX)?;
+            count += u64::try_from(high - low)?;
+        }
+        Ok(count)
+    }
+
+    /// Hands over so many records, from where the reader stands.
+    ///
+    /// # Errors
+    /// They do not come.
+    pub fn take(&self, count: u64, mut take: impl FnMut(&BorrowedMessage<'_>)) -> Result<()> {
+        let deadline = Instant::now() + REQUEST_TIME_MAX * 6;
+        let mut taken = 0;
+        while taken < count {
+            ensure!(Instant::now() < deadline, "only {taken} of {count} records of {} could be read", self.topic);
+            if let Some(Ok(message)) = self.consumer.poll(POLL) {
+                take(&message);
+                taken += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of the event that a verdict answers.
+fn number_of(message: &BorrowedMessage<'_>) -> Option<u64> {
+    std::str::from_utf8(header(message, NUMBER_HEADER)?).ok()?.parse().ok()
+}
+
+/// The value of a header.
+pub(super) fn header<'m>(message: &'m BorrowedMessage<'_>, name: &str) -> Option<&'m [u8]> {
+    message.headers()?.iter().find(|header| header.key == name)?.value
+}

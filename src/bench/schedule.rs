@@ -1,0 +1,99 @@
+//! When each event is meant to be sent: fixed before the first one is, whatever becomes of it.
+//!
+//! Latency is measured from there. A sender that falls behind does not shift what follows, so that what a slow moment does to the
+//! events behind it is measured too (there is no coordinated omission).
+
+use std::time::Duration;
+
+/// So many events, evenly spaced; behind those that are measured the load may fall to another rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// Events per second.
+    pub rate: f64,
+    /// How many of them come first and are not measured.
+    pub warm_up: usize,
+    /// The first event behind those that are measured.
+    pub measured_end: usize,
+    /// How many there are.
+    pub count: usize,
+    /// Events per second from `measured_end` on.
+    tail_rate: f64,
+}
+
+impl Schedule {
+    /// The schedule of a rate, a warm-up and a time that is measured behind it.
+    #[must_use]
+    pub fn new(rate: f64, warm_up: Duration, measured: Duration) -> Self {
+        let warm_up = events(rate, warm_up);
+        let count = warm_up + events(rate, measured).max(1);
+        Self { rate, warm_up, measured_end: count, count, tail_rate: rate }
+    }
+
+    /// The same with a time behind it at another rate.
+    #[must_use]
+    pub fn then(self, tail_rate: f64, tail: Duration) -> Self {
+        Self { tail_rate, count: self.measured_end + events(tail_rate, tail), ..self }
+    }
+
+    /// When the event of that number is due, from the start.
+    #[must_use]
+    pub fn due(&self, number: usize) -> Duration {
+        let in_tail = number.saturating_sub(self.measured_end);
+        Duration::from_secs_f64((number - in_tail) as f64 / self.rate + in_tail as f64 / self.tail_rate)
+    }
+
+    /// How many events are due at a time from the start, as far as there are any.
+    #[must_use]
+    pub fn due_by(&self, elapsed: Duration) -> usize {
+        let end = self.due(self.measured_end);
+        let due = match elapsed.checked_sub(end) {
+            None => (elapsed.as_secs_f64() * self.rate).floor() as usize + 1,
+            Some(tail) => self.measured_end + (tail.as_secs_f64() * self.tail_rate).floor() as usize + 1,
+        };
+        due.min(self.count)
+    }
+
+    /// From when to when is measured.
+    #[must_use]
+    pub fn window(&self) -> (Duration, Duration) {
+        (self.due(self.warm_up), self.due(self.measured_end))
+    }
+}
+
+fn events(rate: f64, time: Duration) -> usize {
+    (rate * time.as_secs_f64()).round() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_evenly_spaced_and_never_early() {
+        let schedule = Schedule::new(3_000.0, Duration::from_secs(1), Duration::from_secs(2));
+        assert_eq!((schedule.count, schedule.warm_up), (9_000, 3_000));
+        assert_eq!(schedule.window(), (Duration::from_secs(1), Duration::from_secs(3)));
+        assert_eq!(schedule.due(1_500), Duration::from_millis(500));
+        for number in 0..schedule.count {
+            let due = schedule.due(number);
+            assert!(schedule.due_by(due + Duration::from_micros(1)) > number);
+            assert!(number == 0 || schedule.due_by(due.saturating_sub(Duration::from_micros(1))) <= number);
+        }
+        assert_eq!(schedule.due_by(Duration::from_secs(100)), 9_000);
+    }
+
+    #[test]
+    fn the_load_may_fall_behind_what_is_measured() {
+        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).then(100.0, Duration::from_secs(3));
+        assert_eq!((schedule.measured_end, schedule.count), (2_000, 2_300));
+        assert_eq!(schedule.window(), (Duration::ZERO, Duration::from_secs(2)));
+        assert_eq!(schedule.due(2_100), Duration::from_secs(3));
+        assert_eq!(schedule.due_by(Duration::from_millis(2_995)), 2_100);
+        assert_eq!(schedule.due_by(Duration::from_secs(9)), 2_300);
+    }
+
+    #[test]
+    fn a_slow_schedule_has_an_event_all_the_same() {
+        assert_eq!(Schedule::new(0.1, Duration::ZERO, Duration::from_secs(1)).count, 1);
+    }
+}
