@@ -8,8 +8,10 @@
 //! What is pure stands apart from what touches Kafka: the traffic, the schedule, the meter, the search for the peak, the report.
 
 mod broker;
+mod drain;
 mod keeper;
 mod load;
+mod machine;
 mod meter;
 mod mix;
 mod overload;
@@ -17,15 +19,19 @@ mod peak;
 mod producer;
 mod progress;
 mod reader;
+mod report;
 mod schedule;
 mod session;
 mod topics;
 mod usage;
+mod versus;
 mod worker;
 
 pub use broker::{Broker, default_cache, lacking};
+pub use drain::{Agreement, DrainRound, Drained};
 pub use keeper::Keeper;
 pub use load::{Load, Observed, Phase, Times};
+pub use machine::Machine;
 pub use meter::{Arrivals, Percentiles, Tally};
 pub use mix::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};
 pub use overload::Overload;
@@ -33,8 +39,10 @@ pub use peak::{Search, Shortfall, sustained};
 pub use producer::{NUMBER_HEADER, Sender, Sent};
 pub use progress::Progress;
 pub use reader::Reader;
+pub use report::{Findings, Row, SweepPoint, markdown, rows};
 pub use schedule::Schedule;
 pub use session::{Bed, Peak, Plan, Session};
 pub use topics::Topics;
 pub use usage::Usage;
+pub use versus::{Ratio, Round, Side, Versus};
 pub use worker::{Invocation, Subject, Worker};

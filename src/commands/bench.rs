@@ -1,14 +1,31 @@
 //! `tollgate bench`: open-loop load, and latency from the moment each event was meant to be sent.
 
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
 
-use crate::bench::{Invocation, Plan, Search, Session, Subject, Times};
+use crate::bench::{Bed, Findings, Invocation, Machine, Plan, Search, Session, Subject, SweepPoint, Times, Versus, markdown, rows};
 use crate::settings::Settings;
 
 use super::process;
+
+/// Shares of the peak that latency is measured at.
+const SWEEP: [f64; 6] = [0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
+/// How many times the peak is offered.
+const OVERLOAD: f64 = 2.0;
+const DRAINED_EVENTS: u32 = 200_000;
+
+/// What the gate may be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Opponent {
+    /// The same worker with deciding left out.
+    PassThrough,
+}
 
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
@@ -19,16 +36,38 @@ pub(super) struct BenchArgs {
     #[arg(long)]
     own_broker: bool,
     /// Events per second to measure latency at; left out: half of the peak, which is searched first
-    #[arg(long, value_name = "EVENTS")]
+    #[arg(long, value_name = "EVENTS", value_parser = positive)]
     rate: Option<f64>,
+    /// Search the highest rate that is sustained: 99 % of it achieved, lag that does not grow, no verdict missing
+    #[arg(long)]
+    find_peak: bool,
+    /// Offer this many times the peak, and see what is kept and how the worker comes back
+    #[arg(long, value_name = "FACTOR", value_parser = positive)]
+    overload: Option<f64>,
+    /// Compare with the same worker without deciding, in turns: CPU per event, peak, latency
+    #[arg(long)]
+    versus: Option<Opponent>,
+    /// How often things are measured that are compared
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Measure events per CPU second over a topic preloaded with so many (200000 where it is needed and not given)
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1_000..))]
+    drain: Option<u32>,
+    /// Have a command drain the same topic and compare its verdicts: it gets TOLLGATE_BROKERS, TOLLGATE_EVENTS_TOPIC,
+    /// TOLLGATE_DECISIONS_TOPIC and TOLLGATE_GROUP. May be given several times
+    #[arg(long = "baseline", value_name = "NAME=COMMAND", value_parser = baseline)]
+    baselines: Vec<Subject>,
+    /// Measure all of it (about a quarter of an hour), and write report.json, report.md and plot.svg into this directory
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Seconds that a latency measurement takes, behind its warm-up
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     duration: u32,
     /// Seconds of every measurement that do not count
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     warm_up: u32,
     /// Milliseconds after which a verdict no longer counts
-    #[arg(long, value_name = "MS", default_value_t = 5_000)]
+    #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     deadline_ms: u32,
     /// Where the traffic begins: the same seed gives the same events
     #[arg(long, default_value_t = 1)]
@@ -44,8 +83,7 @@ pub(super) struct BenchArgs {
     json: bool,
 }
 
-pub(super) fn execute(args: &BenchArgs, settings: Settings, invocation: Invocation) -> anyhow::Result<ExitCode> {
-    let mut settings = settings;
+pub(super) fn execute(args: &BenchArgs, mut settings: Settings, invocation: Invocation) -> anyhow::Result<ExitCode> {
     if settings.log.filter == "info" {
         settings.log.filter = "error,librdkafka=off".to_owned();
     }
@@ -56,29 +94,119 @@ pub(super) fn execute(args: &BenchArgs, settings: Settings, invocation: Invocati
     }
     let starts_broker = args.own_broker || (args.brokers.is_none() && !names_cluster);
     let invocation = Invocation { brokers: settings.kafka.brokers.clone(), ..invocation };
+    if let Some(directory) = &args.report {
+        fs::create_dir_all(directory).with_context(|| format!("{}: cannot be made", directory.display()))?;
+    }
     let session = Session::open(args.plan(), settings.kafka, invocation, starts_broker)?;
-    let phase = session.with_worker(&Subject::Gate, |bed| {
-        let rate = match args.rate {
-            Some(rate) => rate,
-            None => session.find_peak(bed)?.per_second / 2.0,
-        };
-        Ok(bed.run(rate, session.plan.times)?.phase)
-    })?;
-    println!("{}", serde_json::to_string_pretty(&phase)?);
+    let findings = args.measure(&session)?;
+    if let Some(directory) = &args.report {
+        let plot = findings.plot();
+        let page = format!("{}\n![Latency against offered load](plot.svg)\n", markdown(&findings));
+        for (name, text) in [("report.json", serde_json::to_string_pretty(&json(&findings))?), ("report.md", page), ("plot.svg", plot)] {
+            let path = directory.join(name);
+            fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))?;
+        }
+    }
+    let text = if args.json { format!("{}\n", serde_json::to_string_pretty(&json(&findings))?) } else { markdown(&findings) };
+    std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The findings with the table of targets.
+fn json(findings: &Findings) -> serde_json::Value {
+    let mut value = serde_json::json!(findings);
+    if let Some(object) = value.as_object_mut() {
+        object.insert("targets".to_owned(), serde_json::json!(rows(findings)));
+    }
+    value
 }
 
 impl BenchArgs {
     fn plan(&self) -> Plan {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let deadline = Duration::from_millis(self.deadline_ms.into());
+        let is_thorough = self.report.is_some();
         Plan {
             seed: self.seed,
             threads: self.threads as usize,
             partitions: self.partitions,
             times: Times { warm_up: seconds(self.warm_up), measured: seconds(self.duration), deadline },
             probe_times: Times { warm_up: seconds(self.warm_up), measured: seconds(3), deadline },
-            search: Search { start: 4_000.0, precision: 1.1, attempts: 1, probes_max: 12 },
+            search: Search { start: 4_000.0, precision: 1.1, attempts: if is_thorough { 2 } else { 1 }, probes_max: 12 },
         }
+    }
+
+    /// Everything that was asked for, or else the peak and the latency at half of it.
+    fn measure(&self, session: &Session) -> anyhow::Result<Findings> {
+        let is_full = self.report.is_some();
+        let broker = match session.has_own_broker() {
+            true => "its own, on the same machine".to_owned(),
+            false => session.kafka().brokers.clone(),
+        };
+        let mut findings = Findings::new(Machine::here(broker), session.plan.clone());
+        let wants_other = self.versus.is_some() || self.drain.is_some() || !self.baselines.is_empty();
+        if is_full || self.rate.is_some() || self.find_peak || self.overload.is_some() || !wants_other {
+            self.load_gate(session, &mut findings)?;
+        }
+        if is_full {
+            let peak = findings.peak.as_ref().map_or(0.0, |peak| peak.per_second);
+            findings.sweep.extend(session.with_worker(&Subject::PassThrough, |bed| sweep(session, bed, &Subject::PassThrough, peak))?);
+        }
+        if is_full || wants_other {
+            let subjects: Vec<_> = [Subject::Gate, Subject::PassThrough].into_iter().chain(self.baselines.iter().cloned()).collect();
+            findings.drained = session.drain(&subjects, self.drain.unwrap_or(DRAINED_EVENTS) as usize, self.rounds as usize)?;
+        }
+        if is_full || self.versus.is_some() {
+            findings.versus = Some(Versus::new(session.rounds(self.rounds as usize)?, &findings.drained));
+        }
+        Ok(findings)
+    }
+
+    /// What is measured of the gate alone, on one worker.
+    fn load_gate(&self, session: &Session, findings: &mut Findings) -> anyhow::Result<()> {
+        let is_full = self.report.is_some();
+        session.with_worker(&Subject::Gate, |bed| {
+            let needs_peak = is_full || self.find_peak || self.overload.is_some() || self.rate.is_none();
+            findings.peak = needs_peak.then(|| session.find_peak(bed)).transpose()?;
+            let peak = findings.peak.as_ref().map(|peak| peak.per_second);
+            let only_peak = self.find_peak && !is_full && self.rate.is_none();
+            if let Some(rate) = self.rate.or(peak.map(|peak| peak / 2.0)).filter(|_| !only_peak) {
+                findings.latency = Some(bed.run(rate, session.plan.times)?.phase);
+            }
+            if let (true, Some(peak)) = (is_full, peak) {
+                findings.sweep = sweep(session, bed, &Subject::Gate, peak)?;
+            }
+            if let (Some(factor), Some(peak)) = (self.overload.or(is_full.then_some(OVERLOAD)), peak) {
+                findings.overload = Some(session.overload(bed, peak, factor)?);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Latency at several shares of the peak.
+fn sweep(session: &Session, bed: &mut Bed<'_>, subject: &Subject, peak: f64) -> anyhow::Result<Vec<SweepPoint>> {
+    let point = |share: f64| {
+        let phase = bed.run(peak * share, session.plan.times)?.phase;
+        Ok(SweepPoint { name: subject.name().to_owned(), share, phase })
+    };
+    SWEEP.into_iter().map(point).collect()
+}
+
+/// `NAME=COMMAND`.
+fn baseline(text: &str) -> Result<Subject, String> {
+    match text.split_once('=') {
+        Some((name, command)) if !name.is_empty() && !command.is_empty() => {
+            Ok(Subject::Baseline { name: name.to_owned(), command: command.to_owned() })
+        }
+        _ => Err("write NAME=COMMAND, such as python=./worker.py".to_owned()),
+    }
+}
+
+/// A positive number of events, or a factor.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("write a positive number".to_owned()),
     }
 }
