@@ -17,7 +17,7 @@ fn loops_stops_and_denials_come_out_at_the_asked_share() {
     let mut gate = Gate::new(policy(
         &json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": [DENIED_TOOL]}}}}),
     ));
-    let mut mix = Mix::new(MixSettings::default());
+    let mut mix = Mix::new(MixSettings { threads: 500, ..MixSettings::default() });
     let mut event = MixEvent::blank();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut bytes = 0;
@@ -36,8 +36,8 @@ fn loops_stops_and_denials_come_out_at_the_asked_share() {
         }
     }
     let share = |name: &str, of: &str| counts.get(name).copied().unwrap_or_default() as f64 / counts[of] as f64;
-    // A loop gets one warning and one block, for two repeats of a call.
-    assert!((0.045..0.06).contains(&share("loop", "tool_call")), "{counts:#?}");
+    // Few threads, so that most loops that have begun are over. A loop gets one warning and one block, for two repeats of a call.
+    assert!((0.044..0.056).contains(&share("loop", "tool_call")), "{counts:#?}");
     for code in ["tool_call:repeated_exact_failure_block", "tool_call:idempotent_no_progress_block"] {
         assert!((0.009..0.016).contains(&share(code, "tool_call")), "{counts:#?}");
     }

@@ -62,7 +62,7 @@ pub(super) struct Conversation {
 }
 
 /// The fewest steps of a turn, and how many more it may take.
-const STEPS: (usize, usize) = (4, 12);
+const STEPS: (usize, usize) = (6, 16);
 /// Parallel calls of a step.
 const CALLS_MAX: usize = 2;
 /// Calls of a step that is no loop, on average.
@@ -78,6 +78,11 @@ const LOOP_CALLS: f64 = 3.0;
 const LOOP_REPEATS: f64 = 2.0;
 
 impl Conversation {
+    /// A conversation that has been going on for a while, so that the traffic does not begin with everybody's first words.
+    pub(super) fn running(random: &mut Random) -> Self {
+        Self { turn: 1, steps: random.below(STEPS.0 + STEPS.1), is_running: true, ..Self::default() }
+    }
+
     /// The next event of the thread.
     pub(super) fn next(&mut self, settings: &MixSettings, random: &mut Random) -> Step {
         loop {
