@@ -13,12 +13,6 @@ mod context;
 #[path = "../tests/kafka/gate.rs"]
 #[allow(dead_code, reason = "the benchmark uses a part of it")]
 mod gate;
-#[path = "../tests/kafka/jars.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod jars;
-#[path = "../tests/kafka/keeper.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod keeper;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -31,7 +25,6 @@ use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 use tollgate::controls::{ControlId, Subject, SubjectHasher, SubjectKind};
 
-use broker::Broker;
 use context::Context;
 use gate::{Gate, Worker};
 
@@ -47,7 +40,7 @@ const TARGET_MS: f64 = 200.0;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
-    let broker = Broker::start(&[])?;
+    let broker = broker::start(&[])?;
     let context = Context::new(broker.bootstrap())?;
     let mut gate = Gate::new(&context, PARTITIONS)?;
     // As it comes, without what tests set to be quick.

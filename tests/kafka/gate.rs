@@ -104,11 +104,23 @@ impl Gate {
         Ok(worker)
     }
 
+    /// Starts a worker with further arguments and waits until it is ready.
+    pub(crate) fn start_with(&self, arguments: &[&str]) -> Result<Worker> {
+        let worker = self.spawn_with("", arguments)?;
+        worker.wait_ready()?;
+        Ok(worker)
+    }
+
     /// Starts a worker; `instance_id` is its static membership, if not empty.
     pub(crate) fn spawn(&self, instance_id: &str) -> Result<Worker> {
+        self.spawn_with(instance_id, &[])
+    }
+
+    fn spawn_with(&self, instance_id: &str, arguments: &[&str]) -> Result<Worker> {
         let admin_port = free_port()?;
         let log = self.directory.path().join(format!("worker-{admin_port}.log"));
         let mut command = self.command("run");
+        command.args(arguments);
         command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
         if !instance_id.is_empty() {
             command.env("TOLLGATE__WORKER__INSTANCE_ID", instance_id);

@@ -12,6 +12,7 @@ mod controls;
 mod gate;
 mod harness;
 mod membership;
+mod pass_through;
 #[path = "../support/policy_server.rs"]
 mod policy_server;
 mod remote;
@@ -51,6 +52,8 @@ const CASES: &[Case] = &[
     sharing!(controls::nothing_is_decided_before_the_controls_are_known),
     sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
     sharing!(controls::what_does_not_fit_is_named),
+    sharing!(pass_through::a_pass_through_answers_every_record_and_commits),
+    sharing!(pass_through::a_benchmark_measures_and_cleans_up),
     sharing!(clients::the_python_client_does_what_verdicts_say),
     sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),
