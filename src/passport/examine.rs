@@ -177,9 +177,9 @@ fn find_passport<'p>(passport: Option<Result<&'p Passport, &PassportFault>>, to:
 
 /// Status, version and expiry.
 fn check_standing(passport: &Passport, time_ms: Option<i64>, to: &mut dyn Report) {
-    report(to, "status", check_status(&passport.status));
-    report(to, "spec_version", check_version(&passport.spec_version));
-    report(to, "expiry", check_expiry(&passport.expiry, time_ms));
+    report(to, "status", check_status(&passport.contents.status));
+    report(to, "spec_version", check_version(&passport.contents.spec_version));
+    report(to, "expiry", check_expiry(&passport.contents.expiry, time_ms));
 }
 
 fn check_status(status: &Field<String>) -> Result<(), Denial> {
@@ -216,7 +216,7 @@ fn check_expiry(expiry: &Expiry, time_ms: Option<i64>) -> Result<(), Denial> {
 
 fn check_capability(passport: &Passport, need: &Need) -> Result<(), Denial> {
     let Some(capability) = need.capability() else { return Ok(()) };
-    match &passport.capabilities {
+    match &passport.contents.capabilities {
         Field::Valid(granted) if granted.ids.contains(capability) => Ok(()),
         // An entry that cannot be read may have been meant to be the one that is missing.
         Field::Valid(granted) if granted.malformed.is_some() => {
@@ -234,7 +234,7 @@ fn missing(need: &Need) -> Denial {
 }
 
 fn check_limits(passport: &Passport, need: &Need, terms: &Terms, call: &RuleCall<'_>, to: &mut dyn Report) {
-    match (&passport.limits, need) {
+    match (&passport.contents.limits, need) {
         (_, Need::Nothing) => {}
         (Err(malformed), _) => report(to, "limits", Err(Denial::invalid(malformed))),
         (Ok(limits), Need::Pack(pack)) => {

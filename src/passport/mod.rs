@@ -40,11 +40,17 @@ pub const SPEC_VERSION: &str = "oap/1.0";
 pub struct Passport {
     /// The digest of its canonical form (RFC 8785).
     pub digest: Digest,
+    contents: Arc<Contents>,
+}
+
+/// What evaluation reads of a passport.
+#[derive(Debug)]
+struct Contents {
     status: Field<String>,
     spec_version: Field<String>,
     expiry: Expiry,
     capabilities: Field<Granted>,
-    limits: Result<Arc<Limits>, Malformed>,
+    limits: Result<Limits, Malformed>,
 }
 
 /// Passports are equal if their documents are.
@@ -69,7 +75,7 @@ enum Expiry {
 }
 
 /// The capabilities of a passport.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Granted {
     ids: HashSet<String>,
     /// The first entry that cannot be read.
@@ -87,19 +93,19 @@ impl Passport {
         let mut canonical_bytes = Vec::with_capacity(text.len());
         canonical::write_jcs(root, &mut canonical_bytes);
         let fields = Section::new(String::new(), Some(root));
-        Ok(Self {
-            digest: Digest::of(&canonical_bytes),
+        let contents = Contents {
             status: fields.string("status"),
             spec_version: fields.string("spec_version"),
             expiry: read_expiry(&fields),
             capabilities: read_capabilities(&fields),
             limits: read_limits(&fields),
-        })
+        };
+        Ok(Self { digest: Digest::of(&canonical_bytes), contents: Arc::new(contents) })
     }
 
     /// What the rules cannot read in its limits, and limits that they cannot keep.
     fn limit_faults(&self) -> Vec<SchemaFault> {
-        self.limits.as_ref().map(|limits| limits.faults()).unwrap_or_default()
+        self.contents.limits.as_ref().map(Limits::faults).unwrap_or_default()
     }
 }
 
@@ -140,10 +146,10 @@ fn read_capabilities(fields: &Section<'_>) -> Field<Granted> {
     Field::Valid(granted)
 }
 
-fn read_limits(fields: &Section<'_>) -> Result<Arc<Limits>, Malformed> {
+fn read_limits(fields: &Section<'_>) -> Result<Limits, Malformed> {
     let value: Option<Value<'_>> = fields.value("limits");
     match value {
         Some(value) if !value.is_object() => Err(Malformed::new("limits", value.shape(), "an object")),
-        value => Ok(Arc::new(Limits::new(value))),
+        value => Ok(Limits::new(value)),
     }
 }
