@@ -15,7 +15,7 @@ from systems import Cluster, System
 from traffic import Generator
 
 PARTITIONS = 6
-THREADS = 5_000
+THREADS = 2_000
 
 
 def drain(system, verdicts):

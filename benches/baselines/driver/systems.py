@@ -78,6 +78,7 @@ class Cluster:
                 "enable.idempotence": True,
                 "partitioner": "murmur2_random",
                 "linger.ms": 20,
+                "log_level": 2,
                 "queue.buffering.max.messages": 100_000,
                 "delivery.report.only.error": True,
                 "on_delivery": lambda error, _: error and self.fail(error),
@@ -106,7 +107,7 @@ class Cluster:
         # One client a topic: a client that knows other topics hears of a new one only when it asks for metadata again, minutes later.
         if topic not in self.readers:
             config = {"bootstrap.servers": self.brokers, "group.id": f"reader-{self.run}", "enable.auto.commit": False}
-            self.readers[topic] = Consumer({**config, "enable.partition.eof": True, "fetch.queue.backoff.ms": 5})
+            self.readers[topic] = Consumer({**config, "enable.partition.eof": True, "fetch.queue.backoff.ms": 5, "log_level": 2})
         return self.readers[topic]
 
     def read(self, topic, partitions):
