@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
@@ -166,9 +166,10 @@ impl Feed {
                         self.caught_up();
                     }
                 }
-                Some(Err(error @ KafkaError::MessageConsumptionFatal(_))) => return Err(error.into()),
-                // librdkafka goes on by itself.
-                Some(Err(error)) => tracing::debug!(%error, "controls"),
+                // librdkafka comes back by itself when the brokers do, and says so elsewhere.
+                Some(Err(KafkaError::MessageConsumption(code))) if is_absence(code) => tracing::debug!(%code, "controls"),
+                // A topic that is gone or forbidden would leave the feed deaf without a sign.
+                Some(Err(error)) => return Err(error.into()),
                 None => {}
             }
             self.heard = consumer.context().heard();
@@ -227,6 +228,12 @@ impl Feed {
             metrics.controls.with_label_values(&[control_type]).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
+}
+
+/// Whether an error says that brokers cannot be reached for now.
+fn is_absence(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, LeaderNotAvailable, NotLeaderForPartition, OperationTimedOut, Resolve};
+    matches!(code, AllBrokersDown | BrokerTransportFailure | LeaderNotAvailable | NotLeaderForPartition | OperationTimedOut | Resolve)
 }
 
 /// How many subjects are suspended.

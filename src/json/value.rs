@@ -155,6 +155,25 @@ impl<'d> Value<'d> {
         self.members().filter(|(name, _)| name.is_text(key)).map(|(_, value)| value).last()
     }
 
+    /// Whether a key stands twice in one object of this value, at any depth: readers differ in which one they take.
+    #[must_use]
+    pub fn has_repeated_keys(&self) -> bool {
+        let mut open = vec![*self];
+        while let Some(value) = open.pop() {
+            let mut keys = Vec::new();
+            for (key, member) in value.members() {
+                keys.extend(key.as_text());
+                open.push(member);
+            }
+            open.extend(value.items());
+            keys.sort_unstable();
+            if keys.windows(2).any(|pair| matches!(pair, [left, right] if left == right)) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether this is the string `expected`.
     #[must_use]
     pub fn is_text(&self, expected: &str) -> bool {

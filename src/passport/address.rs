@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Names of hosts that are never on the public network, and domains all of whose names are not.
-const LOCAL_DOMAINS: [&str; 8] = ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home.arpa"];
+const LOCAL_DOMAINS: [&str; 9] = ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home.arpa", "svc"];
 
 /// Whether an address is loopback, private, link-local (where clouds serve their metadata), reserved, or leads to such a one.
 pub(super) fn is_private(address: IpAddr) -> bool {
@@ -24,6 +24,8 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         [0 | 10 | 127, ..] | [169, 254, ..] | [192, 168, ..] | [198, 18 | 19, ..] | [224..=255, ..] => true,
         [172, second, ..] => (16..32).contains(&second),
         [100, second, ..] => (64..128).contains(&second),
+        // Where a cloud serves its virtual machines' metadata on a public address.
+        [168, 63, 129, 16] => true,
         // IETF protocols, documentation, and the relays of 6to4.
         [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => true,
         _ => false,
@@ -155,7 +157,9 @@ mod tests {
 
     #[test]
     fn local_names_are_told() {
-        for name in ["localhost", "a.localhost", "printer.local", "metadata.google.internal", "router", "x.home.arpa"] {
+        for name in
+            ["localhost", "a.localhost", "printer.local", "metadata.google.internal", "kubernetes.default.svc", "router", "x.home.arpa"]
+        {
             assert!(is_local_name(name), "{name}");
         }
         for name in ["example.com", "notlocalhost.com", "internal.example.com", "mylocal.example"] {

@@ -94,6 +94,12 @@ impl ProviderOutcome {
     }
 }
 
+impl Link {
+    fn has_a_say(&self, request: &GuardrailRequest<'_>) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.matches(request.tool_name))
+    }
+}
+
 impl Asking {
     /// What has to be asked.
     #[must_use]
@@ -133,13 +139,28 @@ impl GuardrailChain {
         self.go_on(request, 0, ChainOutcome::default())
     }
 
-    /// Goes on with the answer to what was asked. `request` is the one that the chain began with.
+    /// Goes on with the answer to what was asked. `request` is the one that the chain began with. Those before whoever was asked are heard
+    /// again: a passport may have been suspended while the answer was awaited.
     #[must_use]
     pub fn resume(&self, request: &GuardrailRequest<'_>, asking: Asking, answer: Answer) -> Progress {
         let Asking { question: Question { provider, .. }, mut so_far } = asking;
         let Some(link) = self.links.get(provider) else { return Progress::Concluded(so_far) };
         self.enter(provider, answer.and_then(|answer| link.provider.read(&answer)), &mut so_far);
+        if so_far.denial.is_empty()
+            && let Some((earlier, denied)) = self.denied_since(request, provider)
+        {
+            self.enter(earlier, Ok(denied), &mut so_far);
+        }
         self.go_on(request, provider + 1, so_far)
+    }
+
+    /// What a provider before a place denies, though it did not when the chain came by.
+    fn denied_since(&self, request: &GuardrailRequest<'_>, place: usize) -> Option<(usize, GuardrailDecision)> {
+        let earlier = self.links.iter().enumerate().take(place).filter(|(_, link)| link.has_a_say(request));
+        earlier.into_iter().find_map(|(earlier, link)| match link.provider.plan(request) {
+            Step::Decided(Ok(decision)) if !decision.allow => Some((earlier, decision)),
+            _ => None,
+        })
     }
 
     fn go_on(&self, request: &GuardrailRequest<'_>, from: usize, mut outcome: ChainOutcome) -> Progress {
@@ -147,7 +168,7 @@ impl GuardrailChain {
             if !outcome.denial.is_empty() {
                 break;
             }
-            if link.tools.as_ref().is_some_and(|tools| !tools.matches(request.tool_name)) {
+            if !link.has_a_say(request) {
                 continue;
             }
             match link.provider.plan(request) {
@@ -275,6 +296,28 @@ mod tests {
         assert_eq!(asked, [0, 2]);
         let (outcome, _) = ask(&chain(true), "ls", &[answer("yes"), answer("yes")]);
         assert_eq!((outcome.denial, outcome.notes), (vec![], vec![]));
+    }
+
+    /// A provider that changes its mind after it was asked once.
+    #[derive(Debug, Default)]
+    struct Fickle(std::sync::atomic::AtomicBool);
+
+    impl GuardrailProvider for Fickle {
+        fn name(&self) -> &str {
+            "fickle"
+        }
+        fn plan(&self, _: &GuardrailRequest<'_>) -> Step {
+            let denies = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
+            Step::Decided(Ok(GuardrailDecision { allow: !denies, reasons: Vec::new() }))
+        }
+    }
+
+    #[test]
+    fn what_was_forbidden_while_an_answer_was_awaited_is_denied() {
+        let chain = GuardrailChain::new(vec![link(Fickle::default()), link(Remote)], true, None);
+        let (outcome, asked) = ask(&chain, "ls", &[answer("yes")]);
+        assert_eq!((outcome.denial.first().map(Reason::code), asked), (Some("oap.denied"), vec![1]));
+        assert_eq!(outcome.calls, [(0, ProviderOutcome::Allowed), (1, ProviderOutcome::Allowed), (0, ProviderOutcome::Denied)]);
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl GuardrailProvider for Http {
     fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
         // What a policy server is asked must be what runs: arguments that it cannot be told in JSON are not asked about at all.
         let Some(tool_input) = arguments(request.tool_input) else {
-            let reason = GuardrailReason::new("oap.invalid_tool_arguments", "The tool's arguments are not a JSON object.");
+            let reason = GuardrailReason::new("oap.invalid_tool_arguments", "The tool's arguments are not a JSON object with one reading.");
             return Step::Decided(Ok(GuardrailDecision { allow: false, reasons: vec![reason] }));
         };
         let attribution = request.attribution;
@@ -167,9 +167,13 @@ fn conclude(decision: Decision, evidence: Evidence) -> Result<GuardrailDecision,
     Ok(GuardrailDecision { allow, reasons })
 }
 
-/// The arguments as a JSON object, `{}` where there are none; `None` if they are no object, or one that only Python can spell.
+/// The arguments as a JSON object, `{}` where there are none; `None` if they are no object, one that only Python can spell, or one that
+/// two readers could understand differently.
 fn arguments(input: &ToolInput<'_>) -> Option<Box<RawValue>> {
     let spell = |value: Value<'_>| {
+        if value.has_repeated_keys() {
+            return None;
+        }
         let mut text = Vec::new();
         canonical::write(value, &mut text);
         RawValue::from_string(String::from_utf8(text).ok()?).ok()
@@ -228,7 +232,7 @@ mod tests {
 
     #[test]
     fn arguments_that_json_cannot_spell_are_not_asked_about() {
-        for arguments in ["[1]", "{\"a\": NaN}", r#"{"a": "\ud800"}"#, "{\"a\"", "null", ""] {
+        for arguments in ["[1]", "{\"a\": NaN}", r#"{"a": "\ud800"}"#, r#"{"a": 1, "b": [{"x": 1, "\u0078": 2}]}"#, "{\"a\"", "null", ""] {
             let Step::Decided(Ok(decision)) = ask(Dialect::Tollgate, arguments) else { panic!("{arguments} was asked about") };
             assert!(!decision.allow);
             assert_eq!(decision.reasons[0].code, "oap.invalid_tool_arguments");

@@ -8,8 +8,26 @@ use crate::bash::{COMMAND_BYTES_MAX, CommandRules};
 
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, report};
 
-/// Arguments that would change what a command does in ways that its text does not show.
-const OTHER_ARGUMENTS: [&str; 10] = ["args", "argv", "env", "environment", "shell", "executable", "interpreter", "user", "stdin", "input"];
+/// Arguments that would change what a command does in ways that its text does not show, or that a tool may execute in its place.
+const OTHER_ARGUMENTS: [&str; 17] = [
+    "args",
+    "argv",
+    "env",
+    "environment",
+    "shell",
+    "executable",
+    "interpreter",
+    "user",
+    "stdin",
+    "input",
+    "code",
+    "script",
+    "cmd",
+    "commands",
+    "program",
+    "source",
+    "data",
+];
 
 #[derive(Debug)]
 pub(super) struct CommandLimits {

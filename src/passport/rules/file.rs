@@ -11,7 +11,30 @@ use super::super::path::{NormalPath, PathSet, Purpose};
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, quoted, report};
 
 /// Arguments that hold paths. Every one that is there has to be allowed.
-const PATH_ARGUMENTS: [&str; 7] = ["file_path", "path", "image_path", "filepath", "filepaths", "file_paths", "paths"];
+const PATH_ARGUMENTS: [&str; 19] = [
+    "file_path",
+    "path",
+    "image_path",
+    "filepath",
+    "filepaths",
+    "file_paths",
+    "paths",
+    "file",
+    "files",
+    "filename",
+    "filenames",
+    "file_name",
+    "directory",
+    "dir",
+    "folder",
+    "target_file",
+    "new_path",
+    "destination",
+    "uri",
+];
+
+/// Arguments that name files of their own in a text, as patches do.
+const OTHER_ARGUMENTS: [&str; 3] = ["patch", "diff", "patches"];
 
 /// Tools that take the working directory where they are given none.
 const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
@@ -20,7 +43,7 @@ const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
 const PATH_BYTES_MAX: usize = 4096;
 
 /// What is never read, at any depth: credentials and keys.
-const SECRETS: [&str; 41] = [
+const SECRETS: [&str; 42] = [
     ".env*",
     ".aws",
     ".azure",
@@ -52,6 +75,7 @@ const SECRETS: [&str; 41] = [
     "id_dsa*",
     "id_ecdsa*",
     "id_ed25519*",
+    "*.env",
     "*.pem",
     "*.key",
     "*.p12",
@@ -208,6 +232,10 @@ impl Rules for FileLimits {
 }
 
 fn read_paths<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<Vec<Cow<'c, str>>, Denial> {
+    if let Some(other) = OTHER_ARGUMENTS.iter().find(|key| call.arguments.holds(key)) {
+        let message = format!("Argument '{other}' names files of its own; only paths beside it can be looked at");
+        return Err(Denial::new("oap.invalid_tool_arguments", message));
+    }
     let paths = call.arguments.all_texts(&PATH_ARGUMENTS)?;
     if !paths.is_empty() {
         return Ok(paths);
