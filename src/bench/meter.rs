@@ -9,6 +9,9 @@ use super::Schedule;
 
 /// No verdict yet.
 const NONE: u32 = u32::MAX;
+/// For how long events have to be quick to count as settled, and in which steps that is looked at.
+const SETTLED_FOR: Duration = Duration::from_secs(1);
+const SETTLED_STEP: Duration = Duration::from_millis(100);
 
 /// The verdicts on the events of one phase, by the number of their event.
 #[derive(Debug, Clone)]
@@ -86,17 +89,27 @@ impl Arrivals {
         self.answered >= awaited.len()
     }
 
-    /// How long after the start the last of a run of events got its verdict whose latency is at most `settled`: from when on every later
-    /// event was answered that quickly. `None` if the last events were not.
+    /// How long after the end of the measured time events are answered as quickly as `settled` again: from then on, for a second, 99 of a
+    /// hundred are. `None` if that never happens.
     #[must_use]
-    pub fn settled_from(&self, awaited: &[bool], settled: Duration) -> Option<Duration> {
-        let settled = u32::try_from(settled.as_micros()).unwrap_or(NONE - 1);
-        let is_slow = |at: &usize| awaited.get(*at) == Some(&true) && self.latencies.get(*at).is_some_and(|latency| *latency > settled);
-        match (0..self.latencies.len()).rev().find(is_slow) {
-            None => Some(Duration::ZERO),
-            Some(at) if at + 1 >= self.latencies.len() => None,
-            Some(at) => Some(self.schedule.due(at + 1)),
+    pub fn recovered_after(&self, awaited: &[bool], settled: Duration) -> Option<Duration> {
+        let settled_us = u32::try_from(settled.as_micros()).unwrap_or(NONE - 1);
+        let (_, end) = self.schedule.window();
+        let last = self.schedule.due(self.schedule.count);
+        let is_settled = |from: Duration| {
+            let (from, to) = (self.schedule.due_by(from), self.schedule.due_by(from + SETTLED_FOR));
+            let events = awaited.iter().zip(&self.latencies).take(to).skip(from).filter(|(awaited, _)| **awaited);
+            let (slow, count) = events.fold((0, 0), |(slow, count), (_, us)| (slow + u32::from(*us > settled_us), count + 1));
+            count > 0 && slow * 100 <= count
+        };
+        let mut after = Duration::ZERO;
+        while end + after + SETTLED_FOR <= last {
+            if is_settled(end + after) {
+                return Some(after);
+            }
+            after += SETTLED_STEP;
         }
+        None
     }
 
     /// How many events were due when the measured time was over, and had no verdict yet.
@@ -220,13 +233,16 @@ mod tests {
     }
 
     #[test]
-    fn it_is_settled_from_the_first_event_behind_the_last_slow_one() {
-        let mut arrivals = arrivals();
-        let awaited = vec![true; 12_000];
-        answer(&mut arrivals, 0..4_000, 700);
-        answer(&mut arrivals, 4_000..12_000, 2);
-        assert_eq!(arrivals.settled_from(&awaited, Duration::from_millis(10)), Some(Duration::from_secs(4)));
-        assert_eq!(arrivals.settled_from(&awaited, Duration::from_millis(1)), None);
-        assert_eq!(arrivals.settled_from(&awaited, Duration::from_secs(1)), Some(Duration::ZERO));
+    fn recovery_is_when_events_are_quick_again_but_for_one_in_a_hundred() {
+        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).then(1_000.0, Duration::from_secs(10));
+        let mut arrivals = Arrivals::new(schedule, 500);
+        let awaited = vec![true; schedule.count];
+        answer(&mut arrivals, 0..5_000, 700);
+        answer(&mut arrivals, 5_000..9_000, 2);
+        answer(&mut arrivals, 9_000..9_005, 900);
+        answer(&mut arrivals, 9_005..12_000, 2);
+        let recovered = |ms| arrivals.recovered_after(&awaited, Duration::from_millis(ms));
+        // The load fell after two seconds, and what was due three seconds later was answered quickly.
+        assert_eq!([recovered(10), recovered(1), recovered(1_000)], [Some(Duration::from_secs(3)), None, Some(Duration::ZERO)]);
     }
 }

@@ -68,8 +68,7 @@ impl Session {
         let schedule = Schedule::new(peak_per_second * factor, Duration::ZERO, times.measured).then(peak_per_second * CALM, CALM_TIME);
         // Nothing of an overload is a miss: how long it waits is what is measured.
         let Observed { phase, arrivals, awaited } = bed.load.follow(Some(&mut bed.worker), schedule, PATIENCE)?;
-        let (_, fell) = schedule.window();
-        let settled_from = arrivals.settled_from(&awaited, settled);
+        let recovered = arrivals.recovered_after(&awaited, settled);
         Ok(Overload {
             factor,
             peak_per_second,
@@ -77,7 +76,7 @@ impl Session {
             resident_bytes_before: before,
             backlog_seconds: arrivals.backlog(&awaited) as f64 / phase.tally.verdicts_per_second.max(1.0),
             longest_wait_seconds: phase.tally.latency_ms.max / 1e3,
-            recovery_seconds: settled_from.map(|from| from.saturating_sub(fell).as_secs_f64()),
+            recovery_seconds: recovered.map(|after| after.as_secs_f64()),
             phase,
         })
     }
