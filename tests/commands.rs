@@ -242,6 +242,34 @@ fn mutated_commands_come_to_an_end() {
     std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
 }
 
+/// Values that are made by doubling: of nothing, of what is not known, of text, and of both.
+#[test]
+fn values_that_double_are_bounded() {
+    let rules = CommandRules::new(Some(&["*".to_owned()]), &["rm -rf".to_owned()]);
+    let strict = CommandRules::new(Some(&["ls".to_owned()]), &[]);
+    for count in [27, 40, 64] {
+        for (first, doubled, is_bounded) in [
+            ("x0=''", "$y$y", true),
+            ("x0=$HOME", "$y$y", true),
+            ("x0=$(id)", "$y$y", true),
+            ("x0=aa", "$y$y", false),
+            ("x0=aa", "\"$y\"b$y", false),
+            ("x0=$HOME-$(id)", "$y$y", false),
+            ("x0=a", "$HOME$y$HOME$y", false),
+        ] {
+            let steps = (1..=count).map(|at| format!("; x{at}={}", doubled.replace("$y", &format!("$x{}", at - 1))));
+            let text = format!("{first}{}; ls $x{count} {{a,b}}$x{count}", steps.collect::<String>());
+            for text in [text.clone(), format!("for i in a b; do {text}; done"), format!("sh -c '{}'", text.replace('\'', "\""))] {
+                let start = std::time::Instant::now();
+                let findings = rules.check(&text);
+                assert_eq!(findings.is_empty(), is_bounded, "{text}: {findings:?}");
+                assert!(!strict.check(&text).is_empty(), "{text}");
+                assert!(start.elapsed() < std::time::Duration::from_secs(5), "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn deep_but_sane_nesting_is_understood() {
     let rules = CommandRules::new(Some(&["*".to_owned()]), &["rm -rf".to_owned()]);

@@ -151,6 +151,8 @@ fn walk(command: &str) -> Option<Walk> {
         return None;
     }
     walk.text(command, &mut Scope::default(), &Context::outside());
+    // The last expansion may have been too much.
+    let _ = walk.is_over(0);
     let has_nothing = |list: syntax::List| list.iter().all(|pipeline| pipeline.commands.is_empty());
     let is_empty = walk.reached.is_empty() && walk.unproven.is_empty() && syntax::parse(command, 0).is_ok_and(has_nothing);
     (!is_empty).then_some(walk)

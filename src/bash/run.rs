@@ -19,7 +19,7 @@ impl Walk {
     pub fn run(&mut self, words: Vec<Field>, scope: &mut Scope, context: &Context) {
         let Some(first) = words.first() else { return };
         let program = first.program().map(str::to_owned);
-        if !self.budget.spend(words.iter().map(|word| word.text.len() + 8).sum()) {
+        if !self.budget.spend(words.iter().map(|word| word.weight() + 8).sum()) {
             return self.unproven(Unproven::TooMuch);
         }
         self.reached.push(Reached { words: words.clone(), ways: context.ways.clone(), assumed: context.assumed });
@@ -82,9 +82,6 @@ impl Walk {
         };
         if takes_text {
             let mut inner = scope.for_child();
-            if !self.budget.spend(scope.weight()) {
-                return self.unproven(Unproven::TooMuch);
-            }
             if arguments.len() > at + 1 {
                 inner.set_positional();
             }

@@ -4,6 +4,8 @@
 //! openly in the command line, neither in a condition nor in a subshell, a loop or a pipe. Else it may as well be empty, which makes
 //! `$X sudo id` execute `sudo` and `r${X}m` be `rm`.
 
+use std::rc::Rc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::syntax::{Argument, Assignment, Command, Kind, List, Part, Redirect, Simple, Word};
@@ -49,7 +51,8 @@ enum Role {
 /// The variables in force.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    variables: FxHashMap<String, Field>,
+    /// Shared with the scopes of other shells until one of them assigns.
+    variables: Rc<FxHashMap<String, Field>>,
     /// Those that surely have their value by now.
     certain: FxHashSet<String>,
     /// While assignments are collected those that were found count as made.
@@ -63,6 +66,10 @@ pub struct Scope {
 impl Scope {
     /// Adds what these commands assign.
     pub fn bind(&mut self, list: &List, budget: &mut Budget) {
+        // What is shared is copied where something is assigned.
+        if !budget.spend(self.weight()) {
+            *self = Self { dynamic: true, positional: true, ..Self::default() };
+        }
         self.binding = true;
         self.bind_list(list, budget);
         self.binding = false;
@@ -81,10 +88,9 @@ impl Scope {
         self.positional = true;
     }
 
-    /// How many variables are known, as a measure of what a copy costs.
-    #[must_use]
-    pub fn weight(&self) -> usize {
-        self.variables.len() * 32
+    /// What a copy costs.
+    fn weight(&self) -> usize {
+        self.variables.iter().map(|(name, value)| 32 + name.len() + value.weight()).sum()
     }
 
     /// Whether words are split elsewhere than at blanks.
@@ -93,9 +99,9 @@ impl Scope {
         self.dynamic || self.variables.contains_key("IFS")
     }
 
-    /// What a parameter stands for.
+    /// What a parameter stands for; its copy is paid for, and not known if it cannot be.
     #[must_use]
-    pub fn value(&self, name: &str, modified: bool) -> Field {
+    pub fn value(&self, name: &str, modified: bool, budget: &mut Budget) -> Field {
         let hole = |hole| Field { holes: vec![(0, hole)], ..Field::default() };
         match name {
             "#" | "?" | "$" | "!" | "-" => hole(Hole::Plain),
@@ -105,7 +111,10 @@ impl Scope {
             }
             _ if MAGIC.contains(&name) || name.starts_with("BASH") => hole(Hole::Computed),
             _ => match self.variables.get(name) {
-                Some(value) if self.binding || self.certain.contains(name) => value.clone(),
+                Some(value) if self.binding || self.certain.contains(name) => match budget.spend(value.weight()) {
+                    true => value.clone(),
+                    false => hole(Hole::Computed),
+                },
                 // Its value or none.
                 Some(value) => hole(if value.is_plain() { Hole::Plain } else { Hole::Computed }),
                 None => hole(if self.dynamic { Hole::Computed } else { Hole::Ambient }),
@@ -117,13 +126,14 @@ impl Scope {
     pub fn assign(&mut self, name: &str, mut value: Field) {
         // Only words split.
         value.splits = false;
-        if let Some(present) = self.variables.get_mut(name) {
+        let variables = Rc::make_mut(&mut self.variables);
+        if let Some(present) = variables.get_mut(name) {
             if *present != value {
                 let hole = if present.is_plain() && value.is_plain() { Hole::Plain } else { Hole::Computed };
                 *present = Field { holes: vec![(0, hole)], ..Field::default() };
             }
         } else {
-            self.variables.insert(name.to_owned(), value);
+            variables.insert(name.to_owned(), value);
         }
     }
 
@@ -147,7 +157,7 @@ impl Scope {
     /// A copy for another shell, in which variables may not be set.
     #[must_use]
     pub fn for_child(&self) -> Self {
-        Self { variables: self.variables.clone(), certain: FxHashSet::default(), ..*self }
+        Self { variables: Rc::clone(&self.variables), certain: FxHashSet::default(), ..*self }
     }
 
     fn assign_unknown(&mut self, name: &str) {
@@ -183,16 +193,11 @@ impl Scope {
         if words.is_empty() {
             return self.assign_unknown(name);
         }
-        for word in words {
-            for field in super::value::expand(word, &self.clone_if_small(budget), budget) {
-                self.assign(name, field);
-            }
+        // The words are expanded before the first of them is assigned.
+        let fields: Vec<Field> = words.iter().flat_map(|word| super::value::expand(word, self, budget)).collect();
+        for field in fields {
+            self.assign(name, field);
         }
-    }
-
-    /// A copy to expand with while this scope changes; an empty one that knows nothing if there is no room for it.
-    fn clone_if_small(&self, budget: &mut Budget) -> Self {
-        if budget.spend(self.weight()) { self.clone() } else { Self { dynamic: true, positional: true, ..Self::default() } }
     }
 
     fn bind_simple(&mut self, simple: &Simple, budget: &mut Budget) {

@@ -73,19 +73,35 @@ impl Field {
         !begins && self.holes.iter().all(|(_, hole)| *hole != Hole::Computed)
     }
 
+    /// What it takes of the budget.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.text.len() + self.holes.len() * size_of::<(usize, Hole)>()
+    }
+
     fn hole(&mut self, hole: Hole) {
-        self.holes.push((self.text.len(), hole));
+        self.hole_at(self.text.len(), hole);
+    }
+
+    /// Notes a hole behind those that there are. Of each kind there is one at a place, so that holes do not grow by doubling.
+    fn hole_at(&mut self, at: usize, hole: Hole) {
+        let is_present = self.holes.iter().rev().take_while(|(other, _)| *other == at).any(|(_, other)| *other == hole);
+        if !is_present {
+            self.holes.push((at, hole));
+        }
     }
 
     /// Appends another word's text and holes.
     fn append(&mut self, other: &Self) {
         let offset = self.text.len();
         self.text.push_str(&other.text);
-        self.holes.extend(other.holes.iter().map(|(at, hole)| (at + offset, *hole)));
+        for (at, hole) in &other.holes {
+            self.hole_at(at + offset, *hole);
+        }
     }
 }
 
-/// So many bytes may all expansions of a command line have together, so that no text grows by doubling.
+/// So many bytes may all expansions of a command line have together, their holes included, so that nothing grows by doubling.
 pub const EXPANDED_MAX: usize = 1 << 20;
 
 /// What is left of [`EXPANDED_MAX`].
@@ -127,15 +143,15 @@ pub fn expand_whole(word: &Word, scope: &Scope, budget: &mut Budget) -> Field {
                 if field.text.is_empty() && field.holes.is_empty() && matches!(part, Part::Bare(_)) && text.starts_with('~') {
                     field.hole(Hole::Ambient);
                 }
+                if !budget.spend(text.len()) {
+                    return Field::unknown(Hole::Computed);
+                }
                 field.text.push_str(text);
             }
-            Part::Parameter { name, modified, .. } => field.append(&scope.value(name, *modified)),
+            Part::Parameter { name, modified, .. } => field.append(&scope.value(name, *modified, budget)),
             Part::Substitution { .. } => field.hole(Hole::Computed),
             Part::Process(_) => field.hole(Hole::Process),
             Part::Arithmetic(_) => field.hole(Hole::Plain),
-        }
-        if !budget.spend(field.text.len()) {
-            return Field::unknown(Hole::Computed);
         }
     }
     field
@@ -186,7 +202,11 @@ impl Expansion<'_> {
         match part {
             Part::Bare(text) | Part::Quoted(text) => {
                 self.started = true;
-                self.field.text.push_str(text);
+                // Braces repeat it.
+                match self.budget.spend(text.len()) {
+                    true => self.field.text.push_str(text),
+                    false => self.field.hole(Hole::Computed),
+                }
             }
             Part::Parameter { name, modified, quoted, .. } => self.parameter(name, *modified, *quoted),
             Part::Substitution { quoted, .. } => {
@@ -210,11 +230,7 @@ impl Expansion<'_> {
             self.flush();
             return;
         }
-        let value = self.scope.value(name, modified);
-        if !self.budget.spend(value.text.len()) {
-            self.field.hole(Hole::Computed);
-            return;
-        }
+        let value = self.scope.value(name, modified, self.budget);
         if quoted {
             self.started = true;
             // `"$@"` is as many words as there are.

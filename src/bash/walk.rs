@@ -138,7 +138,7 @@ impl Walk {
     }
 
     /// Whether nothing more can be learnt.
-    fn is_over(&mut self, depth: usize) -> bool {
+    pub fn is_over(&mut self, depth: usize) -> bool {
         if self.budget.0 == 0 || self.reached.len() >= COMMANDS_MAX {
             self.unproven(Unproven::TooMuch);
         }
@@ -363,7 +363,7 @@ impl Walk {
 /// Whether a text has a substitution in a subscript.
 #[must_use]
 pub fn has_subscript(text: &str) -> bool {
-    text.contains("[$(") || text.contains("[`")
+    text.find('[').and_then(|at| text.get(at..)).is_some_and(|rest| rest.contains("$(") || rest.contains("${") || rest.contains('`'))
 }
 
 /// Files into which nothing is written that stays.
