@@ -47,10 +47,14 @@ pub enum Unproven {
     DataIntoShell,
     /// A variable or option that makes programs load other code.
     Loader,
+    /// Other shells read the text differently.
+    Dialect,
     /// A word of a program that is blocked with certain options or words is computed.
     Arguments,
     /// A shell executes a text into which variables are expanded.
     ExpandedShellText,
+    /// Variables whose values are not known are evaluated as arithmetic, or a test is no text that other shells understand.
+    Evaluated,
     /// Variables are assigned.
     Assignment,
     /// Output goes to a file.
@@ -86,6 +90,8 @@ impl Unproven {
             Self::ShellText => "Command executes a computed text in a shell",
             Self::DataIntoShell => "Command feeds a shell with data that cannot be checked",
             Self::Loader => "Command makes programs load code that cannot be checked",
+            Self::Dialect => "Command is read differently by other shells",
+            Self::Evaluated => "Command evaluates texts in a test or in arithmetic that may execute others",
             Self::Arguments => "Command computes arguments of a program that is blocked with certain arguments",
             Self::ExpandedShellText => "Command executes a text in a shell into which variables are expanded",
             Self::Assignment => "Command assigns variables, which may change what programs do",

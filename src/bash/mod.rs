@@ -9,11 +9,16 @@
 //! |---|---|
 //! | [`syntax`] | text → tree: the grammar of bash |
 //! | `braces`, `value`, `scope` | words → what they expand to, as far as that is known |
-//! | `walk`, `run`, `stdin` | tree → the simple commands that are reached |
+//! | `walk`, `run`, `stdin`, `arithmetic` | tree → the simple commands that are reached |
 //! | `starters`, `executors`, `git` | programs that execute their arguments |
 //! | `wrappers`, `variables`, `flags`, `programs` | the tables |
 //! | `allow`, `deny`, `text` | the rules |
 //! | `finding` | what is held against a command |
+//!
+//! Commands are read as bash reads them. Tools may hand them to another shell, such as the `sh` that is dash: what it reads differently is
+//! read both ways. `(( ))` and `[[ ]]` are also walked as the subshells and the program `[[` that they are to it, and what is no command
+//! line then is refused on the allow side; a quote that is escaped in `$'…'`, which ends the text there, is refused where commands could
+//! be hidden behind it; options behind `time`, which is a program there, are passed over on the deny side.
 //!
 //! # What this does not do
 //!
@@ -25,6 +30,7 @@
 //! anything); on the deny side it is compared by its last segment, and a program under another name is another program.
 
 mod allow;
+mod arithmetic;
 mod braces;
 mod deny;
 mod executors;

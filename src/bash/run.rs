@@ -35,6 +35,8 @@ impl Walk {
             return self.shell(shell, arguments, scope, context);
         }
         match program.as_str() {
+            // Behind `time`, which is a program to other shells, stand its options.
+            _ if program.starts_with('-') => starters::run(self, "time", &words, scope, &Context { assumed: true, ..context.clone() }),
             "eval" => self.eval(arguments, scope, context),
             "trap" => self.trap(arguments, scope, context),
             "alias" => self.aliases(arguments, scope, context),
@@ -195,6 +197,9 @@ impl Walk {
         }
         let evaluates = EVALUATORS.contains(&program) && (program != "printf" || arguments.first().and_then(Field::as_known) == Some("-v"));
         if evaluates {
+            for word in arguments.iter().filter(|word| program == "let" || word.text.contains('[')) {
+                self.evaluated(&word.text, scope);
+            }
             for word in arguments.iter().filter(|word| has_subscript(&word.text)) {
                 self.expanded_text(&word.text, &mut scope.for_child(), &context.by(Way::Substitution));
             }

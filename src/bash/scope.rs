@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::arithmetic;
 use super::syntax::{Argument, Assignment, Command, Kind, List, Part, Redirect, Simple, Word};
 use super::value::{Budget, Field, Hole, expand_whole};
 
@@ -48,11 +49,19 @@ enum Role {
     Exporter,
 }
 
+/// What is known of a variable.
+#[derive(Debug, Clone)]
+struct Variable {
+    value: Field,
+    /// Whether it is only ever given numbers, which arithmetic can evaluate without harm.
+    is_number: bool,
+}
+
 /// The variables in force.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Shared with the scopes of other shells until one of them assigns.
-    variables: Rc<FxHashMap<String, Field>>,
+    variables: Rc<FxHashMap<String, Variable>>,
     /// Those that surely have their value by now.
     certain: FxHashSet<String>,
     /// While assignments are collected those that were found count as made.
@@ -90,7 +99,7 @@ impl Scope {
 
     /// What a copy costs.
     fn weight(&self) -> usize {
-        self.variables.iter().map(|(name, value)| 32 + name.len() + value.weight()).sum()
+        self.variables.iter().map(|(name, variable)| 64 + name.len() + variable.value.weight()).sum()
     }
 
     /// Whether words are split elsewhere than at blanks.
@@ -111,29 +120,36 @@ impl Scope {
             }
             _ if MAGIC.contains(&name) || name.starts_with("BASH") => hole(Hole::Computed),
             _ => match self.variables.get(name) {
-                Some(value) if self.binding || self.certain.contains(name) => match budget.spend(value.weight()) {
+                Some(Variable { value, .. }) if self.binding || self.certain.contains(name) => match budget.spend(value.weight()) {
                     true => value.clone(),
                     false => hole(Hole::Computed),
                 },
                 // Its value or none.
-                Some(value) => hole(if value.is_plain() { Hole::Plain } else { Hole::Computed }),
+                Some(Variable { value, .. }) => hole(if value.is_plain() { Hole::Plain } else { Hole::Computed }),
                 None => hole(if self.dynamic { Hole::Computed } else { Hole::Ambient }),
             },
         }
     }
 
     /// Gives a variable a value, beside those that it has.
-    pub fn assign(&mut self, name: &str, mut value: Field) {
+    pub fn assign(&mut self, name: &str, value: Field) {
+        let is_number = value.as_known().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        self.assign_variable(name, value, is_number);
+    }
+
+    fn assign_variable(&mut self, name: &str, mut value: Field, is_number: bool) {
         // Only words split.
         value.splits = false;
         let variables = Rc::make_mut(&mut self.variables);
-        if let Some(present) = variables.get_mut(name) {
+        if let Some(variable) = variables.get_mut(name) {
+            variable.is_number &= is_number;
+            let present = &mut variable.value;
             if *present != value {
                 let hole = if present.is_plain() && value.is_plain() { Hole::Plain } else { Hole::Computed };
                 *present = Field { holes: vec![(0, hole)], ..Field::default() };
             }
         } else {
-            variables.insert(name.to_owned(), value);
+            variables.insert(name.to_owned(), Variable { value, is_number });
         }
     }
 
@@ -144,7 +160,7 @@ impl Scope {
 
     /// The variable has this value from here on, if it is never given another.
     pub fn make_certain_of(&mut self, name: &str, value: &Field) {
-        if self.variables.get(name).is_some_and(|known| known.text == value.text && known.holes == value.holes) {
+        if self.variables.get(name).is_some_and(|Variable { value: known, .. }| known.text == value.text && known.holes == value.holes) {
             self.make_certain(name);
         }
     }
@@ -158,6 +174,12 @@ impl Scope {
     #[must_use]
     pub fn for_child(&self) -> Self {
         Self { variables: Rc::clone(&self.variables), certain: FxHashSet::default(), ..*self }
+    }
+
+    /// The value that a variable may be given, if it is not only given numbers.
+    #[must_use]
+    pub fn text_of(&self, name: &str) -> Option<&Field> {
+        self.variables.get(name).filter(|variable| !variable.is_number).map(|variable| &variable.value)
     }
 
     fn assign_unknown(&mut self, name: &str) {
@@ -275,9 +297,14 @@ impl Scope {
     fn bind_word(&mut self, word: &Word, budget: &mut Budget) {
         for part in &word.parts {
             match part {
-                Part::Bare(_) | Part::Quoted(_) => {}
+                Part::Bare(_) | Part::Quoted(_) | Part::Ambiguous => {}
+                Part::Evaluated(text) => {
+                    for name in arithmetic::assigned(text) {
+                        self.assign_variable(name, Field { holes: vec![(0, Hole::Plain)], ..Field::default() }, true);
+                    }
+                }
                 Part::Parameter { name, assigns, inner, .. } => {
-                    if *assigns {
+                    if assigns.is_some() {
                         self.assign_unknown(name);
                     }
                     self.bind_word(inner, budget);

@@ -152,6 +152,7 @@ pub fn expand_whole(word: &Word, scope: &Scope, budget: &mut Budget) -> Field {
             Part::Substitution { .. } => field.hole(Hole::Computed),
             Part::Process(_) => field.hole(Hole::Process),
             Part::Arithmetic(_) => field.hole(Hole::Plain),
+            Part::Evaluated(_) | Part::Ambiguous => {}
         }
     }
     field
@@ -222,6 +223,7 @@ impl Expansion<'_> {
                 self.started = true;
                 self.field.hole(Hole::Plain);
             }
+            Part::Evaluated(_) | Part::Ambiguous => {}
         }
     }
 

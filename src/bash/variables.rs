@@ -57,6 +57,44 @@ const VARIABLES: &[(&str, Role)] = &[
     ("DYLD_INSERT_LIBRARIES", Role::Loader),
 ];
 
+/// Variables that decide which programs and settings are used, beside those that are executed.
+const SETTINGS: [&str; 18] = [
+    "PATH",
+    "HOME",
+    "IFS",
+    "ENV",
+    "SHELL",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "CDPATH",
+    "PWD",
+    "OLDPWD",
+    "TMPDIR",
+    "GLOBIGNORE",
+    "EXECIGNORE",
+    "POSIXLY_CORRECT",
+    "PYTHONPATH",
+    "NODE_OPTIONS",
+    "PERL5OPT",
+    "RUBYOPT",
+];
+
+/// The beginnings of more of them.
+const SETTINGS_OF: [&str; 6] = ["XDG_", "GIT_", "LD_", "DYLD_", "npm_config_", "BASH_"];
+
+/// Whether the variable changes what programs do or which are found.
+#[must_use]
+pub fn is_special(name: &str) -> bool {
+    role(name) != Role::Other || SETTINGS.contains(&name) || SETTINGS_OF.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether the variable is one that a loop may use: of lower case, and read by no program that is known.
+#[must_use]
+pub fn is_ordinary(name: &str) -> bool {
+    let is_local = name.len() == 1 || !name.bytes().any(|byte| byte.is_ascii_uppercase());
+    is_local && !is_special(name) && !name.ends_with("_proxy")
+}
+
 /// Names that begin like this are loaders as well.
 const LOADERS: [&str; 5] = [
     // Settings from the environment.

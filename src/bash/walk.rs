@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use super::finding::Unproven;
 use super::scope::Scope;
-use super::syntax::{self, Argument, Assignment, Command, DEPTH_MAX, Fault, Kind, List, Part, Redirect, RedirectKind, Simple, Word};
+use super::syntax::{
+    self, Argument, Assignment, Command, Compound, DEPTH_MAX, Fault, Kind, List, Part, Redirect, RedirectKind, Simple, Word,
+};
 use super::value::{Budget, EXPANDED_MAX, Field, Hole, expand, expand_whole};
 use super::{COMMANDS_MAX, stdin, variables};
 
@@ -175,7 +177,8 @@ impl Walk {
         }
     }
 
-    fn list(&mut self, list: &List, scope: &mut Scope, context: &Context) {
+    /// Walks pipelines in order.
+    pub fn list(&mut self, list: &List, scope: &mut Scope, context: &Context) {
         for pipeline in list {
             let mut context = context.clone();
             context.is_certain &= pipeline.commands.len() == 1 && !pipeline.conditional && !pipeline.background;
@@ -209,6 +212,9 @@ impl Walk {
                     self.word(word, scope, &context);
                     self.quoted_subscripts(word, scope, &context);
                 }
+                self.operands(compound, scope);
+                self.other_reading(compound, scope, &context);
+                self.loop_values(compound, scope, &context);
                 let variable = compound.variable.as_deref().filter(|_| compound.iterates);
                 if let Some(name) = variable {
                     scope.make_certain(name);
@@ -222,6 +228,19 @@ impl Walk {
             }
         }
         Stdin::Unknown
+    }
+
+    /// The variable of a loop or coprocess, and the values that it is given.
+    fn loop_values(&mut self, compound: &Compound, scope: &mut Scope, context: &Context) {
+        let Some(name) = &compound.variable else { return };
+        if name != "COPROC" {
+            self.assigned(name);
+        }
+        for field in compound.words.iter().flat_map(|word| expand(word, scope, &mut self.budget)).collect::<Vec<_>>() {
+            if has_subscript(&field.text) {
+                self.expanded_text(&field.text, &mut scope.for_child(), &context.by(Way::Variable));
+            }
+        }
     }
 
     fn simple(&mut self, simple: &Simple, scope: &mut Scope, context: &Context) -> Stdin {
@@ -262,7 +281,18 @@ impl Walk {
         for part in &word.parts {
             match part {
                 Part::Bare(_) | Part::Quoted(_) => {}
-                Part::Parameter { inner, .. } | Part::Arithmetic(inner) => self.word(inner, scope, &context.inside()),
+                Part::Ambiguous => self.unproven(Unproven::Dialect),
+                Part::Evaluated(text) => self.evaluated(text, scope),
+                Part::Parameter { name, assigns, prompt, inner, .. } => {
+                    if *prompt {
+                        self.unproven(Unproven::ShellText);
+                    }
+                    if let Some(text) = assigns {
+                        self.default_value(name, text, scope, context);
+                    }
+                    self.word(inner, scope, &context.inside());
+                }
+                Part::Arithmetic(inner) => self.word(inner, scope, &context.inside()),
                 Part::Substitution { list, .. } => {
                     self.list(list, scope, &context.by(Way::Substitution).reading(Stdin::Inherited));
                 }
@@ -275,16 +305,6 @@ impl Walk {
         if let Some(word) = &assignment.value {
             let value = expand_whole(word, scope, &mut self.budget);
             scope.make_certain_of(&assignment.name, &value);
-        }
-    }
-
-    /// Tests and arithmetic evaluate subscripts, in which substitutions are executed, in quoted words too: `[[ -v 'a[$(id)]' ]]`.
-    fn quoted_subscripts(&mut self, word: &Word, scope: &mut Scope, context: &Context) {
-        for part in &word.parts {
-            match part {
-                Part::Quoted(text) if has_subscript(text) => self.expanded_text(text, scope, &context.by(Way::Substitution)),
-                _ => {}
-            }
         }
     }
 

@@ -150,9 +150,11 @@ impl Parser<'_> {
     fn parenthesised(&mut self) -> Result<Kind, Fault> {
         if self.peek_second() == Some(b'(') && self.is_arithmetic() {
             self.eat_all(b"((");
+            let start = self.at;
             let inner = self.arithmetic(b')')?;
+            let text = self.slice(start, self.at)?.strip_suffix(')').map(str::to_owned);
             self.expect(b')')?;
-            return Ok(Kind::Compound(Compound { words: vec![inner], ..Compound::default() }));
+            return Ok(Kind::Compound(Compound { words: vec![inner], text, ..Compound::default() }));
         }
         self.expect(b'(')?;
         let list = self.list(&[])?;

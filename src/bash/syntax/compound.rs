@@ -124,7 +124,8 @@ impl Parser<'_> {
 
     /// What follows `[[`: its words; operators and parentheses do not matter.
     pub(super) fn test(&mut self) -> Result<Compound, Fault> {
-        let mut compound = Compound::default();
+        let mut compound = Compound { is_test: true, ..Compound::default() };
+        let outside = self.at;
         loop {
             let start = self.at;
             self.skip_lines()?;
@@ -134,6 +135,7 @@ impl Parser<'_> {
             }
             let (word, end) = self.peek_bare();
             if word == "]]" {
+                compound.text = Some(self.slice(outside, self.at)?.to_owned());
                 self.at = end;
                 return Ok(compound);
             }

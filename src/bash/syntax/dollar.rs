@@ -109,8 +109,10 @@ impl Parser<'_> {
         let open = if close == b')' { b'(' } else { b'[' };
         let mut word = Word::default();
         let mut depth = 0_usize;
+        let start = self.at;
         loop {
             let byte = self.peek().ok_or(Fault::Syntax)?;
+            let end = self.at;
             self.bump();
             match byte {
                 b'$' => self.dollar(true, &mut word)?,
@@ -121,6 +123,7 @@ impl Parser<'_> {
                 _ if byte == open => depth += 1,
                 _ if byte == close && depth == 0 => {
                     self.leave();
+                    word.parts.push(Part::Evaluated(self.slice(start, end)?.to_owned()));
                     return Ok(word);
                 }
                 _ if byte == close => depth -= 1,
@@ -136,10 +139,11 @@ impl Parser<'_> {
         if matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n' | b'|' | b'(')) {
             return Err(Fault::Syntax);
         }
-        let mut modified = false;
+        let (mut modified, mut indirect) = (false, false);
         let starts_name = |byte: Option<u8>| byte.is_some_and(|byte| is_name(byte) || b"@*?-$!#".contains(&byte));
         if matches!(self.peek(), Some(b'!' | b'#')) && starts_name(self.peek_second()) {
             modified = true;
+            indirect = self.peek() == Some(b'!');
             self.bump();
         }
         let mut name = self.name();
@@ -149,14 +153,22 @@ impl Parser<'_> {
             self.bump();
         }
         let mut inner = Word::default();
-        let assigns = self.peek() == Some(b'=') || (self.peek() == Some(b':') && self.peek_second() == Some(b'='));
+        let _ = self.peek();
+        let start = self.at;
         if self.peek() != Some(b'}') {
             modified = true;
             self.brace_body(quoted, &mut inner)?;
         }
+        let body = self.slice(start, self.at)?.replace("\\\n", "");
         self.expect(b'}')?;
         self.leave();
-        word.parts.push(Part::Parameter { name, modified, assigns, inner, quoted });
+        if indirect && !matches!(body.as_str(), "@" | "*" | "[@]" | "[*]") {
+            inner.parts.push(Part::Evaluated(name.clone()));
+        }
+        inner.parts.extend(evaluated(&body).map(|text| Part::Evaluated(text.to_owned())));
+        let unsubscripted = body.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(body.as_str(), |(_, rest)| rest);
+        let assigns = unsubscripted.strip_prefix(":=").or_else(|| unsubscripted.strip_prefix('=')).map(str::to_owned);
+        word.parts.push(Part::Parameter { name, modified, assigns, prompt: body.ends_with("@P"), inner, quoted });
         Ok(())
     }
 
@@ -195,9 +207,19 @@ impl Parser<'_> {
     }
 }
 
+/// What is evaluated as arithmetic behind a parameter's name: a subscript, an offset.
+fn evaluated(body: &str) -> Option<&str> {
+    let is_all = body.starts_with("[@]") || body.starts_with("[*]");
+    if body.starts_with('[') && !is_all {
+        return Some(body);
+    }
+    let rest = if is_all { body.get(3..)? } else { body };
+    rest.strip_prefix(':').filter(|rest| !rest.starts_with(['-', '=', '?', '+']))
+}
+
 /// A parameter that nothing modifies.
 fn plain(name: String, quoted: bool) -> Part {
-    Part::Parameter { name, modified: false, assigns: false, inner: Word::default(), quoted }
+    Part::Parameter { name, modified: false, assigns: None, prompt: false, inner: Word::default(), quoted }
 }
 
 /// The position of the quote that closes the one at this position.

@@ -21,6 +21,11 @@ impl Parser<'_> {
             if word.parts.is_empty() {
                 break;
             }
+            // `{NAME}>file` assigns a descriptor to the variable, which is not looked into.
+            let is_name = |text: &str| text.starts_with('{') && text.ends_with('}') && text.len() > 2 && !text.contains(',');
+            if word.bare().is_some_and(is_name) && matches!(self.peek(), Some(b'<' | b'>')) {
+                return Err(Fault::Syntax);
+            }
             if let Some(assignment) = self.assignment(&word)? {
                 if simple.words.is_empty() {
                     simple.assignments.push(assignment);

@@ -69,6 +69,10 @@ pub struct Compound {
     pub variable: Option<String>,
     /// Whether the variable has one of the words as its value in the lists: in `for`, but not in `select`.
     pub iterates: bool,
+    /// Whether it is `[[ ]]`.
+    pub is_test: bool,
+    /// `(( ))` and `[[ ]]`: the text in between, which is commands to other shells.
+    pub text: Option<String>,
 }
 
 /// `NAME=value`, `NAME[…]=value`, `NAME+=value`, `NAME=(…)`.
@@ -132,8 +136,10 @@ pub enum Part {
         name: String,
         /// Whether anything but the name stands between the braces.
         modified: bool,
-        /// Whether it assigns a default: `${name:=…}`.
-        assigns: bool,
+        /// The default that it assigns, as it is written: `${name:=…}`.
+        assigns: Option<String>,
+        /// Whether its value is expanded as a prompt is: `${name@P}`.
+        prompt: bool,
         /// The words inside: defaults, patterns, subscripts.
         inner: Word,
         /// Whether it stands in double quotes, so that it is not split.
@@ -150,6 +156,10 @@ pub enum Part {
     Process(List),
     /// `$(( ))` and `$[ ]`: a number.
     Arithmetic(Word),
+    /// Among the words inside an expansion or a test: text that is evaluated as arithmetic, as it is written. It expands to nothing.
+    Evaluated(String),
+    /// What other shells read differently, beginning here. It expands to nothing.
+    Ambiguous,
 }
 
 impl Word {

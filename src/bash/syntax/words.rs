@@ -98,12 +98,20 @@ impl Parser<'_> {
     /// The rest of `$'…'`.
     pub(super) fn ansi_quoted(&mut self, word: &mut Word) -> Result<(), Fault> {
         let start = self.at;
+        // A shell without this form of quotes takes the first quote for the end.
+        let mut is_ambiguous = false;
         loop {
             match self.raw(0).ok_or(Fault::Syntax)? {
-                b'\\' => self.at += 2,
+                b'\\' => {
+                    is_ambiguous |= self.raw(1) == Some(b'\'');
+                    self.at += 2;
+                }
                 b'\'' => break,
                 _ => self.at += 1,
             }
+        }
+        if is_ambiguous {
+            word.parts.push(Part::Ambiguous);
         }
         let text = ansi::decode(self.slice(start, self.at)?);
         self.at += 1;
