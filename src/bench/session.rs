@@ -1,5 +1,6 @@
 //! Where a benchmark runs: a cluster, its own or somebody's, and workers on topics of their own.
 
+use std::cell::Cell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
@@ -11,6 +12,8 @@ use crate::settings::{KafkaSettings, TopicSettings};
 
 /// Events a second, and for how long, before anything is measured: a broker that has just started is slow for some seconds.
 const KINDLING_RATE: f64 = 2_000.0;
+/// The share of a known peak that the next search begins at.
+const NEAR: f64 = 0.85;
 const KINDLING: Times = Times { warm_up: Duration::ZERO, measured: Duration::from_secs(3), deadline: Duration::from_secs(20) };
 
 /// How measurements are made.
@@ -41,7 +44,9 @@ pub struct Session {
     invocation: Invocation,
     topics: Topics,
     stem: String,
-    made: std::cell::Cell<u32>,
+    made: Cell<u32>,
+    /// Where the next search for a peak begins: near the last one that was found.
+    search_start: Cell<f64>,
     /// Last, so that it is there until everything else is gone.
     broker: Option<Broker>,
 }
@@ -83,9 +88,10 @@ impl Session {
             false => None,
         };
         let topics = Topics::connect(&kafka)?;
+        let search_start = Cell::new(plan.search.start);
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let stem = format!("tollgate-bench-{since_epoch}-{}", std::process::id());
-        Ok(Self { plan, progress, kafka, invocation, topics, stem, made: std::cell::Cell::new(0), broker })
+        Ok(Self { plan, progress, kafka, invocation, topics, stem, made: Cell::new(0), search_start, broker })
     }
 
     /// Whether the broker is the session's own.
@@ -161,7 +167,7 @@ impl Session {
     /// No rate is sustained, or a measurement fails.
     pub fn find_peak(&self, bed: &mut Bed<'_>) -> Result<Peak> {
         let mut probes = Vec::new();
-        let (search, times) = (self.plan.search, self.plan.probe_times);
+        let (search, times) = (Search { start: self.search_start.get(), ..self.plan.search }, self.plan.probe_times);
         let found = search.run(|rate| {
             let phase = bed.run(rate, times)?.phase;
             let judged = sustained(&phase);
@@ -170,7 +176,10 @@ impl Session {
             Ok(judged.is_ok())
         })?;
         match found {
-            Some(per_second) => Ok(Peak { per_second, probes }),
+            Some(per_second) => {
+                self.search_start.set(per_second * NEAR);
+                Ok(Peak { per_second, probes })
+            }
             None => {
                 bail!("no rate is sustained, down to {:.0} events per second", probes.last().map_or(0.0, |phase| phase.asked_per_second))
             }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -99,17 +99,21 @@ pub(super) fn execute(args: &BenchArgs, mut settings: Settings, invocation: Invo
     }
     let session = Session::open(args.plan(), settings.kafka, invocation, starts_broker)?;
     let findings = args.measure(&session)?;
-    if let Some(directory) = &args.report {
-        let plot = findings.plot();
-        let page = format!("{}\n![Latency against offered load](plot.svg)\n", markdown(&findings));
-        for (name, text) in [("report.json", serde_json::to_string_pretty(&json(&findings))?), ("report.md", page), ("plot.svg", plot)] {
-            let path = directory.join(name);
-            fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))?;
-        }
-    }
     let text = if args.json { format!("{}\n", serde_json::to_string_pretty(&json(&findings))?) } else { markdown(&findings) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what has been found by now.
+fn write_report(directory: &Path, findings: &Findings) -> anyhow::Result<()> {
+    let page = format!("{}\n![Latency against offered load](plot.svg)\n", markdown(findings));
+    for (name, text) in
+        [("report.json", serde_json::to_string_pretty(&json(findings))?), ("report.md", page), ("plot.svg", findings.plot())]
+    {
+        let path = directory.join(name);
+        fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    Ok(())
 }
 
 /// The findings with the table of targets.
@@ -136,7 +140,8 @@ impl BenchArgs {
         }
     }
 
-    /// Everything that was asked for, or else the peak and the latency at half of it.
+    /// Everything that was asked for, or else the peak and the latency at half of it. A report is written after every part, so that one that
+    /// is interrupted leaves what it has.
     fn measure(&self, session: &Session) -> anyhow::Result<Findings> {
         let is_full = self.report.is_some();
         let broker = match session.has_own_broker() {
@@ -144,20 +149,25 @@ impl BenchArgs {
             false => session.kafka().brokers.clone(),
         };
         let mut findings = Findings::new(Machine::here(broker), session.plan.clone());
+        let keep = |findings: &Findings| self.report.as_deref().map_or(Ok(()), |directory| write_report(directory, findings));
         let wants_other = self.versus.is_some() || self.drain.is_some() || !self.baselines.is_empty();
+        if is_full || wants_other {
+            let subjects: Vec<_> = [Subject::Gate, Subject::PassThrough].into_iter().chain(self.baselines.iter().cloned()).collect();
+            findings.drained = session.drain(&subjects, self.drain.unwrap_or(DRAINED_EVENTS) as usize, self.rounds as usize)?;
+            keep(&findings)?;
+        }
         if is_full || self.rate.is_some() || self.find_peak || self.overload.is_some() || !wants_other {
             self.load_gate(session, &mut findings)?;
+            keep(&findings)?;
         }
         if is_full {
             let peak = findings.peak.as_ref().map_or(0.0, |peak| peak.per_second);
             findings.sweep.extend(session.with_worker(&Subject::PassThrough, |bed| sweep(session, bed, &Subject::PassThrough, peak))?);
-        }
-        if is_full || wants_other {
-            let subjects: Vec<_> = [Subject::Gate, Subject::PassThrough].into_iter().chain(self.baselines.iter().cloned()).collect();
-            findings.drained = session.drain(&subjects, self.drain.unwrap_or(DRAINED_EVENTS) as usize, self.rounds as usize)?;
+            keep(&findings)?;
         }
         if is_full || self.versus.is_some() {
             findings.versus = Some(Versus::new(session.rounds(self.rounds as usize)?, &findings.drained));
+            keep(&findings)?;
         }
         Ok(findings)
     }
