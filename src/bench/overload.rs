@@ -15,6 +15,8 @@ const CALM: f64 = 0.25;
 /// An event is answered quickly again that waits no longer than this many times the usual 99th percentile, and at least so long.
 const SETTLED_FACTOR: f64 = 2.0;
 const SETTLED_MIN: Duration = Duration::from_millis(100);
+/// Where that share of what was offered is kept, it was no overload.
+const KEPT_OF_ALL: f64 = 0.9;
 /// How long lag may take to go.
 const CALM_TIME: Duration = Duration::from_secs(30);
 /// How long an event of the overload may take.
@@ -42,6 +44,12 @@ pub struct Overload {
 }
 
 impl Overload {
+    /// Whether nearly all of it was dealt with at once, so that it was no overload: the peak is higher than was found.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.kept >= self.factor * KEPT_OF_ALL
+    }
+
     /// How much longer than the backlog's own time an event waited, in seconds.
     #[must_use]
     pub fn excess_wait_seconds(&self) -> f64 {
