@@ -11,7 +11,7 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
 
 use crate::decode::{Offset, Partition};
-use crate::publish::producer_config;
+use crate::publish::{Linger, producer_config};
 use crate::settings::KafkaSettings;
 
 /// How long the brokers may take to acknowledge the record.
@@ -40,7 +40,7 @@ pub(super) struct Outgoing<'a> {
 pub(super) fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_>) -> anyhow::Result<(Partition, Offset)> {
     let Outgoing { topic, partition, key, value, what } = *outgoing;
     let place = partition.map_or_else(|| topic.to_owned(), |partition| format!("partition {partition} of {topic}"));
-    let mut config = producer_config(kafka, BATCH_BYTES_MAX);
+    let mut config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
     // Verdicts are tried for ever; here somebody waits at a terminal. The second name is an alias, which would win or lose by chance.
     config.set("message.timeout.ms", PUBLISH_TIMEOUT.as_millis().to_string()).remove("delivery.timeout.ms");
     let producer: BaseProducer<Acknowledgements> = config.create_with_context(Acknowledgements).context("kafka.properties")?;

@@ -241,8 +241,10 @@ impl Assignment {
         }
     }
 
-    /// Serves the producer for up to `timeout`, enters what became of publications into the ledgers and goes on with what was answered.
+    /// Sends what was published since the last time, waits for up to `timeout` until something becomes of publications, enters that into the
+    /// ledgers and goes on with what was answered.
     pub fn settle(&mut self, timeout: Duration) {
+        self.outbox.send();
         let settled = self.outbox.settle(timeout);
         let now_ms = if settled.finished.is_empty() { 0 } else { now_ms() };
         for delivery in settled.finished {
@@ -255,6 +257,7 @@ impl Assignment {
             self.fail(refusal.into());
         }
         self.hear_answers();
+        self.outbox.send();
     }
 
     fn acknowledge(&mut self, delivery: &Delivery) {

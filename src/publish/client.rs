@@ -10,14 +10,28 @@ pub(crate) const MESSAGE_BYTES_MAX: &str = "134217728";
 /// How long a reply is tried: whoever awaits it will not wait much longer.
 const REPLY_TIMEOUT_MS: &str = "10000";
 
-/// The configuration of the verdict producer. The user's properties come last, but for those that correctness depends on.
+/// How long a producer waits for company.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linger {
+    /// Not at all.
+    None,
+    /// For as long as it takes to hand a batch over: librdkafka's thread wakes with the first record and would send that alone.
+    Moment,
+}
+
+/// The configuration of a producer of verdicts. The user's properties come last, but for those that correctness depends on.
 #[must_use]
-pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
+pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Linger) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
         .set("client.id", "tollgate")
-        // A verdict is awaited: it leaves at once. Under load batches grow by themselves while five requests are in flight.
-        .set("linger.ms", "0")
+        .set(
+            "linger.ms",
+            match linger {
+                Linger::None => "0",
+                Linger::Moment => "1",
+            },
+        )
         // A verdict is retried until the broker is back. Giving up would need the record to be read again, which is slower.
         .set("message.timeout.ms", "0")
         .set("message.max.bytes", MESSAGE_BYTES_MAX)
@@ -45,7 +59,7 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientCon
 /// The configuration of the reply producer: the same, but it gives up after a while.
 #[must_use]
 pub fn reply_producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
-    let mut config = producer_config(kafka, batch_bytes_max);
+    let mut config = producer_config(kafka, batch_bytes_max, Linger::None);
     // Two names for one property, of which either could win.
     config.remove("delivery.timeout.ms").set("message.timeout.ms", REPLY_TIMEOUT_MS);
     config

@@ -85,6 +85,11 @@ impl DeliveryQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((delivery, outcome));
     }
 
+    /// How much was left since the last time.
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Everything that was left since the last time.
     #[must_use]
     pub fn take(&self) -> Vec<(Delivery, DeliveryOutcome)> {

@@ -1,5 +1,6 @@
 //! The last stage: verdicts to the decisions topic and to reply topics, dead letters to theirs.
 
+mod batch;
 mod client;
 mod dead_letter;
 mod delivery;
@@ -9,9 +10,9 @@ mod publisher;
 mod reduce;
 
 pub(crate) use client::MESSAGE_BYTES_MAX;
-pub use client::{producer_config, reply_producer_config};
+pub use client::{Linger, producer_config, reply_producer_config};
 pub use dead_letter::{REASON_HEADERS, dead_letter_headers};
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Returned, Role};
 pub use headers::{OWN_VERDICT_HEADERS, ReplyAddress, reply_address, verdict_headers};
 pub use outbox::{Origin, Outbox, Refusal, Settled};
-pub use publisher::{Outgoing, Publisher};
+pub use publisher::{Door, Outgoing, Publisher};

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::OwnedHeaders;
+use rustc_hash::FxHashMap;
 
-use crate::decode::Record;
+use crate::decode::{Partition, Record};
 use crate::lane::VerdictBuffer;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 
+use super::batch::Batch;
 use super::reduce::{Reduced, reduce};
-use super::{Delivery, DeliveryOutcome, Outgoing, Publisher, ReplyAddress, Returned, Role, reply_address, verdict_headers};
+use super::{Delivery, DeliveryOutcome, Door, Outgoing, Publisher, ReplyAddress, Returned, Role, reply_address, verdict_headers};
 
 /// The broker will not take a verdict or dead letter at all, whatever its size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +32,8 @@ pub struct Refusal {
 #[derive(Debug)]
 pub struct Outbox {
     publisher: Publisher,
+    /// The verdicts of each partition that go to the decisions topic.
+    batches: FxHashMap<Partition, Batch>,
     kafka: Arc<KafkaSettings>,
     metrics: Metrics,
     policy_version: String,
@@ -57,35 +61,40 @@ impl Outbox {
     /// An outbox over a publisher.
     #[must_use]
     pub fn new(publisher: Publisher, kafka: Arc<KafkaSettings>, metrics: Metrics, policy_version: String) -> Self {
-        Self { publisher, kafka, metrics, policy_version }
+        Self { publisher, batches: FxHashMap::default(), kafka, metrics, policy_version }
     }
 
-    /// Publishes the verdict on a record to whom it concerns, behind its dead letter if it has one (`dead_letter` holds its headers);
-    /// the answer is how many acknowledgements the record waits for.
-    pub fn publish(&self, record: &Record<'_>, verdict: &VerdictBuffer, dead_letter: Option<OwnedHeaders>, origin: Origin) -> u32 {
+    /// Publishes the verdict on a record to whom it concerns, and its dead letter if it has one (`dead_letter` holds its headers); the
+    /// answer is how many acknowledgements the record waits for. What goes to the decisions topic is sent with [`Outbox::send`].
+    pub fn publish(&mut self, record: &Record<'_>, verdict: &VerdictBuffer, dead_letter: Option<OwnedHeaders>, origin: Origin) -> u32 {
         let Origin { epoch, event_time_ms } = origin;
         let delivery = |role| Delivery { partition: record.partition, epoch, offset: record.offset, role, event_time_ms, reductions: 0 };
-        let topics = &self.kafka.topics;
         let mut due = 0;
         if let Some(headers) = dead_letter {
             due += 1;
-            let (topic, partition, delivery) = (topics.dlq.as_str(), None, delivery(Role::DeadLetter));
-            self.publisher.send(Outgoing { topic, partition, key: record.key, value: record.value, headers, delivery });
+            // Nobody awaits it.
+            let (door, topic, delivery) = (Door::Bulk, self.kafka.topics.dlq.as_str(), delivery(Role::DeadLetter));
+            self.publisher.send(Outgoing { door, topic, partition: None, key: record.key, value: record.value, headers, delivery });
         }
         let key = (!verdict.thread_id.is_empty()).then_some(verdict.thread_id.as_bytes());
-        let (value, headers) = (Some(verdict.json.as_slice()), verdict_headers(record, &verdict.event_id));
-        if let Some(reply) = self.allowed_reply(record) {
+        let (value, headers) = (verdict.json.as_slice(), verdict_headers(record, &verdict.event_id));
+        if let Some(ReplyAddress { topic, partition }) = self.allowed_reply(record) {
             due += 1;
-            let (topic, partition, headers) = (reply.topic, reply.partition, headers.clone());
-            self.publisher.send(Outgoing { topic, partition, key, value, headers, delivery: delivery(Role::Reply) });
+            let (door, headers, delivery) = (Door::Reply, headers.clone(), delivery(Role::Reply));
+            self.publisher.send(Outgoing { door, topic, partition, key, value: Some(value), headers, delivery });
         }
         // Nobody reads the decisions of a thread that could not be told.
-        if key.is_some() {
+        if let Some(key) = key {
             due += 1;
-            let (topic, partition, delivery) = (topics.decisions.as_str(), Some(record.partition.0), delivery(Role::Verdict));
-            self.publisher.send(Outgoing { topic, partition, key, value, headers, delivery });
+            self.batches.entry(record.partition).or_default().push(key, value, headers, delivery(Role::Verdict));
         }
         due
+    }
+
+    /// Hands verdicts over to librdkafka, as far as it would send them. It is called when a round of records is decided: verdicts wait for
+    /// other decisions then, and for acknowledgements, but not for time to pass.
+    pub fn send(&mut self) {
+        self.batches.values_mut().for_each(|batch| batch.send(&self.publisher, &self.kafka.topics.decisions));
     }
 
     fn allowed_reply<'r>(&self, record: &Record<'r>) -> Option<ReplyAddress<'r>> {
@@ -101,7 +110,7 @@ impl Outbox {
 
     /// Serves the producer for up to `timeout` and says what became of publications since the last time. What is too large for its
     /// topic is published smaller, and its record goes on waiting.
-    pub fn settle(&self, timeout: Duration) -> Settled {
+    pub fn settle(&mut self, timeout: Duration) -> Settled {
         let mut settled = Settled::default();
         for (delivery, outcome) in self.publisher.poll(timeout) {
             match outcome {
@@ -113,6 +122,11 @@ impl Outbox {
                 }
                 DeliveryOutcome::TooLarge(returned) => settled.finished.extend(self.publish_smaller(delivery, *returned)),
                 DeliveryOutcome::Failed(code) => self.refused(delivery, code, &mut settled),
+            }
+        }
+        for delivery in settled.finished.iter().filter(|delivery| delivery.role == Role::Verdict) {
+            if let Some(batch) = self.batches.get_mut(&delivery.partition) {
+                batch.acknowledge();
             }
         }
         settled
@@ -132,7 +146,12 @@ impl Outbox {
         }
         let delivery = Delivery { reductions: delivery.reductions + 1, ..delivery };
         let (topic, partition) = (returned.topic.as_str(), returned.partition);
-        self.publisher.send(Outgoing { topic, partition, key: key.as_deref(), value: value.as_deref(), headers, delivery });
+        let door = match delivery.role {
+            Role::Verdict => Door::Prompt,
+            Role::Reply => Door::Reply,
+            Role::DeadLetter => Door::Bulk,
+        };
+        self.publisher.send(Outgoing { door, topic, partition, key: key.as_deref(), value: value.as_deref(), headers, delivery });
         None
     }
 
@@ -164,6 +183,6 @@ impl Outbox {
     /// How many publications are not acknowledged.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.publisher.in_flight()
+        self.publisher.in_flight() + self.batches.values().map(Batch::waiting).sum::<usize>()
     }
 }

@@ -10,16 +10,31 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use crate::settings::KafkaSettings;
 
 use super::delivery::is_too_large;
-use super::{Delivery, DeliveryOutcome, DeliveryQueue, Returned, Role, producer_config, reply_producer_config};
+use super::{Delivery, DeliveryOutcome, DeliveryQueue, Linger, Returned, Role, producer_config, reply_producer_config};
 
 /// How long to serve the producer before a full queue is tried again.
 const QUEUE_FULL_POLL: Duration = Duration::from_millis(50);
+/// How long to wait at a time for publications to be acknowledged.
+const WAIT: Duration = Duration::from_millis(1);
 /// How long a queue may stay full before the member gives up and starts over. It must be far below the group's poll interval.
 const QUEUE_FULL_MAX: Duration = Duration::from_secs(60);
+
+/// By which of a member's producers a record leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// At once.
+    Prompt,
+    /// After a moment, with others.
+    Bulk,
+    /// At once, and not for ever: a reply topic is its sender's word, and one without a leader must not hold verdicts up.
+    Reply,
+}
 
 /// One record on its way out.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
+    /// By which producer.
+    pub door: Door,
     /// Where to.
     pub topic: &'a str,
     /// On which partition; `None` lets the key decide.
@@ -36,9 +51,9 @@ pub struct Outgoing<'a> {
 
 /// See the module.
 pub struct Publisher {
-    verdicts: BaseProducer<DeliveryQueue>,
-    /// Replies have a producer of their own, which gives up in time: a reply topic is its sender's word, and one without a leader must
-    /// not hold verdicts up. It is made when the first reply is asked for.
+    prompt: BaseProducer<DeliveryQueue>,
+    bulk: BaseProducer<DeliveryQueue>,
+    /// Made when the first reply is asked for.
     replies: OnceCell<BaseProducer<DeliveryQueue>>,
     kafka: KafkaSettings,
     batch_bytes_max: u64,
@@ -58,15 +73,16 @@ impl Publisher {
     /// A property that librdkafka does not know, or a value that it does not take.
     pub fn new(kafka: &KafkaSettings, batch_bytes_max: u64) -> KafkaResult<Self> {
         let queue = DeliveryQueue::default();
-        let verdicts = producer_config(kafka, batch_bytes_max).create_with_context(queue.clone())?;
-        Ok(Self { verdicts, replies: OnceCell::new(), kafka: kafka.clone(), batch_bytes_max, queue })
+        let prompt = producer_config(kafka, batch_bytes_max, Linger::None).create_with_context(queue.clone())?;
+        let bulk = producer_config(kafka, batch_bytes_max, Linger::Moment).create_with_context(queue.clone())?;
+        Ok(Self { prompt, bulk, replies: OnceCell::new(), kafka: kafka.clone(), batch_bytes_max, queue })
     }
 
     /// Hands a record to librdkafka. Where its queue is full, the producer is served until there is room: a verdict or dead letter is
     /// never dropped. What librdkafka refuses at once comes back with the next [`Publisher::poll`], as if the broker had refused it.
     pub fn send(&self, outgoing: Outgoing<'_>) {
         let delivery = outgoing.delivery;
-        let producer = match self.producer(delivery.role) {
+        let producer = match self.producer(outgoing.door) {
             Ok(producer) => producer,
             Err(code) => return self.queue.push(delivery, DeliveryOutcome::Failed(code)),
         };
@@ -85,9 +101,11 @@ impl Publisher {
         }
     }
 
-    fn producer(&self, role: Role) -> Result<&BaseProducer<DeliveryQueue>, RDKafkaErrorCode> {
-        if role != Role::Reply {
-            return Ok(&self.verdicts);
+    fn producer(&self, door: Door) -> Result<&BaseProducer<DeliveryQueue>, RDKafkaErrorCode> {
+        match door {
+            Door::Prompt => return Ok(&self.prompt),
+            Door::Bulk => return Ok(&self.bulk),
+            Door::Reply => {}
         }
         if let Some(replies) = self.replies.get() {
             return Ok(replies);
@@ -97,20 +115,37 @@ impl Publisher {
         Ok(self.replies.get_or_init(|| made))
     }
 
-    /// Serves the producers, for up to `timeout` that of the verdicts, and returns what became of publications since the last time.
+    /// Serves the producers and returns what became of publications since the last time; where nothing has, it is waited for, for up to
+    /// `timeout`.
     #[must_use]
     pub fn poll(&self, timeout: Duration) -> Vec<(Delivery, DeliveryOutcome)> {
-        if let Some(replies) = self.replies.get() {
-            replies.poll(Duration::ZERO);
+        let deadline = Instant::now() + timeout;
+        loop {
+            [&self.prompt, &self.bulk].into_iter().chain(self.replies.get()).for_each(|producer| self.serve(producer));
+            let heard = self.queue.take();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !heard.is_empty() || left.is_zero() {
+                return heard;
+            }
+            // rdkafka's own waiting returns when the time is up and not before, and spends the last millisecond of it spinning.
+            std::thread::sleep(left.min(WAIT));
         }
-        self.verdicts.poll(timeout);
-        self.queue.take()
+    }
+
+    /// Takes up everything that a producer has to report: one call of rdkafka's takes up one batch at most.
+    fn serve(&self, producer: &BaseProducer<DeliveryQueue>) {
+        let mut known = usize::MAX;
+        while known != self.queue.len() {
+            known = self.queue.len();
+            producer.poll(Duration::ZERO);
+        }
     }
 
     /// How many verdicts and dead letters are not acknowledged.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        usize::try_from(self.verdicts.in_flight_count()).unwrap_or_default()
+        let count = |producer: &BaseProducer<DeliveryQueue>| usize::try_from(producer.in_flight_count()).unwrap_or_default();
+        count(&self.prompt) + count(&self.bulk)
     }
 }
 

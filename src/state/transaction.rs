@@ -22,8 +22,8 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(15);
 const STEP_ATTEMPTS_MAX: u32 = 3;
 /// How long to wait for an abort before what it throws away is taken note of.
 const ABORT_POLL: Duration = Duration::from_millis(50);
-/// How long to serve the producer at a time.
-const POLL: Duration = Duration::from_millis(1);
+/// How long to wait at a time for the producer to have news.
+const WAIT: Duration = Duration::from_millis(1);
 
 /// What stands beside an offset that was committed with state, so that a start without that state is noticed.
 pub(super) const COMMIT_MARK: &str = "tollgate state";
@@ -107,7 +107,7 @@ impl Transactions {
         let deadline = Instant::now() + STEP_TIMEOUT;
         loop {
             match self.producer.abort_transaction(ABORT_POLL) {
-                Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => self.producer.poll(POLL),
+                Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => self.wait(),
                 done => return done,
             }
         }
@@ -144,7 +144,7 @@ impl Transactions {
             if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
                 return Err(error);
             }
-            self.producer.poll(POLL);
+            self.wait();
             unsent = refused;
         }
         Ok(())
@@ -157,9 +157,15 @@ impl Transactions {
             if Instant::now() >= deadline {
                 return Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut));
             }
-            self.producer.poll(POLL);
+            self.wait();
         }
         Ok(())
+    }
+
+    /// Waits a little, and takes up what the producer has to report. rdkafka's own waiting would spin through a time as short as this one.
+    fn wait(&self) {
+        std::thread::sleep(WAIT);
+        self.producer.poll(Duration::ZERO);
     }
 }
 
