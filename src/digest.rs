@@ -40,6 +40,12 @@ impl Digest {
         &self.0
     }
 
+    /// Its 64 lower-case hex digits.
+    #[must_use]
+    pub fn hex(&self) -> [u8; 64] {
+        hex(&self.0)
+    }
+
     /// Its first half.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
@@ -60,6 +66,12 @@ impl Fingerprint {
         &self.0
     }
 
+    /// Its 32 lower-case hex digits.
+    #[must_use]
+    pub fn hex(&self) -> [u8; 32] {
+        hex(&self.0)
+    }
+
     /// The fingerprint of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
@@ -67,39 +79,43 @@ impl Fingerprint {
     }
 }
 
-/// Writes at most 32 bytes as lower-case hex, in one piece: byte by byte, the formatter would cost more than the digest.
-fn write_hex(bytes: &[u8], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
-    let mut text = [0; 64];
+/// Lower-case hex digits of some bytes, in an array of twice their length.
+fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIGITS] {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
+    let mut text = [0; DIGITS];
     for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
         pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0x0f)]);
     }
-    let written = text.get(..bytes.len() * 2).unwrap_or_default();
-    f.write_str(std::str::from_utf8(written).unwrap_or_default())
+    text
+}
+
+/// Writes hex in one piece: byte by byte, the formatter would cost more than the digest.
+fn write_hex(digits: &[u8], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    f.write_str(std::str::from_utf8(digits).unwrap_or_default())
 }
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write_hex(&self.0, f)
+        write_hex(&self.hex(), f)
     }
 }
 
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write_hex(&self.0, f)
+        write_hex(&self.hex(), f)
     }
 }
 
 impl std::fmt::Debug for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write_hex(&self.0, f)
+        write_hex(&self.hex(), f)
     }
 }
 
 impl std::fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write_hex(&self.0, f)
+        write_hex(&self.hex(), f)
     }
 }
 

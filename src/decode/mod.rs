@@ -61,7 +61,7 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         return Err(too_large(format!("{} bytes", value.len())));
     }
     let text = envelope::skip_schema_registry_prefix(value);
-    if let Err(error) = std::str::from_utf8(text) {
+    if let Err(error) = simdutf8::compat::from_utf8(text) {
         let found = format!("{} bytes, not UTF-8 from byte {} on", text.len(), error.valid_up_to());
         return Err(Rejection::new(RejectionCode::ValueNotUtf8, "value", found, "encode the JSON as UTF-8"));
     }

@@ -26,8 +26,7 @@ pub enum Action {
 }
 
 /// Which part of the gate decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DecidedBy {
     /// Nobody objected.
     None,

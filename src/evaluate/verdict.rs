@@ -3,10 +3,9 @@
 //! A [`Ruling`] is the part of a verdict that state keeps, so that an event that comes again gets the same bytes again. A
 //! [`Verdict`] is a ruling with the event it answers; its field order is the contract's and its serialisation holds no clock.
 
-use serde::{Serialize, Serializer};
-
 use crate::decode::{EventType, Rejection};
 use crate::digest::{Digest, Fingerprint};
+use crate::json::ObjectWriter;
 
 use super::safety::Termination;
 
@@ -85,27 +84,22 @@ pub fn verdict_id(thread_id: &str, event_id: &str) -> Fingerprint {
     Digest::of_parts(&[thread_id.as_bytes(), event_id.as_bytes()]).fingerprint()
 }
 
-/// A verdict as it is published, in the contract's field order.
-#[derive(Debug, Serialize)]
+/// A verdict as it is published, in the contract's field order; what is `None` is left out.
+#[derive(Debug)]
 pub struct Verdict<'a> {
     /// See [`verdict_id`].
     pub verdict_id: Fingerprint,
     /// The event it answers.
     pub event_id: &'a str,
     /// Its type; left out where that could not be told.
-    #[serde(rename = "type", serialize_with = "event_type", skip_serializing_if = "Option::is_none")]
     pub event_type: Option<EventType>,
     /// Its thread; left out where that could not be told.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<&'a str>,
     /// Its turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<&'a str>,
     /// Its call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<&'a str>,
     /// Its tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<&'a str>,
     /// What happens next.
     pub action: Action,
@@ -122,39 +116,32 @@ pub struct Verdict<'a> {
     /// All that spoke.
     pub reasons: Vec<ReasonView<'a>>,
     /// The loop controllers' count.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// The loop controllers' signature.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<SignatureView<'a>>,
     /// The text to give the agent as the result of a call that may not run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic_result: Option<String>,
     /// The text to append to the tool's result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
     /// How the model's response was cut off.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub safety: Option<&'a Termination>,
     /// The digest of the effective decision configuration.
     pub policy_version: &'a str,
 }
 
 /// A reason as it is published.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct ReasonView<'a> {
     source: DecidedBy,
     code: &'a str,
     message: String,
     policy_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "prefixed")]
     passport_digest: Option<Digest>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "prefixed")]
     answer_digest: Option<Digest>,
 }
 
 /// A signature as it is published.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy)]
 pub struct SignatureView<'a> {
     /// The tool.
     pub tool_name: &'a str,
@@ -184,21 +171,6 @@ impl<'a> ReasonView<'a> {
 
     fn plain(source: DecidedBy, code: &'a str, message: String) -> Self {
         Self { source, code, message, policy_id: None, passport_digest: None, answer_digest: None }
-    }
-}
-
-/// A digest as OAP writes it: `sha256:` and 64 hex digits.
-fn prefixed<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok, S::Error> {
-    match digest {
-        Some(digest) => serializer.collect_str(&format_args!("sha256:{digest}")),
-        None => serializer.serialize_none(),
-    }
-}
-
-fn event_type<S: Serializer>(event_type: &Option<EventType>, serializer: S) -> Result<S::Ok, S::Error> {
-    match event_type {
-        Some(event_type) => serializer.serialize_str(event_type.as_str()),
-        None => serializer.serialize_none(),
     }
 }
 
@@ -235,11 +207,76 @@ pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str
         safety: None,
         policy_version,
     };
-    write(&verdict, out);
+    verdict.write(out);
 }
 
-/// Appends a verdict as JSON.
-pub(super) fn write(verdict: &Verdict<'_>, out: &mut Vec<u8>) {
-    // Writing to memory does not fail, and nothing in a verdict refuses to be serialised.
-    let _infallible = serde_json::to_writer(out, verdict);
+impl Verdict<'_> {
+    /// Appends the verdict as JSON. Written by hand, because a derived serialiser takes as long as the decision.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::begin(out);
+        object.plain("verdict_id", &[&self.verdict_id.hex()]);
+        object.text("event_id", self.event_id);
+        if let Some(event_type) = self.event_type {
+            object.plain("type", &[event_type.as_str().as_bytes()]);
+        }
+        for (name, text) in
+            [("thread_id", self.thread_id), ("turn_id", self.turn_id), ("tool_call_id", self.tool_call_id), ("tool_name", self.tool_name)]
+        {
+            text.into_iter().for_each(|text| object.text(name, text));
+        }
+        object.plain("action", &[self.action.as_str().as_bytes()]);
+        object.flag("allows_execution", self.allows_execution);
+        object.flag("should_halt", self.should_halt);
+        object.text("code", self.code);
+        object.text("message", &self.message);
+        object.plain("decided_by", &[self.decided_by.as_str().as_bytes()]);
+        self.write_reasons(object.member("reasons"));
+        if let Some(count) = self.count {
+            object.number("count", count);
+        }
+        if let Some(SignatureView { tool_name, args_hash }) = self.signature {
+            let mut signature = ObjectWriter::begin(object.member("signature"));
+            signature.text("tool_name", tool_name);
+            signature.plain("args_hash", &[&args_hash.hex()]);
+            signature.end();
+        }
+        for (name, text) in [("synthetic_result", &self.synthetic_result), ("guidance", &self.guidance)] {
+            text.iter().for_each(|text| object.text(name, text));
+        }
+        if let Some(safety) = self.safety {
+            // Writing to memory does not fail, and nothing in it refuses to be serialised.
+            let _infallible = serde_json::to_writer(object.member("safety"), safety);
+        }
+        object.text("policy_version", self.policy_version);
+        object.end();
+    }
+
+    fn write_reasons(&self, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (index, reason) in self.reasons.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            reason.write(out);
+        }
+        out.push(b']');
+    }
+}
+
+impl ReasonView<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::begin(out);
+        object.plain("source", &[self.source.as_str().as_bytes()]);
+        object.text("code", self.code);
+        object.text("message", &self.message);
+        match self.policy_id {
+            Some(policy_id) => object.text("policy_id", policy_id),
+            None => object.member("policy_id").extend_from_slice(b"null"),
+        }
+        // As OAP writes digests.
+        for (name, digest) in [("passport_digest", self.passport_digest), ("answer_digest", self.answer_digest)] {
+            digest.iter().for_each(|digest| object.plain(name, &[b"sha256:", &digest.hex()]));
+        }
+        object.end();
+    }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Decided;
 use super::loops::LoopCode;
 use super::safety::{SAFETY_TERMINATED, Termination};
-use super::verdict::{self, Action, Basis, DecidedBy, Reason, ReasonView, Ruling, SignatureView, Verdict};
+use super::verdict::{Action, Basis, DecidedBy, Reason, ReasonView, Ruling, SignatureView, Verdict};
 use crate::decode::{Body, Event, Told, ToolCall, ToolResult};
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
@@ -68,14 +68,14 @@ pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, 
         guidance: decisive.filter(|_| !subject.is_call).and_then(|reason| guidance(reason, tool_name)),
         ..blank(frame, subject)
     };
-    verdict::write(&verdict, out);
+    verdict.write(out);
     Decided { action: verdict.action, decided_by, code: label(decisive), provider_calls: Vec::new() }
 }
 
 /// Writes the verdict on a result whose call was not allowed to run.
 fn not_executed(frame: &Frame<'_>, subject: &Subject<'_>, out: &mut Vec<u8>) -> Decided {
     let message = "The call was not allowed to run, so its result changes nothing.".to_owned();
-    verdict::write(&Verdict { code: NOT_EXECUTED, message, ..blank(frame, subject) }, out);
+    Verdict { code: NOT_EXECUTED, message, ..blank(frame, subject) }.write(out);
     Decided { action: Action::Allow, decided_by: DecidedBy::None, code: Cow::Borrowed(NOT_EXECUTED), provider_calls: Vec::new() }
 }
 
@@ -83,7 +83,7 @@ fn not_executed(frame: &Frame<'_>, subject: &Subject<'_>, out: &mut Vec<u8>) -> 
 pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: &mut Vec<u8>) -> Decided {
     let blank = blank(frame, &Subject::RESPONSE);
     let Some(termination) = terminated else {
-        verdict::write(&blank, out);
+        blank.write(out);
         return Decided { action: Action::Allow, decided_by: DecidedBy::None, code: Cow::Borrowed(ALLOW), provider_calls: Vec::new() };
     };
     let message = format!("{}.", termination.summary());
@@ -98,7 +98,7 @@ pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: 
         safety: Some(&termination),
         ..blank
     };
-    verdict::write(&verdict, out);
+    verdict.write(out);
     Decided { action, decided_by: DecidedBy::Safety, code: Cow::Borrowed(SAFETY_TERMINATED), provider_calls: Vec::new() }
 }
 

@@ -3,15 +3,8 @@
 //! The two differ in the order of keys (code points, or UTF-16 code units) and in numbers.
 
 use super::number::{parse_float, write_ecmascript, write_float, write_integer};
-use super::text::Text;
-use super::value::{Kind, Value};
-
-/// What is still to be written. A stack of these replaces recursion.
-#[derive(Debug)]
-enum Step<'d> {
-    Value(Value<'d>),
-    Byte(u8),
-}
+use super::text::{Text, write_text};
+use super::value::{Kind, Siblings, Value};
 
 /// Whose canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,78 +26,134 @@ pub fn write_jcs(value: Value<'_>, out: &mut Vec<u8>) {
 }
 
 fn write_as(form: Form, value: Value<'_>, out: &mut Vec<u8>) {
-    let mut steps = vec![Step::Value(value)];
-    while let Some(step) = steps.pop() {
-        match step {
-            Step::Byte(byte) => out.push(byte),
-            Step::Value(value) => write_one(form, value, out, &mut steps),
+    let mut writer = Writer { form, out, open: Vec::new(), sorted: Vec::new() };
+    writer.value(value);
+    while writer.go_on() {}
+}
+
+/// Writes values, with a stack of the containers that are open in place of recursion.
+struct Writer<'o, 'd> {
+    form: Form,
+    out: &'o mut Vec<u8>,
+    open: Vec<Container<'d>>,
+    /// The keys, in order, of the open objects that were not in order.
+    sorted: Vec<Value<'d>>,
+}
+
+/// A container that is being written.
+struct Container<'d> {
+    is_object: bool,
+    is_empty: bool,
+    /// Its items, or its keys with the values behind them.
+    children: Children<'d>,
+}
+
+enum Children<'d> {
+    /// As they stand in the source.
+    AsTheyCome(Siblings<'d>),
+    /// Those of [`Writer::sorted`] from here on.
+    Sorted { first: usize, next: usize },
+}
+
+impl<'d> Writer<'_, 'd> {
+    /// Writes the next child of the innermost container, or closes it; whether any was open.
+    fn go_on(&mut self) -> bool {
+        let Some(container) = self.open.last_mut() else { return false };
+        let child = match &mut container.children {
+            Children::AsTheyCome(siblings) => siblings.next().map(|child| (child, container.is_object.then(|| siblings.next()).flatten())),
+            Children::Sorted { next, .. } => {
+                let key = self.sorted.get(*next).copied();
+                *next += 1;
+                key.map(|key| (key, key.next_sibling()))
+            }
+        };
+        let Some((child, member)) = child else {
+            self.out.push(if container.is_object { b'}' } else { b']' });
+            if let Some(Container { children: Children::Sorted { first, .. }, .. }) = self.open.pop() {
+                self.sorted.truncate(first);
+            }
+            return true;
+        };
+        if !std::mem::replace(&mut container.is_empty, false) {
+            self.out.push(b',');
         }
+        self.value(child);
+        if let Some(member) = member {
+            self.out.push(b':');
+            self.value(member);
+        }
+        true
+    }
+
+    /// Writes a value, of a container the beginning.
+    fn value(&mut self, value: Value<'d>) {
+        let out = &mut *self.out;
+        match value.node().kind {
+            Kind::Null => out.extend_from_slice(b"null"),
+            Kind::True => out.extend_from_slice(b"true"),
+            Kind::False => out.extend_from_slice(b"false"),
+            Kind::Integer | Kind::Float if self.form == Form::Jcs => match parse_float(value.source()) {
+                number if number.is_finite() => write_ecmascript(number, out),
+                _ => out.extend_from_slice(b"null"),
+            },
+            Kind::Integer => write_integer(value.source(), out),
+            Kind::Float => write_float(parse_float(value.source()), out),
+            // Without escapes the source holds nothing that has to be escaped: the parser refused raw control characters.
+            Kind::Text => {
+                out.push(b'"');
+                out.extend_from_slice(value.source());
+                out.push(b'"');
+            }
+            Kind::EscapedText => write_text(Text::escaped(value.source()).as_bytes(), out),
+            Kind::Array => {
+                out.push(b'[');
+                self.open.push(Container { is_object: false, is_empty: true, children: Children::AsTheyCome(value.children()) });
+            }
+            Kind::Object => {
+                out.push(b'{');
+                let children = self.members(value);
+                self.open.push(Container { is_object: true, is_empty: true, children });
+            }
+        }
+    }
+
+    fn members(&mut self, object: Value<'d>) -> Children<'d> {
+        if is_in_order(self.form, object) {
+            return Children::AsTheyCome(object.children());
+        }
+        let first = self.sorted.len();
+        self.sorted.extend(sorted_keys(self.form, object));
+        Children::Sorted { first, next: first }
     }
 }
 
-fn write_one<'d>(form: Form, value: Value<'d>, out: &mut Vec<u8>, steps: &mut Vec<Step<'d>>) {
-    match value.node().kind {
-        Kind::Null => out.extend_from_slice(b"null"),
-        Kind::True => out.extend_from_slice(b"true"),
-        Kind::False => out.extend_from_slice(b"false"),
-        Kind::Integer | Kind::Float if form == Form::Jcs => match parse_float(value.source()) {
-            number if number.is_finite() => write_ecmascript(number, out),
-            _ => out.extend_from_slice(b"null"),
-        },
-        Kind::Integer => write_integer(value.source(), out),
-        Kind::Float => write_float(parse_float(value.source()), out),
-        // Without escapes the source holds nothing that has to be escaped: the parser refused raw control characters.
-        Kind::Text => {
-            out.push(b'"');
-            out.extend_from_slice(value.source());
-            out.push(b'"');
-        }
-        Kind::EscapedText => write_text(Text::unescape(value.source()).as_bytes(), out),
-        Kind::Array => {
-            out.push(b'[');
-            let bottom = steps.len();
-            for (index, item) in value.items().enumerate() {
-                if index > 0 {
-                    steps.push(Step::Byte(b','));
-                }
-                steps.push(Step::Value(item));
-            }
-            steps.push(Step::Byte(b']'));
-            reverse_above(steps, bottom);
-        }
-        Kind::Object => {
-            out.push(b'{');
-            let bottom = steps.len();
-            for (index, (key, member)) in sorted_members(form, value).into_iter().enumerate() {
-                if index > 0 {
-                    steps.push(Step::Byte(b','));
-                }
-                steps.push(Step::Value(key));
-                steps.push(Step::Byte(b':'));
-                steps.push(Step::Value(member));
-            }
-            steps.push(Step::Byte(b'}'));
-            reverse_above(steps, bottom);
-        }
-    }
+/// Whether an object's keys stand in order, each once, and without escapes that would have to be looked behind.
+fn is_in_order(form: Form, object: Value<'_>) -> bool {
+    let mut keys = object.members().map(|(key, _)| (key.node().kind == Kind::Text).then(|| key.source()));
+    let Some(mut before) = keys.next() else { return true };
+    keys.all(|key| {
+        let is_greater = before.zip(key).is_some_and(|(before, key)| order(form, before, key).is_lt());
+        before = key;
+        is_greater
+    })
 }
 
-/// Members by key in the form's order; of equal keys the last.
-fn sorted_members<'d>(form: Form, object: Value<'d>) -> Vec<(Value<'d>, Value<'d>)> {
-    let mut members: Vec<_> = object.members().map(|(key, value)| (key.as_text().unwrap_or(Text::plain(b"")), key, value)).collect();
-    let order = |left: &Text<'_>, right: &Text<'_>| match form {
+/// The keys of an object in the form's order; of equal keys the last.
+fn sorted_keys<'d>(form: Form, object: Value<'d>) -> impl Iterator<Item = Value<'d>> {
+    let mut keys: Vec<_> = object.members().map(|(key, _)| (key.as_text().unwrap_or(Text::plain(b"")), key)).collect();
+    // The sort is stable, so the last of equal keys comes last; reversed, it is the one that `dedup_by` keeps.
+    keys.sort_by(|(left, _), (right, _)| order(form, left.as_bytes(), right.as_bytes()));
+    keys.reverse();
+    keys.dedup_by(|(left, _), (right, _)| left == right);
+    keys.into_iter().rev().map(|(_, key)| key)
+}
+
+fn order(form: Form, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+    match form {
         // UTF-8's byte order is that of code points.
         Form::Python => left.cmp(right),
-        Form::Jcs => utf16_order(left.as_bytes(), right.as_bytes()),
-    };
-    if !members.is_sorted_by(|(left, ..), (right, ..)| order(left, right).is_lt()) {
-        // The sort is stable, so the last of equal keys comes last; reversed, it is the one that `dedup_by` keeps.
-        members.sort_by(|(left, ..), (right, ..)| order(left, right));
-        members.reverse();
-        members.dedup_by(|(left, ..), (right, ..)| left == right);
-        members.reverse();
+        Form::Jcs => utf16_order(left, right),
     }
-    members.into_iter().map(|(_, key, value)| (key, value)).collect()
 }
 
 /// The order of the texts' UTF-16 code units. It differs from the order of bytes only where a character beyond the basic plane (first
@@ -116,40 +165,6 @@ fn utf16_order(left: &[u8], right: &[u8]) -> std::cmp::Ordering {
         Some((0xee..=0xef, 0xf0..)) => std::cmp::Ordering::Greater,
         _ => left.cmp(right),
     }
-}
-
-fn reverse_above(steps: &mut [Step<'_>], bottom: usize) {
-    if let Some(top) = steps.get_mut(bottom..) {
-        top.reverse();
-    }
-}
-
-/// Appends a decoded string with its quotes; only `"`, `\` and what is below 0x20 are escaped.
-fn write_text(text: &[u8], out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.push(b'"');
-    for byte in text {
-        let short = match byte {
-            b'"' => b'"',
-            b'\\' => b'\\',
-            0x08 => b'b',
-            0x0c => b'f',
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0x00..0x20 => {
-                let low = HEX.get(usize::from(byte & 0x0f)).copied().unwrap_or(b'0');
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), low]);
-                continue;
-            }
-            _ => {
-                out.push(*byte);
-                continue;
-            }
-        };
-        out.extend_from_slice(&[b'\\', short]);
-    }
-    out.push(b'"');
 }
 
 #[cfg(test)]

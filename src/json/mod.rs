@@ -10,11 +10,14 @@
 //! - [`Text`] a decoded string, in UTF-8 that may hold lone surrogates (WTF-8, Python's `surrogatepass`)
 
 pub mod canonical;
+mod find;
 pub mod number;
+mod object;
 mod parse;
 mod text;
 mod value;
 
+pub use object::ObjectWriter;
 pub use parse::{Parser, SyntaxError, SyntaxErrorKind};
 pub use text::Text;
 pub use value::{Shape, Value};

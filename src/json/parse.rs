@@ -1,6 +1,7 @@
 //! Text → node table: an iterative parser for Python's JSON dialect.
 
 use super::INTEGER_DIGITS_MAX;
+use super::find::next_stop;
 use super::value::{Kind, Node, Value};
 
 /// A reusable parser. It keeps its node table between calls, so that a worker allocates for its largest event only once.
@@ -49,6 +50,9 @@ pub enum SyntaxErrorKind {
     TooLong,
 }
 
+/// How long a text is for each of its values, about, in events and arguments.
+const BYTES_PER_NODE: usize = 24;
+
 /// What the grammar allows next.
 #[derive(Clone, Copy, PartialEq)]
 enum Expect {
@@ -77,7 +81,9 @@ impl Parser {
         if u32::try_from(text.len()).is_err() {
             return Err(SyntaxError { at: 0, kind: SyntaxErrorKind::TooLong });
         }
-        Scan { text, at: 0, nodes: &mut self.nodes, open: &mut self.open, depth_max }.document()?;
+        // A table that has to grow would be copied each time.
+        self.nodes.reserve(text.len() / BYTES_PER_NODE);
+        Scan { text, at: 0, nodes: &mut self.nodes, open: &mut self.open, depth_max, has_controls: None }.document()?;
         Ok(Value::new(text, &self.nodes, 0))
     }
 }
@@ -88,6 +94,8 @@ struct Scan<'p, 'd> {
     nodes: &'p mut Vec<Node>,
     open: &'p mut Vec<u32>,
     depth_max: usize,
+    /// Whether there are control characters anywhere, once a string has come.
+    has_controls: Option<bool>,
 }
 
 type Scanned<T> = Result<T, SyntaxError>;
@@ -194,12 +202,14 @@ impl<'d> Scan<'_, 'd> {
         let mut kind = Kind::Text;
         loop {
             let rest = self.rest();
-            let Some(run) = memchr::memchr2(b'"', b'\\', rest) else {
+            let Some(run) = next_stop(rest) else {
                 self.at = self.text.len();
                 return Err(self.error(SyntaxErrorKind::UnexpectedEnd));
             };
             let (plain, stop) = rest.split_at(run);
-            if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
+            if self.has_controls()
+                && let Some(control) = plain.iter().position(|byte| *byte < 0x20)
+            {
                 self.at += control;
                 return Err(self.error(SyntaxErrorKind::ControlCharacter));
             }
@@ -212,6 +222,11 @@ impl<'d> Scan<'_, 'd> {
             kind = Kind::EscapedText;
             self.escape()?;
         }
+    }
+
+    /// Most texts hold no control characters at all (their line breaks are escapes), and one pass without branches says so for all strings.
+    fn has_controls(&mut self) -> bool {
+        *self.has_controls.get_or_insert_with(|| self.text.iter().fold(false, |found, byte| found | (*byte < 0x20)))
     }
 
     /// Checks the escape at the cursor, which stands on the backslash, and steps over it.

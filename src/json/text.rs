@@ -1,47 +1,103 @@
 //! Decoded JSON strings.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use super::find::next_special;
 
 /// A string as JSON can spell it: UTF-8 in which a lone surrogate stands as its three-byte form (WTF-8). That is the byte
 /// sequence that Python's `surrogatepass` encodes, and its byte order is code-point order.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Text<'d>(Cow<'d, [u8]>);
+///
+/// Escapes are decoded when somebody looks: of most results nobody looks at more than the beginning.
+#[derive(Debug, Clone)]
+pub struct Text<'d> {
+    source: &'d [u8],
+    /// Set where the source has escapes.
+    decoded: Option<OnceCell<Vec<u8>>>,
+}
 
 impl<'d> Text<'d> {
     /// Text that needs no decoding.
     #[must_use]
     pub fn plain(bytes: &'d [u8]) -> Self {
-        Self(Cow::Borrowed(bytes))
+        Self { source: bytes, decoded: None }
     }
 
-    /// Decodes the escapes of a string whose grammar the parser has checked. A high surrogate directly followed by a low one is
-    /// one character, any other surrogate stays alone.
-    pub(super) fn unescape(source: &[u8]) -> Text<'static> {
-        let mut out = Vec::with_capacity(source.len());
-        let mut rest = source;
-        while let Some(run) = memchr::memchr(b'\\', rest) {
-            let (plain, escape) = rest.split_at(run);
-            out.extend_from_slice(plain);
-            rest = decode_escape(escape, &mut out);
-        }
-        out.extend_from_slice(rest);
-        Text(Cow::Owned(out))
+    /// The source of a string whose grammar the parser has checked. A high surrogate directly followed by a low one is one character, any
+    /// other surrogate stays alone.
+    pub(super) fn escaped(source: &'d [u8]) -> Self {
+        Self { source, decoded: Some(OnceCell::new()) }
     }
 
     /// The bytes: UTF-8 but for lone surrogates.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        match &self.decoded {
+            None => self.source,
+            Some(decoded) => decoded.get_or_init(|| unescape(self.source, usize::MAX)),
+        }
+    }
+
+    /// The first bytes: so many of them, or some more, or all there are.
+    #[must_use]
+    pub fn beginning(&self, bytes: usize) -> Cow<'_, [u8]> {
+        match &self.decoded {
+            Some(decoded) if decoded.get().is_none() => Cow::Owned(unescape(self.source, bytes)),
+            _ => {
+                let all = self.as_bytes();
+                Cow::Borrowed(all.get(..bytes).unwrap_or(all))
+            }
+        }
     }
 
     /// The text as a `str`, unless it holds a lone surrogate (or the source was not UTF-8).
     #[must_use]
     pub fn into_str(self) -> Option<Cow<'d, str>> {
-        match self.0 {
-            Cow::Borrowed(bytes) => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
-            Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
+        match self.decoded {
+            None => std::str::from_utf8(self.source).ok().map(Cow::Borrowed),
+            Some(decoded) => {
+                let bytes = decoded.into_inner().unwrap_or_else(|| unescape(self.source, usize::MAX));
+                String::from_utf8(bytes).ok().map(Cow::Owned)
+            }
         }
     }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl PartialOrd for Text<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+/// Decodes escapes until there are `bytes_max` bytes: the last piece may go beyond that.
+fn unescape(source: &[u8], bytes_max: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(source.len().min(bytes_max));
+    let mut rest = source;
+    while out.len() < bytes_max
+        && let Some(run) = memchr::memchr(b'\\', rest)
+    {
+        let (plain, escape) = rest.split_at(run);
+        out.extend_from_slice(plain);
+        rest = decode_escape(escape, &mut out);
+    }
+    if out.len() < bytes_max {
+        out.extend_from_slice(rest);
+    }
+    out
 }
 
 /// Decodes the escape at the start of `source` into `out` and returns what follows it.
@@ -85,6 +141,48 @@ fn push_code_point(code: u32, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a decoded string as JSON: only `"`, `\` and what is below 0x20 are escaped, as Python and `serde_json` do.
+pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut rest = text;
+    while let Some(run) = next_special(rest) {
+        let (plain, special) = rest.split_at(run);
+        out.extend_from_slice(plain);
+        if let Some((byte, behind)) = special.split_first() {
+            write_escape(*byte, out);
+            rest = behind;
+        }
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+/// The letter of a byte's escape, `u` where it has none of its own; `None` if it is not escaped.
+pub(super) fn escape_of(byte: u8) -> Option<u8> {
+    match byte {
+        b'"' | b'\\' => Some(byte),
+        0x08 => Some(b'b'),
+        0x0c => Some(b'f'),
+        b'\n' => Some(b'n'),
+        b'\r' => Some(b'r'),
+        b'\t' => Some(b't'),
+        0x00..0x20 => Some(b'u'),
+        _ => None,
+    }
+}
+
+fn write_escape(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match escape_of(byte) {
+        Some(b'u') => {
+            let low = HEX.get(usize::from(byte & 0x0f)).copied().unwrap_or(b'0');
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), low]);
+        }
+        Some(letter) => out.extend_from_slice(&[b'\\', letter]),
+        None => out.push(byte),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,13 +198,25 @@ mod tests {
             (r"\ud83dx", b"\xed\xa0\xbdx".as_slice()),
             (r"\u0000", b"\0".as_slice()),
         ] {
-            assert_eq!(Text::unescape(source.as_bytes()).as_bytes(), expected, "{source}");
+            assert_eq!(Text::escaped(source.as_bytes()).as_bytes(), expected, "{source}");
         }
     }
 
     #[test]
+    fn no_more_is_decoded_than_is_looked_at() {
+        let source = format!("{}{}", "ab\\n".repeat(10), "x".repeat(100));
+        let text = Text::escaped(source.as_bytes());
+        assert_eq!(text.beginning(7).as_ref(), b"ab\nab\nab\n");
+        assert_eq!(text.beginning(1_000).len(), 130);
+        assert_eq!(text.as_bytes().len(), 130);
+        assert_eq!(text.beginning(7).as_ref(), b"ab\nab\na");
+        assert_eq!(Text::plain(b"abc").beginning(2).as_ref(), b"ab");
+        assert_eq!(Text::plain(b"abc").beginning(4).as_ref(), b"abc");
+    }
+
+    #[test]
     fn a_lone_surrogate_is_no_str() {
-        assert_eq!(Text::unescape(br"\ud83d").into_str(), None);
-        assert_eq!(Text::unescape(br"\u00e9").into_str().as_deref(), Some("é"));
+        assert_eq!(Text::escaped(br"\ud83d").into_str(), None);
+        assert_eq!(Text::escaped(br"\u00e9").into_str().as_deref(), Some("é"));
     }
 }

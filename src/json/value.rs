@@ -115,7 +115,7 @@ impl<'d> Value<'d> {
     pub fn as_text(&self) -> Option<Text<'d>> {
         match self.node().kind {
             Kind::Text => Some(Text::plain(self.source())),
-            Kind::EscapedText => Some(Text::unescape(self.source())),
+            Kind::EscapedText => Some(Text::escaped(self.source())),
             _ => None,
         }
     }
@@ -140,12 +140,12 @@ impl<'d> Value<'d> {
 
     /// The items of an array, in order; none for anything else.
     pub fn items(&self) -> impl Iterator<Item = Value<'d>> + use<'d> {
-        self.children(Kind::Array)
+        self.children_of(Kind::Array)
     }
 
     /// The members of an object in source order, repeated keys included; none for anything else.
     pub fn members(&self) -> impl Iterator<Item = (Value<'d>, Value<'d>)> + use<'d> {
-        let mut children = self.children(Kind::Object);
+        let mut children = self.children_of(Kind::Object);
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
     }
 
@@ -179,21 +179,41 @@ impl<'d> Value<'d> {
     pub fn is_text(&self, expected: &str) -> bool {
         match self.node().kind {
             Kind::Text => self.source() == expected.as_bytes(),
-            Kind::EscapedText => Text::unescape(self.source()).as_bytes() == expected.as_bytes(),
+            Kind::EscapedText => Text::escaped(self.source()).as_bytes() == expected.as_bytes(),
             _ => false,
         }
     }
 
-    fn children(&self, kind: Kind) -> impl Iterator<Item = Value<'d>> + use<'d> {
-        let node = self.node();
-        let (text, nodes) = (self.text, self.nodes);
-        let end = if node.kind == kind { node.next } else { 0 };
-        let mut at = self.at + 1;
-        std::iter::from_fn(move || {
-            let child = (at < end).then_some(Value { text, nodes, at })?;
-            at = child.node().next;
-            Some(child)
-        })
+    fn children_of(&self, kind: Kind) -> Siblings<'d> {
+        if self.node().kind == kind { self.children() } else { Siblings { first: *self, end: 0 } }
+    }
+
+    /// What stands in a container: items, or keys and values in turn.
+    pub(super) fn children(&self) -> Siblings<'d> {
+        Siblings { first: Self { at: self.at + 1, ..*self }, end: self.node().next }
+    }
+
+    /// The value behind this one in their container, which is to have one: of a key its value.
+    pub(super) fn next_sibling(&self) -> Option<Self> {
+        let at = self.node().next;
+        (self.nodes.len() > at as usize).then_some(Self { at, ..*self })
+    }
+}
+
+/// Values that stand in one container, in source order.
+#[derive(Debug, Clone)]
+pub(super) struct Siblings<'d> {
+    first: Value<'d>,
+    end: u32,
+}
+
+impl<'d> Iterator for Siblings<'d> {
+    type Item = Value<'d>;
+
+    fn next(&mut self) -> Option<Value<'d>> {
+        let value = (self.first.at < self.end).then_some(self.first)?;
+        self.first.at = value.node().next;
+        Some(value)
     }
 }
 

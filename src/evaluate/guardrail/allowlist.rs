@@ -29,16 +29,12 @@ impl Allowlist {
 
     fn decide(&self, tool_name: &str) -> GuardrailDecision {
         let is_listed = self.allowed_tools.as_ref().is_none_or(|allowed| allowed.contains(tool_name));
-        let denial = match (is_listed, self.denied_tools.contains(tool_name)) {
-            (false, _) => Some(format!("tool '{tool_name}' not in allowlist")),
-            (true, true) => Some(format!("tool '{tool_name}' is denied")),
-            (true, false) => None,
+        let message = match (is_listed, self.denied_tools.contains(tool_name)) {
+            (false, _) => format!("tool '{tool_name}' not in allowlist"),
+            (true, true) => format!("tool '{tool_name}' is denied"),
+            (true, false) => return GuardrailDecision { allow: true, reasons: Vec::new() },
         };
-        let (allow, code, message) = match denial {
-            None => (true, "oap.allowed", String::new()),
-            Some(message) => (false, "oap.tool_not_allowed", message),
-        };
-        GuardrailDecision { allow, reasons: vec![GuardrailReason::new(code, message)] }
+        GuardrailDecision { allow: false, reasons: vec![GuardrailReason::new("oap.tool_not_allowed", message)] }
     }
 }
 

@@ -7,6 +7,9 @@ use crate::json::{DEPTH_MAX, Parser, Text, Value};
 /// How many characters of a text the heuristics look at.
 const WINDOW_CHARACTERS: usize = 500;
 
+/// No character takes more bytes.
+const WINDOW_BYTES_MAX: usize = 4 * WINDOW_CHARACTERS;
+
 /// Why a result counts as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
@@ -21,17 +24,24 @@ pub enum Failure {
 /// Classifies a tool's raw result; `None` is no failure.
 #[must_use]
 pub fn classify(tool_name: &str, result: Option<&Text<'_>>) -> Option<Failure> {
-    let text = result?.as_bytes();
+    let text = result?;
     let mut parser = Parser::new();
-    let object = parser.parse(text, DEPTH_MAX).ok().filter(Value::is_object);
+    let object = may_be_object(text).then(|| parser.parse(text.as_bytes(), DEPTH_MAX).ok().filter(Value::is_object)).flatten();
     match object {
         Some(object) if tool_name == "terminal" => terminal_failure(object),
         // The terminal's rules never look at plain text.
         None if tool_name == "terminal" => None,
         Some(object) if tool_name == "memory" && is_memory_full(object) => Some(Failure::MemoryFull),
         Some(object) => object_failure(object),
-        None => text_failure(text),
+        None => text_failure(&text.beginning(WINDOW_BYTES_MAX)),
     }
+}
+
+/// Whether a text can be a JSON object, by its first character.
+fn may_be_object(text: &Text<'_>) -> bool {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    // Whoever begins with that much white space is looked at as a whole.
+    text.beginning(WINDOW_CHARACTERS).iter().find(|byte| !is_space(byte)).is_none_or(|first| *first == b'{')
 }
 
 fn terminal_failure(object: Value<'_>) -> Option<Failure> {
@@ -74,6 +84,9 @@ fn text_failure(text: &[u8]) -> Option<Failure> {
 /// The first characters in lower case, as far as it can matter for ASCII words: besides A to Z only U+212A (Kelvin, `k`) and
 /// U+0130 (`i` and a combining dot) lower to ASCII. The window is cut before lowering, as the original cuts it.
 fn lower_case_window(text: &[u8]) -> Vec<u8> {
+    if let Some(window) = text.get(..WINDOW_CHARACTERS.min(text.len())).filter(|window| window.is_ascii()) {
+        return window.to_ascii_lowercase();
+    }
     let mut starts = text.iter().enumerate().filter(|(_, byte)| !matches!(byte, 0x80..0xc0)).map(|(at, _)| at);
     let end = starts.nth(WINDOW_CHARACTERS).unwrap_or(text.len());
     let mut lower = Vec::with_capacity(end);

@@ -76,27 +76,41 @@ impl LoopChain {
 
     /// Asks every controller about a call.
     pub fn before_call(&self, memory: &mut LoopMemory, call: &Signature<'_>) -> LoopOutcome {
-        let decisions = self.controllers.iter().map(|controller| controller.before_call(memory, call)).collect();
-        conclude(decisions, memory)
+        let mut conclusion = Conclusion::default();
+        self.controllers.iter().for_each(|controller| conclusion.hear(controller.before_call(memory, call)));
+        conclusion.conclude(memory)
     }
 
     /// Tells every controller of a result.
     pub fn after_call(&self, memory: &mut LoopMemory, call: &Signature<'_>, result: &Observation<'_>) -> LoopOutcome {
-        let decisions = self.controllers.iter().map(|controller| controller.after_call(memory, call, result)).collect();
-        conclude(decisions, memory)
+        let mut conclusion = Conclusion::default();
+        self.controllers.iter().for_each(|controller| conclusion.hear(controller.after_call(memory, call, result)));
+        conclusion.conclude(memory)
     }
 }
 
-fn conclude(mut decisions: Vec<LoopDecision>, memory: &mut LoopMemory) -> LoopOutcome {
-    // The sort is stable: equally severe findings stay in configured order.
-    decisions.sort_by_key(|decision| std::cmp::Reverse(decision.finding.map(LoopCode::intervention)));
-    memory.holds_a_stop |= decisions.iter().any(|decision| decision.finding.is_some_and(|code| code.intervention().halts()));
-    LoopOutcome {
-        count: decisions.first().map_or(0, |decision| decision.count),
-        reasons: decisions
-            .iter()
-            .filter_map(|decision| decision.finding.map(|code| Reason::Loop { code, count: decision.count }))
-            .collect(),
+/// What the controllers have said so far.
+#[derive(Default)]
+struct Conclusion {
+    /// The count of the first of them.
+    first_count: Option<u32>,
+    found: Vec<(LoopCode, u32)>,
+}
+
+impl Conclusion {
+    fn hear(&mut self, LoopDecision { finding, count }: LoopDecision) {
+        self.first_count.get_or_insert(count);
+        self.found.extend(finding.map(|code| (code, count)));
+    }
+
+    fn conclude(mut self, memory: &mut LoopMemory) -> LoopOutcome {
+        // The sort is stable: equally severe findings stay in configured order.
+        self.found.sort_by_key(|(code, _)| std::cmp::Reverse(code.intervention()));
+        memory.holds_a_stop |= self.found.iter().any(|(code, _)| code.intervention().halts());
+        LoopOutcome {
+            count: self.found.first().map(|(_, count)| *count).or(self.first_count).unwrap_or_default(),
+            reasons: self.found.into_iter().map(|(code, count)| Reason::Loop { code, count }).collect(),
+        }
     }
 }
 

@@ -36,11 +36,15 @@ pub fn arguments_digest(input: &ToolInput<'_>) -> Digest {
 }
 
 fn digest_of_object(value: Option<Value<'_>>) -> Digest {
-    let mut bytes = Vec::new();
     match value.filter(Value::is_object) {
-        Some(object) => canonical::write(object, &mut bytes),
-        None => bytes.extend_from_slice(b"{}"),
+        Some(object) => digest_of_value(object),
+        None => Digest::of(b"{}"),
     }
+}
+
+fn digest_of_value(value: Value<'_>) -> Digest {
+    let mut bytes = Vec::with_capacity(value.source().len());
+    canonical::write(value, &mut bytes);
     Digest::of(&bytes)
 }
 
@@ -49,11 +53,7 @@ fn digest_of_object(value: Option<Value<'_>>) -> Digest {
 pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
     let text = result.map_or(b"".as_slice(), Text::as_bytes);
     match Parser::new().parse(text, DEPTH_MAX) {
-        Ok(value) if !value.is_null() => {
-            let mut bytes = Vec::with_capacity(text.len());
-            canonical::write(value, &mut bytes);
-            Digest::of(&bytes)
-        }
+        Ok(value) if !value.is_null() => digest_of_value(value),
         _ => Digest::of(text),
     }
 }

@@ -1,0 +1,58 @@
+//! Where the next byte is that means something. Nearly all that a gate reads is text, and most of its time goes by here.
+
+use super::text::escape_of;
+
+/// How many words of eight bytes are looked at one by one: most strings are names and end within them, where a call would cost more.
+const WORDS_MAX: usize = 2;
+
+/// How far the next quote or backslash is: what a string ends with, or an escape begins with.
+pub(super) fn next_stop(rest: &[u8]) -> Option<usize> {
+    let (words, _) = rest.as_chunks::<8>();
+    for (index, word) in words.iter().take(WORDS_MAX).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let stops = bytes_equal_to(word, b'"') | bytes_equal_to(word, b'\\');
+        if stops != 0 {
+            return Some(index * 8 + (stops.trailing_zeros() / 8) as usize);
+        }
+    }
+    let seen = words.len().min(WORDS_MAX) * 8;
+    memchr::memchr2(b'"', b'\\', rest.get(seen..).unwrap_or_default()).map(|run| seen + run)
+}
+
+/// A word whose lowest set bit is the highest one of the first byte that equals `byte`; zero if none does.
+fn bytes_equal_to(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let difference = word ^ (ONES * u64::from(byte));
+    difference.wrapping_sub(ONES) & !difference & (ONES << 7)
+}
+
+/// How far the next byte is that has to be escaped. Pieces without any, which are most, are stepped over without a branch per byte.
+pub(super) fn next_special(text: &[u8]) -> Option<usize> {
+    let is_plain = |piece: &&[u8; 16]| !piece.iter().fold(false, |found, byte| found | (*byte < 0x20) | matches!(byte, b'"' | b'\\'));
+    let (pieces, _) = text.as_chunks::<16>();
+    let plain = pieces.iter().take_while(is_plain).count() * 16;
+    let rest = text.get(plain..).unwrap_or_default();
+    rest.iter().position(|byte| escape_of(*byte).is_some()).map(|run| plain + run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each byte at each place of a text that is longer than any piece, against the plain way to say it.
+    #[test]
+    fn every_byte_is_found_where_it_stands() {
+        for place in 0..48 {
+            for byte in 0..=u8::MAX {
+                let mut text = [b'.'; 48];
+                text[place] = byte;
+                assert_eq!(next_stop(&text), text.iter().position(|byte| matches!(byte, b'"' | b'\\')), "{byte} at {place}");
+                assert_eq!(next_special(&text), text.iter().position(|byte| escape_of(*byte).is_some()), "{byte} at {place}");
+            }
+        }
+        for length in 0..48 {
+            let text = vec![b'!'; length];
+            assert_eq!((next_stop(&text), next_special(&text)), (None, None));
+        }
+    }
+}
