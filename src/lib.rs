@@ -34,6 +34,7 @@
 
 pub mod bash;
 pub mod checkpoint;
+mod codes;
 pub mod controls;
 pub mod decode;
 pub mod digest;

@@ -1,89 +1,75 @@
 //! Why a record is not a control.
 
-macro_rules! rejection_codes {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal,)+) => {
-        /// One code per rule: it is the metric's label and what the log names.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum ControlRejectionCode { $($(#[$doc])* $variant,)+ }
+use crate::codes::codes;
 
-        impl ControlRejectionCode {
-            /// Every code there is.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The code as it stands in labels and logs.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)+ }
-            }
-        }
-    };
-}
-
-rejection_codes! {
-    /// A record without a key.
-    KeyMissing = "key_missing",
-    /// A key that is not UTF-8.
-    KeyNotUtf8 = "key_not_utf8",
-    /// A key that names no kind of control.
-    KeyUnknown = "key_unknown",
-    /// A key whose agent, subject kind or hash is none.
-    KeyInvalid = "key_invalid",
-    /// A value of no bytes.
-    ValueEmpty = "value_empty",
-    /// A value of more than 1 MiB.
-    ValueTooLarge = "value_too_large",
-    /// A value that is not UTF-8.
-    ValueNotUtf8 = "value_not_utf8",
-    /// A value that is not JSON.
-    ValueNotJson = "value_not_json",
-    /// A value that nests too many containers.
-    ValueTooDeep = "value_too_deep",
-    /// A value that is JSON, but not an object.
-    ValueNotAnObject = "value_not_an_object",
-    /// A field that stands twice: which one counts would depend on the reader.
-    FieldRepeated = "field_repeated",
-    /// No type.
-    TypeMissing = "type_missing",
-    /// A type that is not a string.
-    TypeInvalid = "type_invalid",
-    /// A type that is none of ours.
-    TypeUnknown = "type_unknown",
-    /// A type other than the key's.
-    TypeMismatch = "type_mismatch",
-    /// A passport without its agent.
-    AgentIdMissing = "agent_id_missing",
-    /// An agent that is not a string.
-    AgentIdInvalid = "agent_id_invalid",
-    /// An agent other than the key's.
-    AgentIdMismatch = "agent_id_mismatch",
-    /// A passport record without a passport.
-    PassportMissing = "passport_missing",
-    /// A passport that is not an object, or that cannot be read.
-    PassportInvalid = "passport_invalid",
-    /// A subject without its kind.
-    KindMissing = "kind_missing",
-    /// A kind that is not a string.
-    KindInvalid = "kind_invalid",
-    /// A kind other than the key's.
-    KindMismatch = "kind_mismatch",
-    /// A subject without its hash.
-    HashMissing = "hash_missing",
-    /// A hash that is not a string.
-    HashInvalid = "hash_invalid",
-    /// A hash other than the key's.
-    HashMismatch = "hash_mismatch",
-    /// A subject without a state.
-    StateMissing = "state_missing",
-    /// A state that is not a string.
-    StateInvalid = "state_invalid",
-    /// A state other than `suspended`.
-    StateUnknown = "state_unknown",
-    /// A reason that is not a string.
-    ReasonInvalid = "reason_invalid",
-    /// A reason of more than 256 bytes.
-    ReasonTooLong = "reason_too_long",
-    /// An end that is not RFC 3339.
-    UntilInvalid = "until_invalid",
+codes! {
+    /// One code per rule: it is the metric's label and what the log names.
+    ControlRejectionCode {
+        /// A record without a key.
+        KeyMissing = "key_missing",
+        /// A key that is not UTF-8.
+        KeyNotUtf8 = "key_not_utf8",
+        /// A key that names no kind of control.
+        KeyUnknown = "key_unknown",
+        /// A key whose agent, subject kind or hash is none.
+        KeyInvalid = "key_invalid",
+        /// A value of no bytes.
+        ValueEmpty = "value_empty",
+        /// A value of more than 1 MiB.
+        ValueTooLarge = "value_too_large",
+        /// A value that is not UTF-8.
+        ValueNotUtf8 = "value_not_utf8",
+        /// A value that is not JSON.
+        ValueNotJson = "value_not_json",
+        /// A value that nests too many containers.
+        ValueTooDeep = "value_too_deep",
+        /// A value that is JSON, but not an object.
+        ValueNotAnObject = "value_not_an_object",
+        /// A field that stands twice: which one counts would depend on the reader.
+        FieldRepeated = "field_repeated",
+        /// No type.
+        TypeMissing = "type_missing",
+        /// A type that is not a string.
+        TypeInvalid = "type_invalid",
+        /// A type that is none of ours.
+        TypeUnknown = "type_unknown",
+        /// A type other than the key's.
+        TypeMismatch = "type_mismatch",
+        /// A passport without its agent.
+        AgentIdMissing = "agent_id_missing",
+        /// An agent that is not a string.
+        AgentIdInvalid = "agent_id_invalid",
+        /// An agent other than the key's.
+        AgentIdMismatch = "agent_id_mismatch",
+        /// A passport record without a passport.
+        PassportMissing = "passport_missing",
+        /// A passport that is not an object, or that cannot be read.
+        PassportInvalid = "passport_invalid",
+        /// A subject without its kind.
+        KindMissing = "kind_missing",
+        /// A kind that is not a string.
+        KindInvalid = "kind_invalid",
+        /// A kind other than the key's.
+        KindMismatch = "kind_mismatch",
+        /// A subject without its hash.
+        HashMissing = "hash_missing",
+        /// A hash that is not a string.
+        HashInvalid = "hash_invalid",
+        /// A hash other than the key's.
+        HashMismatch = "hash_mismatch",
+        /// A subject without a state.
+        StateMissing = "state_missing",
+        /// A state that is not a string.
+        StateInvalid = "state_invalid",
+        /// A state other than `suspended`.
+        StateUnknown = "state_unknown",
+        /// A reason that is not a string.
+        ReasonInvalid = "reason_invalid",
+        /// A reason of more than 256 bytes.
+        ReasonTooLong = "reason_too_long",
+        /// An end that is not RFC 3339.
+        UntilInvalid = "until_invalid",
+    }
 }
 
 /// A record that is not a control: the field, the shape of what was found there and what to write instead. It never holds a value from

@@ -1,129 +1,114 @@
 //! Why a record is not an event.
 
 use super::EventType;
+use crate::codes::codes;
 
-macro_rules! rejection_codes {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal,)+) => {
-        /// One code per rule of the event contract: it is the dead letter's class, the metric's label and the name of the test.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum RejectionCode { $($(#[$doc])* $variant,)+ }
-
-        impl RejectionCode {
-            /// Every code there is.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The code as it stands in headers, labels and verdicts.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)+ }
-            }
-        }
-    };
-}
-
-rejection_codes! {
-    /// A header's name is not UTF-8.
-    HeaderInvalid = "header_invalid",
-    /// The record's value is null.
-    ValueNull = "value_null",
-    /// The record's value has no bytes.
-    ValueEmpty = "value_empty",
-    /// The value is larger than `limits.event_bytes_max`.
-    ValueTooLarge = "value_too_large",
-    /// The value is not UTF-8.
-    ValueNotUtf8 = "value_not_utf8",
-    /// The value is not JSON.
-    ValueNotJson = "value_not_json",
-    /// The value nests too many containers.
-    ValueTooDeep = "value_too_deep",
-    /// The value is JSON, but not an object.
-    ValueNotAnObject = "value_not_an_object",
-    /// A field of the contract stands twice: which one counts would depend on the reader.
-    FieldRepeated = "field_repeated",
-    /// A CloudEvent of a version other than 1.x.
-    CloudEventVersion = "cloudevent_version_unsupported",
-    /// A CloudEvent without an id.
-    CloudEventIdMissing = "cloudevent_id_missing",
-    /// A CloudEvents attribute that is not UTF-8 text.
-    CloudEventAttribute = "cloudevent_attribute_invalid",
-    /// A CloudEvent whose data is not a JSON object.
-    CloudEventData = "cloudevent_data_invalid",
-    /// No type.
-    TypeMissing = "type_missing",
-    /// A type that is not a string.
-    TypeInvalid = "type_invalid",
-    /// A type that the contract does not know.
-    TypeUnknown = "type_unknown",
-    /// Neither the event nor the key names the thread.
-    ThreadIdMissing = "thread_id_missing",
-    /// A thread id that is not a string.
-    ThreadIdInvalid = "thread_id_invalid",
-    /// A thread id of no bytes.
-    ThreadIdEmpty = "thread_id_empty",
-    /// A thread id of more than 256 bytes.
-    ThreadIdTooLong = "thread_id_too_long",
-    /// Field, CloudEvents subject and key name different threads.
-    ThreadIdMismatch = "thread_id_mismatch",
-    /// The key has to stand for the thread id and is not UTF-8.
-    KeyInvalid = "key_invalid",
-    /// An event id that is not a string.
-    EventIdInvalid = "event_id_invalid",
-    /// An event id of no bytes.
-    EventIdEmpty = "event_id_empty",
-    /// An event id of more than 128 bytes.
-    EventIdTooLong = "event_id_too_long",
-    /// A turn id that is not a string.
-    TurnIdInvalid = "turn_id_invalid",
-    /// A turn id of more than 256 bytes.
-    TurnIdTooLong = "turn_id_too_long",
-    /// An agent id that is not a string.
-    AgentIdInvalid = "agent_id_invalid",
-    /// `is_subagent` that is not a boolean.
-    IsSubagentInvalid = "is_subagent_invalid",
-    /// A user id that is not a string.
-    UserIdInvalid = "user_id_invalid",
-    /// A user role that is not a string.
-    UserRoleInvalid = "user_role_invalid",
-    /// A tenant id that is not a string.
-    TenantIdInvalid = "tenant_id_invalid",
-    /// A run id that is not a string.
-    RunIdInvalid = "run_id_invalid",
-    /// A timestamp that is not RFC 3339.
-    TimestampInvalid = "timestamp_invalid",
-    /// A tool call or result without its id.
-    ToolCallIdMissing = "tool_call_id_missing",
-    /// A tool call id that is not a string.
-    ToolCallIdInvalid = "tool_call_id_invalid",
-    /// A tool call id of more than 512 bytes.
-    ToolCallIdTooLong = "tool_call_id_too_long",
-    /// A tool call or result without the tool's name.
-    ToolNameMissing = "tool_name_missing",
-    /// A tool name that is not a string.
-    ToolNameInvalid = "tool_name_invalid",
-    /// A tool name of more than 512 bytes.
-    ToolNameTooLong = "tool_name_too_long",
-    /// Both `tool_input` and `arguments`.
-    ToolInputAmbiguous = "tool_input_ambiguous",
-    /// A result that leaves its input out though its call was not seen in this turn.
-    ToolInputMissing = "tool_input_missing",
-    /// A tool result without a result.
-    ResultMissing = "result_missing",
-    /// `failed` that is not a boolean.
-    FailedInvalid = "failed_invalid",
-    /// A provider hint that is not a string.
-    ProviderInvalid = "provider_invalid",
-    /// A model response with none of `response`, `message` and `error`.
-    ModelBodyMissing = "model_body_missing",
-    /// A model response with more than one of them.
-    ModelBodyAmbiguous = "model_body_ambiguous",
-    /// A `response` that is not an object.
-    ResponseInvalid = "response_invalid",
-    /// A `message` that is not an object.
-    MessageInvalid = "message_invalid",
-    /// An `error` that is neither an object nor a string.
-    ErrorInvalid = "error_invalid",
-    /// The verdict would be larger than `limits.verdict_bytes_max`.
-    VerdictTooLarge = "verdict_too_large",
+codes! {
+    /// One code per rule of the event contract: it is the dead letter's class, the metric's label and the name of the test.
+    RejectionCode {
+        /// A header's name is not UTF-8.
+        HeaderInvalid = "header_invalid",
+        /// The record's value is null.
+        ValueNull = "value_null",
+        /// The record's value has no bytes.
+        ValueEmpty = "value_empty",
+        /// The value is larger than `limits.event_bytes_max`.
+        ValueTooLarge = "value_too_large",
+        /// The value is not UTF-8.
+        ValueNotUtf8 = "value_not_utf8",
+        /// The value is not JSON.
+        ValueNotJson = "value_not_json",
+        /// The value nests too many containers.
+        ValueTooDeep = "value_too_deep",
+        /// The value is JSON, but not an object.
+        ValueNotAnObject = "value_not_an_object",
+        /// A field of the contract stands twice: which one counts would depend on the reader.
+        FieldRepeated = "field_repeated",
+        /// A CloudEvent of a version other than 1.x.
+        CloudEventVersion = "cloudevent_version_unsupported",
+        /// A CloudEvent without an id.
+        CloudEventIdMissing = "cloudevent_id_missing",
+        /// A CloudEvents attribute that is not UTF-8 text.
+        CloudEventAttribute = "cloudevent_attribute_invalid",
+        /// A CloudEvent whose data is not a JSON object.
+        CloudEventData = "cloudevent_data_invalid",
+        /// No type.
+        TypeMissing = "type_missing",
+        /// A type that is not a string.
+        TypeInvalid = "type_invalid",
+        /// A type that the contract does not know.
+        TypeUnknown = "type_unknown",
+        /// Neither the event nor the key names the thread.
+        ThreadIdMissing = "thread_id_missing",
+        /// A thread id that is not a string.
+        ThreadIdInvalid = "thread_id_invalid",
+        /// A thread id of no bytes.
+        ThreadIdEmpty = "thread_id_empty",
+        /// A thread id of more than 256 bytes.
+        ThreadIdTooLong = "thread_id_too_long",
+        /// Field, CloudEvents subject and key name different threads.
+        ThreadIdMismatch = "thread_id_mismatch",
+        /// The key has to stand for the thread id and is not UTF-8.
+        KeyInvalid = "key_invalid",
+        /// An event id that is not a string.
+        EventIdInvalid = "event_id_invalid",
+        /// An event id of no bytes.
+        EventIdEmpty = "event_id_empty",
+        /// An event id of more than 128 bytes.
+        EventIdTooLong = "event_id_too_long",
+        /// A turn id that is not a string.
+        TurnIdInvalid = "turn_id_invalid",
+        /// A turn id of more than 256 bytes.
+        TurnIdTooLong = "turn_id_too_long",
+        /// An agent id that is not a string.
+        AgentIdInvalid = "agent_id_invalid",
+        /// `is_subagent` that is not a boolean.
+        IsSubagentInvalid = "is_subagent_invalid",
+        /// A user id that is not a string.
+        UserIdInvalid = "user_id_invalid",
+        /// A user role that is not a string.
+        UserRoleInvalid = "user_role_invalid",
+        /// A tenant id that is not a string.
+        TenantIdInvalid = "tenant_id_invalid",
+        /// A run id that is not a string.
+        RunIdInvalid = "run_id_invalid",
+        /// A timestamp that is not RFC 3339.
+        TimestampInvalid = "timestamp_invalid",
+        /// A tool call or result without its id.
+        ToolCallIdMissing = "tool_call_id_missing",
+        /// A tool call id that is not a string.
+        ToolCallIdInvalid = "tool_call_id_invalid",
+        /// A tool call id of more than 512 bytes.
+        ToolCallIdTooLong = "tool_call_id_too_long",
+        /// A tool call or result without the tool's name.
+        ToolNameMissing = "tool_name_missing",
+        /// A tool name that is not a string.
+        ToolNameInvalid = "tool_name_invalid",
+        /// A tool name of more than 512 bytes.
+        ToolNameTooLong = "tool_name_too_long",
+        /// Both `tool_input` and `arguments`.
+        ToolInputAmbiguous = "tool_input_ambiguous",
+        /// A result that leaves its input out though its call was not seen in this turn.
+        ToolInputMissing = "tool_input_missing",
+        /// A tool result without a result.
+        ResultMissing = "result_missing",
+        /// `failed` that is not a boolean.
+        FailedInvalid = "failed_invalid",
+        /// A provider hint that is not a string.
+        ProviderInvalid = "provider_invalid",
+        /// A model response with none of `response`, `message` and `error`.
+        ModelBodyMissing = "model_body_missing",
+        /// A model response with more than one of them.
+        ModelBodyAmbiguous = "model_body_ambiguous",
+        /// A `response` that is not an object.
+        ResponseInvalid = "response_invalid",
+        /// A `message` that is not an object.
+        MessageInvalid = "message_invalid",
+        /// An `error` that is neither an object nor a string.
+        ErrorInvalid = "error_invalid",
+        /// The verdict would be larger than `limits.verdict_bytes_max`.
+        VerdictTooLarge = "verdict_too_large",
+    }
 }
 
 /// What could be told of an event that could not be read: enough to answer whoever awaits its verdict.

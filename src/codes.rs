@@ -1,0 +1,23 @@
+//! Closed sets of codes: an enum and the names that its variants have in labels, headers and logs.
+
+/// Declares an enum of codes with the name of each, in one list, so that neither can be forgotten.
+macro_rules! codes {
+    ($(#[$enum_doc:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $code:literal,)+ }) => {
+        $(#[$enum_doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            /// Every code there is.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The code as it stands in labels, headers, verdicts and logs.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+        }
+    };
+}
+
+pub(crate) use codes;
