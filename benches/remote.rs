@@ -108,23 +108,7 @@ fn asked(address: SocketAddr, concurrency: usize) {
 }
 
 fn settings(address: SocketAddr) -> HttpSettings {
-    HttpSettings {
-        name: "policy".to_owned(),
-        url: format!("http://{address}/"),
-        dialect: Dialect::Tollgate,
-        headers: std::collections::BTreeMap::new(),
-        header_files: std::collections::BTreeMap::new(),
-        timeout_ms: 10_000,
-        concurrency_max: 64,
-        queue_max: 1_024,
-        answer_bytes_max: 65_536,
-        is_idempotent: false,
-        breaker_failures: 5,
-        breaker_open_ms: 1_000,
-        ca_file: None,
-        client_certificate_file: None,
-        client_key_file: None,
-    }
+    HttpSettings { timeout_ms: 10_000, ..HttpSettings::at("policy", format!("http://{address}/"), Dialect::Tollgate) }
 }
 
 fn report(what: &str, concurrency: usize, mut latencies: Vec<Duration>, elapsed: Duration, cpu_before: Duration) {

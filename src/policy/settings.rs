@@ -120,6 +120,30 @@ pub struct HttpSettings {
     pub client_key_file: Option<String>,
 }
 
+impl HttpSettings {
+    /// A server with nothing but the defaults. A question of OPA's may be asked again: it changes nothing there, and another one may count.
+    #[must_use]
+    pub fn at(name: impl Into<String>, url: impl Into<String>, dialect: Dialect) -> Self {
+        Self {
+            name: name.into(),
+            url: url.into(),
+            dialect,
+            headers: BTreeMap::new(),
+            header_files: BTreeMap::new(),
+            timeout_ms: 250,
+            concurrency_max: 64,
+            queue_max: 1_024,
+            answer_bytes_max: 65_536,
+            is_idempotent: dialect == Dialect::Opa,
+            breaker_failures: 10,
+            breaker_open_ms: 1_000,
+            ca_file: None,
+            client_certificate_file: None,
+            client_key_file: None,
+        }
+    }
+}
+
 /// How a policy server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

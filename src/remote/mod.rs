@@ -52,21 +52,5 @@ impl EndpointError {
 /// Settings for tests.
 #[cfg(test)]
 fn test_settings(url: &str) -> HttpSettings {
-    HttpSettings {
-        name: "policy".to_owned(),
-        url: url.to_owned(),
-        dialect: crate::policy::Dialect::Tollgate,
-        headers: std::collections::BTreeMap::new(),
-        header_files: std::collections::BTreeMap::new(),
-        timeout_ms: 250,
-        concurrency_max: 64,
-        queue_max: 1_024,
-        answer_bytes_max: 65_536,
-        is_idempotent: false,
-        breaker_failures: 5,
-        breaker_open_ms: 1_000,
-        ca_file: None,
-        client_certificate_file: None,
-        client_key_file: None,
-    }
+    HttpSettings { breaker_failures: 5, ..HttpSettings::at("policy", url, crate::policy::Dialect::Tollgate) }
 }

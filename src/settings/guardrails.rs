@@ -67,23 +67,22 @@ fn read_http(config: &Section<'_>) -> HttpSettings {
         let fix = "write an absolute URL such as http://127.0.0.1:8181/v1/data/agent/allow; credentials belong into `headers`";
         config.fault("url", "a string that is no http or https URL without credentials", fix);
     }
+    let name = config.optional_string("name").unwrap_or_else(|| Http::NAME.to_owned());
+    let defaults = HttpSettings::at(name, url, dialect);
     HttpSettings {
-        name: config.optional_string("name").unwrap_or_else(|| Http::NAME.to_owned()),
-        url,
-        dialect,
         headers: read_headers(config),
         header_files: read_header_files(config),
-        timeout_ms: number("timeout_ms", 250),
-        concurrency_max: number("concurrency_max", 64),
-        queue_max: number("queue_max", 1_024),
-        answer_bytes_max: number("answer_bytes_max", 65_536),
-        // A question of OPA's changes nothing on the server, and another one may count.
-        is_idempotent: config.optional_bool("idempotent").unwrap_or(dialect == Dialect::Opa),
-        breaker_failures: number("breaker_failures", 10),
-        breaker_open_ms: number("breaker_open_ms", 1_000),
+        timeout_ms: number("timeout_ms", defaults.timeout_ms),
+        concurrency_max: number("concurrency_max", defaults.concurrency_max),
+        queue_max: number("queue_max", defaults.queue_max),
+        answer_bytes_max: number("answer_bytes_max", defaults.answer_bytes_max),
+        is_idempotent: config.optional_bool("idempotent").unwrap_or(defaults.is_idempotent),
+        breaker_failures: number("breaker_failures", defaults.breaker_failures),
+        breaker_open_ms: number("breaker_open_ms", defaults.breaker_open_ms),
         ca_file: config.optional_string("ca_file"),
         client_certificate_file: config.optional_string("client_certificate_file"),
         client_key_file: config.optional_string("client_key_file"),
+        ..defaults
     }
 }
 

@@ -9,7 +9,6 @@ mod server;
 #[cfg(feature = "tls")]
 mod tls;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::metrics::Metrics;
@@ -21,23 +20,7 @@ const TOLERANCE: Duration = Duration::from_secs(3);
 
 /// Settings with which nothing fails for want of time or breaks the circuit.
 fn settings(url: &str) -> HttpSettings {
-    HttpSettings {
-        name: "policy".to_owned(),
-        url: url.to_owned(),
-        dialect: Dialect::Tollgate,
-        headers: BTreeMap::new(),
-        header_files: BTreeMap::new(),
-        timeout_ms: 10_000,
-        concurrency_max: 64,
-        queue_max: 1_024,
-        answer_bytes_max: 65_536,
-        is_idempotent: false,
-        breaker_failures: 10,
-        breaker_open_ms: 60_000,
-        ca_file: None,
-        client_certificate_file: None,
-        client_key_file: None,
-    }
+    HttpSettings { timeout_ms: 10_000, breaker_open_ms: 60_000, ..HttpSettings::at("policy", url, Dialect::Tollgate) }
 }
 
 fn endpoint(settings: HttpSettings, metrics: &Metrics) -> Endpoint {
