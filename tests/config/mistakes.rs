@@ -1,0 +1,201 @@
+//! What is wrong is named, with its key, its shape and the fix.
+
+use super::*;
+
+#[test]
+fn mistakes_name_the_key_what_was_found_and_what_to_write() {
+    let cases = vec![
+        ("an unknown section", "kafak: {}", "kafak: found an unknown key; write `kafka`, or remove it"),
+        ("an unknown key", "kafka: {broker: x}", "kafka.broker: found an unknown key; write `brokers`, or remove it"),
+        ("an unknown topic", "kafka: {topics: {event: x}}", "kafka.topics.event: found an unknown key; write `events`, or remove it"),
+        (
+            "an unknown threshold",
+            "tool_loop_guardrails: {exact_failure_warn_afer: 2}",
+            "tool_loop_guardrails.exact_failure_warn_afer: found an unknown key; write `exact_failure_warn_after`",
+        ),
+        (
+            "an unknown nested threshold",
+            "tool_loop_guardrails: {warn_after: {exact_failures: 2}}",
+            "tool_loop_guardrails.warn_after.exact_failures: found an unknown key; write `exact_failure`",
+        ),
+        (
+            "an unknown key of a detector",
+            "safety_finish_reason: {detectors: [{use: anthropic_refusal, config: {finish_reasons: [x]}}]}",
+            "safety_finish_reason.detectors[0].config.finish_reasons: found an unknown key; write `stop_reasons`",
+        ),
+        (
+            "an unknown key of a provider",
+            "guardrails: {enabled: true, provider: {use: allowlist, config: {denied: [x]}}}",
+            "guardrails.provider.config.denied: found an unknown key; write `denied_tools`",
+        ),
+        ("a number instead of a boolean", "guardrails: {enabled: 1}", "guardrails.enabled: found a number; write true or false"),
+        (
+            "text instead of a number",
+            "limits: {event_bytes_max: lots}",
+            "limits.event_bytes_max: found a string; write a whole number of 1 or more",
+        ),
+        (
+            "zero",
+            "limits: {thread_idle_seconds_max: 0}",
+            "limits.thread_idle_seconds_max: found a number; write a whole number of 1 or more",
+        ),
+        (
+            "a negative number",
+            "tool_loop_guardrails: {no_progress_warn_after: -1}",
+            "tool_loop_guardrails.no_progress_warn_after: found a negative number; write a whole number of 0 or more",
+        ),
+        ("a fraction", "worker: {members: 1.5}", "worker.members: found a fraction; write a whole number of 1 or more"),
+        ("too little memory", "limits: {thread_bytes_max: 100}", "limits.thread_bytes_max: found a smaller number; write 4096 or more"),
+        ("a list instead of a mapping", "kafka: [a]", "kafka: found a list; write a mapping"),
+        ("a mapping instead of a string", "kafka: {brokers: {a: 1}}", "kafka.brokers: found a mapping; write a string"),
+        ("an empty string", "kafka: {group_id: \"\"}", "kafka.group_id: found an empty string"),
+        ("a list instead of the whole", "[a, b]", "map"),
+        (
+            "a bare string instead of a list of detectors",
+            "safety_finish_reason: {detectors: anthropic_refusal}",
+            "safety_finish_reason.detectors: found a string; write a list",
+        ),
+        (
+            "a bare string instead of a list of values",
+            "safety_finish_reason: {detectors: [{use: anthropic_refusal, config: {stop_reasons: refusal}}]}",
+            "safety_finish_reason.detectors[0].config.stop_reasons: found a string; write a list of strings",
+        ),
+        (
+            "a bare string instead of a list of tools",
+            "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: bash}}}",
+            "guardrails.provider.config.denied_tools: found a string; write a list of strings",
+        ),
+        (
+            "a number in a list of tools",
+            "tool_loop_guardrails: {idempotent_tools: [a, 1]}",
+            "tool_loop_guardrails.idempotent_tools: found a list; write a list of strings",
+        ),
+        (
+            "no detectors",
+            "safety_finish_reason: {detectors: []}",
+            "safety_finish_reason.detectors: found an empty list; omit it for the built-ins, or set `enabled: false`",
+        ),
+        (
+            "no values",
+            "safety_finish_reason: {detectors: [{use: gemini_safety, config: {finish_reasons: []}}]}",
+            "safety_finish_reason.detectors[0].config.finish_reasons: found an empty list; omit it for the built-in values",
+        ),
+        (
+            "an unknown detector",
+            "safety_finish_reason: {detectors: [{use: acme:MyDetector}]}",
+            "safety_finish_reason.detectors[0].use: found an unknown detector; write `openai_compatible_content_filter`, `anthropic_refusal` or `gemini_safety`",
+        ),
+        (
+            "a detector that is a word",
+            "safety_finish_reason: {detectors: [gemini_safety]}",
+            "safety_finish_reason.detectors[0]: found a string; write a mapping with `use`",
+        ),
+        (
+            "enabled without a provider",
+            "guardrails: {enabled: true}",
+            "guardrails.provider: found nothing although `enabled` is true; write `provider: {use: allowlist, config: {denied_tools: [\"bash\"]}}`, or set `enabled: false`",
+        ),
+        (
+            "enabled with no providers",
+            "guardrails: {enabled: true, providers: []}",
+            "guardrails.provider: found nothing although `enabled` is true",
+        ),
+        (
+            "a provider and providers",
+            "guardrails: {enabled: true, provider: {use: allowlist}, providers: [{use: allowlist}]}",
+            "guardrails.provider: found both `provider` and `providers`; write one of them",
+        ),
+        (
+            "an unknown provider",
+            "guardrails: {enabled: true, provider: {use: \"acme:Provider\"}}",
+            "guardrails.provider.use: found an unknown provider; write `allowlist`",
+        ),
+        (
+            "a policy server without an address",
+            "guardrails: {enabled: true, provider: {use: http, config: {}}}",
+            "guardrails.provider.config.url: found nothing; write a string",
+        ),
+        (
+            "a policy server with credentials in its address",
+            "guardrails: {enabled: true, provider: {use: http, config: {url: 'http://u:p@x/'}}}",
+            "guardrails.provider.config.url: found a string that is no http or https URL without credentials; write an absolute URL",
+        ),
+        (
+            "a dialect that nobody speaks",
+            "guardrails: {enabled: true, provider: {use: http, config: {url: 'http://x/', dialect: cedar}}}",
+            "guardrails.provider.config.dialect: found another word; write tollgate or opa",
+        ),
+        (
+            "a provider with a say in nothing",
+            "guardrails: {enabled: true, provider: {use: allowlist, tools: []}}",
+            "guardrails.provider.tools: found an empty list; name tools",
+        ),
+        (
+            "a passport that cannot be read",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {passport_path: /nowhere/passport.json}}}",
+            "guardrails.provider.config.passport_path: found /nowhere/passport.json, which cannot be read (",
+        ),
+        (
+            "a pattern of tools",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {tool_capabilities: {my_*: web.fetch}}}}",
+            "guardrails.provider.config.tool_capabilities.my_*: found a pattern; write the tool's exact name; only browser_* and mcp__* are families",
+        ),
+        (
+            "a capability of another type",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {tool_capabilities: {x: [web.fetch]}}}}",
+            "guardrails.provider.config.tool_capabilities.x: found a list; write a capability, `none` if the tool needs none, or null to forget the tool",
+        ),
+        (
+            "another word for limits that cannot be kept",
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: warn}}}",
+            "guardrails.provider.config.unenforced_limits: found another word; write deny or ignore",
+        ),
+        (
+            "both forms of thresholds",
+            "tool_loop_guardrails: {exact_failure_warn_after: 2, hard_stop_after: {exact_failure: 5}}",
+            "tool_loop_guardrails.exact_failure_warn_after: found both this and `hard_stop_after`; write the flat thresholds or the nested form, not both",
+        ),
+        (
+            "a property of ours",
+            "kafka: {properties: {enable.auto.commit: true}}",
+            "kafka.properties.enable.auto.commit: found a property that Tollgate sets itself; remove it",
+        ),
+        (
+            "the partitioner",
+            "kafka: {properties: {partitioner: consistent}}",
+            "kafka.properties.partitioner: found a property that Tollgate sets itself",
+        ),
+        ("the group", "kafka: {properties: {group.id: x}}", "kafka.properties.group.id: found a property that Tollgate sets itself"),
+        (
+            "a property that is a list",
+            "kafka: {properties: {a.b: [1]}}",
+            "kafka.properties.a.b: found a list; write a string, a number or a boolean",
+        ),
+        ("an address without a port", "admin: {listen: localhost}", "admin.listen: found a string that is no address with a port"),
+        ("a format that is not", "log: {format: xml}", "log.format: found another word; write text or json"),
+    ];
+    check_each(cases, |(name, ..)| (*name).to_owned(), |(_, text, expected)| check_refused(&check(&yaml(text)), expected));
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_and_no_value_is_quoted() {
+    let ran = check(&yaml(
+        "kafka: {brokers: [MARKER-7f3a], group: MARKER-7f3a}\nprivacy: {subject_key: {x: MARKER-7f3a}}\nlimits: {thread_bytes_max: MARKER-7f3a}\n",
+    ));
+    assert_eq!(ran.exit, Some(1));
+    for key in ["kafka.brokers", "kafka.group", "privacy.subject_key", "limits.thread_bytes_max"] {
+        assert!(ran.stderr.contains(&format!("{key}: found ")), "{key}: {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("MARKER"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("tollgate: FILE:\n"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 5, "{}", ran.stderr);
+}
+
+#[test]
+fn text_that_is_no_yaml() {
+    for text in ["kafka: {brokers", "kafka:\n\t- x", "a: b: c", "kafka: {}\n---\nkafka: {}\n"] {
+        let ran = check(&yaml(text));
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""), "{text}: {ran:?}");
+        assert!(ran.stderr.contains("FILE is not valid YAML"), "{text}: {}", ran.stderr);
+    }
+}
