@@ -1,0 +1,136 @@
+//! How many instructions a decision takes, by valgrind's callgrind: the number to compare over time, since a busy machine does not change it.
+//!
+//! Every row of `decision` runs twice in a process of its own under callgrind, once with half of its events and once with all of them; the
+//! difference, divided by the number of events in it, leaves out start-up and the prelude.
+//!
+//! What is counted is not quite what runs outside. Valgrind presents a processor with AVX2 but without the SHA extensions (and without
+//! AVX-512), so that `sha2`, which chooses at run time, takes its portable code there: hashing a block of 64 bytes comes to thousands of
+//! instructions where the extensions need a few dozen. The last column says how much of a row that is, from the profile itself. Without it
+//! a row says what the rest of the gate costs, which is what to compare between two machines.
+//!
+//! `cargo bench --no-default-features --bench instructions`, with `-- --json` for one JSON object. Where valgrind is missing it says so and
+//! succeeds, unless `-- --insist` is given.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a benchmark fails by panicking"
+)]
+#![allow(missing_docs, reason = "a benchmark has no interface")]
+
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod events;
+
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use serde_json::json;
+
+use events::measure::{is_json, print_json, rounded};
+use events::rows::ROWS;
+
+/// Says which row a process is to run.
+const ROW: &str = "TOLLGATE_INSTRUCTIONS_ROW";
+/// Says how many of its events.
+const EVENTS: &str = "TOLLGATE_INSTRUCTIONS_EVENTS";
+/// What the functions that hash are called in a profile.
+const HASHING: &str = "sha2::";
+
+fn main() -> ExitCode {
+    let number = |name| std::env::var(name).ok().map(|value| value.parse::<usize>().expect("a number"));
+    if let (Some(row), Some(events)) = (number(ROW), number(EVENTS)) {
+        run(row, events);
+        return ExitCode::SUCCESS;
+    }
+    if !has_valgrind() {
+        eprintln!("valgrind is not installed (`valgrind --version` cannot be run), so no instructions were counted");
+        let must_count = std::env::args().any(|argument| argument == "--insist");
+        return if must_count { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    }
+    let is_json = is_json();
+    if !is_json {
+        println!("{:<34} {:>14} {:>12}", "events", "instructions", "of them SHA");
+    }
+    let mut rows = Vec::new();
+    for (at, make) in ROWS.iter().enumerate() {
+        let row = make();
+        let (half, all) = (row.measured.len() / 2, row.measured.len());
+        let (few, many) = (count(at, half), count(at, all));
+        let per_event = |few: u64, many: u64| many.saturating_sub(few) as f64 / (all - half) as f64;
+        let (total, hashing) = (per_event(few.total, many.total), per_event(few.hashing, many.hashing));
+        if !is_json {
+            println!("{:<34} {total:>14.0} {hashing:>12.0}", row.name);
+        }
+        rows.push(json!({"name": row.name, "per_event": rounded(total, 1), "of_it_sha256": rounded(hashing, 1)}));
+    }
+    if is_json {
+        print_json("instructions", rows);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Decides on so many events of a row. Both runs make all of them, so that making them cancels out.
+fn run(row: usize, events: usize) {
+    let row = ROWS[row]();
+    let mut feed = row.prepare();
+    feed.apply_all(&row.measured[..events]);
+}
+
+fn has_valgrind() -> bool {
+    let run = Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    run.is_ok_and(|status| status.success())
+}
+
+/// Instructions of a whole process.
+struct Count {
+    total: u64,
+    hashing: u64,
+}
+
+fn count(row: usize, events: usize) -> Count {
+    let profile = std::env::temp_dir().join(format!("tollgate-instructions-{}", std::process::id()));
+    let run = Command::new("valgrind")
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", profile.display()))
+        .arg(std::env::current_exe().expect("this program"))
+        .env(ROW, row.to_string())
+        .env(EVENTS, events.to_string())
+        .output()
+        .expect("valgrind starts");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let count = read(&profile);
+    std::fs::remove_file(&profile).expect("the profile can be removed");
+    count
+}
+
+/// Adds up a profile. A line that begins with a place (a number, `+`, `-` or `*`) ends in what was spent there; one behind `calls=` tells
+/// of the callee, which has lines of its own. `fn=` names the function that the lines behind it belong to: by a number, with the name
+/// beside it the first time.
+fn read(profile: &Path) -> Count {
+    let text = std::fs::read_to_string(profile).expect("callgrind has written a profile");
+    let mut names = std::collections::HashMap::new();
+    let (mut count, mut is_hashing, mut is_of_callee) = (Count { total: 0, hashing: 0 }, false, false);
+    for line in text.lines() {
+        if let Some((kind, name)) = line.split_once('=').filter(|(kind, _)| matches!(*kind, "fn" | "cfn")) {
+            let (number, name) = name.split_once(' ').unwrap_or((name, ""));
+            if !name.is_empty() {
+                names.insert(number.to_owned(), name.contains(HASHING));
+            }
+            if kind == "fn" {
+                is_hashing = names[number];
+            }
+        } else if line.starts_with("calls=") {
+            is_of_callee = true;
+        } else if line.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-' | '*')) {
+            let spent: u64 = line.split_whitespace().nth(1).and_then(|spent| spent.parse().ok()).unwrap_or_default();
+            if !std::mem::take(&mut is_of_callee) {
+                count.total += spent;
+                count.hashing += if is_hashing { spent } else { 0 };
+            }
+        }
+    }
+    let told = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a profile ends in its total");
+    assert_eq!(count.total.to_string(), told.trim(), "the profile is not read as it is meant");
+    count
+}
