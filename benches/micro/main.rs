@@ -1,2 +1,44 @@
-//! x
-fn main() {}
+//! Micro-benchmarks of the decision core, part by part, and of whole events.
+//!
+//! They say where time goes; how a whole event compares with other machines and other days is what `decision` and `instructions` are for.
+//! Every part is measured through the interface that the rest of the core uses. Where that is wider than the part, the name says so.
+//!
+//! `cargo bench --no-default-features --bench micro`, with `-- loops` for the groups whose name holds that
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a benchmark fails by panicking"
+)]
+#![allow(missing_docs, reason = "a benchmark has no interface")]
+
+mod deciding;
+#[path = "../events/mod.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod events;
+mod reading;
+mod responses;
+mod whole;
+
+use std::time::Duration;
+
+use criterion::Criterion;
+
+fn main() {
+    // Short, since there are many: other programs on the machine disturb long ones as much.
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .sample_size(50)
+        .configure_from_args();
+    reading::decode(&mut criterion);
+    reading::canonical(&mut criterion);
+    reading::classification(&mut criterion);
+    deciding::loops(&mut criterion);
+    responses::safety(&mut criterion);
+    deciding::passports(&mut criterion);
+    whole::verdicts(&mut criterion);
+    whole::events(&mut criterion);
+    criterion.final_summary();
+}
