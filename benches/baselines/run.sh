@@ -14,6 +14,6 @@ case ${1:-} in
 esac
 shift
 # Everything is built before anything is measured, the driver's own virtual environment among it.
-"$here/python/run.sh" --eval /dev/null
-"$here/kafka-streams/run.sh" --eval /dev/null
+"$here/python/run.sh" --prepare
+"$here/kafka-streams/run.sh" --prepare
 exec "$CARGO_TARGET_DIR/baselines/python-venv/bin/python" "$driver" "$@"

@@ -1,6 +1,7 @@
 //! Events per CPU second: workers drain the same preloaded topic, one after the other, and their verdicts are compared.
 //!
-//! Whoever starts needs some time before it is up to speed, a JVM above all: the first part of every run does not count.
+//! Whoever starts needs some time before it is up to speed, a JVM above all: the first half of every run does not count. Where time is
+//! limited, whoever is slow is stopped before it has drained all: what it costs an event is known long before.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,14 +13,18 @@ use serde::{Deserialize, Serialize};
 
 use super::reader::header;
 use super::{Reader, Sender, Session, Subject, Worker};
-use crate::settings::TopicSettings;
 
 /// The share of a run that does not count.
-const WARM_UP: f64 = 0.3;
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
+const WARM_UP: f64 = 0.5;
+/// One look costs this process about a millisecond, on the cores that the worker runs on.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 /// A worker that has published nothing for so long is done, or stuck if verdicts are missing.
 const DONE_AFTER: Duration = Duration::from_millis(1_500);
-const STUCK_AFTER: Duration = Duration::from_secs(60);
+const STUCK_AFTER: Duration = Duration::from_secs(45);
+/// Where time is limited, a run takes no longer: the first one, whose verdicts are compared, and those behind it.
+const CUT_AFTER: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(20)];
+/// Where time is limited, a topic gets the events that it has got by then.
+const PRELOAD_TIME_MAX: Duration = Duration::from_secs(60);
 /// How many differences are named.
 const EXAMPLES_MAX: usize = 5;
 
@@ -32,6 +37,9 @@ pub struct Drained {
     pub rounds: Vec<DrainRound>,
     /// How its verdicts compare with ours; `None` for ours, and for one that decides nothing.
     pub agreement: Option<Agreement>,
+    /// Why it has fewer rounds than others, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// One run over the topic.
@@ -69,8 +77,27 @@ struct Sample {
 /// Action and code by event.
 type Verdicts = HashMap<String, Decision>;
 
+/// A topic that was filled before anybody drains it.
+#[derive(Debug)]
+pub(super) struct Preloaded {
+    /// What its name begins with.
+    stem: String,
+    topic: String,
+    partitions: u32,
+    events: usize,
+    /// Events that get a verdict.
+    awaited: u64,
+}
+
+/// Who drains, and what came of it by now.
+struct Turn<'a> {
+    subject: &'a Subject,
+    drained: Drained,
+    verdicts: Option<Verdicts>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Decision {
+pub(super) struct Decision {
     action: String,
     code: String,
 }
@@ -84,87 +111,112 @@ impl Drained {
 }
 
 impl Session {
-    /// Preloads a topic with so many events and has each of `subjects` drain it in every round, in alternating order.
+    /// Preloads a topic with so many events and has each of `subjects` drain it in every round, in alternating order. Whoever fails is left
+    /// out from then on. Where time is limited there may be fewer rounds.
     ///
     /// # Errors
-    /// One of them ends, or leaves events unanswered.
+    /// The topic cannot be filled.
     pub fn drain(&self, subjects: &[Subject], events: usize, rounds: usize) -> Result<Vec<Drained>> {
-        let preloaded = self.topics().create(&self.unique(), self.plan.partitions)?;
+        let preloaded = self.preload(self.plan.partitions, events)?;
+        let mut turns: Vec<Turn<'_>> = subjects.iter().map(Turn::new).collect();
+        for round in 0..rounds {
+            let start = Instant::now();
+            let compares = round == 0 && subjects.len() > 2;
+            let take = |turn: &mut Turn<'_>| turn.take(self, &preloaded, compares, round);
+            if round % 2 == 0 {
+                turns.iter_mut().for_each(take)
+            } else {
+                turns.iter_mut().rev().for_each(take)
+            }
+            if self.is_late_for(start.elapsed()) {
+                break;
+            }
+        }
+        self.discard(&preloaded)?;
+        let ours = turns.iter_mut().find(|turn| *turn.subject == Subject::Gate).and_then(|turn| turn.verdicts.take());
+        for turn in &mut turns {
+            if let (Some(ours), Some(theirs), Subject::Baseline { .. }) = (&ours, &turn.verdicts, turn.subject) {
+                turn.drained.agreement = compare(ours, theirs, (theirs.len() as u64) < preloaded.awaited);
+            }
+        }
+        Ok(turns.into_iter().map(|turn| turn.drained).collect())
+    }
+
+    /// Fills a topic of so many partitions.
+    pub(super) fn preload(&self, partitions: u32, events: usize) -> Result<Preloaded> {
+        let stem = self.unique();
+        let topic = format!("{stem}.events");
+        self.topics().create_named(&[&topic], partitions, &[])?;
         let mut sender = Sender::new(self.kafka(), self.mix())?;
-        let sent = sender.preload(&preloaded.events, events, |done| self.progress.show("preloading", done, events))?;
+        let start = Instant::now();
+        let is_late = || self.is_limited() && start.elapsed() > PRELOAD_TIME_MAX;
+        let sent = sender.preload(&topic, events, |done| self.progress.show("preloading", done, events), is_late)?;
         self.progress.clear();
         let awaited = sent.awaited.iter().filter(|awaited| **awaited).count() as u64;
-        let mut drained: Vec<Drained> =
-            subjects.iter().map(|subject| Drained { name: subject.name().to_owned(), rounds: Vec::new(), agreement: None }).collect();
-        let mut verdicts: Vec<Option<Verdicts>> = vec![None; subjects.len()];
-        for round in 0..rounds {
-            let mut order: Vec<_> = subjects.iter().zip(&mut drained).zip(&mut verdicts).collect();
-            if round % 2 == 1 {
-                order.reverse();
-            }
-            for ((subject, drained), verdicts) in order {
-                let compares = round == 0 && *subject != Subject::PassThrough && subjects.len() > 2;
-                let (found, read) = self.drain_once(subject, &preloaded.events, (events, awaited), compares)?;
-                self.progress.say(&format!(
-                    "{}: draining {:.0}/s, {:.0} events per CPU second",
-                    drained.name, found.events_per_second, found.events_per_cpu_second
-                ));
-                drained.rounds.push(found);
-                *verdicts = read.or(verdicts.take());
-            }
-        }
-        self.delete(&preloaded)?;
-        let ours = subjects.iter().position(|subject| *subject == Subject::Gate).and_then(|at| verdicts.get(at).cloned().flatten());
-        for ((drained, subject), theirs) in drained.iter_mut().zip(subjects).zip(&verdicts) {
-            if let (Some(ours), Some(theirs), Subject::Baseline { .. }) = (&ours, theirs, subject) {
-                drained.agreement = compare(ours, theirs);
-            }
-        }
-        Ok(drained)
+        Ok(Preloaded { stem, topic, partitions, events: sent.awaited.len(), awaited })
     }
 
-    fn drain_once(
+    /// Deletes what was filled.
+    pub(super) fn discard(&self, preloaded: &Preloaded) -> Result<()> {
+        self.topics().delete_all(&preloaded.stem)
+    }
+
+    /// Has a worker drain a topic, and stops it before it has if that takes too long.
+    pub(super) fn drain_once(
         &self,
         subject: &Subject,
-        events_topic: &str,
-        (events, awaited): (usize, u64),
+        preloaded: &Preloaded,
         compares: bool,
+        cut_after: Duration,
     ) -> Result<(DrainRound, Option<Verdicts>)> {
         let name = self.unique();
-        let mut topics = self.topics().create(&name, self.plan.partitions)?;
-        let unused = std::mem::replace(&mut topics.events, events_topic.to_owned());
-        let reader = Reader::new(self.kafka(), &topics.decisions, Offset::Beginning)?;
-        let mut worker = Worker::start(self.invocation(), subject, &topics, &name)?;
-        let samples = self.watch(&mut worker, &reader, subject, (events, awaited))?;
-        worker.stop()?;
-        let found = judge(&samples, events)?;
-        let verdicts = compares.then(|| read(&reader, found.verdicts)).transpose()?;
-        self.delete(&TopicSettings { events: unused, ..topics })?;
-        Ok((found, verdicts))
+        let mut topics = self.topics().create(&name, preloaded.partitions)?;
+        topics.events.clone_from(&preloaded.topic);
+        let run = || {
+            let counter = Reader::counter(self.kafka(), &topics.decisions)?;
+            let mut worker = Worker::start(self.invocation(), subject, &topics, &name)?;
+            let samples = self.watch(&mut worker, &counter, subject, preloaded, cut_after)?;
+            worker.stop()?;
+            let found = judge(&samples, preloaded)?;
+            let read_all = || read(&Reader::new(self.kafka(), &topics.decisions, Offset::Beginning)?, found.verdicts);
+            Ok((found, compares.then(read_all).transpose()?))
+        };
+        let found = run();
+        let deleted = self.topics().delete_all(&name);
+        found.and_then(|found| deleted.map(|()| found))
     }
 
-    /// Looks at a worker until it has answered everything.
-    fn watch(&self, worker: &mut Worker, reader: &Reader, subject: &Subject, (events, awaited): (usize, u64)) -> Result<Vec<Sample>> {
+    /// Looks at a worker until it has answered everything, or for as long as it may take.
+    fn watch(
+        &self,
+        worker: &mut Worker,
+        counter: &Reader,
+        subject: &Subject,
+        preloaded: &Preloaded,
+        cut_after: Duration,
+    ) -> Result<Vec<Sample>> {
         let start = Instant::now();
         let mut samples: Vec<Sample> = Vec::new();
         let mut last_progress = Instant::now();
         loop {
             worker.check()?;
-            let verdicts = reader.count()?;
+            let verdicts = counter.count()?;
             let cpu_seconds = worker.usage()?.cpu_seconds;
             if samples.last().is_none_or(|last| verdicts > last.verdicts) {
                 last_progress = Instant::now();
                 samples.push(Sample { elapsed: start.elapsed(), verdicts, cpu_seconds });
             }
-            self.progress.show(&format!("{}, draining", subject.name()), usize::try_from(verdicts)?, events);
-            if verdicts >= awaited && last_progress.elapsed() > DONE_AFTER {
+            self.progress.show(&format!("{}, draining", subject.name()), usize::try_from(verdicts)?, preloaded.events);
+            let is_done = verdicts >= preloaded.awaited && last_progress.elapsed() > DONE_AFTER;
+            if is_done || (start.elapsed() > cut_after && verdicts > 0) {
                 self.progress.clear();
                 return Ok(samples);
             }
             ensure!(
                 last_progress.elapsed() < STUCK_AFTER,
-                "{} has given {verdicts} verdicts where {awaited} are awaited, and no more for {} s; its log:\n{}",
+                "{} has given {verdicts} verdicts where {} are awaited, and no more for {} s; its log:\n{}",
                 subject.name(),
+                preloaded.awaited,
                 STUCK_AFTER.as_secs(),
                 worker.log_tail()
             );
@@ -173,16 +225,55 @@ impl Session {
     }
 }
 
+impl<'a> Turn<'a> {
+    fn new(subject: &'a Subject) -> Self {
+        let drained = Drained { name: subject.name().to_owned(), rounds: Vec::new(), agreement: None, failure: None };
+        Self { subject, drained, verdicts: None }
+    }
+
+    fn take(&mut self, session: &Session, preloaded: &Preloaded, compares: bool, round: usize) {
+        let name = &self.drained.name;
+        if self.drained.failure.is_some() {
+            return;
+        }
+        let compares = compares && *self.subject != Subject::PassThrough;
+        match session.drain_once(self.subject, preloaded, compares, session.cut_after(round)) {
+            Ok((found, read)) => {
+                let (rate, per_cpu_second) = (found.events_per_second, found.events_per_cpu_second);
+                session.progress.say(&format!("{name}: draining {rate:.0}/s, {per_cpu_second:.0} events per CPU second"));
+                self.drained.rounds.push(found);
+                self.verdicts = read.or(self.verdicts.take());
+            }
+            Err(error) => {
+                session.progress.say(&format!("{name}: {error:#}"));
+                self.drained.failure = Some(format!("{error:#}"));
+            }
+        }
+    }
+}
+
+impl Session {
+    /// How long a run of that round may take.
+    pub(super) fn cut_after(&self, round: usize) -> Duration {
+        let [first, later] = CUT_AFTER;
+        match (self.is_limited(), round) {
+            (false, _) => Duration::MAX,
+            (true, 0) => first,
+            (true, _) => later,
+        }
+    }
+}
+
 /// The figures of a run, behind its warm-up.
-fn judge(samples: &[Sample], events: usize) -> Result<DrainRound> {
+fn judge(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
     let verdicts = samples.last().map_or(0, |last| last.verdicts);
     let is_warm = |sample: &&Sample| sample.verdicts as f64 >= verdicts as f64 * WARM_UP;
     let (from, to) = (samples.iter().find(is_warm), samples.last());
     let (Some(from), Some(to)) = (from, to) else { anyhow::bail!("nothing was seen of the run") };
     let cpu_seconds = to.cpu_seconds - from.cpu_seconds;
     ensure!(to.verdicts > from.verdicts && cpu_seconds > 0.0, "the run was over before it could be measured: drain more events");
-    // What is not answered (turn boundaries, where they are not) is work too.
-    let measured = (to.verdicts - from.verdicts) as f64 * events as f64 / verdicts as f64;
+    // What is not answered (turn boundaries, where they are not) is work too; of a run that was cut there is more to come.
+    let measured = (to.verdicts - from.verdicts) as f64 * preloaded.events as f64 / verdicts.max(preloaded.awaited) as f64;
     Ok(DrainRound {
         events_per_second: measured / (to.elapsed - from.elapsed).as_secs_f64(),
         events_per_cpu_second: measured / cpu_seconds,
@@ -202,13 +293,15 @@ fn read(reader: &Reader, count: u64) -> Result<Verdicts> {
     Ok(verdicts)
 }
 
-/// Compares verdicts; somebody who allows everything decides nothing, and there is nothing to compare.
-fn compare(ours: &Verdicts, theirs: &Verdicts) -> Option<Agreement> {
+/// Compares verdicts; somebody who allows everything decides nothing, and there is nothing to compare. Of a run that was cut only what it has
+/// decided counts.
+fn compare(ours: &Verdicts, theirs: &Verdicts, is_cut: bool) -> Option<Agreement> {
     if theirs.values().all(|decision| decision.action == "allow") {
         return None;
     }
     let mut agreement = Agreement::default();
-    let mut events: Vec<_> = ours.keys().chain(theirs.keys().filter(|event| !ours.contains_key(*event))).collect();
+    let is_due = |event: &&String| !is_cut || theirs.contains_key(*event);
+    let mut events: Vec<_> = ours.keys().filter(is_due).chain(theirs.keys().filter(|event| !ours.contains_key(*event))).collect();
     events.sort();
     for event in events {
         match (ours.get(event), theirs.get(event)) {
@@ -231,14 +324,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_part_of_a_run_does_not_count() {
+    fn the_first_half_of_a_run_does_not_count() {
+        let preloaded = |events, awaited| Preloaded { stem: String::new(), topic: String::new(), partitions: 1, events, awaited };
         let sample = |ms, verdicts, cpu_seconds| Sample { elapsed: Duration::from_millis(ms), verdicts, cpu_seconds };
-        let samples = [sample(0, 0, 0.0), sample(9_000, 300, 8.0), sample(9_500, 700, 8.5), sample(10_000, 1_000, 9.0)];
-        // 2,000 events got 1,000 verdicts; 700 of these count.
-        let found = judge(&samples, 2_000).unwrap();
-        assert_eq!(found, DrainRound { events_per_second: 1_400.0, events_per_cpu_second: 1_400.0, verdicts: 1_000 });
-        assert!(judge(&[], 10).is_err());
-        assert!(judge(&samples[3..], 10).is_err());
+        let samples = [sample(0, 0, 0.0), sample(9_000, 300, 8.0), sample(9_500, 600, 8.5), sample(10_000, 1_000, 9.0)];
+        // 2,000 events got 1,000 verdicts; 400 of these count.
+        let found = judge(&samples, &preloaded(2_000, 1_000)).unwrap();
+        assert_eq!(found, DrainRound { events_per_second: 1_600.0, events_per_cpu_second: 1_600.0, verdicts: 1_000 });
+        // It was cut when it had decided on a quarter.
+        assert_eq!(judge(&samples, &preloaded(8_000, 4_000)).unwrap(), found);
+        // It answers what others do not.
+        assert_eq!(judge(&samples, &preloaded(1_000, 900)).unwrap().events_per_second, 800.0);
+        assert!(judge(&[], &preloaded(10, 10)).is_err());
+        assert!(judge(&samples[3..], &preloaded(10, 10)).is_err());
     }
 
     #[test]
@@ -251,7 +349,8 @@ mod tests {
         let ours = verdicts(&[("a", "allow", "allow"), ("b", "block", "x"), ("c", "warn", "y")]);
         let theirs = verdicts(&[("a", "allow", "allow"), ("b", "block", "z"), ("d", "allow", "allow")]);
         let expected = Agreement { equal: 1, different: 1, missing: 2, examples: vec![["b".into(), "block x".into(), "block z".into()]] };
-        assert_eq!(compare(&ours, &theirs), Some(expected));
-        assert_eq!(compare(&ours, &verdicts(&[("a", "allow", "allow"), ("b", "allow", "allow")])), None);
+        assert_eq!(compare(&ours, &theirs, false), Some(expected));
+        assert_eq!(compare(&ours, &theirs, true).map(|agreement| agreement.missing), Some(1));
+        assert_eq!(compare(&ours, &verdicts(&[("a", "allow", "allow"), ("b", "allow", "allow")]), false), None);
     }
 }

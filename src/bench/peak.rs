@@ -11,7 +11,7 @@ const ACHIEVED_MIN: f64 = 0.99;
 const GROWTH_MAX: f64 = 2.0;
 const GROWTH_MS: f64 = 50.0;
 /// From one rate to the next while neither end is known.
-const STEP: f64 = 1.6;
+const STEP: f64 = 1.4;
 
 /// Why a rate is not sustained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,13 +54,17 @@ pub struct Search {
 }
 
 impl Search {
-    /// Searches with `probe`, which says whether a rate is sustained. The answer is the highest that is; `None` if none was.
+    /// Searches with `probe`, which says whether a rate is sustained, until that is known closely enough or `is_late`. The answer is the
+    /// highest that is; `None` if none was.
     ///
     /// # Errors
     /// Those of `probe`.
-    pub fn run(&self, mut probe: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64>> {
+    pub fn run(&self, mut probe: impl FnMut(f64) -> Result<bool>, is_late: impl Fn() -> bool) -> Result<Option<f64>> {
         let (mut sustained, mut exceeded): (Option<f64>, Option<f64>) = (None, None);
         for _ in 0..self.probes_max {
+            if is_late() {
+                break;
+            }
             let rate = match (sustained, exceeded) {
                 (None, None) => self.start,
                 (Some(low), None) => low * STEP,
@@ -71,7 +75,7 @@ impl Search {
             let mut is_sustained = false;
             for _ in 0..self.attempts.max(1) {
                 is_sustained = probe(rate)?;
-                if is_sustained {
+                if is_sustained || is_late() {
                     break;
                 }
             }
@@ -115,7 +119,7 @@ mod tests {
     #[test]
     fn the_peak_of_a_server_is_found_from_below_and_from_above() {
         for capacity in [900.0, 5_000.0, 23_456.0, 61_000.0] {
-            let peak = SEARCH.run(|rate| Ok(sustained(&phase(capacity, rate)).is_ok())).unwrap().unwrap();
+            let peak = SEARCH.run(|rate| Ok(sustained(&phase(capacity, rate)).is_ok()), || false).unwrap().unwrap();
             assert!(peak <= capacity * 1.02 && peak > capacity / 1.06, "{peak} of {capacity}");
         }
     }
@@ -136,12 +140,30 @@ mod tests {
     fn a_rate_that_fails_once_gets_another_attempt_and_a_dead_server_has_no_peak() {
         let mut probes = 0;
         let search = Search { attempts: 2, ..SEARCH };
-        let peak = search.run(|rate| {
+        let fickle = |rate| {
             probes += 1;
             Ok(rate < 7_000.0 && probes % 2 == 0)
-        });
-        assert!(peak.unwrap().unwrap() > 6_500.0);
-        assert_eq!(SEARCH.run(|_| Ok(false)).unwrap(), None);
-        assert!(SEARCH.run(|_| anyhow::bail!("gone")).is_err());
+        };
+        assert!(search.run(fickle, || false).unwrap().unwrap() > 6_500.0);
+        assert_eq!(SEARCH.run(|_| Ok(false), || false).unwrap(), None);
+        assert!(SEARCH.run(|_| anyhow::bail!("gone"), || false).is_err());
+    }
+
+    #[test]
+    fn a_search_that_begins_near_the_peak_is_short_and_one_that_is_late_gives_what_it_has() {
+        let probes = std::cell::Cell::new(0);
+        let count = |capacity: f64, rate: f64| {
+            probes.set(probes.get() + 1);
+            Ok(rate <= capacity)
+        };
+        let search = Search { precision: 1.1, attempts: 2, ..SEARCH };
+        for capacity in [2_500.0, 4_100.0, 6_900.0] {
+            probes.set(0);
+            let peak = search.run(|rate| count(capacity, rate), || false).unwrap().unwrap();
+            assert!(peak > capacity / 1.1 && peak <= capacity && probes.get() <= 9, "{peak} of {capacity}: {} probes", probes.get());
+        }
+        probes.set(0);
+        let peak = search.run(|rate| count(60_000.0, rate), || probes.get() >= 3).unwrap().unwrap();
+        assert_eq!((peak.round(), probes.get()), (7_840.0, 3));
     }
 }

@@ -135,11 +135,11 @@ impl Sender {
         Ok(sent)
     }
 
-    /// Publishes so many events at once.
+    /// Publishes so many events at once, or what can be published until `is_late`.
     ///
     /// # Errors
     /// The broker does not take them all.
-    pub fn preload(&mut self, topic: &str, count: usize, progress: impl Fn(usize)) -> Result<Sent> {
+    pub fn preload(&mut self, topic: &str, count: usize, progress: impl Fn(usize), is_late: impl Fn() -> bool) -> Result<Sent> {
         let mut sent = Sent { awaited: Vec::with_capacity(count), ..Sent::default() };
         let mut event = MixEvent::blank();
         for number in 0..count {
@@ -147,6 +147,9 @@ impl Sender {
             if number % POLL_EVERY == 0 {
                 self.producer.poll(Duration::ZERO);
                 progress(number);
+                if is_late() {
+                    break;
+                }
             }
         }
         self.flush()?;

@@ -1,4 +1,4 @@
-//! A line that shows how far a measurement is: on a terminal only.
+//! What is being done, and since when: a line that stays for every step, and on a terminal a bar that shows how far it is.
 
 use std::io::{IsTerminal, Write as _};
 use std::sync::Mutex;
@@ -12,12 +12,13 @@ const INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Progress {
     is_shown: bool,
+    start: Instant,
     last: Mutex<Option<Instant>>,
 }
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { is_shown: std::io::stderr().is_terminal(), last: Mutex::default() }
+        Self { is_shown: std::io::stderr().is_terminal(), start: Instant::now(), last: Mutex::default() }
     }
 }
 
@@ -35,10 +36,10 @@ impl Progress {
         }
     }
 
-    /// Says something that stays, on a terminal or not.
+    /// Says something that stays, on a terminal or not, behind the minutes and seconds that have passed.
     pub fn say(&self, text: &str) {
         self.clear();
-        let _said = writeln!(std::io::stderr(), "{text}");
+        let _said = writeln!(std::io::stderr(), "{} {text}", clock(self.start.elapsed()));
     }
 
     /// Takes the bar away.
@@ -49,6 +50,11 @@ impl Progress {
     }
 }
 
+/// Minutes and seconds.
+fn clock(elapsed: Duration) -> String {
+    format!("{:>2}:{:02}", elapsed.as_secs() / 60, elapsed.as_secs() % 60)
+}
+
 fn bar(label: &str, done: usize, of: usize) -> String {
     let filled = (done * WIDTH).checked_div(of).unwrap_or_default().min(WIDTH);
     format!("{}{} {label}", "█".repeat(filled), "░".repeat(WIDTH - filled))
@@ -57,6 +63,11 @@ fn bar(label: &str, done: usize, of: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_is_told_in_minutes_and_seconds() {
+        assert_eq!([0, 65, 6_000].map(|seconds| clock(Duration::from_secs(seconds))), [" 0:00", " 1:05", "100:00"]);
+    }
 
     #[test]
     fn a_bar_is_as_long_as_what_is_done() {

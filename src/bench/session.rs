@@ -1,7 +1,7 @@
 //! Where a benchmark runs: a cluster, its own or somebody's, and workers on topics of their own.
 
 use std::cell::Cell;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -33,6 +33,14 @@ pub struct Plan {
     pub search: Search,
 }
 
+impl Plan {
+    /// The times of one of many latency measurements.
+    #[must_use]
+    pub fn sweep_times(&self) -> Times {
+        Times { measured: (self.times.measured / 2).max(Duration::from_secs(1)), ..self.times }
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Session {
@@ -47,6 +55,8 @@ pub struct Session {
     made: Cell<u32>,
     /// Where the next search for a peak begins: near the last one that was found.
     search_start: Cell<f64>,
+    /// When what is measured now has to be over; without one it takes the time that it takes.
+    end: Cell<Option<Instant>>,
     /// Last, so that it is there until everything else is gone.
     broker: Option<Broker>,
 }
@@ -74,8 +84,7 @@ impl Session {
     ///
     /// # Errors
     /// No broker can be started, or the cluster does not answer.
-    pub fn open(plan: Plan, mut kafka: KafkaSettings, mut invocation: Invocation, starts_broker: bool) -> Result<Self> {
-        let progress = Progress::default();
+    pub fn open(plan: Plan, mut kafka: KafkaSettings, mut invocation: Invocation, starts_broker: bool, progress: Progress) -> Result<Self> {
         let broker = match starts_broker {
             true => {
                 progress.say("starting a broker");
@@ -91,19 +100,42 @@ impl Session {
         let search_start = Cell::new(plan.search.start);
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let stem = format!("tollgate-bench-{since_epoch}-{}", std::process::id());
-        Ok(Self { plan, progress, kafka, invocation, topics, stem, made: Cell::new(0), search_start, broker })
+        Ok(Self { plan, progress, kafka, invocation, topics, stem, made: Cell::new(0), search_start, end: Cell::default(), broker })
     }
 
-    /// Whether the broker is the session's own.
+    /// Where the broker is, for people.
     #[must_use]
-    pub fn has_own_broker(&self) -> bool {
-        self.broker.is_some()
+    pub fn broker_place(&self) -> String {
+        match self.broker {
+            Some(_) => "its own, on the same machine".to_owned(),
+            None => self.kafka.brokers.clone(),
+        }
     }
 
     /// The cluster.
     #[must_use]
     pub fn kafka(&self) -> &KafkaSettings {
         &self.kafka
+    }
+
+    /// Says when what is measured next has to be over: it then gives what it has by then.
+    pub fn set_end(&self, end: Option<Instant>) {
+        self.end.set(end);
+    }
+
+    /// Whether there is an end to what is measured.
+    pub(super) fn is_limited(&self) -> bool {
+        self.end.get().is_some()
+    }
+
+    /// Whether something that takes so long would not be over in time.
+    pub(super) fn is_late_for(&self, time: Duration) -> bool {
+        self.end.get().is_some_and(|end| Instant::now() + time > end)
+    }
+
+    /// Has the next search begin at this rate.
+    pub fn search_from(&self, per_second: f64) {
+        self.search_start.set(per_second);
     }
 
     pub(super) fn topics(&self) -> &Topics {
@@ -168,13 +200,14 @@ impl Session {
     pub fn find_peak(&self, bed: &mut Bed<'_>) -> Result<Peak> {
         let mut probes = Vec::new();
         let (search, times) = (Search { start: self.search_start.get(), ..self.plan.search }, self.plan.probe_times);
-        let found = search.run(|rate| {
+        let probe = |rate| {
             let phase = bed.run(rate, times)?.phase;
             let judged = sustained(&phase);
             self.progress.say(&probe_line(&bed.load.label, &phase, judged.is_ok()));
             probes.push(phase);
             Ok(judged.is_ok())
-        })?;
+        };
+        let found = search.run(probe, || self.is_late_for(times.warm_up + times.measured))?;
         match found {
             Some(per_second) => {
                 self.search_start.set(per_second * NEAR);

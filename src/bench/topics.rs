@@ -96,6 +96,17 @@ impl Topics {
         Ok(())
     }
 
+    /// Deletes what is named after `stem`, whoever has made it: a worker may make topics of its own.
+    ///
+    /// # Errors
+    /// The cluster does not allow it.
+    pub fn delete_all(&self, stem: &str) -> Result<()> {
+        let metadata = self.admin.inner().fetch_metadata(None, REQUEST_TIME_MAX)?;
+        let is_named = |name: &&str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(['.', '-']));
+        let names: Vec<&str> = metadata.topics().iter().map(|topic| topic.name()).filter(is_named).collect();
+        if names.is_empty() { Ok(()) } else { self.delete(&names) }
+    }
+
     fn led_partitions(&self, name: &str) -> Result<usize> {
         let metadata = self.admin.inner().fetch_metadata(Some(name), REQUEST_TIME_MAX)?;
         Ok(metadata.topics().iter().flat_map(|topic| topic.partitions()).filter(|partition| partition.leader() >= 0).count())

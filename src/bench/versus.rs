@@ -1,6 +1,8 @@
 //! The gate against the same worker with deciding left out, in turns, so that what the machine does meanwhile does to both.
 
-use anyhow::Result;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use super::{Drained, Phase, Session, Subject};
@@ -8,8 +10,8 @@ use super::{Drained, Phase, Session, Subject};
 /// One round of one of the two.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
-    /// The highest rate that was sustained, in events per second.
-    pub peak_per_second: f64,
+    /// The highest rate that was sustained, in events per second, if it was searched in this round.
+    pub peak_per_second: Option<f64>,
     /// Latency at half of the gate's first peak.
     pub at_half: Phase,
 }
@@ -94,7 +96,7 @@ impl Versus {
         Self {
             cpu_draining,
             cpu_at_half: ratio(|side| side.at_half.cpu_us_per_event),
-            peak: ratio(|side| Some(side.peak_per_second)),
+            peak: ratio(|side| side.peak_per_second),
             p50: ratio(|side| Some(side.at_half.tally.latency_ms.p50)),
             p99: ratio(|side| Some(side.at_half.tally.latency_ms.p99)),
             p999: ratio(|side| Some(side.at_half.tally.latency_ms.p999)),
@@ -104,20 +106,32 @@ impl Versus {
 }
 
 impl Session {
-    /// Has the gate and the pass-through take turns, for so many rounds: peak, and latency at half of the gate's first peak.
+    /// Has the gate and the pass-through take turns, for so many rounds: latency at a rate, or, if none is given, the peak and latency at half
+    /// of the gate's first one. Where time is limited there may be fewer rounds.
     ///
     /// # Errors
     /// A worker ends, or sustains nothing.
-    pub fn rounds(&self, rounds: usize) -> Result<Vec<Round>> {
-        let mut rate = None;
+    pub fn rounds(&self, rounds: usize, rate: Option<f64>) -> Result<Vec<Round>> {
+        let searches = rate.is_none();
+        let mut rate = rate;
         let mut measured = Vec::with_capacity(rounds);
         for round in 0..rounds {
+            let start = Instant::now();
             let mut side = |subject: Subject| {
-                self.with_worker(&subject, |bed| {
-                    let peak_per_second = self.find_peak(bed)?.per_second;
-                    let rate = *rate.get_or_insert(peak_per_second / 2.0);
-                    Ok(Side { peak_per_second, at_half: bed.run(rate, self.plan.times)?.phase })
-                })
+                let side = self.with_worker(&subject, |bed| {
+                    let peak_per_second = searches.then(|| self.find_peak(bed)).transpose()?.map(|peak| peak.per_second);
+                    let at = rate.or(peak_per_second.map(|peak| peak / 2.0)).context("there is no rate")?;
+                    rate = Some(at);
+                    Ok(Side { peak_per_second, at_half: bed.run(at, self.plan.times)?.phase })
+                })?;
+                let phase = &side.at_half;
+                self.progress.say(&format!(
+                    "{}, {:.0}/s: p99 {:.1} ms",
+                    subject.name(),
+                    phase.asked_per_second,
+                    phase.tally.latency_ms.p99
+                ));
+                Ok::<_, anyhow::Error>(side)
             };
             measured.push(if round % 2 == 0 {
                 let gate = side(Subject::Gate)?;
@@ -126,6 +140,9 @@ impl Session {
                 let pass_through = side(Subject::PassThrough)?;
                 Round { gate: side(Subject::Gate)?, pass_through }
             });
+            if self.is_late_for(start.elapsed()) {
+                break;
+            }
         }
         Ok(measured)
     }

@@ -91,7 +91,13 @@ impl Worker {
         ] {
             command.env(name, value);
         }
-        if !matches!(subject, Subject::Baseline { .. }) {
+        if matches!(subject, Subject::Baseline { .. }) {
+            // What the gate denies without a configuration file; with one, whoever wrote it knows what its baselines need.
+            if invocation.config.is_none() {
+                command.env("TOLLGATE_DENIED_TOOLS", DENIED_TOOL);
+            }
+            command.env("TOLLGATE_STATE_DIR", keeper.home().join("state"));
+        } else {
             command.env("TOLLGATE__KAFKA__BROKERS", &invocation.brokers).env("TOLLGATE__KAFKA__GROUP_ID", group_id);
             command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
             for (name, topic) in [

@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 
-use crate::bench::{Bed, Findings, Invocation, Machine, Plan, Search, Session, Subject, SweepPoint, Times, Versus, markdown, rows};
+use crate::bench::{
+    Checkout, Findings, Invocation, Machine, Plan, Progress, Search, Session, Subject, Suite, Times, Versus, markdown, page, rows,
+};
 use crate::settings::Settings;
 
 use super::process;
 
-/// Shares of the peak that latency is measured at.
-const SWEEP: [f64; 6] = [0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
-/// How many times the peak is offered.
-const OVERLOAD: f64 = 2.0;
+/// Events of a topic that is drained; a report drains more, as it compares with who fetches a lot ahead.
 const DRAINED_EVENTS: u32 = 200_000;
+const REPORT_DRAINED_EVENTS: u32 = 300_000;
+const PICTURE: &str = "![Latency against offered load](plot.svg)";
 
 /// What the gate may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,9 +58,16 @@ pub(super) struct BenchArgs {
     /// TOLLGATE_DECISIONS_TOPIC and TOLLGATE_GROUP. May be given several times
     #[arg(long = "baseline", value_name = "NAME=COMMAND", value_parser = baseline)]
     baselines: Vec<Subject>,
-    /// Measure all of it (about a quarter of an hour), and write report.json, report.md and plot.svg into this directory
+    /// Measure all of it, the baselines and the core's benchmarks of a checkout among it, and write report.json, report.md and plot.svg into
+    /// this directory
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// The folder of a checkout that holds the baselines of a report; the core's benchmarks are two folders above it
+    #[arg(long = "baselines", value_name = "DIR", default_value = "benches/baselines")]
+    baselines_folder: PathBuf,
+    /// Minutes that a report may take once everything is built; where time is short there are fewer rounds
+    #[arg(long, value_name = "MINUTES", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
+    time_limit: u32,
     /// Seconds that a latency measurement takes, behind its warm-up
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     duration: u32,
@@ -94,22 +102,23 @@ pub(super) fn execute(args: &BenchArgs, mut settings: Settings, invocation: Invo
     }
     let starts_broker = args.own_broker || (args.brokers.is_none() && !names_cluster);
     let invocation = Invocation { brokers: settings.kafka.brokers.clone(), ..invocation };
-    if let Some(directory) = &args.report {
-        fs::create_dir_all(directory).with_context(|| format!("{}: cannot be made", directory.display()))?;
-    }
-    let session = Session::open(args.plan(), settings.kafka, invocation, starts_broker)?;
-    let findings = args.measure(&session)?;
+    let open = |progress| Session::open(args.plan(), settings.kafka, invocation, starts_broker, progress);
+    let findings = match &args.report {
+        Some(directory) => args.write_report(directory, open)?,
+        None => args.measure(&open(Progress::default())?)?,
+    };
     let text = if args.json { format!("{}\n", serde_json::to_string_pretty(&json(&findings))?) } else { markdown(&findings) };
     std::io::stdout().write_all(text.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    match findings.failures() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(failures) => bail!("{failures}"),
+    }
 }
 
 /// Writes what has been found by now.
-fn write_report(directory: &Path, findings: &Findings) -> anyhow::Result<()> {
-    let page = format!("{}\n![Latency against offered load](plot.svg)\n", markdown(findings));
-    for (name, text) in
-        [("report.json", serde_json::to_string_pretty(&json(findings))?), ("report.md", page), ("plot.svg", findings.plot())]
-    {
+fn write_files(directory: &Path, findings: &Findings) -> anyhow::Result<()> {
+    let report = serde_json::to_string_pretty(&json(findings))?;
+    for (name, text) in [("report.json", report), ("report.md", page(findings, PICTURE)), ("plot.svg", findings.plot())] {
         let path = directory.join(name);
         fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))?;
     }
@@ -129,78 +138,74 @@ impl BenchArgs {
     fn plan(&self) -> Plan {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let deadline = Duration::from_millis(self.deadline_ms.into());
-        let is_thorough = self.report.is_some();
+        let attempts = if self.report.is_some() { 2 } else { 1 };
         Plan {
             seed: self.seed,
             threads: self.threads as usize,
             partitions: self.partitions,
             times: Times { warm_up: seconds(self.warm_up), measured: seconds(self.duration), deadline },
-            probe_times: Times { warm_up: seconds(self.warm_up), measured: seconds(3), deadline },
-            search: Search { start: 4_000.0, precision: 1.1, attempts: if is_thorough { 2 } else { 1 }, probes_max: 12 },
+            probe_times: Times { warm_up: seconds(self.warm_up), measured: seconds(self.duration.min(3)), deadline },
+            search: Search { start: 4_000.0, precision: 1.1, attempts, probes_max: 12 },
         }
     }
 
-    /// Everything that was asked for, or else the peak and the latency at half of it. A report is written after every part, so that one that
-    /// is interrupted leaves what it has.
-    fn measure(&self, session: &Session) -> anyhow::Result<Findings> {
-        let is_full = self.report.is_some();
-        let broker = match session.has_own_broker() {
-            true => "its own, on the same machine".to_owned(),
-            false => session.kafka().brokers.clone(),
+    /// Everything, part by part. What is known is written after every part, so that a report that is interrupted leaves what it has.
+    fn write_report(&self, directory: &Path, open: impl FnOnce(Progress) -> anyhow::Result<Session>) -> anyhow::Result<Findings> {
+        fs::create_dir_all(directory).with_context(|| format!("{}: cannot be made", directory.display()))?;
+        let findings = Findings::new(Machine::here("none".to_owned()), self.plan());
+        write_files(directory, &findings)?;
+        let suite = Suite {
+            checkout: &Checkout::new(&self.baselines_folder),
+            baselines: &self.baselines,
+            rounds: self.rounds as usize,
+            events: self.drain.unwrap_or(REPORT_DRAINED_EVENTS) as usize,
+            time: Duration::from_secs(u64::from(self.time_limit) * 60),
         };
-        let mut findings = Findings::new(Machine::here(broker), session.plan.clone());
-        let keep = |findings: &Findings| self.report.as_deref().map_or(Ok(()), |directory| write_report(directory, findings));
+        let keep = |findings: &Findings| {
+            // The last one counts, which is written below.
+            let _written = write_files(directory, findings);
+        };
+        let findings = suite.run(findings, Progress::default(), open, &keep);
+        write_files(directory, &findings)?;
+        Ok(findings)
+    }
+
+    /// What was asked for, or else the peak and the latency at half of it.
+    fn measure(&self, session: &Session) -> anyhow::Result<Findings> {
+        let mut findings = Findings::new(Machine::here(session.broker_place()), session.plan.clone());
         let wants_other = self.versus.is_some() || self.drain.is_some() || !self.baselines.is_empty();
-        if is_full || wants_other {
+        if wants_other {
             let subjects: Vec<_> = [Subject::Gate, Subject::PassThrough].into_iter().chain(self.baselines.iter().cloned()).collect();
             findings.drained = session.drain(&subjects, self.drain.unwrap_or(DRAINED_EVENTS) as usize, self.rounds as usize)?;
-            keep(&findings)?;
+            if let Some(failure) = findings.drained.iter().find_map(|drained| drained.failure.as_ref()) {
+                bail!("{failure}");
+            }
         }
-        if is_full || self.rate.is_some() || self.find_peak || self.overload.is_some() || !wants_other {
+        if self.rate.is_some() || self.find_peak || self.overload.is_some() || !wants_other {
             self.load_gate(session, &mut findings)?;
-            keep(&findings)?;
         }
-        if is_full {
-            let peak = findings.peak.as_ref().map_or(0.0, |peak| peak.per_second);
-            findings.sweep.extend(session.with_worker(&Subject::PassThrough, |bed| sweep(session, bed, &Subject::PassThrough, peak))?);
-            keep(&findings)?;
-        }
-        if is_full || self.versus.is_some() {
-            findings.versus = Some(Versus::new(session.rounds(self.rounds as usize)?, &findings.drained));
-            keep(&findings)?;
+        if self.versus.is_some() {
+            findings.versus = Some(Versus::new(session.rounds(self.rounds as usize, None)?, &findings.drained));
         }
         Ok(findings)
     }
 
     /// What is measured of the gate alone, on one worker.
     fn load_gate(&self, session: &Session, findings: &mut Findings) -> anyhow::Result<()> {
-        let is_full = self.report.is_some();
         session.with_worker(&Subject::Gate, |bed| {
-            let needs_peak = is_full || self.find_peak || self.overload.is_some() || self.rate.is_none();
+            let needs_peak = self.find_peak || self.overload.is_some() || self.rate.is_none();
             findings.peak = needs_peak.then(|| session.find_peak(bed)).transpose()?;
             let peak = findings.peak.as_ref().map(|peak| peak.per_second);
-            let only_peak = self.find_peak && !is_full && self.rate.is_none();
+            let only_peak = self.find_peak && self.rate.is_none();
             if let Some(rate) = self.rate.or(peak.map(|peak| peak / 2.0)).filter(|_| !only_peak) {
                 findings.latency = Some(bed.run(rate, session.plan.times)?.phase);
             }
-            if let (true, Some(peak)) = (is_full, peak) {
-                findings.sweep = sweep(session, bed, &Subject::Gate, peak)?;
-            }
-            if let (Some(factor), Some(peak)) = (self.overload.or(is_full.then_some(OVERLOAD)), peak) {
+            if let (Some(factor), Some(peak)) = (self.overload, peak) {
                 findings.overload = Some(session.overload(bed, peak, factor)?);
             }
             Ok(())
         })
     }
-}
-
-/// Latency at several shares of the peak.
-fn sweep(session: &Session, bed: &mut Bed<'_>, subject: &Subject, peak: f64) -> anyhow::Result<Vec<SweepPoint>> {
-    let point = |share: f64| {
-        let phase = bed.run(peak * share, session.plan.times)?.phase;
-        Ok(SweepPoint { name: subject.name().to_owned(), share, phase })
-    };
-    SWEEP.into_iter().map(point).collect()
 }
 
 /// `NAME=COMMAND`.

@@ -2,19 +2,25 @@
 
 use std::fmt::Write as _;
 
-use super::super::{Drained, Phase, Versus};
+use super::super::{Drained, Offline, Overload, PartitionCost, Phase, Ratio, Versus};
 use super::{Findings, rows};
 
-/// The findings, as far as there are any.
+/// The findings, as far as there are any: where, the table of targets, then the details.
 #[must_use]
 pub fn markdown(findings: &Findings) -> String {
+    page(findings, "")
+}
+
+/// The same with something between the table and the details, such as a picture.
+#[must_use]
+pub fn page(findings: &Findings, between: &str) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
-    let _infallible = write(&mut out, findings);
+    let _infallible = write(&mut out, findings, between);
     out
 }
 
-fn write(out: &mut String, findings: &Findings) -> std::fmt::Result {
+fn write(out: &mut String, findings: &Findings, between: &str) -> std::fmt::Result {
     let machine = &findings.machine;
     writeln!(
         out,
@@ -27,8 +33,16 @@ fn write(out: &mut String, findings: &Findings) -> std::fmt::Result {
         machine.kernel,
         machine.broker
     )?;
+    write_targets(out, findings)?;
+    if !between.is_empty() {
+        writeln!(out, "\n{between}")?;
+    }
     if let Some(peak) = &findings.peak {
-        writeln!(out, "\nPeak: {:.0} events per second sustained.", peak.per_second)?;
+        write!(out, "\nPeak: {:.0} events per second sustained", peak.per_second)?;
+        match &findings.pass_through_peak {
+            Some(other) => writeln!(out, ", {:.0} by the pass-through.", other.per_second)?,
+            None => writeln!(out, ".")?,
+        }
     }
     if let Some(phase) = &findings.latency {
         writeln!(out, "\nLatency from the moment an event was due to its verdict:\n")?;
@@ -39,18 +53,7 @@ fn write(out: &mut String, findings: &Findings) -> std::fmt::Result {
         phase_table(out, findings.sweep.iter().map(|point| (point.name.as_str(), &point.phase)))?;
     }
     if let Some(overload) = &findings.overload {
-        writeln!(
-            out,
-            "\nOverload: {:.1} times the peak offered, {:.0} % of the peak kept; memory {:.0} MB, {:.0} MB before; a backlog of {:.1} s, \
-             longest wait {:.1} s; recovered {} after the load fell.",
-            overload.factor,
-            overload.kept * 100.0,
-            megabytes(overload.phase.resident_bytes_max),
-            megabytes(overload.resident_bytes_before),
-            overload.backlog_seconds,
-            overload.longest_wait_seconds,
-            overload.recovery_seconds.map_or_else(|| "not in time".to_owned(), |seconds| format!("{seconds:.1} s"))
-        )?;
+        write_overload(out, overload)?;
     }
     if let Some(versus) = &findings.versus {
         write_versus(out, versus)?;
@@ -58,7 +61,92 @@ fn write(out: &mut String, findings: &Findings) -> std::fmt::Result {
     if !findings.drained.is_empty() {
         write_drained(out, &findings.drained)?;
     }
-    write_targets(out, findings)
+    write_core(out, &findings.offline)?;
+    write_growth(out, findings)?;
+    write_end(out, findings)
+}
+
+fn write_overload(out: &mut String, overload: &Overload) -> std::fmt::Result {
+    let seconds = |seconds: Option<f64>| seconds.map_or_else(|| "not while it was watched".to_owned(), |seconds| format!("{seconds:.1} s"));
+    writeln!(
+        out,
+        "\nOverload: {:.1} times the peak of {:.0} events per second for {:.0} s, {:.0} % of the peak kept; memory {:.0} MB, {:.0} MB \
+         before; longest wait {:.1} s. Nothing is shed: the backlog at its end takes {:.1} s, and latency was as usual {} after the load fell \
+         to a tenth of the peak. After {:.0} s of the same that took {}.",
+        overload.factor,
+        overload.peak_per_second,
+        overload.seconds,
+        overload.kept * 100.0,
+        megabytes(overload.phase.resident_bytes_max),
+        megabytes(overload.resident_bytes_before),
+        overload.longest_wait_seconds,
+        overload.backlog_seconds,
+        seconds(overload.recovery_seconds),
+        overload.burst.seconds,
+        seconds(overload.burst.recovery_seconds)
+    )
+}
+
+fn write_core(out: &mut String, offline: &Offline) -> std::fmt::Result {
+    if !offline.decision.is_empty() {
+        writeln!(out, "\nDeciding on an event, from its bytes to the verdict's, without Kafka:\n")?;
+        writeln!(out, "| event | bytes | µs | allocations | bytes allocated | over serde_json | instructions |")?;
+        writeln!(out, "|---|---:|---:|---:|---:|---:|---:|")?;
+        for cost in &offline.decision {
+            let instructions = offline.instructions.iter().find(|found| found.name == cost.name);
+            let instructions = instructions.map_or_else(|| "–".to_owned(), |found| format!("{:.0}", found.per_event));
+            let over = cost.over_serde_json.map_or_else(|| "–".to_owned(), |over| format!("{over:.2}×"));
+            writeln!(
+                out,
+                "| {} | {} | {:.2} | {:.1} | {:.0} | {over} | {instructions} |",
+                cost.name,
+                cost.bytes,
+                cost.ns / 1e3,
+                cost.allocations,
+                cost.allocated_bytes
+            )?;
+        }
+    }
+    if !offline.memory.is_empty() {
+        writeln!(out, "\nMemory per live thread:\n\n| threads | number | bytes each |\n|---|---:|---:|")?;
+        for memory in &offline.memory {
+            writeln!(out, "| {} | {} | {:.0} |", memory.name, memory.threads, memory.bytes_per_thread)?;
+        }
+    }
+    Ok(())
+}
+
+/// What an event costs as work grows.
+fn write_growth(out: &mut String, findings: &Findings) -> std::fmt::Result {
+    let partitions = &findings.partitions;
+    if findings.offline.growth.is_empty() && partitions.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nCost per event as work grows:\n\n| what | from | to | µs | µs then | ratio |\n|---|---:|---:|---:|---:|---:|")?;
+    for growth in &findings.offline.growth {
+        let (from, to) = (growth.ns_from / 1e3, growth.ns_to / 1e3);
+        writeln!(out, "| {} | {} | {} | {from:.2} | {to:.2} | {:.2}× |", growth.what, growth.from, growth.to, growth.ratio)?;
+    }
+    let Some((few, more)) = partitions.split_first() else { return Ok(()) };
+    for cost in more {
+        let median = |cost: &PartitionCost| cost.median_us().unwrap_or_default();
+        let ratio = cost.over(few).map_or_else(|| "–".to_owned(), |ratio| ratio.to_string());
+        let (from, to) = (median(few), median(cost));
+        writeln!(out, "| partitions (CPU of the worker) | {} | {} | {from:.2} | {to:.2} | {ratio} |", few.partitions, cost.partitions)?;
+    }
+    Ok(())
+}
+
+/// What is missing, and how long it took.
+fn write_end(out: &mut String, findings: &Findings) -> std::fmt::Result {
+    for absence in &findings.absences {
+        writeln!(out, "\nNot measured: {} ({})", absence.part, absence.why)?;
+    }
+    if findings.seconds > 0.0 {
+        let minutes = findings.seconds / 60.0;
+        writeln!(out, "\nAll of this is one run of `tollgate bench --report`, which took {minutes:.0} minutes, builds included.")?;
+    }
+    Ok(())
 }
 
 fn phase_table<'p>(out: &mut String, phases: impl IntoIterator<Item = (&'p str, &'p Phase)>) -> std::fmt::Result {
@@ -95,9 +183,8 @@ fn write_versus(out: &mut String, versus: &Versus) -> std::fmt::Result {
 fn write_drained(out: &mut String, drained: &[Drained]) -> std::fmt::Result {
     writeln!(out, "\nDraining the same preloaded topic, median of the rounds:\n")?;
     writeln!(out, "| worker | events/s | events per CPU second | CPU µs/event | verdicts equal to ours |\n|---|---:|---:|---:|---:|")?;
-    for drained in drained {
-        let median =
-            |of: fn(&super::super::DrainRound) -> f64| super::super::Ratio::of(drained.rounds.iter().map(of)).map_or(0.0, |r| r.median);
+    for drained in drained.iter().filter(|drained| !drained.rounds.is_empty()) {
+        let median = |of: fn(&super::super::DrainRound) -> f64| Ratio::of(drained.rounds.iter().map(of)).map_or(0.0, |ratio| ratio.median);
         let (rate, per_cpu_second) = (median(|round| round.events_per_second), median(|round| round.events_per_cpu_second));
         let agreement = drained.agreement.as_ref().map_or_else(
             || "–".to_owned(),
@@ -115,7 +202,8 @@ fn write_drained(out: &mut String, drained: &[Drained]) -> std::fmt::Result {
 
 fn write_targets(out: &mut String, findings: &Findings) -> std::fmt::Result {
     let rows = rows(findings);
-    if rows.iter().all(|row| row.measured.is_none()) {
+    let is_report = findings.seconds > 0.0 || !findings.absences.is_empty();
+    if !is_report && rows.iter().all(|row| row.measured.is_none()) {
         return Ok(());
     }
     writeln!(out, "\n| what | target | measured | met |\n|---|---|---|---|")?;
@@ -125,7 +213,12 @@ fn write_targets(out: &mut String, findings: &Findings) -> std::fmt::Result {
             Some(false) => "**no**",
             None => "–",
         };
-        writeln!(out, "| {} | {} | {} | {met} |", row.what, row.target, row.measured.as_deref().unwrap_or("not measured in this run"))?;
+        let measured = match (row.measured, row.why) {
+            (Some(measured), _) => measured,
+            (None, Some(why)) => format!("not measured: {why}"),
+            (None, None) => "not measured in this run".to_owned(),
+        };
+        writeln!(out, "| {} | {} | {measured} | {met} |", row.what, row.target)?;
     }
     Ok(())
 }
@@ -142,7 +235,24 @@ mod tests {
     /// The whole text, so that nobody changes it unseen. `UPDATE_SNAPSHOTS=1` writes it anew.
     #[test]
     fn the_report_is_as_it_was() {
-        super::super::plot::tests::check_snapshot("tests/fixtures/bench/report.md", &markdown(&findings()));
+        let picture = "![Latency against offered load](plot.svg)";
+        super::super::plot::tests::check_snapshot("tests/fixtures/bench/report.md", &page(&findings(), picture));
+    }
+
+    #[test]
+    fn growth_of_the_core_stands_beside_that_of_partitions() {
+        let mut found = findings();
+        found.offline.growth = super::super::samples::growth();
+        let text = markdown(&found);
+        assert!(text.contains("| rules | 10 | 10000 | 1.50 | 1.50 | 1.00× |"), "{text}");
+        assert!(text.contains("| partitions (CPU of the worker) | 1 | 64 | 20.00 | 24.00 | 1.20×"), "{text}");
+    }
+
+    #[test]
+    fn a_report_that_measured_nothing_shows_its_table_all_the_same() {
+        let all = findings();
+        let nothing = markdown(&Findings { absences: all.absences, ..Findings::new(all.machine, all.plan) });
+        assert!(nothing.contains("not measured: java is not installed (17 or newer)") && nothing.contains("not measured in this run"));
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! A line plot as SVG: latency on a logarithmic scale against offered load.
+//!
+//! It brings its own background, light or dark as the reader's system prefers, so that it can be read on any page.
 
 use std::fmt::Write as _;
 
@@ -7,12 +9,24 @@ const HEIGHT: f64 = 420.0;
 /// Left, right, top, bottom.
 const MARGINS: [f64; 4] = [70.0, 160.0, 20.0, 50.0];
 
+/// Every colour has a contrast of at least 3 to 1 against its background; lines differ in their dashes as well.
+const STYLE: &str = "<style>
+.page{fill:#fff;stroke:#d0d7de}text{fill:#1f2328}.grid{stroke:#d8dee4}
+.a{stroke:#0969da;--c:#0969da}.b{stroke:#bc4c00;--c:#bc4c00}.c{stroke:#8250df;--c:#8250df}.d{stroke:#6e7781;--c:#6e7781}
+.line{fill:none;stroke-width:2}.b.line{stroke-dasharray:8 3}.c.line{stroke-dasharray:3 3}.d.line{stroke-dasharray:10 3 2 3}
+.dot{fill:var(--c);stroke:none}
+@media (prefers-color-scheme:dark){
+.page{fill:#0d1117;stroke:#30363d}text{fill:#e6edf3}.grid{stroke:#30363d}
+.a{stroke:#58a6ff;--c:#58a6ff}.b{stroke:#f0883e;--c:#f0883e}.c{stroke:#bc8cff;--c:#bc8cff}.d{stroke:#9ea7b3;--c:#9ea7b3}
+}
+</style>";
+
 /// A line of the plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// What it shows.
     pub label: String,
-    /// Its colour.
+    /// The class that gives it its colour, one of those in the style sheet.
     pub style: &'static str,
     /// Events per second, and milliseconds.
     pub points: Vec<(f64, f64)>,
@@ -64,20 +78,23 @@ fn draw(out: &mut String, series: &[Series]) -> std::fmt::Result {
     writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <title>Latency against offered load</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>"
+         <title>Latency against offered load</title>\n{STYLE}\n\
+         <rect class=\"page\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>",
+        WIDTH - 1.0,
+        HEIGHT - 1.0
     )?;
     draw_axes(out, &axes)?;
     for (at, line) in series.iter().filter(|series| !series.points.is_empty()).enumerate() {
         let mut points = line.points.clone();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let path: Vec<String> = points.iter().map(|(load, latency)| format!("{:.1},{:.1}", axes.x(*load), axes.y(*latency))).collect();
-        writeln!(out, "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\" points=\"{}\"/>", line.style, path.join(" "))?;
+        writeln!(out, "<polyline class=\"{} line\" points=\"{}\"/>", line.style, path.join(" "))?;
         for (load, latency) in points {
-            writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{}\"/>", axes.x(load), axes.y(latency), line.style)?;
+            writeln!(out, "<circle class=\"{} dot\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", line.style, axes.x(load), axes.y(latency))?;
         }
         let (x, y) = (WIDTH - MARGINS[1] + 15.0, MARGINS[2] + 15.0 + at as f64 * 20.0);
-        writeln!(out, "<rect x=\"{x}\" y=\"{}\" width=\"14\" height=\"4\" fill=\"{}\"/>", y - 6.0, line.style)?;
-        writeln!(out, "<text x=\"{}\" y=\"{y}\">{}</text>", x + 20.0, escaped(&line.label))?;
+        writeln!(out, "<line class=\"{} line\" x1=\"{x}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", line.style, x + 20.0, y - 4.0, y - 4.0)?;
+        writeln!(out, "<text x=\"{}\" y=\"{y}\">{}</text>", x + 26.0, escaped(&line.label))?;
     }
     writeln!(out, "</svg>")
 }
@@ -87,13 +104,13 @@ fn draw_axes(out: &mut String, axes: &Axes) -> std::fmt::Result {
     let (end, floor) = (WIDTH - right, HEIGHT - bottom);
     for decade in axes.decades.0..=axes.decades.1 {
         let y = axes.y(10_f64.powi(decade));
-        writeln!(out, "<line x1=\"{left}\" x2=\"{end}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#dddddd\"/>")?;
+        writeln!(out, "<line x1=\"{left}\" x2=\"{end}\" y1=\"{y:.1}\" y2=\"{y:.1}\" class=\"grid\"/>")?;
         writeln!(out, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>", left - 8.0, y + 4.0, 10_f64.powi(decade))?;
     }
     for step in 0..=5 {
         let load = axes.load_max * f64::from(step) / 5.0;
         let x = axes.x(load);
-        writeln!(out, "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{floor}\" stroke=\"#dddddd\"/>")?;
+        writeln!(out, "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{floor}\" class=\"grid\"/>")?;
         writeln!(out, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{load:.0}</text>", floor + 18.0)?;
     }
     let middle = (left + end) / 2.0;
@@ -136,7 +153,7 @@ pub(crate) mod tests {
 
     #[test]
     fn values_go_where_the_axes_say() {
-        let series = [Series { label: "a < b".to_owned(), style: "red", points: vec![(9_000.0, 100.0), (1_000.0, 1.0)] }];
+        let series = [Series { label: "a < b".to_owned(), style: "a", points: vec![(9_000.0, 100.0), (1_000.0, 1.0)] }];
         let axes = Axes::of(&series);
         assert_eq!((axes.load_max, axes.decades), (9_000.0, (0, 2)));
         assert_eq!((axes.x(0.0), axes.x(9_000.0)), (70.0, 600.0));

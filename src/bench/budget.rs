@@ -1,0 +1,59 @@
+//! How long a report may take: a time for all of it, of which every part gets a share. What a part leaves goes to those behind it, so that
+//! together they never take more.
+
+use std::time::{Duration, Instant};
+
+/// A time that is shared out.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    end: Instant,
+    /// What the parts that are still to come weigh.
+    weight_left: u32,
+}
+
+impl Budget {
+    /// So much time from now on for parts that weigh so much together.
+    #[must_use]
+    pub fn new(time: Duration, weight: u32) -> Self {
+        Self { end: Instant::now() + time, weight_left: weight }
+    }
+
+    /// When the next part has to be over, which weighs so much.
+    pub fn take(&mut self, weight: u32) -> Instant {
+        let now = Instant::now();
+        let part = share(self.end.saturating_duration_since(now), weight, self.weight_left);
+        self.weight_left = self.weight_left.saturating_sub(weight);
+        now + part
+    }
+}
+
+/// The share of `left` that `weight` of `weight_left` gets.
+fn share(left: Duration, weight: u32, weight_left: u32) -> Duration {
+    if weight >= weight_left { left } else { left.mul_f64(f64::from(weight) / f64::from(weight_left)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_gets_its_share_of_what_is_left_and_the_last_one_all_of_it() {
+        let seconds = Duration::from_secs;
+        assert_eq!(share(seconds(900), 3, 9), seconds(300));
+        assert_eq!(share(seconds(800), 2, 6).as_secs(), 266);
+        assert_eq!([share(seconds(50), 4, 4), share(seconds(50), 4, 1), share(seconds(0), 1, 2)], [seconds(50), seconds(50), seconds(0)]);
+    }
+
+    #[test]
+    fn what_a_part_leaves_goes_to_those_behind_it_and_the_end_stays() {
+        let start = Instant::now();
+        let mut budget = Budget::new(Duration::from_secs(100), 4);
+        let first = budget.take(1).duration_since(start);
+        // It took no time at all: a third of 100 seconds is next, not a third of 75.
+        let second = budget.take(1).duration_since(start);
+        let last = budget.take(2).duration_since(start);
+        assert!((24.9..25.5).contains(&first.as_secs_f64()), "{first:?}");
+        assert!((33.2..33.8).contains(&second.as_secs_f64()), "{second:?}");
+        assert!((99.9..100.5).contains(&last.as_secs_f64()), "{last:?}");
+    }
+}

@@ -1,0 +1,179 @@
+//! A checkout of this repository: the baselines and the core's benchmarks, which are built before anything is measured.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use super::{Absence, Keeper, Subject};
+
+/// What a platform team would run instead, and the floor.
+pub const BASELINES: [&str; 3] = ["bare", "python", "kafka-streams"];
+/// The status of a `run.sh` that this machine lacks something for.
+const LACKING: i32 = 69;
+/// The status of a shell that does not find a command.
+const NOT_FOUND: i32 = 127;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Checkout {
+    /// The folder of the baselines; it need not be there.
+    baselines: PathBuf,
+    /// The program that builds and runs the core's benchmarks.
+    cargo: OsString,
+}
+
+impl Checkout {
+    /// The checkout that holds this folder of baselines. `CARGO` names another cargo than the one of the path.
+    #[must_use]
+    pub fn new(baselines: &Path) -> Self {
+        let baselines = baselines.canonicalize().unwrap_or_else(|_| baselines.to_owned());
+        Self { baselines, cargo: std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()) }
+    }
+
+    /// The same with another program in the place of cargo.
+    #[cfg(test)]
+    pub(super) fn with_cargo(self, cargo: &Path) -> Self {
+        Self { cargo: cargo.into(), ..self }
+    }
+
+    /// Builds a baseline, so that it only has to be started.
+    ///
+    /// # Errors
+    /// It is not there, cannot be built, or this machine lacks something for it.
+    pub fn prepare_baseline(&self, name: &str, time_max: Duration) -> Result<Subject, Absence> {
+        let script = self.baselines.join(name).join("run.sh");
+        if !script.is_file() {
+            let why = format!("there is no {}: run it in a checkout, or name the folder with --baselines", script.display());
+            return Err(Absence::missing(name, &why));
+        }
+        let mut command = Command::new(&script);
+        command.arg("--prepare");
+        output(name, &command, time_max)?;
+        // For a shell: a quote within quotes ends them, adds one and opens them again.
+        let quoted = format!("'{}'", script.display().to_string().replace('\'', r"'\''"));
+        Ok(Subject::Baseline { name: name.to_owned(), command: format!("exec {quoted}") })
+    }
+
+    /// Builds a benchmark of the core.
+    ///
+    /// # Errors
+    /// There is no such checkout, no cargo, no valgrind where it is needed, or it does not build.
+    pub fn prepare_bench(&self, name: &str, time_max: Duration) -> Result<(), Absence> {
+        if name == "instructions" {
+            output(name, Command::new("valgrind").arg("--version"), time_max)?;
+        }
+        output(name, self.bench(name)?.arg("--no-run"), time_max).map(drop)
+    }
+
+    /// What a benchmark of the core prints as JSON.
+    ///
+    /// # Errors
+    /// It fails, or does not end in time.
+    pub fn run_bench(&self, name: &str, time_max: Duration) -> Result<String, Absence> {
+        output(name, self.bench(name)?.args(["--", "--json"]), time_max)
+    }
+
+    fn bench(&self, name: &str) -> Result<Command, Absence> {
+        let manifest = self.baselines.ancestors().nth(2).map(|root| root.join("Cargo.toml")).filter(|manifest| manifest.is_file());
+        let Some(manifest) = manifest else {
+            let why = format!("{} is not in a checkout, whose benchmark `{name}` measures it", self.baselines.display());
+            return Err(Absence::missing(name, &why));
+        };
+        let mut command = Command::new(&self.cargo);
+        command.args(["bench", "--quiet", "--no-default-features", "--bench", name, "--manifest-path"]).arg(manifest);
+        Ok(command)
+    }
+}
+
+/// Runs a command to its end, and gives what it has put out. It is killed if that takes too long.
+fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, Absence> {
+    let run = || -> Result<_> {
+        let mut keeper = Keeper::start()?;
+        keeper.run(command)?;
+        let status = keeper.wait(time_max);
+        let text = fs::read(keeper.log_path()).context("its output is lost")?;
+        Ok((status, String::from_utf8_lossy(&text).into_owned()))
+    };
+    let (status, text) = run().map_err(|error| Absence::failed(part, &format!("{error:#}")))?;
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it does not say why");
+    match status {
+        Ok(status) if status.success() => Ok(text),
+        Ok(status) if status.code() == Some(LACKING) => Err(Absence::missing(part, last)),
+        Ok(status) if status.code() == Some(NOT_FOUND) => Err(Absence::missing(part, &format!("{} cannot be run: {last}", shown(command)))),
+        Ok(status) => Err(Absence::failed(part, &format!("{}: {status}\n{text}", shown(command)))),
+        Err(_) => Err(Absence::failed(part, &format!("{} takes longer than {:.0} s", shown(command), time_max.as_secs_f64()))),
+    }
+}
+
+/// The command's name and its first arguments, as far as a person needs them.
+fn shown(command: &Command) -> String {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let arguments = command.get_args().filter(|argument| !argument.to_string_lossy().contains('/'));
+    arguments.fold(name, |shown, argument| format!("{shown} {}", argument.to_string_lossy()))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    const TIME_MAX: Duration = Duration::from_secs(30);
+
+    /// A checkout with a baseline `bare` and a cargo that are these shell scripts.
+    pub(in crate::bench) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {
+        let root = tempfile::tempdir().unwrap();
+        let baselines = root.path().join("benches/base'lines");
+        fs::create_dir_all(baselines.join("bare")).unwrap();
+        fs::write(root.path().join("Cargo.toml"), "").unwrap();
+        for (path, script) in [(baselines.join("bare/run.sh"), bare), (root.path().join("cargo"), cargo)] {
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let checkout = Checkout::new(&baselines).with_cargo(&root.path().join("cargo"));
+        (root, checkout)
+    }
+
+    #[test]
+    fn a_baseline_is_prepared_and_started_by_one_script() {
+        let (root, checkout) = checkout(r#"echo "$1" >"$(dirname "$0")/argument""#, "");
+        let Subject::Baseline { name, command } = checkout.prepare_baseline("bare", TIME_MAX).unwrap() else { panic!("no baseline") };
+        let argument = root.path().join("benches/base'lines/bare/argument");
+        assert_eq!((name.as_str(), fs::read_to_string(&argument).unwrap().trim()), ("bare", "--prepare"));
+        assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+        assert_eq!(fs::read_to_string(&argument).unwrap().trim(), "");
+    }
+
+    #[test]
+    fn what_a_machine_lacks_is_told_apart_from_what_fails() {
+        let prepare = |bare, time_max| checkout(bare, "").1.prepare_baseline("bare", time_max).unwrap_err();
+        assert_eq!(
+            prepare("echo noise; echo 'java is not installed' >&2; exit 69", TIME_MAX),
+            Absence::missing("bare", "java is not installed")
+        );
+        let failed = prepare("echo 'no such class' >&2; exit 1", TIME_MAX);
+        assert!(failed.failed && failed.why == "run.sh --prepare: exit status: 1: no such class", "{failed:?}");
+        let slow = prepare("sleep 60", Duration::from_millis(300));
+        assert!(slow.failed && slow.why.contains("takes longer"), "{slow:?}");
+        let absent = checkout("", "").1.prepare_baseline("python", TIME_MAX).unwrap_err();
+        assert!(!absent.failed && absent.why.contains("--baselines"), "{absent:?}");
+    }
+
+    #[test]
+    fn benchmarks_of_the_core_need_a_checkout_and_a_cargo() {
+        let (root, checkout) = checkout("", r#"echo "$@""#);
+        checkout.prepare_bench("decision", TIME_MAX).unwrap();
+        let printed = checkout.run_bench("decision", TIME_MAX).unwrap();
+        assert!(
+            printed.starts_with("bench --quiet --no-default-features --bench decision") && printed.ends_with("-- --json\n"),
+            "{printed}"
+        );
+        let gone = checkout.clone().with_cargo(Path::new("no-such-program")).prepare_bench("decision", TIME_MAX).unwrap_err();
+        assert!(!gone.failed && gone.why.contains("no-such-program"), "{gone:?}");
+        fs::remove_file(root.path().join("Cargo.toml")).unwrap();
+        assert!(!checkout.prepare_bench("decision", TIME_MAX).unwrap_err().failed);
+    }
+}
