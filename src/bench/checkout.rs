@@ -55,7 +55,7 @@ impl Checkout {
         output(name, &command, time_max)?;
         // For a shell: a quote within quotes ends them, adds one and opens them again.
         let quoted = format!("'{}'", script.display().to_string().replace('\'', r"'\''"));
-        Ok(Subject::Baseline { name: name.to_owned(), command: format!("exec {quoted}") })
+        Ok(Subject::Baseline { name: name.to_owned(), command: format!("TOLLGATE_PREPARED=1; export TOLLGATE_PREPARED; exec {quoted}") })
     }
 
     /// Builds a benchmark of the core.
@@ -84,7 +84,8 @@ impl Checkout {
             return Err(Absence::missing(name, &why));
         };
         let mut command = Command::new(&self.cargo);
-        command.args(["bench", "--quiet", "--no-default-features", "--bench", name, "--manifest-path"]).arg(manifest);
+        command.args(["bench", "--quiet", "--no-default-features", "--bench", name]);
+        command.arg(format!("--manifest-path={}", manifest.display()));
         Ok(command)
     }
 }
@@ -104,7 +105,11 @@ fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, A
         Ok(status) if status.success() => Ok(text),
         Ok(status) if status.code() == Some(LACKING) => Err(Absence::missing(part, last)),
         Ok(status) if status.code() == Some(NOT_FOUND) => Err(Absence::missing(part, &format!("{} cannot be run: {last}", shown(command)))),
-        Ok(status) => Err(Absence::failed(part, &format!("{}: {status}\n{text}", shown(command)))),
+        Ok(status) => {
+            // Compilers and cargo tell more behind their first error.
+            let error = text.lines().map(str::trim).find(|line| line.starts_with("error")).unwrap_or(last);
+            Err(Absence::failed(part, &format!("{}: {status}: {error}", shown(command))))
+        }
         Err(_) => Err(Absence::failed(part, &format!("{} takes longer than {:.0} s", shown(command), time_max.as_secs_f64()))),
     }
 }
@@ -139,12 +144,12 @@ pub(super) mod tests {
 
     #[test]
     fn a_baseline_is_prepared_and_started_by_one_script() {
-        let (root, checkout) = checkout(r#"echo "$1" >"$(dirname "$0")/argument""#, "");
+        let (root, checkout) = checkout(r#"echo "$1$TOLLGATE_PREPARED" >"$(dirname "$0")/argument""#, "");
         let Subject::Baseline { name, command } = checkout.prepare_baseline("bare", TIME_MAX).unwrap() else { panic!("no baseline") };
         let argument = root.path().join("benches/base'lines/bare/argument");
         assert_eq!((name.as_str(), fs::read_to_string(&argument).unwrap().trim()), ("bare", "--prepare"));
         assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
-        assert_eq!(fs::read_to_string(&argument).unwrap().trim(), "");
+        assert_eq!(fs::read_to_string(&argument).unwrap().trim(), "1");
     }
 
     #[test]
@@ -168,7 +173,8 @@ pub(super) mod tests {
         checkout.prepare_bench("decision", TIME_MAX).unwrap();
         let printed = checkout.run_bench("decision", TIME_MAX).unwrap();
         assert!(
-            printed.starts_with("bench --quiet --no-default-features --bench decision") && printed.ends_with("-- --json\n"),
+            printed.starts_with("bench --quiet --no-default-features --bench decision --manifest-path=/")
+                && printed.ends_with("-- --json\n"),
             "{printed}"
         );
         let gone = checkout.clone().with_cargo(Path::new("no-such-program")).prepare_bench("decision", TIME_MAX).unwrap_err();

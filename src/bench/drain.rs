@@ -16,13 +16,17 @@ use super::{Reader, Sender, Session, Subject, Worker};
 
 /// The share of a run that does not count.
 const WARM_UP: f64 = 0.5;
-/// One look costs this process about a millisecond, on the cores that the worker runs on.
+/// One look costs this process about a millisecond, on the cores that the worker runs on; few events are gone before a second look.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
+const SAMPLE_INTERVAL_FEW: Duration = Duration::from_millis(5);
+const FEW_EVENTS: usize = 100_000;
 /// A worker that has published nothing for so long is done, or stuck if verdicts are missing.
 const DONE_AFTER: Duration = Duration::from_millis(1_500);
 const STUCK_AFTER: Duration = Duration::from_secs(45);
 /// Where time is limited, a run takes no longer: the first one, whose verdicts are compared, and those behind it.
 const CUT_AFTER: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(20)];
+/// A run that was cut should have decided on this share of the topic.
+const CUT_MIN: f64 = 0.3;
 /// Where time is limited, a topic gets the events that it has got by then.
 const PRELOAD_TIME_MAX: Duration = Duration::from_secs(60);
 /// How many differences are named.
@@ -208,7 +212,7 @@ impl Session {
             }
             self.progress.show(&format!("{}, draining", subject.name()), usize::try_from(verdicts)?, preloaded.events);
             let is_done = verdicts >= preloaded.awaited && last_progress.elapsed() > DONE_AFTER;
-            if is_done || (start.elapsed() > cut_after && verdicts > 0) {
+            if is_done || is_enough(start.elapsed(), cut_after, verdicts, preloaded.awaited) {
                 self.progress.clear();
                 return Ok(samples);
             }
@@ -220,7 +224,7 @@ impl Session {
                 STUCK_AFTER.as_secs(),
                 worker.log_tail()
             );
-            std::thread::sleep(SAMPLE_INTERVAL);
+            std::thread::sleep(if preloaded.events < FEW_EVENTS { SAMPLE_INTERVAL_FEW } else { SAMPLE_INTERVAL });
         }
     }
 }
@@ -257,18 +261,26 @@ impl Session {
     pub(super) fn cut_after(&self, round: usize) -> Duration {
         let [first, later] = CUT_AFTER;
         match (self.is_limited(), round) {
-            (false, _) => Duration::MAX,
+            (false, _) => Duration::from_secs(u64::from(u32::MAX)),
             (true, 0) => first,
             (true, _) => later,
         }
     }
 }
 
+/// Whether a run may be cut: it has taken its time, and either decided on enough to be warm or taken that time again.
+fn is_enough(elapsed: Duration, cut_after: Duration, verdicts: u64, awaited: u64) -> bool {
+    let is_warm = verdicts as f64 >= awaited as f64 * CUT_MIN;
+    elapsed > cut_after && (is_warm || (verdicts > 0 && elapsed > cut_after * 2))
+}
+
 /// The figures of a run, behind its warm-up.
 fn judge(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
     let verdicts = samples.last().map_or(0, |last| last.verdicts);
     let is_warm = |sample: &&Sample| sample.verdicts as f64 >= verdicts as f64 * WARM_UP;
-    let (from, to) = (samples.iter().find(is_warm), samples.last());
+    // Verdicts may come in leaps: then the one but last look has to do.
+    let before = samples.split_last().and_then(|(_, before)| before.iter().find(is_warm).or(before.last()));
+    let (from, to) = (before, samples.last());
     let (Some(from), Some(to)) = (from, to) else { anyhow::bail!("nothing was seen of the run") };
     let cpu_seconds = to.cpu_seconds - from.cpu_seconds;
     ensure!(to.verdicts > from.verdicts && cpu_seconds > 0.0, "the run was over before it could be measured: drain more events");
@@ -337,6 +349,19 @@ mod tests {
         assert_eq!(judge(&samples, &preloaded(1_000, 900)).unwrap().events_per_second, 800.0);
         assert!(judge(&[], &preloaded(10, 10)).is_err());
         assert!(judge(&samples[3..], &preloaded(10, 10)).is_err());
+        // All verdicts in one leap.
+        assert_eq!(
+            judge(&samples[1..2].iter().chain(&samples[3..]).copied().collect::<Vec<_>>(), &preloaded(1_000, 1_000))
+                .unwrap()
+                .events_per_second,
+            700.0
+        );
+    }
+
+    #[test]
+    fn a_run_is_cut_when_it_is_warm_or_has_taken_its_time_twice() {
+        let cut = |elapsed, verdicts| is_enough(Duration::from_secs(elapsed), Duration::from_secs(20), verdicts, 1_000);
+        assert_eq!([cut(19, 999), cut(21, 300), cut(21, 299), cut(41, 299), cut(41, 0)], [false, true, false, true, false]);
     }
 
     #[test]

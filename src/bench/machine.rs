@@ -5,7 +5,7 @@ use std::fs;
 use serde::Serialize;
 
 /// See the module.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
     /// The processor.
     pub cpu: String,
@@ -21,6 +21,8 @@ pub struct Machine {
     pub is_release: bool,
     /// Where the broker was.
     pub broker: String,
+    /// Processes that wanted to run in the minute before.
+    pub load: f64,
 }
 
 impl Machine {
@@ -40,8 +42,19 @@ impl Machine {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             is_release: !cfg!(debug_assertions),
             broker,
+            load: first_number(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
         }
     }
+
+    /// Whether others wanted more of it than there is: figures from then say little.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.load > self.cores as f64
+    }
+}
+
+fn first_number(text: &str) -> f64 {
+    text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
 fn field(text: &str, name: &str) -> Option<String> {
@@ -58,5 +71,6 @@ mod tests {
         assert_eq!(field("processor\t: 0\nmodel name\t: A CPU @ 2 GHz\n", "model name").as_deref(), Some("A CPU @ 2 GHz"));
         assert_eq!(field("MemTotal:       100 kB\n", "MemTotal").as_deref(), Some("100 kB"));
         assert_eq!(field("", "x"), None);
+        assert_eq!([first_number("2.50 1.47 2.36 1/99 4242"), first_number("")], [2.5, 0.0]);
     }
 }

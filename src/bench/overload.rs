@@ -14,9 +14,10 @@ use super::{Bed, Observed, Phase, Schedule, Session};
 
 /// What is offered behind an overload, as a share of the peak.
 const CALM: f64 = 0.1;
-/// An event is answered quickly again that waits no longer than this many times the usual 99th percentile, and at least so long.
+/// An event is answered quickly again that waits no longer than this many times the usual 99th percentile, within these bounds.
 const SETTLED_FACTOR: f64 = 2.0;
 const SETTLED_MIN: Duration = Duration::from_millis(100);
+const SETTLED_MAX: Duration = Duration::from_millis(300);
 /// Where that share of what was offered is kept, it was no overload.
 const KEPT_OF_ALL: f64 = 0.9;
 /// How often a higher peak is taken where it was none.
@@ -90,7 +91,7 @@ impl Session {
     pub fn overload(&self, bed: &mut Bed<'_>, peak_per_second: f64, factor: f64) -> Result<Overload> {
         let times = self.plan.times;
         let usual = bed.run(peak_per_second * CALM, self.plan.sweep_times())?.phase;
-        let settled = Duration::from_secs_f64(usual.tally.latency_ms.p99 / 1e3).mul_f64(SETTLED_FACTOR).max(SETTLED_MIN);
+        let settled = Duration::from_secs_f64(usual.tally.latency_ms.p99 / 1e3).mul_f64(SETTLED_FACTOR).clamp(SETTLED_MIN, SETTLED_MAX);
         let mut peak = peak_per_second;
         let mut raises = 0;
         loop {

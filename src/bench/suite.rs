@@ -231,3 +231,51 @@ impl Report<'_> {
         self.findings.absences.push(absence);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::super::checkout::tests::checkout;
+    use super::super::report::samples;
+    use super::*;
+    use crate::bench::{Machine, rows};
+
+    /// A cargo whose benchmarks print what they are asked for, but for one that fails.
+    const CARGO: &str = r#"
+case "$*" in
+    *growth*) echo 'error: it does not compile'; exit 101 ;;
+    *--no-run*) ;;
+    *decision*) echo '{"decision":[{"name":"tool_call","bytes":600,"ns":1500,"allocations":4}]}' ;;
+    *memory*) echo '{"memory":[{"name":"quiet","threads":1000000,"bytes_per_thread":301,"target":300}]}' ;;
+    *) echo '{"instructions":[{"name":"tool_call","per_event":12345}]}' ;;
+esac"#;
+
+    #[test]
+    fn what_fails_costs_its_own_rows_and_no_others() {
+        let (_root, checkout) = checkout("", CARGO);
+        let time = Duration::from_secs(60);
+        let suite = Suite { checkout: &checkout, baselines: &[], rounds: 1, events: 1_000, time };
+        let findings = Findings::new(Machine::here("none".to_owned()), samples::findings().plan);
+        let kept = Cell::new(0);
+        let open = |_| anyhow::bail!("a broker needs java, which this machine does not have");
+        let findings = suite.run(findings, Progress::default(), open, &|_| kept.set(kept.get() + 1));
+        let by_what = |start: &str| rows(&findings).into_iter().find(|row| row.what.starts_with(start)).unwrap();
+        assert_eq!(by_what("whole-event").measured.as_deref(), Some("1.50 µs, 4.0 allocations"));
+        assert_eq!([by_what("memory per live thread, quiet").met, by_what("memory per live thread, busy").met], [Some(false), None]);
+        assert!(by_what("cost per event, 10 ").why.is_some_and(|why| why.ends_with("error: it does not compile")));
+        assert!(by_what("events per CPU second over the Python worker").why.is_some_and(|why| why.contains("--baselines")));
+        assert!(by_what("cost per event, 1 → 64").why.is_some_and(|why| why.contains("needs java")));
+        // Whether there is a valgrind is this machine's affair, and no failure either way.
+        assert_eq!(findings.failures().as_deref(), Some("the report lacks what failed: growth, broker"));
+        assert!(kept.get() >= 3 && findings.seconds > 0.0, "{} times kept", kept.get());
+    }
+
+    #[test]
+    fn all_parts_together_are_the_whole_time() {
+        let named = [weight::DRAIN, weight::LATENCY, weight::OVERLOAD, weight::VERSUS, weight::PARTITIONS];
+        let twice = [weight::PEAK, weight::SWEEP];
+        let sum = weight::BENCHES.iter().chain(&named).chain(&twice).chain(&twice).sum::<u32>();
+        assert_eq!(sum, weight::ALL);
+    }
+}

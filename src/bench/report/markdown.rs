@@ -33,6 +33,10 @@ fn write(out: &mut String, findings: &Findings, between: &str) -> std::fmt::Resu
         machine.kernel,
         machine.broker
     )?;
+    if machine.is_busy() {
+        let (load, cores) = (machine.load, machine.cores);
+        writeln!(out, "\n**The machine was busy** when this began (a load of {load:.1} on {cores} cores): these figures say little.")?;
+    }
     write_targets(out, findings)?;
     if !between.is_empty() {
         writeln!(out, "\n{between}")?;
@@ -139,8 +143,11 @@ fn write_growth(out: &mut String, findings: &Findings) -> std::fmt::Result {
 
 /// What is missing, and how long it took.
 fn write_end(out: &mut String, findings: &Findings) -> std::fmt::Result {
+    if !findings.absences.is_empty() {
+        writeln!(out, "\nNot measured:\n")?;
+    }
     for absence in &findings.absences {
-        writeln!(out, "\nNot measured: {} ({})", absence.part, absence.why)?;
+        writeln!(out, "- {}: {}", absence.part, absence.why)?;
     }
     if findings.seconds > 0.0 {
         let minutes = findings.seconds / 60.0;
@@ -253,6 +260,14 @@ mod tests {
         let all = findings();
         let nothing = markdown(&Findings { absences: all.absences, ..Findings::new(all.machine, all.plan) });
         assert!(nothing.contains("not measured: java is not installed (17 or newer)") && nothing.contains("not measured in this run"));
+    }
+
+    #[test]
+    fn a_busy_machine_is_named() {
+        let mut found = findings();
+        assert!(!markdown(&found).contains("busy**"));
+        found.machine.load = 2.1;
+        assert!(markdown(&found).contains("a load of 2.1 on 2 cores"));
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub(crate) fn findings() -> Findings {
         version: "0.1.0".to_owned(),
         is_release: true,
         broker: "its own, on the same machine".to_owned(),
+        load: 0.3,
     };
     let times = Times { warm_up: Duration::from_secs(1), measured: Duration::from_secs(10), deadline: Duration::from_secs(5) };
     let search = Search { start: 4_000.0, precision: 1.1, attempts: 1, probes_max: 12 };
