@@ -75,8 +75,8 @@ fn write_overload(out: &mut String, overload: &Overload) -> std::fmt::Result {
     writeln!(
         out,
         "\nOverload: {:.1} times the peak of {:.0} events per second for {:.0} s, {:.0} % of the peak kept; memory {:.0} MB, {:.0} MB \
-         before; longest wait {:.1} s. Nothing is shed: the backlog at its end takes {:.1} s, and latency was as usual {} after the load fell \
-         to a tenth of the peak. After {:.0} s of the same that took {}.",
+         before; longest wait {:.1} s. Nothing is shed: the backlog at its end takes {:.1} s. From when the load fell to a tenth of the peak \
+         to when latency was as usual: {}; after {:.0} s of the same: {}.",
         overload.factor,
         overload.peak_per_second,
         overload.seconds,

@@ -12,12 +12,14 @@ const MARGINS: [f64; 4] = [70.0, 160.0, 20.0, 50.0];
 /// Every colour has a contrast of at least 3 to 1 against its background; lines differ in their dashes as well.
 const STYLE: &str = "<style>
 .page{fill:#fff;stroke:#d0d7de}text{fill:#1f2328}.grid{stroke:#d8dee4}
-.a{stroke:#0969da;--c:#0969da}.b{stroke:#bc4c00;--c:#bc4c00}.c{stroke:#8250df;--c:#8250df}.d{stroke:#6e7781;--c:#6e7781}
-.line{fill:none;stroke-width:2}.b.line{stroke-dasharray:8 3}.c.line{stroke-dasharray:3 3}.d.line{stroke-dasharray:10 3 2 3}
-.dot{fill:var(--c);stroke:none}
+.line{fill:none;stroke-width:2}.dot{stroke:none}
+.b.line{stroke-dasharray:8 3}.c.line{stroke-dasharray:3 3}.d.line{stroke-dasharray:10 3 2 3}
+.a.line{stroke:#0969da}.b.line{stroke:#bc4c00}.c.line{stroke:#8250df}.d.line{stroke:#6e7781}
+.a.dot{fill:#0969da}.b.dot{fill:#bc4c00}.c.dot{fill:#8250df}.d.dot{fill:#6e7781}
 @media (prefers-color-scheme:dark){
 .page{fill:#0d1117;stroke:#30363d}text{fill:#e6edf3}.grid{stroke:#30363d}
-.a{stroke:#58a6ff;--c:#58a6ff}.b{stroke:#f0883e;--c:#f0883e}.c{stroke:#bc8cff;--c:#bc8cff}.d{stroke:#9ea7b3;--c:#9ea7b3}
+.a.line{stroke:#58a6ff}.b.line{stroke:#f0883e}.c.line{stroke:#bc8cff}.d.line{stroke:#9ea7b3}
+.a.dot{fill:#58a6ff}.b.dot{fill:#f0883e}.c.dot{fill:#bc8cff}.d.dot{fill:#9ea7b3}
 }
 </style>";
 
