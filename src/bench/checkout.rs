@@ -104,7 +104,9 @@ fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, A
     match status {
         Ok(status) if status.success() => Ok(text),
         Ok(status) if status.code() == Some(LACKING) => Err(Absence::missing(part, last)),
-        Ok(status) if status.code() == Some(NOT_FOUND) => Err(Absence::missing(part, &format!("{} cannot be run: {last}", shown(command)))),
+        Ok(status) if status.code() == Some(NOT_FOUND) => {
+            Err(Absence::missing(part, &format!("{} is not installed", command.get_program().to_string_lossy())))
+        }
         Ok(status) => {
             // Compilers and cargo tell more behind their first error.
             let error = text.lines().map(str::trim).find(|line| line.starts_with("error")).unwrap_or(last);

@@ -54,18 +54,7 @@ pub(crate) fn findings() -> Findings {
         pass_through_peak: Some(Peak { per_second: 22_000.0, probes: Vec::new() }),
         latency: Some(phase(10_000.0, 5.0)),
         sweep: [0.1, 0.5, 0.9].into_iter().flat_map(|share| [point("tollgate", share), point("pass-through", share)]).collect(),
-        overload: Some(Overload {
-            factor: 2.0,
-            peak_per_second: 20_000.0,
-            phase: phase(40_000.0, 4_000.0),
-            kept: 0.97,
-            resident_bytes_before: 110 << 20,
-            backlog_seconds: 9.0,
-            longest_wait_seconds: 9.2,
-            seconds: 10.0,
-            recovery_seconds: Some(11.0),
-            burst: Burst { seconds: 2.0, recovery_seconds: Some(2.6) },
-        }),
+        overload: Some(overload()),
         versus: Some(Versus {
             rounds: Vec::new(),
             cpu_draining: ratio(1.4),
@@ -91,6 +80,21 @@ pub(crate) fn findings() -> Findings {
         ],
         seconds: 840.0,
         ..Findings::new(machine, plan)
+    }
+}
+
+fn overload() -> Overload {
+    Overload {
+        factor: 2.0,
+        peak_per_second: 20_000.0,
+        phase: phase(40_000.0, 4_000.0),
+        kept: 0.97,
+        resident_bytes_before: 110 << 20,
+        backlog_seconds: 9.0,
+        longest_wait_seconds: 9.2,
+        seconds: 10.0,
+        recovery_seconds: Some(11.0),
+        burst: Burst { seconds: 2.0, recovery_seconds: Some(2.6) },
     }
 }
 
