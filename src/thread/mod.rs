@@ -2,6 +2,7 @@
 
 mod calls;
 mod clock;
+mod id;
 mod order;
 mod store;
 mod suppression;

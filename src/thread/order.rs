@@ -1,7 +1,6 @@
-//! Slots in order of their last touch: a doubly linked list whose links live in the slots themselves, so that keeping the order costs
-//! eight bytes a thread and no allocation.
-
-use slab::Slab;
+//! Slots in order of their last touch: doubly linked lists whose links lie side by side, apart from the slots. Keeping the order costs
+//! eight bytes a thread and no allocation, and whoever takes a slot out of it does not have to open its neighbours, which nobody has
+//! looked at for long.
 
 /// The place of a thread in its store, for as long as the thread is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,20 +22,21 @@ const NONE: SlotKey = SlotKey(u32::MAX);
 
 /// A slot's neighbours.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Links {
+struct Link {
     older: SlotKey,
     newer: SlotKey,
 }
 
-impl Default for Links {
-    fn default() -> Self {
-        Self { older: NONE, newer: NONE }
-    }
-}
+/// The neighbours of every slot, whichever order it is in.
+#[derive(Debug, Default)]
+pub(super) struct Links(Vec<Link>);
 
-/// What has links.
-pub(super) trait Linked {
-    fn links(&mut self) -> &mut Links;
+impl Links {
+    fn set(&mut self, key: SlotKey, change: impl FnOnce(&mut Link)) {
+        if let Some(link) = self.0.get_mut(key.at()) {
+            change(link);
+        }
+    }
 }
 
 /// See the module.
@@ -59,9 +59,12 @@ impl Order {
     }
 
     /// Puts a slot that is in no order to the end.
-    pub(super) fn push(&mut self, slots: &mut Slab<impl Linked>, key: SlotKey) {
-        set(slots, key, |links| *links = Links { older: self.newest, newer: NONE });
-        set(slots, self.newest, |links| links.newer = key);
+    pub(super) fn push(&mut self, links: &mut Links, key: SlotKey) {
+        if links.0.len() <= key.at() {
+            links.0.resize(key.at() + 1, Link { older: NONE, newer: NONE });
+        }
+        links.set(key, |link| *link = Link { older: self.newest, newer: NONE });
+        links.set(self.newest, |link| link.newer = key);
         self.newest = key;
         if self.oldest == NONE {
             self.oldest = key;
@@ -69,10 +72,10 @@ impl Order {
     }
 
     /// Takes a slot of this order out of it.
-    pub(super) fn remove(&mut self, slots: &mut Slab<impl Linked>, key: SlotKey) {
-        let Some(Links { older, newer }) = slots.get_mut(key.at()).map(|slot| std::mem::take(slot.links())) else { return };
-        set(slots, older, |links| links.newer = newer);
-        set(slots, newer, |links| links.older = older);
+    pub(super) fn remove(&mut self, links: &mut Links, key: SlotKey) {
+        let Some(Link { older, newer }) = links.0.get(key.at()).copied() else { return };
+        links.set(older, |link| link.newer = newer);
+        links.set(newer, |link| link.older = older);
         if self.oldest == key {
             self.oldest = newer;
         }
@@ -82,28 +85,14 @@ impl Order {
     }
 }
 
-fn set(slots: &mut Slab<impl Linked>, key: SlotKey, change: impl FnOnce(&mut Links)) {
-    if let Some(slot) = slots.get_mut(key.at()) {
-        change(slot.links());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Slot(Links);
-
-    impl Linked for Slot {
-        fn links(&mut self) -> &mut Links {
-            &mut self.0
-        }
-    }
-
-    fn drain(order: &mut Order, slots: &mut Slab<Slot>) -> Vec<usize> {
+    fn drain(order: &mut Order, links: &mut Links) -> Vec<usize> {
         std::iter::from_fn(|| {
             let key = order.oldest()?;
-            order.remove(slots, key);
+            order.remove(links, key);
             Some(key.at())
         })
         .collect()
@@ -111,16 +100,16 @@ mod tests {
 
     #[test]
     fn slots_leave_in_order_of_touch() {
-        let (mut slots, mut order) = (Slab::new(), Order::default());
-        let keys: Vec<SlotKey> = (0..4).map(|_| SlotKey::new(slots.insert(Slot(Links::default())))).collect();
-        keys.iter().for_each(|key| order.push(&mut slots, *key));
+        let (mut links, mut order) = (Links::default(), Order::default());
+        let keys = [0, 1, 2, 3].map(SlotKey::new);
+        keys.iter().for_each(|key| order.push(&mut links, *key));
         for at in [1, 0, 3] {
-            order.remove(&mut slots, keys[at]);
-            order.push(&mut slots, keys[at]);
+            order.remove(&mut links, keys[at]);
+            order.push(&mut links, keys[at]);
         }
-        assert_eq!(drain(&mut order, &mut slots), [2, 1, 0, 3]);
+        assert_eq!(drain(&mut order, &mut links), [2, 1, 0, 3]);
         assert!(order.oldest().is_none());
-        order.push(&mut slots, keys[2]);
-        assert_eq!(drain(&mut order, &mut slots), [2]);
+        order.push(&mut links, keys[2]);
+        assert_eq!(drain(&mut order, &mut links), [2]);
     }
 }

@@ -15,7 +15,8 @@ use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use slab::Slab;
 
-use super::order::{Linked, Links, Order, SlotKey};
+use super::id::ThreadId;
+use super::order::{Links, Order, SlotKey};
 use super::{StreamClock, Thread, ThreadLimits};
 use crate::decode::Offset;
 
@@ -73,9 +74,8 @@ pub struct StoredThread {
 
 #[derive(Debug)]
 struct Slot {
-    id: Box<str>,
+    id: ThreadId,
     stored: StoredThread,
-    links: Links,
     /// Which of the two orders it is in, if any yet.
     place: Place,
     /// Whether it has changed since a checkpoint last saw it.
@@ -91,12 +91,6 @@ enum Place {
     Stopped,
 }
 
-impl Linked for Slot {
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-}
-
 /// See the module.
 #[derive(Debug)]
 pub struct ThreadStore {
@@ -104,6 +98,7 @@ pub struct ThreadStore {
     slots: Slab<Slot>,
     /// Slots by the hash of their id, which is kept in the slot alone.
     index: HashTable<SlotKey>,
+    links: Links,
     /// Threads that can make room.
     free: Order,
     /// Threads that hold a stop.
@@ -124,6 +119,7 @@ impl ThreadStore {
             limits,
             slots: Slab::new(),
             index: HashTable::new(),
+            links: Links::default(),
             free: Order::default(),
             stopped: Order::default(),
             clock: StreamClock::default(),
@@ -140,7 +136,7 @@ impl ThreadStore {
         threads.sort_unstable_by_key(|(_, stored)| stored.applied);
         let mut store = Self { clock, ..Self::new(limits) };
         for (id, stored) in threads {
-            let key = store.insert(id, stored);
+            let key = store.insert(&id, stored);
             store.put_in_order(key);
             store.change(key, |slot| slot.is_known = true);
         }
@@ -167,7 +163,7 @@ impl ThreadStore {
                         return Admission::Full;
                     }
                 }
-                self.insert(thread_id.into(), StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None })
+                self.insert(thread_id, StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None })
             }
         };
         self.take_out_of_order(key);
@@ -215,7 +211,7 @@ impl ThreadStore {
 
     /// Every thread with its id, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &StoredThread)> {
-        self.slots.iter().map(|(_, slot)| (&*slot.id, &slot.stored))
+        self.slots.iter().map(|(_, slot)| (slot.id.as_str(), &slot.stored))
     }
 
     /// The partition's time.
@@ -249,7 +245,7 @@ impl ThreadStore {
         for key in std::mem::take(&mut self.dirty) {
             let Some(slot) = self.slots.get_mut(key.at()).filter(|slot| slot.is_dirty) else { continue };
             (slot.is_dirty, slot.is_known) = (false, true);
-            show(&slot.id, Some(&slot.stored));
+            show(slot.id.as_str(), Some(&slot.stored));
         }
     }
 
@@ -289,27 +285,27 @@ impl ThreadStore {
     }
 
     fn find(&self, thread_id: &str) -> Option<SlotKey> {
-        let is_it = |key: &SlotKey| self.slots.get(key.at()).is_some_and(|slot| *slot.id == *thread_id);
-        self.index.find(hash(thread_id), is_it).copied()
+        let is_it = |key: &SlotKey| self.slots.get(key.at()).is_some_and(|slot| slot.id.as_bytes() == thread_id.as_bytes());
+        self.index.find(hash(thread_id.as_bytes()), is_it).copied()
     }
 
-    fn insert(&mut self, id: Box<str>, stored: StoredThread) -> SlotKey {
-        let hash_of_id = hash(&id);
-        let slot = Slot { id, stored, links: Links::default(), place: Place::Nowhere, is_dirty: false, is_known: false };
+    fn insert(&mut self, id: &str, stored: StoredThread) -> SlotKey {
+        let hash_of_id = hash(id.as_bytes());
+        let slot = Slot { id: id.into(), stored, place: Place::Nowhere, is_dirty: false, is_known: false };
         let key = SlotKey::new(self.slots.insert(slot));
         let slots = &self.slots;
-        self.index.insert_unique(hash_of_id, key, |key| slots.get(key.at()).map_or(0, |slot| hash(&slot.id)));
+        self.index.insert_unique(hash_of_id, key, |key| slots.get(key.at()).map_or(0, |slot| hash(slot.id.as_bytes())));
         key
     }
 
     fn remove(&mut self, key: SlotKey) {
         self.take_out_of_order(key);
         let Some(slot) = self.slots.try_remove(key.at()) else { return };
-        if let Ok(entry) = self.index.find_entry(hash(&slot.id), |indexed| *indexed == key) {
+        if let Ok(entry) = self.index.find_entry(hash(slot.id.as_bytes()), |indexed| *indexed == key) {
             entry.remove();
         }
         if slot.is_known {
-            self.gone.push(slot.id);
+            self.gone.push(slot.id.as_str().into());
         }
     }
 
@@ -317,14 +313,14 @@ impl ThreadStore {
         let Some(slot) = self.slots.get_mut(key.at()) else { return };
         slot.place = if slot.stored.thread.holds_a_stop() { Place::Stopped } else { Place::Free };
         let order = if slot.place == Place::Stopped { &mut self.stopped } else { &mut self.free };
-        order.push(&mut self.slots, key);
+        order.push(&mut self.links, key);
     }
 
     fn take_out_of_order(&mut self, key: SlotKey) {
         let place = self.slots.get_mut(key.at()).map(|slot| std::mem::replace(&mut slot.place, Place::Nowhere));
         match place {
-            Some(Place::Free) => self.free.remove(&mut self.slots, key),
-            Some(Place::Stopped) => self.stopped.remove(&mut self.slots, key),
+            Some(Place::Free) => self.free.remove(&mut self.links, key),
+            Some(Place::Stopped) => self.stopped.remove(&mut self.links, key),
             Some(Place::Nowhere) | None => {}
         }
     }
@@ -365,12 +361,12 @@ impl ThreadStore {
 }
 
 impl Slot {
-    /// Bytes of the slot and of what it holds on the heap, without the allocator's own.
+    /// Bytes of the slot, of its place in index and order and of what it holds on the heap, without the allocator's own.
     fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of::<SlotKey>() + self.id.len() + self.stored.thread.heap_bytes()
+        size_of::<Self>() + 3 * size_of::<SlotKey>() + self.id.heap_bytes() + self.stored.thread.heap_bytes()
     }
 }
 
-fn hash(thread_id: &str) -> u64 {
+fn hash(thread_id: &[u8]) -> u64 {
     FxBuildHasher.hash_one(thread_id)
 }
