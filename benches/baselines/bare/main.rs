@@ -1,7 +1,7 @@
 //! The floor: a loop that takes every record and produces a constant verdict for it, and does nothing else.
 //!
 //! One thread, one consumer and one producer with the settings that a worker has, the record's key and partition, a payload as long as a
-//! plain verdict, offsets committed once a second up to what the broker has acknowledged. Nothing of this crate is used: whatever a worker
+//! plain verdict under the headers of one, offsets committed once a second up to what the broker has acknowledged. Nothing of this crate is used: whatever a worker
 //! costs beyond this is the worker's own. Configured by `TOLLGATE_BROKERS`, `TOLLGATE_EVENTS_TOPIC`, `TOLLGATE_DECISIONS_TOPIC` and
 //! `TOLLGATE_GROUP`; `ready` on stderr says that partitions are assigned; SIGTERM ends it.
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
-use rdkafka::message::{DeliveryResult, Message};
+use rdkafka::message::{BorrowedMessage, DeliveryResult, Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientConfig, ClientContext, Offset, TopicPartitionList};
@@ -20,6 +20,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// The bytes of a plain `allow` on a tool call, about.
 const VERDICT: &[u8] = &[b'v'; 420];
+/// What an event is correlated by.
+const CORRELATION: &str = "correlation_id";
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_TIMEOUT: Duration = Duration::from_millis(100);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -124,7 +126,11 @@ impl Loop {
             let Some(message) = self.consumer.poll(timeout).transpose()? else { return Ok(()) };
             timeout = Duration::ZERO;
             let partition = message.partition();
-            let mut record = BaseRecord::to(&self.decisions).partition(partition).key(message.key().unwrap_or_default()).payload(VERDICT);
+            let mut record = BaseRecord::to(&self.decisions)
+                .partition(partition)
+                .key(message.key().unwrap_or_default())
+                .payload(VERDICT)
+                .headers(headers(&self.events, &message));
             while let Err((error, refused)) = self.producer.send(record) {
                 if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) {
                     return Err(error.into());
@@ -166,6 +172,19 @@ impl Loop {
             *next = -1;
         }
         Ok((offsets.count() > 0).then_some(Snapshot { produced: self.produced, offsets }))
+    }
+}
+
+/// The headers that the worker's pass-through gives a verdict: what is compared is how records go through, not which.
+fn headers(events: &str, message: &BorrowedMessage<'_>) -> OwnedHeaders {
+    let coordinates = format!("{events}/{}/{}", message.partition(), message.offset());
+    let headers = OwnedHeaders::new_with_capacity(3)
+        .insert(Header { key: "event_id", value: Some(&coordinates) })
+        .insert(Header { key: "content-type", value: Some("application/json") });
+    let correlation = message.headers().and_then(|headers| headers.iter().find(|header| header.key == CORRELATION));
+    match correlation {
+        Some(correlation) => headers.insert(correlation),
+        None => headers,
     }
 }
 
