@@ -21,19 +21,19 @@ const BUILD_TIME_MAX: Duration = Duration::from_secs(600);
 /// A part is not begun if it has less time than this.
 const PART_TIME_MIN: Duration = Duration::from_secs(5);
 /// The share of the rate of a drain that the search for the peak begins at: who sends and who waits want their part of the machine.
-const NEAR_DRAINED: f64 = 0.5;
+const NEAR_DRAINED: f64 = 0.3;
 
 /// The parts, and about how many seconds each takes on two cores.
 mod weight {
-    pub(super) const BENCHES: [u32; 4] = [20, 30, 60, 60];
+    pub(super) const BENCHES: [u32; 4] = [40, 90, 45, 130];
     pub(super) const DRAIN: u32 = 270;
-    pub(super) const PEAK: u32 = 60;
+    pub(super) const PEAK: u32 = 90;
     pub(super) const LATENCY: u32 = 15;
     pub(super) const SWEEP: u32 = 45;
     pub(super) const OVERLOAD: u32 = 65;
     pub(super) const VERSUS: u32 = 105;
     pub(super) const PARTITIONS: u32 = 110;
-    pub(super) const ALL: u32 = 170 + DRAIN + 2 * (PEAK + SWEEP) + LATENCY + OVERLOAD + VERSUS + PARTITIONS;
+    pub(super) const ALL: u32 = 305 + DRAIN + 2 * (PEAK + SWEEP) + LATENCY + OVERLOAD + VERSUS + PARTITIONS;
 }
 
 /// What a report is made of.

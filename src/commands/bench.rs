@@ -66,7 +66,7 @@ pub(super) struct BenchArgs {
     #[arg(long = "baselines", value_name = "DIR", default_value = "benches/baselines")]
     baselines_folder: PathBuf,
     /// Minutes that a report may take once everything is built; where time is short there are fewer rounds
-    #[arg(long, value_name = "MINUTES", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "MINUTES", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     time_limit: u32,
     /// Seconds that a latency measurement takes, behind its warm-up
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]

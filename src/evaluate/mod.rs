@@ -11,6 +11,7 @@ pub mod guardrail;
 pub mod loops;
 mod reason;
 pub mod safety;
+mod tools;
 pub mod verdict;
 mod write;
 
@@ -24,6 +25,7 @@ use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 
 use guardrail::{Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
 use loops::{Observation, Signature, arguments_digest, classify};
+pub use tools::Tools;
 use verdict::{Action, DecidedBy, Reason, Ruling};
 use write::{Frame, Subject};
 
@@ -94,12 +96,12 @@ impl Prepared {
 
 /// Brings the thread to the event's turn and lets the guardrail providers speak. Every event is prepared once, answered as often as it has
 /// a question, and then folded; no other event of its thread may come in between.
-pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepared {
+pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &Event<'_>) -> Prepared {
     let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
     thread.enter(event, fingerprint, &policy.store_limits().thread);
     let (call, suspension, guardrails) = match &event.body {
         Body::ToolCall(call) => {
-            let key = CallKey::of(&call.tool_call_id, &call.tool_name);
+            let key = CallKey::of(&call.tool_call_id, tools.fingerprint(&call.tool_name));
             let args = arguments_digest(&call.input);
             let suspension = policy.controls().suspension(event);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
@@ -109,7 +111,7 @@ pub fn prepare(policy: &Policy, thread: &mut Thread, event: &Event<'_>) -> Prepa
             let guardrails = (!is_settled).then(|| policy.guardrails().begin(&request));
             (Some(CallKey { args: Some(args), ..key }), suspension, guardrails)
         }
-        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, &result.tool_name)), None, None),
+        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, tools.fingerprint(&result.tool_name))), None, None),
         _ => (None, None, None),
     };
     Prepared { event: fingerprint, call, suspension, guardrails }
@@ -125,8 +127,8 @@ struct CallKey {
 }
 
 impl CallKey {
-    fn of(tool_call_id: &str, tool_name: &str) -> Self {
-        Self { id: Fingerprint::of(tool_call_id), tool: Fingerprint::of(tool_name), args: None }
+    fn of(tool_call_id: &str, tool: Fingerprint) -> Self {
+        Self { id: Fingerprint::of(tool_call_id), tool, args: None }
     }
 }
 
@@ -174,7 +176,7 @@ pub fn fold(
 /// # Errors
 /// See [`fold`].
 pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Decided>, Rejection> {
-    let prepared = prepare(policy, thread, event);
+    let prepared = prepare(policy, &mut Tools::default(), thread, event);
     fold(policy, thread, event, prepared, out)
 }
 

@@ -122,7 +122,11 @@ impl<'d> Writer<'_, 'd> {
             return Children::AsTheyCome(object.children());
         }
         let first = self.sorted.len();
-        self.sorted.extend(sorted_keys(self.form, object));
+        self.sorted.extend(object.members().map(|(key, _)| key));
+        if !sort_plain(self.form, self.sorted.get_mut(first..).unwrap_or_default()) {
+            self.sorted.truncate(first);
+            self.sorted.extend(sorted_keys(self.form, object));
+        }
         Children::Sorted { first, next: first }
     }
 }
@@ -136,6 +140,15 @@ fn is_in_order(form: Form, object: Value<'_>) -> bool {
         before = key;
         is_greater
     })
+}
+
+/// Sorts keys without escapes; `false` where there are others, or two are equal.
+fn sort_plain(form: Form, keys: &mut [Value<'_>]) -> bool {
+    if !keys.iter().all(|key| key.node().kind == Kind::Text) {
+        return false;
+    }
+    keys.sort_unstable_by(|left, right| order(form, left.source(), right.source()));
+    keys.windows(2).all(|pair| matches!(pair, [left, right] if left.source() != right.source()))
 }
 
 /// The keys of an object in the form's order; of equal keys the last.

@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use crate::checkpoint::Restored;
 use crate::decode::{Event, EventType, Offset, OwnedRecord, Partition, Record, Rejection, decode, told_by_transport};
 use crate::evaluate::guardrail::{ProviderError, Question};
-use crate::evaluate::{self, Decided, Prepared, verdict};
+use crate::evaluate::{self, Decided, Prepared, Tools, verdict};
 use crate::json::Parser;
 use crate::policy::Policy;
 use crate::thread::{Admission, SlotKey, ThreadStore, Touch};
@@ -46,6 +46,7 @@ pub struct Lane {
     has_applied: bool,
     checkpoints: Checkpoints,
     waiting: Waiting,
+    tools: Tools,
     parser: Parser,
 }
 
@@ -106,6 +107,7 @@ impl Lane {
             has_applied: false,
             checkpoints: Checkpoints::default(),
             waiting: Waiting::default(),
+            tools: Tools::default(),
             parser: Parser::new(),
         }
     }
@@ -128,7 +130,7 @@ impl Lane {
         if !self.advance(record) {
             return Applied::Redelivered;
         }
-        let Self { threads, parser, waiting, .. } = self;
+        let Self { threads, tools, parser, waiting, .. } = self;
         let event = match decode(record, parser, policy.limits().event_bytes_max) {
             Ok(event) => event,
             Err(rejection) => return reject(policy, record, rejection, out),
@@ -138,7 +140,7 @@ impl Lane {
             waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
             return Applied::Waits;
         }
-        match begin(threads, policy, &event, touch, None, out) {
+        match begin(threads, tools, policy, &event, touch, None, out) {
             Ok(Step::Applied(applied)) => applied,
             Ok(Step::Asks { key, prepared, question }) => {
                 waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
@@ -182,6 +184,7 @@ enum Step {
 /// Takes an event to its thread. Where `unasked` says why, nobody is asked.
 fn begin(
     threads: &mut ThreadStore,
+    tools: &mut Tools,
     policy: &Policy,
     event: &Event<'_>,
     touch: Touch,
@@ -190,7 +193,7 @@ fn begin(
 ) -> Result<Step, Rejection> {
     match threads.admit(&event.thread_id) {
         Admission::Admitted(key, thread) => {
-            let mut prepared = evaluate::prepare(policy, thread, event);
+            let mut prepared = evaluate::prepare(policy, tools, thread, event);
             if let Some(why) = unasked {
                 prepared = prepared.unanswered(policy, event, why);
             }

@@ -150,12 +150,12 @@ impl Lane {
     /// Goes on with an event that waited, if there is one that can; to be called until there is none.
     pub fn resume(&mut self, policy: &Policy, out: &mut VerdictBuffer) -> Option<Resumed> {
         let Turn { thread_id, waiter: Waiter { record, touch }, head, behind } = self.waiting.take()?;
-        let Self { threads, parser, .. } = self;
+        let Self { threads, tools, parser, .. } = self;
         let step = record.lend(|record| {
             let step = decode(record, parser, policy.limits().event_bytes_max).and_then(|event| match head {
                 None => {
                     let is_overlong = behind >= policy.limits().thread_queue_max;
-                    begin(threads, policy, &event, touch, is_overlong.then_some(ProviderError::Overloaded), out)
+                    begin(threads, tools, policy, &event, touch, is_overlong.then_some(ProviderError::Overloaded), out)
                 }
                 Some(Head { key, prepared, answer }) => {
                     let prepared = prepared.answered(policy, &event, answer.unwrap_or(Err(ProviderError::NotAsked)));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tollgate::controls::{Controls, Subject, SubjectHasher, SubjectKind};
 use tollgate::decode::{Offset, Partition, Record, decode};
 use tollgate::evaluate::guardrail::{GuardrailChain, Link};
-use tollgate::evaluate::{fold, prepare};
+use tollgate::evaluate::{Tools, fold, prepare};
 use tollgate::json::Parser;
 use tollgate::policy::Policy;
 use tollgate::thread::Thread;
@@ -173,7 +173,7 @@ fn a_change_between_asking_and_deciding_never_opens() {
         let mut parser = Parser::new();
         let event = decode(&record, &mut parser, 10_000).unwrap();
         let (mut thread, mut out) = (Thread::default(), Vec::new());
-        let prepared = prepare(&policy, &mut thread, &event);
+        let prepared = prepare(&policy, &mut Tools::default(), &mut thread, &event);
         meanwhile();
         fold(&policy, &mut thread, &event, prepared, &mut out).unwrap();
         serde_json::from_slice::<Value>(&out).unwrap()

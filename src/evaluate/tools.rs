@@ -1,0 +1,43 @@
+//! The fingerprints of tools, remembered: a fleet calls a few tools millions of times, and hashing a name takes far longer than finding it.
+
+use rustc_hash::FxHashMap;
+
+use crate::digest::Fingerprint;
+
+/// How many names are remembered. Names are their senders' words; beyond this many they are hashed each time.
+const NAMES_MAX: usize = 1_024;
+
+/// See the module. What it answers does not depend on what it remembers.
+#[derive(Debug, Default)]
+pub struct Tools {
+    known: FxHashMap<Box<str>, Fingerprint>,
+}
+
+impl Tools {
+    /// The fingerprint of a tool's name.
+    pub fn fingerprint(&mut self, name: &str) -> Fingerprint {
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        let fingerprint = Fingerprint::of(name);
+        if self.known.len() < NAMES_MAX {
+            self.known.insert(name.into(), fingerprint);
+        }
+        fingerprint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_its_fingerprint_known_or_not_and_few_are_kept() {
+        let mut tools = Tools::default();
+        for number in (0..2 * NAMES_MAX).chain(0..2 * NAMES_MAX) {
+            let name = format!("tool_{number}");
+            assert_eq!(tools.fingerprint(&name), Fingerprint::of(&name));
+        }
+        assert_eq!(tools.known.len(), NAMES_MAX);
+    }
+}
