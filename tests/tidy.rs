@@ -227,3 +227,17 @@ fn the_readme_shows_what_the_sample_gives() {
     });
     assert_eq!(shown.count(), 1);
 }
+
+/// Figures are measured in one run, and nobody improves one by hand.
+#[test]
+fn the_figures_of_the_readme_are_those_of_the_report() {
+    let (readme, report) = (read(Path::new("README.md")), read(Path::new("benches/report/report.md")));
+    let (_, chapter) = readme.split_once("\n## Performance\n").expect("the chapter");
+    let chapter = chapter.split("\n## ").next().unwrap();
+    let rows: Vec<_> = chapter.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(rows.len() > 10, "a table of {} rows", rows.len());
+    let offenders: Vec<_> = rows.iter().filter(|row| !report.lines().any(|line| line == **row)).map(|row| (*row).to_owned()).collect();
+    assert_none("a row of README's table stands in benches/report/report.md", &offenders);
+    let machine = report.lines().next().unwrap().split_once(", ").expect("version and machine").1;
+    assert!(chapter.contains(machine), "the machine of the report: {machine}");
+}
