@@ -72,15 +72,14 @@ impl Outbox {
         let mut due = 0;
         if let Some(headers) = dead_letter {
             due += 1;
-            // Nobody awaits it.
-            let (door, topic, delivery) = (Door::Bulk, self.kafka.topics.dlq.as_str(), delivery(Role::DeadLetter));
+            let (door, topic, delivery) = (Door::of(Role::DeadLetter), self.kafka.topics.dlq.as_str(), delivery(Role::DeadLetter));
             self.publisher.send(Outgoing { door, topic, partition: None, key: record.key, value: record.value, headers, delivery });
         }
         let key = (!verdict.thread_id.is_empty()).then_some(verdict.thread_id.as_bytes());
         let (value, headers) = (verdict.json.as_slice(), verdict_headers(record, &verdict.event_id));
         if let Some(ReplyAddress { topic, partition }) = self.allowed_reply(record) {
             due += 1;
-            let (door, headers, delivery) = (Door::Reply, headers.clone(), delivery(Role::Reply));
+            let (door, headers, delivery) = (Door::of(Role::Reply), headers.clone(), delivery(Role::Reply));
             self.publisher.send(Outgoing { door, topic, partition, key, value: Some(value), headers, delivery });
         }
         // Nobody reads the decisions of a thread that could not be told.
@@ -146,11 +145,7 @@ impl Outbox {
         }
         let delivery = Delivery { reductions: delivery.reductions + 1, ..delivery };
         let (topic, partition) = (returned.topic.as_str(), returned.partition);
-        let door = match delivery.role {
-            Role::Verdict => Door::Prompt,
-            Role::Reply => Door::Reply,
-            Role::DeadLetter => Door::Bulk,
-        };
+        let door = Door::of(delivery.role);
         self.publisher.send(Outgoing { door, topic, partition, key: key.as_deref(), value: value.as_deref(), headers, delivery });
         None
     }

@@ -30,6 +30,18 @@ pub enum Door {
     Reply,
 }
 
+impl Door {
+    /// The door of a record that goes by itself.
+    pub(super) fn of(role: Role) -> Self {
+        match role {
+            Role::Verdict => Self::Prompt,
+            Role::Reply => Self::Reply,
+            // Nobody awaits it.
+            Role::DeadLetter => Self::Bulk,
+        }
+    }
+}
+
 /// One record on its way out.
 #[derive(Debug)]
 pub struct Outgoing<'a> {

@@ -26,22 +26,23 @@ pub enum Failure {
 pub fn classify(tool_name: &str, result: Option<&Text<'_>>) -> Option<Failure> {
     let text = result?;
     let mut parser = Parser::new();
-    let object = may_be_object(text).then(|| parser.parse(text.as_bytes(), DEPTH_MAX).ok().filter(Value::is_object)).flatten();
+    let beginning = text.beginning(WINDOW_BYTES_MAX);
+    let object = may_be_object(&beginning).then(|| parser.parse(text.as_bytes(), DEPTH_MAX).ok().filter(Value::is_object)).flatten();
     match object {
         Some(object) if tool_name == "terminal" => terminal_failure(object),
         // The terminal's rules never look at plain text.
         None if tool_name == "terminal" => None,
         Some(object) if tool_name == "memory" && is_memory_full(object) => Some(Failure::MemoryFull),
         Some(object) => object_failure(object),
-        None => text_failure(&text.beginning(WINDOW_BYTES_MAX)),
+        None => text_failure(&beginning),
     }
 }
 
-/// Whether a text can be a JSON object, by its first character.
-fn may_be_object(text: &Text<'_>) -> bool {
+/// Whether a text that begins so can be a JSON object, by its first character.
+fn may_be_object(beginning: &[u8]) -> bool {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     // Whoever begins with that much white space is looked at as a whole.
-    text.beginning(WINDOW_CHARACTERS).iter().find(|byte| !is_space(byte)).is_none_or(|first| *first == b'{')
+    beginning.iter().find(|byte| !is_space(byte)).is_none_or(|first| *first == b'{')
 }
 
 fn terminal_failure(object: Value<'_>) -> Option<Failure> {
