@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dashmap::DashMap;
 use serde::Serialize;
 
-use crate::decode::Partition;
+use tollgate_core::record::Partition;
 
 /// A member that has not polled for this long is stuck.
 const BEAT_AGE_MAX: Duration = Duration::from_secs(60);

@@ -1,12 +1,11 @@
 //! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use support::{Gate, policy};
+use tollgate_core::Gate;
+use tollgate_core::policy::{Policy, PolicySettings};
 
 const SOURCE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 60;
@@ -30,8 +29,13 @@ fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
     found
 }
 
+/// What ships: the sources of the worker and of the crates, without their tests and benchmarks.
+fn source_files() -> Vec<PathBuf> {
+    files(&["src", "crates/core/src", "crates/shell/src", "crates/testkit/src", "crates/bench/src"], "rs")
+}
+
 fn rust_files() -> Vec<PathBuf> {
-    files(&["src", "tests", "examples", "benches"], "rs")
+    files(&["src", "crates", "tests", "examples"], "rs")
 }
 
 fn read(path: &Path) -> String {
@@ -52,7 +56,7 @@ fn every_file_says_what_it_is_for() {
 
 #[test]
 fn no_source_file_is_too_long() {
-    let lengths = files(&["src"], "rs").into_iter().map(|path| (read(&path).lines().count(), path));
+    let lengths = source_files().into_iter().map(|path| (read(&path).lines().count(), path));
     let offenders: Vec<_> = lengths
         .filter(|(length, _)| *length > SOURCE_LINES_MAX)
         .map(|(length, path)| format!("{}: {length} lines", path.display()))
@@ -64,7 +68,7 @@ fn no_source_file_is_too_long() {
 fn no_function_is_too_long() {
     let mut seen = 0;
     let mut offenders = Vec::new();
-    for path in files(&["src"], "rs") {
+    for path in source_files() {
         for (line, name, length) in functions(&read(&path)) {
             seen += 1;
             if length > FUNCTION_LINES_MAX {
@@ -122,7 +126,7 @@ fn nothing_is_left_for_later() {
 /// The documents: the README must be there.
 fn documents() -> Vec<PathBuf> {
     let mut documents = vec![PathBuf::from("README.md")];
-    documents.extend(["examples", "docs", "benches", "tests"].iter().filter(|folder| Path::new(folder).exists()).flat_map(|folder| {
+    documents.extend(["examples", "docs", "tests", "crates"].iter().filter(|folder| Path::new(folder).exists()).flat_map(|folder| {
         let is_document = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(is_document).collect::<Vec<_>>()
     }));
@@ -204,7 +208,7 @@ fn metrics_are_named_as_prometheus_likes_them() {
 /// A test that reads an empty fixture passes and proves nothing.
 #[test]
 fn every_fixture_holds_something() {
-    let offenders: Vec<_> = files(&["tests"], "jsonl")
+    let offenders: Vec<_> = files(&["tests", "crates"], "jsonl")
         .into_iter()
         .filter(|path| read(path).lines().count() < 10)
         .map(|path| path.display().to_string())
@@ -216,14 +220,13 @@ fn every_fixture_holds_something() {
 #[test]
 fn the_readme_shows_what_the_sample_gives() {
     let readme = std::fs::read_to_string("README.md").unwrap();
-    let mut gate = Gate::new(policy(
-        &json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}}),
-    ));
+    let user = json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}});
+    let mut gate = Gate::new(Policy::new(&PolicySettings::from_value(&user).unwrap()));
     let sample = std::fs::read_to_string("src/commands/dev/sample.tsv").unwrap();
     let shown = sample.lines().filter(|line| {
         let (thread, event) = line.split_once('\t').unwrap();
-        let (_, verdict) = gate.record(Some(thread.as_bytes()), Some(event.as_bytes()), &[]);
-        !verdict.is_empty() && readme.contains(event) && readme.contains(std::str::from_utf8(&verdict).unwrap())
+        let verdict = gate.decide_keyed(Some(thread.as_bytes()), event.as_bytes());
+        !verdict.is_empty() && readme.contains(event) && readme.contains(std::str::from_utf8(verdict).unwrap())
     });
     assert_eq!(shown.count(), 1);
 }
@@ -231,13 +234,13 @@ fn the_readme_shows_what_the_sample_gives() {
 /// Figures are measured in one run, and nobody improves one by hand.
 #[test]
 fn the_figures_of_the_readme_are_those_of_the_report() {
-    let (readme, report) = (read(Path::new("README.md")), read(Path::new("benches/report/report.md")));
+    let (readme, report) = (read(Path::new("README.md")), read(Path::new("crates/bench/report/report.md")));
     let (_, chapter) = readme.split_once("\n## Performance\n").expect("the chapter");
     let chapter = chapter.split("\n## ").next().unwrap();
     let rows: Vec<_> = chapter.lines().filter(|line| line.starts_with("| ")).collect();
     assert!(rows.len() > 10, "a table of {} rows", rows.len());
     let offenders: Vec<_> = rows.iter().filter(|row| !report.lines().any(|line| line == **row)).map(|row| (*row).to_owned()).collect();
-    assert_none("a row of README's table stands in benches/report/report.md", &offenders);
+    assert_none("a row of README's table stands in crates/bench/report/report.md", &offenders);
     let machine = report.lines().next().unwrap().split_once(", ").expect("version and machine").1;
     assert!(chapter.contains(machine), "the machine of the report: {machine}");
 }

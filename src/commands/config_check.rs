@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use super::passport;
-use crate::policy::Policy;
 use crate::settings::Settings;
+use tollgate_core::policy::Policy;
 
 pub(super) fn execute(settings: &Settings) -> anyhow::Result<ExitCode> {
     // JSON is YAML too, so what is printed here can be used as a configuration file.

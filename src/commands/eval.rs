@@ -10,14 +10,15 @@ use std::sync::mpsc::channel;
 use anyhow::Context;
 use clap::Args;
 
-use crate::controls::{CONTROL_BYTES_MAX, Controls};
-use crate::decode::{Offset, Partition, Record, Rejection, too_large};
-use crate::evaluate::guardrail::Question;
-use crate::lane::{Applied, Lane, Resumed, VerdictBuffer};
 use crate::metrics::Metrics;
-use crate::policy::Policy;
 use crate::remote::Remotes;
 use crate::settings::Settings;
+use tollgate_core::controls::{CONTROL_BYTES_MAX, Controls};
+use tollgate_core::decode::{Rejection, too_large};
+use tollgate_core::guardrail::Question;
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
+use tollgate_core::record::{Offset, Partition, Record};
 
 use super::{passport, process};
 

@@ -2,7 +2,6 @@
 //!
 //! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line.
 
-mod bench;
 mod completions;
 mod config_check;
 mod control;
@@ -20,7 +19,6 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::bench::Invocation;
 use crate::config::load;
 use crate::settings::Settings;
 
@@ -50,8 +48,6 @@ enum Command {
     Dev(dev::DevArgs),
     /// A worker against real Kafka
     Run(run::RunArgs),
-    /// Open-loop load: latency from the moment each event was meant to be sent, the highest rate, and what it costs
-    Bench(bench::BenchArgs),
     /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
     Eval(eval::EvalArgs),
     /// What is remembered of threads: show one, list them, reset one
@@ -98,7 +94,6 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings)),
         Command::Run(args) => cli.common.settings().and_then(|settings| run::execute(&args, settings)),
-        Command::Bench(args) => cli.common.settings().and_then(|settings| bench::execute(&args, settings, cli.common.invocation()?)),
         Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
     };
     outcome.unwrap_or_else(|error| {
@@ -118,12 +113,6 @@ impl Common {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
         }
         Ok(settings)
-    }
-
-    /// How workers are started that should be like this process.
-    fn invocation(&self) -> anyhow::Result<Invocation> {
-        let binary = std::env::current_exe()?;
-        Ok(Invocation { binary, config: self.config.clone(), properties: self.properties.clone(), brokers: String::new() })
     }
 }
 

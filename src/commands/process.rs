@@ -10,13 +10,13 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::Admin;
-use crate::controls::Controls;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::policy::{GuardrailSettings, PolicySettings};
 use crate::remote::{Endpoint, Remotes};
 use crate::settings::{LogFormat, LogSettings};
 use crate::worker::Stop;
+use tollgate_core::controls::Controls;
+use tollgate_core::policy::{GuardrailSettings, PolicySettings};
 
 /// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as a shell would say it.
 const ENDED_AT_ONCE: i32 = 143;

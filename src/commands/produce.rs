@@ -10,9 +10,9 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
 
-use crate::decode::{Offset, Partition};
 use crate::publish::{Linger, producer_config};
 use crate::settings::KafkaSettings;
+use tollgate_core::record::{Offset, Partition};
 
 /// How long the brokers may take to acknowledge the record.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);

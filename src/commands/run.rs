@@ -10,11 +10,11 @@ use crate::admin::Admin;
 use crate::consume::Deciding;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
-use crate::lane::PASS_THROUGH;
 use crate::metrics::Metrics;
-use crate::policy::Policy;
 use crate::settings::Settings;
 use crate::worker::{Membership, PreflightError, Stop, Worker, WorkerParts, check_configs, check_topics};
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::PASS_THROUGH;
 
 use super::{passport, process};
 

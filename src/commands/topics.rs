@@ -6,11 +6,11 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-use crate::decode::{Offset, Partition};
 use crate::librdkafka::PlainContext;
 use crate::settings::KafkaSettings;
 use crate::state::{read_to_end, reader_config};
 use crate::worker::partitions_of;
+use tollgate_core::record::{Offset, Partition};
 
 /// How long the brokers may take to say what topics there are.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);

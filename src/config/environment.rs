@@ -86,7 +86,7 @@ mod tests {
 
     fn applied(variables: &[(&str, &str)]) -> Value {
         let mut user = json!({"kafka": {"brokers": "a:1"}});
-        let defaults = super::super::embedded_defaults().unwrap();
+        let defaults = tollgate_core::settings::defaults().unwrap();
         apply(&mut user, &defaults, variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)))).unwrap();
         user
     }

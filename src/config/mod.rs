@@ -5,13 +5,10 @@ mod environment;
 use std::ffi::OsString;
 use std::path::Path;
 
-use config::{Config, File, FileFormat};
 use serde_json::Value;
 
-use crate::settings::{Faults, Settings};
-
-/// The defaults, as they stand in `config/tollgate.yaml`.
-pub const DEFAULTS: &str = include_str!("../../config/tollgate.yaml");
+use crate::settings::Settings;
+use tollgate_core::settings::{self, Faults};
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -42,14 +39,6 @@ pub enum ConfigError {
     },
 }
 
-/// The embedded defaults as values.
-///
-/// # Errors
-/// [`ConfigError::Syntax`] if the embedded file were broken, which a test rules out.
-pub fn embedded_defaults() -> Result<Value, ConfigError> {
-    parse(DEFAULTS, "the built-in defaults")
-}
-
 /// Reads the configuration: defaults, then the file if there is one, then `TOLLGATE__…` variables.
 ///
 /// # Errors
@@ -63,19 +52,15 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
         }
         None => Value::Object(serde_json::Map::new()),
     };
-    let defaults = embedded_defaults()?;
+    let defaults = settings::defaults()
+        .map_err(|error| ConfigError::Syntax { origin: "the built-in defaults".to_owned(), reason: error.to_string() })?;
     environment::apply(&mut user, &defaults, variables)?;
     let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
     let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
-    let settings = Settings::read(&user, &defaults).and_then(|mut settings| settings.load_files(read).map(|()| settings));
+    let settings = Settings::read(&user, &defaults).and_then(|mut settings| settings.policy.load_files(read).map(|()| settings));
     settings.map_err(|faults| ConfigError::Invalid { origin, faults })
 }
 
-/// Parses YAML into plain values.
 fn parse(text: &str, origin: &str) -> Result<Value, ConfigError> {
-    let syntax = |error: config::ConfigError| ConfigError::Syntax { origin: origin.to_owned(), reason: error.to_string() };
-    // An empty document is an empty mapping, as in every tool that reads YAML.
-    let text = if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) { "{}" } else { text };
-    let parsed = Config::builder().add_source(File::from_str(text, FileFormat::Yaml)).build().map_err(syntax)?;
-    parsed.try_deserialize().map_err(syntax)
+    settings::parse(text).map_err(|error| ConfigError::Syntax { origin: origin.to_owned(), reason: error.to_string() })
 }

@@ -5,9 +5,9 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::decode::{Offset, Partition};
-use crate::evaluate::guardrail::{Answer, Question};
-use crate::lane::Resumed;
+use tollgate_core::guardrail::{Answer, Question};
+use tollgate_core::processor::Resumed;
+use tollgate_core::record::{Offset, Partition};
 
 use super::Assignment;
 use super::message::headers_of;

@@ -10,15 +10,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
 
-use crate::decode::{Offset, Partition, Record, Rejection};
-use crate::lane::{Applied, Lane, Ledger, LedgerError, VerdictBuffer};
 use crate::metrics::Metrics;
-use crate::partition::partition_of;
-use crate::policy::Policy;
 use crate::publish::{Delivery, Origin, Outbox, Publisher, Refusal, Role, dead_letter_headers};
 use crate::remote::Remotes;
 use crate::settings::KafkaSettings;
 use crate::state::{Keeper, KeeperParts, KeeperReport};
+use tollgate_core::decode::Rejection;
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Applied, Lane, Ledger, LedgerError, VerdictBuffer};
+use tollgate_core::record::partition_of;
+use tollgate_core::record::{Offset, Partition, Record};
 
 use super::asking::{Questions, Ticket};
 use super::counts::Counts;

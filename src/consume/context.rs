@@ -10,9 +10,9 @@ use rdkafka::error::KafkaError;
 use rdkafka::statistics::Statistics;
 use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 
-use crate::decode::{Offset, Partition};
 use crate::health::{Health, MemberPhase};
 use crate::metrics::Metrics;
+use tollgate_core::record::{Offset, Partition};
 
 use super::Assignment;
 

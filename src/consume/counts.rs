@@ -6,11 +6,11 @@ use prometheus::core::{AtomicU64, GenericLocalCounterVec};
 use prometheus::local::{LocalHistogram, LocalHistogramTimer};
 use rustc_hash::FxHashSet;
 
-use crate::decode::EventType;
-use crate::evaluate::Decided;
-use crate::evaluate::guardrail::GuardrailChain;
-use crate::evaluate::verdict;
 use crate::metrics::Metrics;
+use tollgate_core::decode::EventType;
+use tollgate_core::evaluate::Decided;
+use tollgate_core::evaluate::verdict;
+use tollgate_core::guardrail::GuardrailChain;
 
 /// How many codes of providers get a label of their own. They are the providers' words, and a label is kept for ever.
 const CODES_MAX: usize = 256;

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::decode::Offset;
-use crate::lane::Lane;
 use crate::metrics::Metrics;
 use crate::state::Keeper;
-use crate::thread::Departures;
+use tollgate_core::processor::Lane;
+use tollgate_core::record::Offset;
+use tollgate_core::thread::Departures;
 
 /// Whether a partition's records are decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::ConsumerGroupMetadata;
 
-use crate::decode::{Offset, Partition};
 use crate::health::MemberPartitions;
-use crate::lane::Lane;
 use crate::state::{Job, KeeperReport, Report, Takeover};
+use tollgate_core::processor::Lane;
+use tollgate_core::record::{Offset, Partition};
 
 use super::Assignment;
 use super::held::Phase;

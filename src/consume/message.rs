@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rdkafka::Timestamp;
 use rdkafka::message::{BorrowedHeaders, BorrowedMessage, Headers, Message, OwnedHeaders};
 
-use crate::decode::{Header, Offset, Partition, Record, Rejection, RejectionCode};
+use tollgate_core::decode::{Rejection, RejectionCode};
+use tollgate_core::record::{Header, Offset, Partition, Record};
 
 /// Lends the message to `use_record` as a record, with the rejection if its headers cannot be read. Most messages have no headers,
 /// and then nothing is allocated.

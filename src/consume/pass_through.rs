@@ -1,8 +1,8 @@
 //! A worker without decisions: every record is let through under a constant verdict, and all else is as ever. It is what the worker is
 //! measured against.
 
-use crate::decode::Record;
 use crate::publish::Origin;
+use tollgate_core::record::Record;
 
 use super::Assignment;
 

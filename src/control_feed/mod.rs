@@ -17,11 +17,12 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::controls::{Controls, SubjectKind};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::worker::{Stop, partitions_of};
+use tollgate_core::controls::Controls;
+use tollgate_core::ruling::SubjectKind;
 
 use client::{FeedContext, feed_config};
 

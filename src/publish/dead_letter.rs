@@ -2,7 +2,8 @@
 
 use rdkafka::message::{Header, OwnedHeaders};
 
-use crate::decode::{Offset, Partition, Rejection};
+use tollgate_core::decode::Rejection;
+use tollgate_core::record::{Offset, Partition};
 
 /// The stage that rejects records.
 const STAGE: &str = "decode";

@@ -8,7 +8,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedHeaders, Message, OwnedHeaders};
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
-use crate::decode::{Offset, Partition};
+use tollgate_core::record::{Offset, Partition};
 
 /// What a publication is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

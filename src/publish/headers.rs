@@ -2,7 +2,8 @@
 
 use rdkafka::message::{Header, OwnedHeaders};
 
-use crate::decode::{self, Record};
+use tollgate_core::record;
+use tollgate_core::record::Record;
 
 /// Headers that go from the event to its verdict as they came.
 const ECHOED: [&str; 4] = ["traceparent", "tracestate", "correlation_id", "kafka_correlationId"];
@@ -31,7 +32,7 @@ pub fn verdict_headers(record: &Record<'_>, event_id: &str) -> OwnedHeaders {
     let headers = OwnedHeaders::new_with_capacity(2 + record.headers.len().min(ECHOED.len()))
         .insert(Header { key: "event_id", value: Some(event_id) })
         .insert(Header { key: "content-type", value: Some("application/json") });
-    let is_short = |header: &&decode::Header<'_>| header.value.is_none_or(|value| value.len() <= ECHOED_BYTES_MAX);
+    let is_short = |header: &&record::Header<'_>| header.value.is_none_or(|value| value.len() <= ECHOED_BYTES_MAX);
     let echoed = record.headers.iter().filter(|header| ECHOED.contains(&header.name)).filter(is_short).take(ECHOED_MAX);
     echoed.fold(headers, |headers, header| headers.insert(Header { key: header.name, value: header.value }))
 }
@@ -47,18 +48,18 @@ pub fn reply_address<'a>(record: &Record<'a>) -> Option<ReplyAddress<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{Offset, Partition};
     use rdkafka::message::Headers;
+    use tollgate_core::record::{Offset, Partition};
 
-    fn record<'a>(headers: &'a [decode::Header<'a>]) -> Record<'a> {
+    fn record<'a>(headers: &'a [record::Header<'a>]) -> Record<'a> {
         Record { topic: "t", partition: Partition(0), offset: Offset(0), timestamp_ms: None, key: None, value: None, headers }
     }
 
     #[test]
     fn correlation_is_echoed_byte_for_byte() {
         let headers = [
-            decode::Header { name: "kafka_correlationId", value: Some(b"\xff\x00") },
-            decode::Header { name: "secret", value: Some(b"x") },
+            record::Header { name: "kafka_correlationId", value: Some(b"\xff\x00") },
+            record::Header { name: "secret", value: Some(b"x") },
         ];
         let echoed = verdict_headers(&record(&headers), "e1");
         let names: Vec<_> = echoed.iter().map(|header| (header.key, header.value)).collect();
@@ -76,8 +77,8 @@ mod tests {
     fn reply_partitions_are_four_bytes_big_endian() {
         let headers = |partition: &'static [u8]| {
             [
-                decode::Header { name: "kafka_replyTopic", value: Some(b"r") },
-                decode::Header { name: "kafka_replyPartition", value: Some(partition) },
+                record::Header { name: "kafka_replyTopic", value: Some(b"r") },
+                record::Header { name: "kafka_replyPartition", value: Some(partition) },
             ]
         };
         assert_eq!(reply_address(&record(&headers(&[0, 0, 1, 2]))), Some(ReplyAddress { topic: "r", partition: Some(258) }));

@@ -7,10 +7,10 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
 
-use crate::decode::{Partition, Record};
-use crate::lane::VerdictBuffer;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
+use tollgate_core::processor::VerdictBuffer;
+use tollgate_core::record::{Partition, Record};
 
 use super::batch::Batch;
 use super::reduce::{Reduced, reduce};

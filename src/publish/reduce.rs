@@ -5,8 +5,8 @@
 
 use rdkafka::message::{Header, Headers, OwnedHeaders};
 
-use crate::decode::{EventType, Rejection, RejectionCode, Told};
-use crate::evaluate::verdict;
+use tollgate_core::decode::{EventType, Rejection, RejectionCode, Told};
+use tollgate_core::evaluate::verdict;
 
 use super::{Delivery, OWN_VERDICT_HEADERS, REASON_HEADERS, Returned, Role};
 

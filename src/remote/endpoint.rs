@@ -7,9 +7,9 @@ use hyper::body::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout_at};
 
-use crate::evaluate::guardrail::{Answer, ProviderError};
 use crate::metrics::Metrics;
-use crate::policy::HttpSettings;
+use tollgate_core::guardrail::{Answer, ProviderError};
+use tollgate_core::policy::HttpSettings;
 
 use super::EndpointError;
 use super::breaker::{Breaker, Pass, Sign};

@@ -21,7 +21,7 @@
 
 use std::time::Duration;
 
-use crate::evaluate::guardrail::ProviderError;
+use tollgate_core::guardrail::ProviderError;
 
 use super::breaker::Sign;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use prometheus::{Histogram, IntCounter, IntGauge};
 
-use crate::evaluate::guardrail::{Answer, ProviderError};
 use crate::metrics::Metrics;
+use tollgate_core::guardrail::{Answer, ProviderError};
 
 use super::breaker::Transition;
 use super::fault::Fault;

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use tokio::runtime::Handle;
 
-use crate::evaluate::guardrail::{Answer, ProviderError};
+use tollgate_core::guardrail::{Answer, ProviderError};
 
 use super::Endpoint;
 

@@ -6,7 +6,8 @@ use hyper::{Method, Request, Uri};
 
 use http_body_util::Full;
 
-use crate::policy::{HttpSettings, Secret};
+use tollgate_core::policy::HttpSettings;
+use tollgate_core::settings::Secret;
 
 use super::EndpointError;
 
@@ -123,8 +124,8 @@ fn configured(settings: &HttpSettings) -> Result<Vec<(&'static str, &str, Secret
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Secret;
     use crate::remote::test_settings;
+    use tollgate_core::settings::Secret;
 
     fn target(url: &str, headers: &[(&str, &str)]) -> Result<Target, String> {
         let mut settings = test_settings(url);

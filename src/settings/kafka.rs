@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::reader::{Section, shape};
 use super::redact::is_secret;
+use tollgate_core::settings::{Section, shape};
 
 /// Properties that correctness depends on; Tollgate sets them itself.
 const OURS: [&str; 12] = [

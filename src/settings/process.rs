@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
-use super::reader::Section;
+use tollgate_core::settings::Section;
 
 /// How a worker process works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Settings;
-use crate::policy::REDACTED;
+use tollgate_core::settings::REDACTED;
 
 /// Parts of a librdkafka property's name that mark its value as a secret.
 const SECRET_PARTS: [&str; 8] =

@@ -3,9 +3,9 @@
 use rdkafka::ClientConfig;
 
 use crate::consume::consumer_config;
-use crate::decode::Partition;
 use crate::publish::MESSAGE_BYTES_MAX;
 use crate::settings::KafkaSettings;
+use tollgate_core::record::Partition;
 
 /// The transactional id of a partition's state: one owner at a time, in every group that has a state topic of its own.
 #[must_use]

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::decode::Partition;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use crate::thread::StoreLimits;
+use tollgate_core::record::Partition;
+use tollgate_core::thread::StoreLimits;
 
 use super::restore::{RestoreError, RestoreParts, TakenOver, Takeover, take_over};
 use super::transaction::{Job, Outcome, Transactions};

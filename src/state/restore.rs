@@ -8,12 +8,12 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::checkpoint::{Restore, Restored, StateError};
-use crate::decode::{Offset, Partition};
 use crate::librdkafka::PlainContext;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use crate::thread::StoreLimits;
+use tollgate_core::checkpoint::{Restore, Restored, StateError};
+use tollgate_core::record::{Offset, Partition};
+use tollgate_core::thread::StoreLimits;
 
 use super::client::{asker_config, reader_config};
 use super::transaction::{COMMIT_MARK, Transactions};

@@ -10,9 +10,9 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::checkpoint::{Checkpoint, StateRecord};
-use crate::decode::Partition;
 use crate::settings::KafkaSettings;
+use tollgate_core::checkpoint::{Checkpoint, StateRecord};
+use tollgate_core::record::Partition;
 
 use super::client::producer_config;
 

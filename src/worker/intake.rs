@@ -7,7 +7,7 @@ use rdkafka::error::KafkaResult;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::consume::{Flow, MemberContext};
-use crate::decode::{Offset, Partition};
+use tollgate_core::record::{Offset, Partition};
 
 /// How long to wait for publications before the partitions are paused.
 const PAUSE_AFTER: Duration = Duration::from_secs(10);

@@ -10,9 +10,9 @@ use rdkafka::message::BorrowedMessage;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::consume::{Assignment, AssignmentParts, Failure, MemberContext, consumer_config, heartbeat_interval, own_headers, with_record};
-use crate::decode::Partition;
 use crate::health::{MemberPartitions, MemberPhase};
 use crate::publish::Publisher;
+use tollgate_core::record::Partition;
 
 use super::WorkerParts;
 use super::intake::Intake;

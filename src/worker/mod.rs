@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 use crate::consume::Deciding;
 use crate::health::{Health, MemberPartitions, MemberPhase};
-use crate::lane::PASS_THROUGH;
 use crate::metrics::Metrics;
-use crate::policy::Policy;
 use crate::remote::Remotes;
 use crate::settings::{KafkaSettings, WorkerSettings};
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::PASS_THROUGH;
 
 /// The longest pause before a failed member starts over.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);

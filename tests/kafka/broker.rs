@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-pub(crate) use tollgate::bench::Broker;
+pub(crate) use tollgate_testkit::Broker;
 
 /// Starts a broker on free ports and waits until it answers; `properties` are further lines of its `server.properties`.
 pub(crate) fn start(properties: &[&str]) -> Result<Broker> {
@@ -12,7 +12,7 @@ pub(crate) fn start(properties: &[&str]) -> Result<Broker> {
 
 /// What this machine lacks to run the broker, in words for whoever can install it.
 pub(crate) fn lacking() -> Option<String> {
-    tollgate::bench::lacking(&jars())
+    tollgate_testkit::lacking(&jars())
 }
 
 /// `cargo clean` removes it, and no test run does.

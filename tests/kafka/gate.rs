@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
-use tollgate::policy::Policy;
 use tollgate::settings::Settings;
+use tollgate_core::policy::Policy;
 
 use crate::context::{Context, Outgoing, Record};
 

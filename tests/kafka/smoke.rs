@@ -12,7 +12,7 @@ use crate::context::{Context, Outgoing};
 /// Keys with the hashes that the tests of the Java client publish for them, and where they land by those.
 pub(crate) fn a_key_lands_where_java_puts_it(context: &Context) -> Result<()> {
     const PARTITIONS: i32 = 7;
-    let vectors: Vec<serde_json::Value> = serde_json::from_str(include_str!("../fixtures/murmur2.json"))?;
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(include_str!("../../crates/core/tests/fixtures/murmur2.json"))?;
     let hashes: Vec<(&str, i64)> =
         vectors.iter().map(|vector| (vector["key"].as_str().expect("a key"), vector["murmur2"].as_i64().expect("a hash"))).collect();
     assert_eq!(hashes.len(), 6);

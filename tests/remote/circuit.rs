@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tollgate::evaluate::guardrail::ProviderError;
 use tollgate::metrics::Metrics;
-use tollgate::policy::{HttpSettings, Secret};
+use tollgate_core::guardrail::ProviderError;
+use tollgate_core::policy::HttpSettings;
+use tollgate_core::settings::Secret;
 
 use crate::limits::until;
 use crate::server::Server;

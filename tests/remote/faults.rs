@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
-use tollgate::evaluate::guardrail::{Answer, ProviderError};
 use tollgate::metrics::Metrics;
 use tollgate::remote::{Endpoint, Remotes};
+use tollgate_core::guardrail::{Answer, ProviderError};
 
 use crate::server::{Peer, Server};
 use crate::{TOLERANCE, endpoint, settings};
@@ -171,7 +171,7 @@ fn check_time(fault: Fault, answer: &Answer, asked_at: Instant) {
 
 fn endpoint_for(url: &str, metrics: &Metrics, is_idempotent: bool) -> Endpoint {
     let timeout_ms = TIMEOUT.as_millis().try_into().unwrap();
-    endpoint(tollgate::policy::HttpSettings { timeout_ms, answer_bytes_max: 1_024, is_idempotent, ..settings(url) }, metrics)
+    endpoint(tollgate_core::policy::HttpSettings { timeout_ms, answer_bytes_max: 1_024, is_idempotent, ..settings(url) }, metrics)
 }
 
 #[tokio::test]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tollgate::evaluate::guardrail::ProviderError;
 use tollgate::metrics::Metrics;
-use tollgate::policy::{HttpSettings, Secret};
+use tollgate_core::guardrail::ProviderError;
+use tollgate_core::policy::HttpSettings;
+use tollgate_core::settings::Secret;
 
 use crate::server::Server;
 use crate::{endpoint, settings};

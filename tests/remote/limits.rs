@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use tollgate::evaluate::guardrail::{Answer, ProviderError};
 use tollgate::metrics::Metrics;
-use tollgate::policy::HttpSettings;
 use tollgate::remote::{Endpoint, Remotes};
+use tollgate_core::guardrail::{Answer, ProviderError};
+use tollgate_core::policy::HttpSettings;
 
 use crate::server::Server;
 use crate::{TOLERANCE, endpoint, settings};

@@ -12,8 +12,8 @@ mod tls;
 use std::time::Duration;
 
 use tollgate::metrics::Metrics;
-use tollgate::policy::{Dialect, HttpSettings};
 use tollgate::remote::Endpoint;
+use tollgate_core::policy::{Dialect, HttpSettings};
 
 /// What a busy machine may add to any time.
 const TOLERANCE: Duration = Duration::from_secs(3);

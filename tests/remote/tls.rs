@@ -14,10 +14,10 @@ use openssl::ssl::{Ssl, SslAcceptor, SslMethod, SslVerifyMode};
 use openssl::symm::Cipher;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509NameBuilder};
-use tollgate::evaluate::guardrail::ProviderError;
 use tollgate::metrics::Metrics;
-use tollgate::policy::HttpSettings;
 use tollgate::remote::Endpoint;
+use tollgate_core::guardrail::ProviderError;
+use tollgate_core::policy::HttpSettings;
 
 use crate::server::Server;
 use crate::{endpoint, settings};

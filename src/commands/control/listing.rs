@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::controls::{ControlId, ControlRejection, decode};
-use crate::decode::{Offset, Partition};
+use tollgate_core::controls::{ControlId, ControlRejection, decode};
+use tollgate_core::record::{Offset, Partition};
 
 /// See the module: fed every record, partition by partition from the beginning.
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::digest::Digest;
+    use tollgate_core::digest::Digest;
 
     fn suspended(hash: &str) -> String {
         json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string()

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Subcommand;
 
-use crate::controls::{CONTROL_BYTES_MAX, ControlId, decode};
-use crate::passport::Passport;
 use crate::settings::KafkaSettings;
+use tollgate_core::controls::{CONTROL_BYTES_MAX, ControlId, decode};
+use tollgate_core::passport::Passport;
 
 use super::written::{is_in_force, write};
 
@@ -87,7 +87,7 @@ fn read_agent(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controls::Control;
+    use tollgate_core::controls::Control;
 
     #[test]
     fn a_passport_keeps_its_text() {

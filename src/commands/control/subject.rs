@@ -8,10 +8,11 @@ use clap::Args;
 use serde::Serialize;
 use time::OffsetDateTime;
 
-use crate::controls::Control;
-use crate::controls::{ControlId, Subject, SubjectHasher, SubjectKind, SuspendedUntil, decode, parse_hash};
-use crate::digest::Digest;
 use crate::settings::Settings;
+use tollgate_core::controls::Control;
+use tollgate_core::controls::{ControlId, Subject, SubjectHasher, SuspendedUntil, decode, parse_hash};
+use tollgate_core::digest::Digest;
+use tollgate_core::ruling::SubjectKind;
 
 use super::written::{is_in_force, write};
 

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::ensure;
 
-use crate::controls::ControlId;
 use crate::settings::KafkaSettings;
+use tollgate_core::controls::ControlId;
 
 use super::super::produce::{Outgoing, publish};
 use super::super::topics::Topics;

@@ -14,12 +14,12 @@ use tokio::net::TcpListener;
 use crate::admin::Admin;
 use crate::consume::Deciding;
 use crate::control_feed::{ControlFeed, FeedParts};
-use crate::controls::Controls;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
 use crate::settings::{KafkaSettings, Settings};
 use crate::worker::{Membership, Preflight, Stop, Worker, WorkerParts};
+use tollgate_core::controls::Controls;
+use tollgate_core::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
 
 use super::{passport, process};
 use broker::EmbeddedBroker;

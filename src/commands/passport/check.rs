@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use time::OffsetDateTime;
 
-use crate::passport::{Passport, PassportFault, SchemaFault, check_schema};
-use crate::policy::{PassportSettings, PolicySettings};
+use tollgate_core::passport::{Passport, PassportFault, SchemaFault, check_schema};
+use tollgate_core::policy::{PassportSettings, PolicySettings};
 
 use super::explain::{Explanation, explain};
 
@@ -77,8 +77,8 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
 }
 
 /// The terms of the first provider that the configuration has, or the defaults.
-fn terms(policy: &PolicySettings) -> crate::passport::Terms {
-    policy.passports().next().map_or_else(crate::passport::Terms::default, PassportSettings::terms)
+fn terms(policy: &PolicySettings) -> tollgate_core::passport::Terms {
+    policy.passports().next().map_or_else(tollgate_core::passport::Terms::default, PassportSettings::terms)
 }
 
 fn is_stdin(file: &Path) -> bool {
@@ -99,7 +99,7 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn read_time(text: &str) -> Result<i64, String> {
-    crate::decode::timestamp::parse(text).ok_or_else(|| "it is not RFC 3339; write a time such as 2026-01-01T00:00:00Z".to_owned())
+    tollgate_core::decode::parse_timestamp(text).ok_or_else(|| "it is not RFC 3339; write a time such as 2026-01-01T00:00:00Z".to_owned())
 }
 
 /// The only clock that is read: decisions take the event's time.

@@ -6,10 +6,10 @@ use anyhow::bail;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::bash::{Analysis, ReachedCommand, ReachedWord, analyse};
-use crate::decode::ToolInput;
-use crate::json::{DEPTH_MAX, Parser, Text};
-use crate::passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, Terms, examine};
+use bash_commands::{Analysis, ReachedCommand, ReachedWord, analyse};
+use tollgate_core::decode::ToolInput;
+use tollgate_core::json::{DEPTH_MAX, Parser, Text};
+use tollgate_core::passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, Terms, examine};
 
 /// The checks of a call, in their order.
 #[derive(Debug, Default, Serialize)]

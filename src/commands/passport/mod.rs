@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::policy::PolicySettings;
 use crate::settings::Settings;
+use tollgate_core::policy::PolicySettings;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PassportCommand {

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::decode::Partition;
 use crate::settings::KafkaSettings;
+use tollgate_core::record::Partition;
 
 use super::super::topics::Topics;
 use super::survey::{Order, Selection, Survey, Surveyed};

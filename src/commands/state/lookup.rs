@@ -2,9 +2,9 @@
 
 use anyhow::anyhow;
 
-use crate::checkpoint::{PartitionState, StateError, StateKey, ThreadView, read_partition, read_thread};
-use crate::decode::{Offset, Partition};
-use crate::thread::StoredThread;
+use tollgate_core::checkpoint::{PartitionState, StateError, StateKey, ThreadView, read_partition, read_thread};
+use tollgate_core::record::{Offset, Partition};
+use tollgate_core::thread::StoredThread;
 
 use super::super::topics::{Topic, Topics};
 
@@ -104,8 +104,8 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::StateRecord;
-    use crate::thread::{StreamClock, Thread};
+    use tollgate_core::checkpoint::StateRecord;
+    use tollgate_core::thread::{StreamClock, Thread};
 
     fn lookup() -> Lookup<'static> {
         Lookup { thread_id: "t", thread: None, partition: None }

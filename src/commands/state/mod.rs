@@ -10,9 +10,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::decode::{Partition, THREAD_ID_BYTES_MAX};
-use crate::partition::partition_of;
 use crate::settings::{KafkaSettings, Settings};
+use tollgate_core::decode::THREAD_ID_BYTES_MAX;
+use tollgate_core::record::Partition;
+use tollgate_core::record::partition_of;
 
 use super::process;
 use super::topics::Topic;

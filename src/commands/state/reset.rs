@@ -7,8 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use serde::Serialize;
 
-use crate::decode::{EventType, Offset, Partition, TURN_ID_BYTES_MAX};
 use crate::settings::KafkaSettings;
+use tollgate_core::decode::{EventType, TURN_ID_BYTES_MAX};
+use tollgate_core::record::{Offset, Partition};
 
 use super::super::produce::{Outgoing, publish};
 use super::super::topics::{Topic, Topics};
@@ -104,8 +105,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::decode::{Body, EVENT_ID_BYTES_MAX, Record, decode};
-    use crate::json::Parser;
+    use tollgate_core::decode::{Body, EVENT_ID_BYTES_MAX, decode};
+    use tollgate_core::json::Parser;
+    use tollgate_core::record::Record;
 
     fn args(turn: Option<String>) -> ResetArgs {
         let thread = ThreadArgs { thread_id: "é\"".repeat(85), partition: None };

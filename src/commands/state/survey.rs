@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use crate::checkpoint::{Latest, StateError};
-use crate::decode::{Offset, Partition};
-use crate::thread::StoredThread;
+use tollgate_core::checkpoint::{Latest, StateError};
+use tollgate_core::record::{Offset, Partition};
+use tollgate_core::thread::StoredThread;
 
 /// One thread in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -123,8 +123,8 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::{PartitionState, StateRecord};
-    use crate::thread::{StreamClock, Thread};
+    use tollgate_core::checkpoint::{PartitionState, StateRecord};
+    use tollgate_core::thread::{StreamClock, Thread};
 
     fn record(id: &str, applied: i64, touched_ms: Option<i64>, turn_id: &str) -> StateRecord {
         let mut thread = Thread::default();

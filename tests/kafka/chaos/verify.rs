@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use tollgate::checkpoint::Restore;
-use tollgate::decode::{Header, Offset, Partition, Record as Decodable};
-use tollgate::lane::{Applied, Lane, VerdictBuffer};
-use tollgate::policy::Policy;
+use tollgate_core::checkpoint::Restore;
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
+use tollgate_core::record::{Header, Offset, Partition, Record as Decodable};
 
 use crate::context::{Context, Outgoing, Record};
 use crate::gate::{Gate, header};

@@ -1,0 +1,130 @@
+//! Topics of the benchmark's own, made for a measurement and deleted after it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::types::RDKafkaErrorCode;
+
+use tollgate::librdkafka::PlainContext;
+use tollgate::settings::{KafkaSettings, TopicSettings};
+
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Makes and deletes topics.
+pub struct Topics {
+    admin: AdminClient<PlainContext>,
+    runtime: tokio::runtime::Runtime,
+    brokers: String,
+}
+
+impl std::fmt::Debug for Topics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Topics").field("brokers", &self.brokers).finish_non_exhaustive()
+    }
+}
+
+/// A client's configuration: the brokers and the user's properties.
+pub(super) fn client(kafka: &KafkaSettings) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    for (key, value) in &kafka.properties {
+        config.set(key, value);
+    }
+    config.set("bootstrap.servers", &kafka.brokers);
+    config
+}
+
+impl Topics {
+    /// Connects to the cluster.
+    ///
+    /// # Errors
+    /// The brokers cannot be reached, or a property is wrong.
+    pub fn connect(kafka: &KafkaSettings) -> Result<Self> {
+        let admin: AdminClient<PlainContext> = client(kafka).create_with_context(PlainContext).context("kafka.properties")?;
+        let answered = admin.inner().fetch_metadata(None, REQUEST_TIME_MAX / 3);
+        answered.map_err(|error| anyhow!("the brokers at {} do not answer: {error}", kafka.brokers))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        Ok(Self { admin, runtime, brokers: kafka.brokers.clone() })
+    }
+
+    /// Makes the topics of a worker, named after `stem`.
+    ///
+    /// # Errors
+    /// The cluster does not allow it, or they get no leaders.
+    pub fn create(&self, stem: &str, partitions: u32) -> Result<TopicSettings> {
+        let named = |name: &str| format!("{stem}.{name}");
+        let topics = TopicSettings {
+            events: named("events"),
+            decisions: named("decisions"),
+            dlq: named("dlq"),
+            controls: named("controls"),
+            alerts: named("alerts"),
+            state: named("state"),
+        };
+        self.create_named(&[&topics.events, &topics.decisions, &topics.dlq], partitions, &[])?;
+        self.create_named(&[&topics.controls, &topics.state], partitions, &[("cleanup.policy", "compact")])?;
+        Ok(topics)
+    }
+
+    /// Makes topics of these names.
+    ///
+    /// # Errors
+    /// The cluster does not allow it, or they get no leaders.
+    pub fn create_named(&self, names: &[&str], partitions: u32, settings: &[(&str, &str)]) -> Result<()> {
+        let count = i32::try_from(partitions).context("so many partitions")?;
+        let topics: Vec<NewTopic<'_>> = names
+            .iter()
+            .map(|name| {
+                let topic = NewTopic::new(name, count, TopicReplication::Fixed(-1));
+                settings.iter().fold(topic, |topic, (key, value)| topic.set(key, value))
+            })
+            .collect();
+        let options = AdminOptions::new().request_timeout(Some(REQUEST_TIME_MAX)).operation_timeout(Some(REQUEST_TIME_MAX));
+        let created = self.runtime.block_on(self.admin.create_topics(&topics, &options));
+        for created in created.map_err(|error| anyhow!("no topics can be created at {}: {error}", self.brokers))? {
+            created.map_err(|(name, error)| anyhow!("topic {name} cannot be created at {}: {error}", self.brokers))?;
+        }
+        let deadline = Instant::now() + REQUEST_TIME_MAX;
+        for name in names {
+            while self.led_partitions(name)? != partitions as usize {
+                ensure!(Instant::now() < deadline, "topic {name} has no leaders");
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes what is named after `stem`, whoever has made it: a worker may make topics of its own.
+    ///
+    /// # Errors
+    /// The cluster does not allow it.
+    pub fn delete_all(&self, stem: &str) -> Result<()> {
+        let metadata = self.admin.inner().fetch_metadata(None, REQUEST_TIME_MAX)?;
+        let is_named = |name: &&str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(['.', '-']));
+        let names: Vec<&str> = metadata.topics().iter().map(|topic| topic.name()).filter(is_named).collect();
+        if names.is_empty() { Ok(()) } else { self.delete(&names) }
+    }
+
+    fn led_partitions(&self, name: &str) -> Result<usize> {
+        let metadata = self.admin.inner().fetch_metadata(Some(name), REQUEST_TIME_MAX)?;
+        Ok(metadata.topics().iter().flat_map(|topic| topic.partitions()).filter(|partition| partition.leader() >= 0).count())
+    }
+
+    /// Deletes topics, as far as they are there.
+    ///
+    /// # Errors
+    /// The cluster does not allow it.
+    pub fn delete(&self, names: &[&str]) -> Result<()> {
+        let options = AdminOptions::new().request_timeout(Some(REQUEST_TIME_MAX));
+        let deleted = self.runtime.block_on(self.admin.delete_topics(names, &options));
+        for deleted in deleted.map_err(|error| anyhow!("no topics can be deleted at {}: {error}", self.brokers))? {
+            match deleted {
+                Ok(_) | Err((_, RDKafkaErrorCode::UnknownTopicOrPartition)) => {}
+                Err((name, error)) => return Err(anyhow!("topic {name} cannot be deleted at {}: {error}", self.brokers)),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! The system under test: a process with a group of its own, started, watched and stopped.
+
+use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::broker::free_ports;
+use super::{DENIED_TOOL, Keeper, Usage};
+use tollgate::settings::TopicSettings;
+
+const READY_TIME_MAX: Duration = Duration::from_secs(60);
+const STOP_TIME_MAX: Duration = Duration::from_secs(45);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// `tollgate run`.
+    Gate,
+    /// `tollgate run --pass-through`.
+    PassThrough,
+    /// A command of somebody else's.
+    Baseline {
+        /// What it is called.
+        name: String,
+        /// What the shell runs.
+        command: String,
+    },
+}
+
+impl Subject {
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Gate => "tollgate",
+            Self::PassThrough => "pass-through",
+            Self::Baseline { name, .. } => name,
+        }
+    }
+}
+
+/// How `tollgate` was started, so that workers are started alike.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    /// The binary.
+    pub binary: PathBuf,
+    /// The configuration file, if there is one.
+    pub config: Option<PathBuf>,
+    /// `-X` properties.
+    pub properties: Vec<String>,
+    /// The brokers.
+    pub brokers: String,
+}
+
+/// A process under test. Dropping it kills it.
+#[derive(Debug)]
+pub struct Worker {
+    keeper: Keeper,
+    subject: Subject,
+    admin_port: u16,
+    group: u32,
+}
+
+impl Worker {
+    /// Starts a process that reads these topics as this group.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(invocation: &Invocation, subject: &Subject, topics: &TopicSettings, group_id: &str) -> Result<Self> {
+        let mut keeper = Keeper::start()?;
+        let [admin_port] = free_ports()?;
+        let mut command = match subject {
+            Subject::Gate | Subject::PassThrough => ours(invocation, subject),
+            Subject::Baseline { command, .. } => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", command]);
+                shell
+            }
+        };
+        for (name, value) in [
+            ("TOLLGATE_BROKERS", invocation.brokers.as_str()),
+            ("TOLLGATE_EVENTS_TOPIC", &topics.events),
+            ("TOLLGATE_DECISIONS_TOPIC", &topics.decisions),
+            ("TOLLGATE_GROUP", group_id),
+        ] {
+            command.env(name, value);
+        }
+        if matches!(subject, Subject::Baseline { .. }) {
+            // What the gate denies without a configuration file; with one, whoever wrote it knows what its baselines need.
+            if invocation.config.is_none() {
+                command.env("TOLLGATE_DENIED_TOOLS", DENIED_TOOL);
+            }
+            command.env("TOLLGATE_STATE_DIR", keeper.home().join("state"));
+        } else {
+            command.env("TOLLGATE__KAFKA__BROKERS", &invocation.brokers).env("TOLLGATE__KAFKA__GROUP_ID", group_id);
+            command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
+            for (name, topic) in [
+                ("EVENTS", &topics.events),
+                ("DECISIONS", &topics.decisions),
+                ("DLQ", &topics.dlq),
+                ("CONTROLS", &topics.controls),
+                ("ALERTS", &topics.alerts),
+                ("STATE", &topics.state),
+            ] {
+                command.env(format!("TOLLGATE__KAFKA__TOPICS__{name}"), topic);
+            }
+        }
+        keeper.run(&command).with_context(|| format!("{} cannot be started", subject.name()))?;
+        let group = keeper.id().context("a process has an id")?;
+        Ok(Self { keeper, subject: subject.clone(), admin_port, group })
+    }
+
+    /// Waits until `/readyz` says so; of a baseline nothing is asked but that it runs.
+    ///
+    /// # Errors
+    /// It ends, or does not get ready: with the end of its log.
+    pub fn wait_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + READY_TIME_MAX;
+        while !self.is_ready() {
+            self.check()?;
+            ensure!(Instant::now() < deadline, "{} does not get ready:\n{}", self.subject.name(), self.keeper.log_tail());
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        Ok(())
+    }
+
+    fn is_ready(&self) -> bool {
+        if matches!(self.subject, Subject::Baseline { .. }) {
+            return true;
+        }
+        let ask = || -> Result<String> {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.admin_port))?;
+            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        ask().is_ok_and(|answer| answer.split_whitespace().nth(1) == Some("200"))
+    }
+
+    /// Whether it is still running.
+    ///
+    /// # Errors
+    /// It has ended: with the end of its log.
+    pub fn check(&mut self) -> Result<()> {
+        if !self.keeper.is_running()? {
+            bail!("{} ended; its log:\n{}", self.subject.name(), self.keeper.log_tail());
+        }
+        Ok(())
+    }
+
+    /// What it has used by now.
+    ///
+    /// # Errors
+    /// See [`Usage::of_group`].
+    pub fn usage(&self) -> Result<Usage> {
+        Usage::of_group(self.group)
+    }
+
+    /// The end of its log.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        self.keeper.log_tail()
+    }
+
+    /// Asks it to stop and waits until it has; a baseline that does not is killed.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn stop(mut self) -> Result<()> {
+        if self.keeper.is_running()? {
+            self.keeper.signal("TERM")?;
+            if let Err(error) = self.keeper.wait(STOP_TIME_MAX)
+                && !matches!(self.subject, Subject::Baseline { .. })
+            {
+                return Err(error.context(self.keeper.log_tail()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A worker of ours. Without a configuration file the policy is the default one with a list of denied tools, so that the mix's denials
+/// come out.
+fn ours(invocation: &Invocation, subject: &Subject) -> Command {
+    let mut command = Command::new(&invocation.binary);
+    match &invocation.config {
+        Some(path) => _ = command.arg("--config").arg(path),
+        None => {
+            let provider = format!(r#"{{"use": "allowlist", "config": {{"denied_tools": ["{DENIED_TOOL}"]}}}}"#);
+            command.env("TOLLGATE__GUARDRAILS__ENABLED", "true").env("TOLLGATE__GUARDRAILS__PROVIDER", provider);
+        }
+    }
+    command.args(invocation.properties.iter().flat_map(|property| [OsString::from("-X"), OsString::from(property)]));
+    command.arg("run");
+    if *subject == Subject::PassThrough {
+        command.arg("--pass-through");
+    }
+    command
+}

@@ -1,0 +1,213 @@
+//! What the benchmarks of the core share: the policy of the defaults, events as orchestrators send them, and a lane to feed them to.
+//!
+//! Events are written out field by field in the order in which an orchestrator builds them, not sorted by name as `json!` would: sorting
+//! the arguments is a part of what is measured.
+
+pub mod measure;
+#[path = "../../src/bench/mix/random.rs"]
+#[allow(unused_imports, reason = "its tests run elsewhere")]
+pub mod random;
+pub mod rows;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use config::{Config, File, FileFormat};
+use serde_json::{Value, json};
+use tollgate_core::controls::Controls;
+use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::guardrail::{GuardrailChain, GuardrailProvider, Link};
+use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
+use tollgate_core::policy::Policy;
+use tollgate::settings::Settings;
+
+/// The defaults that are built into the binary, which a library without `io` cannot read.
+const DEFAULTS: &str = include_str!("../../config/tollgate.yaml");
+/// How long the tool call of the target is, in bytes.
+pub const CALL_BYTES: usize = 600;
+/// What the arguments are filled up with.
+const FILLER: &str = "look at how the total of the cart is computed before the discount is applied to it, and whether rounding comes first; \
+                      then say which of the two functions would have to change, and what the tests say about orders without any items in them";
+
+/// The settings of a configuration over the defaults.
+pub fn settings(user: &Value) -> Settings {
+    let parsed = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Yaml)).build();
+    let defaults: Value = parsed.and_then(Config::try_deserialize).expect("the defaults parse");
+    Settings::read(user, &defaults).expect("a valid configuration")
+}
+
+/// The policy of the defaults.
+pub fn policy() -> Policy {
+    Policy::new(&settings(&json!({})).policy)
+}
+
+/// The policy of the defaults while somebody is suspended, so that every call's user has to be looked for.
+pub fn policy_with_a_suspension() -> Policy {
+    let controls = Controls::new(Some("a key"));
+    let hash = "ab".repeat(32);
+    let value = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string();
+    controls.apply(Some(format!("subject/user/{hash}").as_bytes()), Some(value.as_bytes())).expect("a control");
+    Policy::under(&settings(&json!({})).policy, Arc::new(controls))
+}
+
+/// The policy of the defaults with one guardrail provider.
+pub fn policy_with(provider: impl GuardrailProvider + 'static) -> Policy {
+    policy().with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(provider), tools: None }], true, None))
+}
+
+/// One call: of which thread, in which of its turns, and the how-manieth of that turn.
+#[derive(Debug, Clone, Copy)]
+pub struct At {
+    pub thread: usize,
+    pub turn: usize,
+    pub call: usize,
+}
+
+impl At {
+    /// The fields that every event of an agent carries.
+    fn head(self, event_type: &str) -> String {
+        let Self { thread, turn, call } = self;
+        let mut head = String::with_capacity(1_024);
+        let _infallible = write!(
+            head,
+            r#"{{"type":"{event_type}","thread_id":"{thread:08x}-4a5b-4c6d-8e7f-0123456789ab","event_id":"t{turn:06}/c{call:06}/{event_type}","#
+        );
+        let _infallible = write!(
+            head,
+            r#""turn_id":"turn-{turn:06}","agent_id":"coder-7","user_id":"user-4711","tenant_id":"acme","run_id":"run-20260101-000017","#
+        );
+        head.push_str(r#""timestamp":"2026-01-01T00:00:00.000Z","#);
+        head
+    }
+
+    /// The fields of a call: its id, its tool and its arguments, which are other ones for every call.
+    fn push_call(self, event: &mut String, filler: &str) {
+        let Self { thread, turn, call } = self;
+        let (project, component, line) = (thread % 7, (turn * 8 + call) % 997, thread % 500);
+        let _infallible = write!(
+            event,
+            r#""tool_call_id":"{}","tool_name":"read_file","tool_input":{{"path":"/work/project-{project}/src/component_{component}.py","#,
+            self.call_id()
+        );
+        let _infallible = write!(event, r#""start_line":{line},"end_line":{},"encoding":"utf-8","reason":"{filler}"}}"#, line + 40 + call);
+    }
+
+    fn call_filled_with(self, filler: &str) -> String {
+        let mut event = self.head("tool_call");
+        self.push_call(&mut event, filler);
+        event + "}"
+    }
+
+    /// What makes the call as long as it is to be.
+    fn filler(self) -> &'static str {
+        &FILLER[..CALL_BYTES - self.call_filled_with("").len()]
+    }
+
+    /// The id that the call has unless somebody gave it another one.
+    pub fn call_id(self) -> String {
+        format!("call_{:08x}{:08}{:08}", self.thread, self.turn, self.call)
+    }
+
+    /// The start of the turn.
+    pub fn turn_start(self) -> String {
+        let mut event = self.head("turn_start");
+        event.pop();
+        event + "}"
+    }
+
+    /// The end of the turn.
+    pub fn turn_end(self) -> String {
+        let mut event = self.head("turn_end");
+        event.pop();
+        event + "}"
+    }
+
+    /// A tool call of exactly [`CALL_BYTES`] bytes.
+    pub fn tool_call(self) -> String {
+        self.call_filled_with(self.filler())
+    }
+
+    /// The result of that call, which brings the arguments again: a file's text of which the gate has to find out for itself that it is no
+    /// failure.
+    pub fn tool_result(self) -> String {
+        let mut event = self.head("tool_result");
+        self.push_call(&mut event, self.filler());
+        let _infallible = write!(
+            event,
+            r#","result":"def total(items):\n    return sum(item.price for item in items)  # {} of {}\n"}}"#,
+            self.call, self.turn
+        );
+        event
+    }
+
+    /// A result that says itself that the call failed.
+    pub fn failed_result(self) -> String {
+        let mut event = self.tool_result();
+        event.pop();
+        event + r#","failed":true}"#
+    }
+
+    /// A response of OpenAI's Chat API that calls a tool.
+    pub fn model_response(self) -> String {
+        self.response("tool_calls")
+    }
+
+    /// The same, cut off by the provider's content filter.
+    pub fn cut_off_response(self) -> String {
+        self.response("content_filter")
+    }
+
+    fn response(self, finish_reason: &str) -> String {
+        let (mut event, id) = (self.head("model_response"), self.call_id());
+        let _infallible = write!(
+            event,
+            r#""response":{{"id":"chatcmpl-{:08x}","object":"chat.completion","model":"some-model","choices":[{{"index":0,"message":{{"role":"assistant","content":"{}","#,
+            self.thread, FILLER
+        );
+        let _infallible = write!(
+            event,
+            r#""tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"read_file","arguments":"{{\"path\": \"/work/src/cart.py\"}}"}}}}]}},"#
+        );
+        let _infallible = write!(
+            event,
+            r#""finish_reason":"{finish_reason}"}}],"usage":{{"prompt_tokens":1742,"completion_tokens":96,"total_tokens":1838}}}}}}"#
+        );
+        event
+    }
+}
+
+/// A lane that is fed with events as its worker would, from offset 0 on.
+#[derive(Debug)]
+pub struct Feed<'p> {
+    pub lane: Lane,
+    policy: &'p Policy,
+    out: VerdictBuffer,
+    offset: i64,
+}
+
+impl<'p> Feed<'p> {
+    pub fn new(policy: &'p Policy) -> Self {
+        Self { lane: Lane::new(Partition(0), policy), policy, out: VerdictBuffer::default(), offset: 0 }
+    }
+
+    /// Decides on one event. The record has no key, which events need not have, and no headers.
+    pub fn apply(&mut self, event: &str) -> Applied {
+        let offset = Offset(self.offset);
+        self.offset += 1;
+        let value = Some(event.as_bytes());
+        let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key: None, value, headers: &[] };
+        self.lane.apply(self.policy, &record, &mut self.out)
+    }
+
+    /// Decides on all of them.
+    pub fn apply_all(&mut self, events: &[String]) {
+        for event in events {
+            std::hint::black_box(self.apply(event));
+        }
+    }
+
+    /// The verdict on the last event.
+    pub fn verdict(&self) -> &[u8] {
+        &self.out.json
+    }
+}

@@ -1,0 +1,215 @@
+//! Cost by live threads: calls and results of many agents in one lane.
+//!
+//! Threads take part in two orders: uniformly, where every event goes to a thread that nobody has touched for long, and by Zipf's law with
+//! exponent 1, as real fleets have busy agents and quiet ones. Both are drawn by a seeded generator. Every thread makes eight calls in a
+//! turn, and lanes begin in the middle of that: of eight threads one has made no call, one has made one, and so on.
+
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, Lines, Write, stdin};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::json;
+use tollgate_core::processor::Applied;
+use tollgate_core::policy::Policy;
+
+use crate::events::measure::{median, time_per_event};
+use crate::events::random::{Random, Zipf};
+use crate::events::{At, Feed, settings};
+use crate::{Growth, SIZES};
+
+const THREADS: [usize; SIZES] = [1_000, 10_000, 100_000, 1_000_000];
+const ROUNDS: usize = 61;
+/// Events of a round that bring the lane back into the caches, as far as it fits: another one has had them.
+const WARM_UP: usize = 2_000;
+const EVENTS: usize = 6_000;
+/// Events that are timed at once: about a millisecond, so that most of a round's blocks are not interrupted by another program.
+const BLOCK: usize = 250;
+const CALLS_PER_TURN: usize = 8;
+const SEED: u64 = 20_260_101;
+/// Says how many threads a process is to have.
+const FLEET: &str = "TOLLGATE_GROWTH_THREADS";
+/// What the process says once its threads live.
+const READY: &str = "ready";
+
+pub fn measure(show: &mut impl FnMut(&Growth)) {
+    let mut fleets = THREADS.map(RemoteFleet::start);
+    fleets.iter_mut().for_each(|fleet| assert_eq!(fleet.next_line(), READY));
+    for order in ["uniform", "Zipf"] {
+        let mut growth = Growth::new(format!("threads, {order}"), THREADS);
+        for _ in 0..ROUNDS {
+            for (size, fleet) in fleets.iter_mut().enumerate() {
+                growth.push(size, fleet.run(order));
+            }
+        }
+        show(&growth);
+    }
+    fleets.into_iter().for_each(RemoteFleet::stop);
+}
+
+/// A fleet in a process of its own, so that the memory of one does not change how quickly another one gets some.
+struct RemoteFleet {
+    process: Child,
+    orders: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl RemoteFleet {
+    fn start(threads: usize) -> Self {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.env(FLEET, threads.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("it starts");
+        let (orders, answers) = (process.stdin.take().expect("it is piped"), process.stdout.take().expect("it is piped"));
+        Self { process, orders, answers: BufReader::new(answers).lines() }
+    }
+
+    fn next_line(&mut self) -> String {
+        self.answers.next().expect("an answer").expect("an answer")
+    }
+
+    /// One round; the answer is nanoseconds per event.
+    fn run(&mut self, order: &str) -> f64 {
+        writeln!(self.orders, "{order}").expect("it listens");
+        self.next_line().parse().expect("a number")
+    }
+
+    fn stop(self) {
+        let Self { mut process, orders, .. } = self;
+        // It ends with its input.
+        drop(orders);
+        assert!(process.wait().expect("it ends").success());
+    }
+}
+
+/// Runs rounds for the process that started this one, if it is one that was started so.
+pub fn serve() -> bool {
+    let Ok(threads) = std::env::var(FLEET) else { return false };
+    let policy = Policy::new(&settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}})).policy);
+    let mut fleet = Fleet::new(&policy, threads.parse().expect("a number"));
+    println!("{READY}");
+    for order in stdin().lines() {
+        let order: Order = if order.expect("an order") == "Zipf" { |fleet| fleet.zipf() } else { |fleet| fleet.uniform() };
+        println!("{}", fleet.run(order));
+    }
+    assert_eq!(fleet.feed.lane.threads.len(), fleet.stands.len(), "no thread has left");
+    true
+}
+
+/// Which thread is next.
+type Order = fn(&mut Fleet<'_>) -> usize;
+
+/// Events one behind the other, as a batch of records lies in memory; used again, so that making events leaves no holes there.
+#[derive(Debug, Default)]
+struct Batch {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    fn push(&mut self, event: &str) {
+        self.text.push_str(event);
+        self.ends.push(self.text.len());
+    }
+
+    fn events(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end])
+    }
+}
+
+/// Where a thread stands.
+#[derive(Debug, Clone, Copy)]
+struct Stand {
+    turn: usize,
+    call: usize,
+    is_open: bool,
+}
+
+/// The agents whose threads live in one lane.
+struct Fleet<'p> {
+    feed: Feed<'p>,
+    stands: Vec<Stand>,
+    random: Random,
+    zipf: Zipf,
+    batch: Batch,
+}
+
+impl<'p> Fleet<'p> {
+    fn new(policy: &'p Policy, threads: usize) -> Self {
+        let mut fleet = Self {
+            feed: Feed::new(policy),
+            stands: vec![Stand { turn: 1, call: 0, is_open: false }; threads],
+            random: Random::new(SEED),
+            zipf: Zipf::new(threads),
+            batch: Batch::default(),
+        };
+        // A call of every thread in turn, then its result: what a thread remembers lies as scattered in memory as it does in a worker.
+        let start: Vec<usize> = shuffled(threads, &mut fleet.random);
+        for thread in &start {
+            fleet.apply(&At { thread: *thread, turn: 1, call: 0 }.turn_start());
+        }
+        for step in 0..2 * (CALLS_PER_TURN - 1) {
+            for thread in start.iter().filter(|thread| step / 2 < *thread % CALLS_PER_TURN) {
+                let event = fleet.event_of(*thread);
+                fleet.apply(&event);
+            }
+        }
+        fleet
+    }
+
+    /// One round; the answer is nanoseconds per event, the median of its blocks.
+    fn run(&mut self, order: Order) -> f64 {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        for _ in 0..WARM_UP + EVENTS {
+            let thread = order(self);
+            batch.push(&self.event_of(thread));
+        }
+        batch.events().take(WARM_UP).for_each(|event| self.apply(event));
+        let events: Vec<&str> = batch.events().skip(WARM_UP).collect();
+        let times = events.chunks(BLOCK).map(|block| time_per_event(block.len(), || block.iter().for_each(|event| self.apply(event))));
+        let ns = median(times.collect());
+        self.batch = batch;
+        ns
+    }
+
+    fn apply(&mut self, event: &str) {
+        let applied = black_box(self.feed.apply(event));
+        assert!(matches!(applied, Applied::Verdict { .. } | Applied::Boundary(_)), "{applied:?}");
+    }
+
+    fn uniform(&mut self) -> usize {
+        self.random.below(self.stands.len())
+    }
+
+    /// Threads are numbered in no order of how busy they are.
+    fn zipf(&mut self) -> usize {
+        let rank = self.zipf.draw(&mut self.random);
+        rank * 7_919 % self.stands.len()
+    }
+
+    /// The thread's next event: a call, or the result of the call that it has made.
+    fn event_of(&mut self, thread: usize) -> String {
+        let stand = &mut self.stands[thread];
+        if !stand.is_open && stand.call == CALLS_PER_TURN {
+            (stand.turn, stand.call) = (stand.turn + 1, 0);
+        }
+        let at = At { thread, turn: stand.turn, call: stand.call };
+        stand.is_open = !stand.is_open;
+        if stand.is_open {
+            return at.tool_call();
+        }
+        stand.call += 1;
+        at.tool_result()
+    }
+}
+
+fn shuffled(threads: usize, random: &mut Random) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..threads).collect();
+    (1..threads).rev().for_each(|at| order.swap(at, random.below(at + 1)));
+    order
+}

@@ -1,0 +1,291 @@
+//! A thread's state for people to read: ids of turns, digests, codes and counters.
+//!
+//! There is nothing else in the state, but for the sentences of guardrail providers, which are left out.
+
+use serde::Serialize;
+use time::OffsetDateTime;
+
+use crate::digest::{Digest, Fingerprint};
+use crate::loops::{LoopMemory, SignatureCount, ToolCount};
+use crate::record::Partition;
+use crate::ruling::{Action, Basis, Reason};
+use crate::thread::{Answer, CallRecord, StoredThread, Suppression, Turn};
+
+use super::PartitionState;
+
+/// See the module. Its fields are in the order in which they are written.
+#[derive(Debug, Serialize)]
+pub struct ThreadView<'s> {
+    thread_id: &'s str,
+    /// Whose state it is.
+    owner: &'s str,
+    partition: i32,
+    /// The first event of the partition that the checkpoint does not know.
+    next: i64,
+    /// The last event that was applied to the thread.
+    applied: i64,
+    /// Bytes of the record, key and value.
+    bytes: usize,
+    last_event: Option<String>,
+    last_event_ms: Option<i64>,
+    /// The partition's time when the last event was applied: what the idle limit of a thread without events is measured from.
+    touched_ms: Option<i64>,
+    holds_a_stop: bool,
+    turn: TurnView<'s>,
+    loops: LoopsView,
+    suppression: SuppressionView,
+    calls: Vec<CallView<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TurnView<'s> {
+    id: Option<&'s str>,
+    started_by: Option<Fingerprint>,
+    has_ended: bool,
+    earlier: &'s [Fingerprint],
+}
+
+#[derive(Debug, Serialize)]
+struct LoopsView {
+    holds_a_stop: bool,
+    tools: Vec<ToolView>,
+    signatures: Vec<SignatureCountView>,
+}
+
+#[derive(Debug, Serialize)]
+struct ToolView {
+    tool: Fingerprint,
+    failures: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct SignatureCountView {
+    tool: Fingerprint,
+    /// The first half of it.
+    args_hash: Fingerprint,
+    failures: u32,
+    /// The last result of a read-only call.
+    last_result: Option<Fingerprint>,
+    /// How often it came in a row.
+    repeats: u32,
+    is_stopped: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct SuppressionView {
+    ids: usize,
+    unnamed_tools: usize,
+    has_unknown: bool,
+    has_overflowed: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct CallView<'s> {
+    id: Fingerprint,
+    tool: Fingerprint,
+    args_hash: Digest,
+    is_open: bool,
+    call: Option<AnswerView<'s>>,
+    result: Option<AnswerView<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct AnswerView<'s> {
+    /// Names the event's verdict on the decisions topic.
+    verdict_id: Fingerprint,
+    action: Action,
+    codes: Vec<&'s str>,
+    count: Option<u32>,
+    /// Whether it is a result's whose call was not allowed to run.
+    is_not_executed: bool,
+}
+
+impl<'s> ThreadView<'s> {
+    /// The view of a thread whose record takes `bytes`, in a partition that was written down as `state`.
+    #[must_use]
+    pub fn new(thread_id: &'s str, partition: Partition, bytes: usize, stored: &'s StoredThread, state: &'s PartitionState) -> Self {
+        let StoredThread { thread, applied, touched_ms } = stored;
+        let memory = thread.turn.memory();
+        Self {
+            thread_id,
+            owner: &state.owner,
+            partition: partition.0,
+            next: state.next.0,
+            applied: applied.0,
+            bytes,
+            last_event: thread.last_event_ms.and_then(rfc_3339),
+            last_event_ms: thread.last_event_ms,
+            touched_ms: *touched_ms,
+            holds_a_stop: thread.holds_a_stop(),
+            turn: TurnView::new(&thread.turn),
+            loops: LoopsView::new(&memory.loops),
+            suppression: SuppressionView::new(&memory.suppression),
+            calls: memory.calls.records().iter().map(CallView::new).collect(),
+        }
+    }
+}
+
+impl<'s> TurnView<'s> {
+    fn new(turn: &'s Turn) -> Self {
+        Self { id: turn.id.as_deref(), started_by: turn.started_by, has_ended: turn.has_ended, earlier: &turn.earlier }
+    }
+}
+
+impl LoopsView {
+    fn new(loops: &LoopMemory) -> Self {
+        let tool = |&ToolCount { tool, failures }: &ToolCount| ToolView { tool, failures };
+        Self {
+            holds_a_stop: loops.holds_a_stop,
+            tools: loops.tools.iter().map(tool).collect(),
+            signatures: loops.signatures.iter().map(SignatureCountView::new).collect(),
+        }
+    }
+}
+
+impl SignatureCountView {
+    fn new(count: &SignatureCount) -> Self {
+        let SignatureCount { tool, args, failures, progress, is_stopped } = *count;
+        let (last_result, repeats) = progress.unzip();
+        Self { tool, args_hash: args, failures, last_result, repeats: repeats.unwrap_or_default(), is_stopped }
+    }
+}
+
+impl SuppressionView {
+    fn new(suppression: &Suppression) -> Self {
+        Self {
+            ids: suppression.ids.len(),
+            unnamed_tools: suppression.unnamed_tools.len(),
+            has_unknown: suppression.has_unknown,
+            has_overflowed: suppression.has_overflowed,
+        }
+    }
+}
+
+impl<'s> CallView<'s> {
+    fn new(record: &'s CallRecord) -> Self {
+        let CallRecord { id, tool, args, call, result, is_open } = record;
+        let answer = |answer: &'s Option<Answer>| answer.as_ref().map(AnswerView::new);
+        Self { id: *id, tool: *tool, args_hash: *args, is_open: *is_open, call: answer(call), result: answer(result) }
+    }
+}
+
+impl<'s> AnswerView<'s> {
+    fn new(answer: &'s Answer) -> Self {
+        let ruling = &answer.ruling;
+        Self {
+            verdict_id: answer.event,
+            action: ruling.action(),
+            codes: ruling.reasons.iter().map(Reason::code).collect(),
+            count: ruling.count(),
+            is_not_executed: ruling.basis == Basis::NotExecuted,
+        }
+    }
+}
+
+/// A time as RFC 3339 spells it, unless its year does not have four digits.
+fn rfc_3339(time_ms: i64) -> Option<String> {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000).ok().filter(|time| time.year() >= 0)?;
+    let (date, month) = (time.date(), u8::from(time.month()));
+    let (hour, minute, second, millisecond) = time.time().as_hms_milli();
+    Some(format!("{:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z", date.year(), date.day()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::record::Offset;
+    use crate::ruling::LoopCode;
+    use crate::ruling::{GuardrailReason, Ruling};
+    use crate::thread::{StreamClock, Thread};
+
+    fn state() -> PartitionState {
+        PartitionState { owner: "tollgate".to_owned(), next: Offset(18), clock: StreamClock::default() }
+    }
+
+    fn view(stored: &StoredThread) -> Value {
+        serde_json::to_value(ThreadView::new("t", Partition(2), 123, stored, &state())).unwrap()
+    }
+
+    /// A thread with something of everything.
+    fn thread(tool: Fingerprint, args: Digest, id: Fingerprint, event: Fingerprint) -> Thread {
+        let mut thread = Thread { last_event_ms: Some(1_767_225_600_123), ..Thread::default() };
+        thread.turn.id = Some("turn-8".into());
+        thread.turn.started_by = Some(event);
+        thread.turn.earlier = Box::new([Fingerprint::of("turn-7")]);
+        let memory = thread.turn.memory_mut();
+        memory.loops.holds_a_stop = true;
+        memory.loops.tools.push(ToolCount { tool, failures: 2 });
+        let half = args.fingerprint();
+        memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 2, progress: None, is_stopped: true });
+        memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 0, progress: Some((event, 3)), is_stopped: false });
+        let denied = GuardrailReason::new("oap.denied", "a sentence");
+        let reasons = vec![Reason::Denied(Box::new(denied)), Reason::Loop { code: LoopCode::RepeatedExactFailureBlock, count: 2 }];
+        memory.calls.note_call(id, tool, args, Answer { event, ruling: Ruling::new(reasons, Some(2)) });
+        memory.calls.note_result(id, tool, args, Answer { event, ruling: Ruling::not_executed() });
+        memory.suppression.add(Some("c2"), None);
+        memory.suppression.add(None, None);
+        thread
+    }
+
+    #[test]
+    fn a_thread_is_shown_by_digests_codes_and_counts() {
+        let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));
+        let thread = thread(tool, args, id, event);
+        let shown = view(&StoredThread { thread, applied: Offset(17), touched_ms: Some(5) });
+        let half = args.fingerprint().to_string();
+        let (tool, args, id, event) = (tool.to_string(), args.to_string(), id.to_string(), event.to_string());
+        let expected = json!({
+            "thread_id": "t",
+            "owner": "tollgate",
+            "partition": 2,
+            "next": 18,
+            "applied": 17,
+            "bytes": 123,
+            "last_event": "2026-01-01T00:00:00.123Z",
+            "last_event_ms": 1_767_225_600_123_i64,
+            "touched_ms": 5,
+            "holds_a_stop": true,
+            "turn": {"id": "turn-8", "started_by": event, "has_ended": false, "earlier": [Fingerprint::of("turn-7").to_string()]},
+            "loops": {
+                "holds_a_stop": true,
+                "tools": [{"tool": tool, "failures": 2}],
+                "signatures": [
+                    {"tool": tool, "args_hash": half, "failures": 2, "last_result": null, "repeats": 0, "is_stopped": true},
+                    {"tool": tool, "args_hash": half, "failures": 0, "last_result": event, "repeats": 3, "is_stopped": false},
+                ],
+            },
+            "suppression": {"ids": 1, "unnamed_tools": 0, "has_unknown": true, "has_overflowed": false},
+            "calls": [{
+                "id": id,
+                "tool": tool,
+                "args_hash": args,
+                "is_open": false,
+                "call": {
+                    "verdict_id": event,
+                    "action": "block",
+                    "codes": ["oap.denied", "repeated_exact_failure_block"],
+                    "count": 2,
+                    "is_not_executed": false,
+                },
+                "result": {"verdict_id": event, "action": "allow", "codes": [], "count": null, "is_not_executed": true},
+            }],
+        });
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_thread_that_remembers_nothing_can_be_shown() {
+        let shown = view(&StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None });
+        assert_eq!((&shown["calls"], &shown["last_event"], &shown["turn"]["id"]), (&json!([]), &Value::Null, &Value::Null));
+    }
+
+    #[test]
+    fn times_are_spelled_as_rfc_3339() {
+        assert_eq!(rfc_3339(0).as_deref(), Some("1970-01-01T00:00:00.000Z"));
+        assert_eq!(rfc_3339(-1).as_deref(), Some("1969-12-31T23:59:59.999Z"));
+        assert_eq!(rfc_3339(1_709_210_096_007).as_deref(), Some("2024-02-29T12:34:56.007Z"));
+        assert_eq!((rfc_3339(i64::MAX), rfc_3339(-62_200_000_000_000)), (None, None));
+    }
+}

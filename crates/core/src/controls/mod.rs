@@ -1,0 +1,21 @@
+//! Controls: what operators have switched for the whole fleet, in force for every partition at once.
+//!
+//! Records of the compacted topic `agent.controls` set passports by agent and suspend subjects. Every lane of a process reads one shared
+//! table; a record that cannot be read changes nothing in it.
+//!
+//! ```text
+//! record ─▶ decode (key and value agree) ─▶ table ◀─ suspension(event), passport(agent) ─ lanes
+//!                   └─▶ rejection: code, field, shape, fix
+//! ```
+
+mod line;
+mod recent;
+mod record;
+mod rejection;
+mod subject;
+mod table;
+
+pub use record::{AGENT_ID_BYTES_MAX, CONTROL_BYTES_MAX, Control, ControlId, REASON_BYTES_MAX, SuspendedUntil, decode};
+pub use rejection::{ControlRejection, ControlRejectionCode};
+pub use subject::{Subject, SubjectHasher, parse_hash};
+pub use table::{Change, Controls, Effect};

@@ -1,0 +1,109 @@
+//! The hashes of recent subjects: agents ask again and again on behalf of the same few.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHasher;
+
+use super::subject::Subject;
+use crate::digest::Digest;
+use crate::ruling::SubjectKind;
+
+/// How many subjects are remembered at most.
+const SLOTS: usize = 4_096;
+/// A subject whose tenant and id have more bytes than this together is hashed every time, so that the memory is bounded.
+const BYTES_MAX: usize = 256;
+
+/// One subject and its hash.
+struct Entry {
+    kind: SubjectKind,
+    tenant: Box<str>,
+    id: Box<str>,
+    hash: Digest,
+}
+
+/// See the module. Every subject has one slot, by a quick hash of its own, and takes it from whoever had it before. Each slot has a lock,
+/// held for a comparison: members meet there only if they ask for the same subject at the same moment.
+#[derive(Default)]
+pub(super) struct Recent {
+    /// Made when the first subject is to be remembered.
+    slots: OnceLock<Box<[Mutex<Option<Entry>>]>>,
+}
+
+impl Recent {
+    /// The hash of a subject, remembered or computed.
+    pub(super) fn hash(&self, subject: &Subject<'_>, compute: impl FnOnce(&Subject<'_>) -> Digest) -> Digest {
+        let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| Mutex::new(None)).collect());
+        let Some(slot) = slots.get(slot_of(subject)).filter(|_| subject.tenant.len() + subject.id.len() <= BYTES_MAX) else {
+            return compute(subject);
+        };
+        if let Some(entry) = slot.lock().unwrap_or_else(PoisonError::into_inner).as_ref().filter(|entry| entry.is_of(subject)) {
+            return entry.hash;
+        }
+        let hash = compute(subject);
+        let entry = Entry { kind: subject.kind, tenant: subject.tenant.into(), id: subject.id.into(), hash };
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
+        hash
+    }
+}
+
+impl std::fmt::Debug for Recent {
+    /// Ids are shown to nobody.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recent").finish_non_exhaustive()
+    }
+}
+
+impl Entry {
+    fn is_of(&self, subject: &Subject<'_>) -> bool {
+        (self.kind, &*self.tenant, &*self.id) == (subject.kind, subject.tenant, subject.id)
+    }
+}
+
+/// Whoever sends ids that fall on one slot takes it from others, and costs them a hash.
+fn slot_of(subject: &Subject<'_>) -> usize {
+    let mut hasher = FxHasher::default();
+    subject.hash(&mut hasher);
+    usize::try_from(hasher.finish() % SLOTS as u64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_hash_is_computed_once_while_its_slot_is_not_taken() {
+        let recent = Recent::default();
+        let computed = Cell::new(0);
+        let hash = |kind, tenant, id| {
+            recent.hash(&Subject { kind, tenant, id }, |subject| {
+                computed.set(computed.get() + 1);
+                Digest::of(subject.id.as_bytes())
+            })
+        };
+        assert_eq!(hash(SubjectKind::User, "acme", "1"), Digest::of(b"1"));
+        assert_eq!((hash(SubjectKind::User, "acme", "1"), computed.get()), (Digest::of(b"1"), 1));
+        // Another kind or tenant is another subject.
+        hash(SubjectKind::Agent, "acme", "1");
+        hash(SubjectKind::User, "", "1");
+        assert_eq!(computed.get(), 3);
+        let long = "x".repeat(BYTES_MAX + 1);
+        assert_eq!(hash(SubjectKind::User, "", &long), hash(SubjectKind::User, "", &long));
+        assert_eq!(computed.get(), 5);
+    }
+
+    #[test]
+    fn as_many_as_there_are_slots_are_remembered_whoever_asks() {
+        let recent = Recent::default();
+        for number in 0..3 * SLOTS {
+            let id = number.to_string();
+            let subject = Subject { kind: SubjectKind::User, tenant: "acme", id: &id };
+            assert_eq!(recent.hash(&subject, |subject| Digest::of(subject.id.as_bytes())), Digest::of(id.as_bytes()));
+        }
+        let slots = recent.slots.get().unwrap();
+        let taken = slots.iter().filter(|slot| slot.lock().unwrap().is_some()).count();
+        assert!(slots.len() == SLOTS && taken > SLOTS / 2, "{taken}");
+    }
+}

@@ -1,0 +1,269 @@
+//! Record → control, or a rejection that says what to mend. Strict: what a value says of itself must agree with its key.
+
+use std::sync::Arc;
+
+use super::rejection::{ControlRejection, ControlRejectionCode as Code};
+use super::subject::parse_hash;
+use crate::decode::parse_timestamp;
+use crate::digest::Digest;
+use crate::json::{Parser, SyntaxErrorKind, Value};
+use crate::passport::Passport;
+use crate::ruling::SubjectKind;
+
+/// The largest value, in bytes.
+pub const CONTROL_BYTES_MAX: usize = 1 << 20;
+/// The longest agent id that a passport can be set for, in bytes.
+pub const AGENT_ID_BYTES_MAX: usize = 512;
+/// The longest reason of a suspension, in bytes. Verdicts repeat it, and state remembers it.
+pub const REASON_BYTES_MAX: usize = 256;
+/// Containers that may be open at once.
+const DEPTH_MAX: usize = 64;
+
+const KEY_FIX: &str = "write passport/<agent_id> or subject/<kind>/<hash>";
+const OBJECT_FIX: &str = "write one JSON object, or null to remove the control";
+
+/// What a control is about: its record's key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ControlId {
+    /// The passport of an agent.
+    Passport(String),
+    /// A subject.
+    Subject(SubjectKind, Digest),
+}
+
+/// A record: what it is about, and what it sets; `None` removes what was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Control {
+    /// An agent's passport.
+    Passport(String, Option<Arc<Passport>>),
+    /// A subject's suspension.
+    Subject(SubjectKind, Digest, Option<SuspendedUntil>),
+}
+
+/// For how long a subject is suspended, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SuspendedUntil {
+    /// Why, in the operator's words.
+    pub reason: Option<String>,
+    /// From when on it is suspended no more, in milliseconds since the epoch; `None` is until the control is removed.
+    pub until_ms: Option<i64>,
+}
+
+impl ControlId {
+    /// The type as it stands in values and labels.
+    #[must_use]
+    pub fn control_type(&self) -> &'static str {
+        match self {
+            Self::Passport(_) => "passport",
+            Self::Subject(..) => "subject",
+        }
+    }
+
+    /// Reads a record's key.
+    ///
+    /// # Errors
+    /// [`ControlRejection`] for a key that names no control.
+    pub fn read(key: Option<&[u8]>) -> Result<Self, ControlRejection> {
+        let key = key.ok_or_else(|| ControlRejection::new(Code::KeyMissing, "key", "null", KEY_FIX))?;
+        let key = std::str::from_utf8(key).map_err(|error| {
+            let found = format!("{} bytes, not UTF-8 from byte {} on", key.len(), error.valid_up_to());
+            ControlRejection::new(Code::KeyNotUtf8, "key", found, KEY_FIX)
+        })?;
+        if let Some(agent_id) = key.strip_prefix("passport/") {
+            return Self::read_agent(agent_id);
+        }
+        let unknown = || ControlRejection::new(Code::KeyUnknown, "key", format!("an unknown form of {} bytes", key.len()), KEY_FIX);
+        let (kind, hash) = key.strip_prefix("subject/").and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
+        let Some(kind) = SubjectKind::from_name(kind) else {
+            let found = format!("a subject of an unknown kind of {} bytes", kind.len());
+            return Err(ControlRejection::new(Code::KeyInvalid, "key", found, "write the kind user, tenant, agent or thread"));
+        };
+        let Some(hash) = parse_hash(hash) else {
+            let found = format!("a subject whose hash of {} bytes is none", hash.len());
+            return Err(ControlRejection::new(Code::KeyInvalid, "key", found, "write the hash as 64 lower-case hex digits"));
+        };
+        Ok(Self::Subject(kind, hash))
+    }
+
+    fn read_agent(agent_id: &str) -> Result<Self, ControlRejection> {
+        if agent_id.is_empty() || agent_id.len() > AGENT_ID_BYTES_MAX {
+            let found = format!("a passport of an agent whose id has {} bytes", agent_id.len());
+            return Err(ControlRejection::new(Code::KeyInvalid, "key", found, "write an agent_id of 1 to 512 bytes"));
+        }
+        Ok(Self::Passport(agent_id.to_owned()))
+    }
+}
+
+impl std::fmt::Display for ControlId {
+    /// The key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Passport(agent_id) => write!(f, "passport/{agent_id}"),
+            Self::Subject(kind, hash) => write!(f, "subject/{}/{hash}", kind.as_str()),
+        }
+    }
+}
+
+/// Reads a record.
+///
+/// # Errors
+/// [`ControlRejection`] for the first rule that the record breaks.
+pub fn decode(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Control, ControlRejection> {
+    let id = ControlId::read(key)?;
+    let mut parser = Parser::new();
+    let fields = value.map(|text| read_value(text, &mut parser).and_then(Fields::of)).transpose()?;
+    if let Some(fields) = &fields {
+        fields.check_type(&id)?;
+    }
+    Ok(match id {
+        ControlId::Passport(agent_id) => {
+            let passport = fields.map(|fields| fields.passport(&agent_id).map(Arc::new)).transpose()?;
+            Control::Passport(agent_id, passport)
+        }
+        ControlId::Subject(kind, hash) => {
+            let suspended = fields.map(|fields| fields.suspended(kind, &hash)).transpose()?;
+            Control::Subject(kind, hash, suspended)
+        }
+    })
+}
+
+/// Reads JSON text into one object.
+pub(super) fn read_value<'d>(text: &'d [u8], parser: &'d mut Parser) -> Result<Value<'d>, ControlRejection> {
+    let rejection = |code, found| ControlRejection::new(code, "value", found, OBJECT_FIX);
+    if text.is_empty() {
+        return Err(rejection(Code::ValueEmpty, "0 bytes".to_owned()));
+    }
+    if text.len() > CONTROL_BYTES_MAX {
+        return Err(ControlRejection::new(Code::ValueTooLarge, "value", format!("{} bytes", text.len()), "write at most 1 MiB"));
+    }
+    if let Err(error) = std::str::from_utf8(text) {
+        let found = format!("{} bytes, not UTF-8 from byte {} on", text.len(), error.valid_up_to());
+        return Err(rejection(Code::ValueNotUtf8, found));
+    }
+    let root = parser.parse(text, DEPTH_MAX).map_err(|error| {
+        let code = if error.kind == SyntaxErrorKind::TooDeep { Code::ValueTooDeep } else { Code::ValueNotJson };
+        rejection(code, format!("{} bytes, {error}", text.len()))
+    })?;
+    if !root.is_object() {
+        return Err(rejection(Code::ValueNotAnObject, root.shape().to_string()));
+    }
+    Ok(root)
+}
+
+/// The fields of a value that mean something. Unknown ones are ignored.
+#[derive(Debug, Default)]
+struct Fields<'d> {
+    control_type: Option<Value<'d>>,
+    agent_id: Option<Value<'d>>,
+    passport: Option<Value<'d>>,
+    kind: Option<Value<'d>>,
+    hash: Option<Value<'d>>,
+    state: Option<Value<'d>>,
+    reason: Option<Value<'d>>,
+    until: Option<Value<'d>>,
+}
+
+impl<'d> Fields<'d> {
+    fn of(root: Value<'d>) -> Result<Self, ControlRejection> {
+        let mut fields = Self::default();
+        for (key, value) in root.members() {
+            let Some(key) = key.as_text() else { continue };
+            let (name, slot) = match key.as_bytes() {
+                b"type" => ("type", &mut fields.control_type),
+                b"agent_id" => ("agent_id", &mut fields.agent_id),
+                b"passport" => ("passport", &mut fields.passport),
+                b"kind" => ("kind", &mut fields.kind),
+                b"hash" => ("hash", &mut fields.hash),
+                b"state" => ("state", &mut fields.state),
+                b"reason" => ("reason", &mut fields.reason),
+                b"until" => ("until", &mut fields.until),
+                _ => continue,
+            };
+            if slot.replace(value).is_some() {
+                return Err(ControlRejection::new(Code::FieldRepeated, name, "the field more than once", "write each field once"));
+            }
+        }
+        Ok(fields)
+    }
+
+    fn passport(&self, agent_id: &str) -> Result<Passport, ControlRejection> {
+        const FIX: &str = "write the passport as a JSON object";
+        let found = required(self.agent_id, "agent_id", [Code::AgentIdMissing, Code::AgentIdInvalid])?;
+        agree(&found, agent_id, "agent_id", Code::AgentIdMismatch)?;
+        let Some(passport) = self.passport else {
+            return Err(ControlRejection::new(Code::PassportMissing, "passport", "nothing", FIX));
+        };
+        if !passport.is_object() {
+            return Err(ControlRejection::new(Code::PassportInvalid, "passport", passport.shape().to_string(), FIX));
+        }
+        Passport::read(passport.source()).map_err(|fault| {
+            let fix = "write a passport that `tollgate passport check` can read";
+            ControlRejection::new(Code::PassportInvalid, "passport", format!("an object that is no passport ({fault})"), fix)
+        })
+    }
+
+    fn suspended(&self, kind: SubjectKind, hash: &Digest) -> Result<SuspendedUntil, ControlRejection> {
+        const FIX: &str = "write suspended; a null value in place of the whole record lifts the suspension";
+        let found = required(self.kind, "kind", [Code::KindMissing, Code::KindInvalid])?;
+        agree(&found, kind.as_str(), "kind", Code::KindMismatch)?;
+        let found = required(self.hash, "hash", [Code::HashMissing, Code::HashInvalid])?;
+        agree(&found, &hash.to_string(), "hash", Code::HashMismatch)?;
+        let state = required(self.state, "state", [Code::StateMissing, Code::StateInvalid])?;
+        if state != "suspended" {
+            return Err(ControlRejection::new(Code::StateUnknown, "state", format!("an unknown state of {} bytes", state.len()), FIX));
+        }
+        Ok(SuspendedUntil { reason: self.reason()?, until_ms: self.until_ms()? })
+    }
+
+    fn check_type(&self, id: &ControlId) -> Result<(), ControlRejection> {
+        const FIX: &str = "write passport or subject, as the key says";
+        let control_type = required(self.control_type, "type", [Code::TypeMissing, Code::TypeInvalid])?;
+        match control_type.as_str() {
+            found if found == id.control_type() => Ok(()),
+            "passport" | "subject" => Err(ControlRejection::new(Code::TypeMismatch, "type", "another type than the key's", FIX)),
+            other => Err(ControlRejection::new(Code::TypeUnknown, "type", format!("an unknown name of {} bytes", other.len()), FIX)),
+        }
+    }
+
+    fn reason(&self) -> Result<Option<String>, ControlRejection> {
+        let Some(value) = self.reason.filter(|value| !value.is_null()) else { return Ok(None) };
+        let reason = string(value, "reason", Code::ReasonInvalid)?;
+        if reason.len() > REASON_BYTES_MAX {
+            let found = format!("a string of {} bytes", reason.len());
+            return Err(ControlRejection::new(Code::ReasonTooLong, "reason", found, "write at most 256 bytes"));
+        }
+        Ok(Some(reason).filter(|reason| !reason.is_empty()))
+    }
+
+    fn until_ms(&self) -> Result<Option<i64>, ControlRejection> {
+        const FIX: &str = "write a moment as RFC 3339 says, such as 2026-01-31T12:00:00Z";
+        let Some(value) = self.until.filter(|value| !value.is_null()) else { return Ok(None) };
+        let rejection = |found| ControlRejection::new(Code::UntilInvalid, "until", found, FIX);
+        let text = value.as_text().and_then(|text| text.into_str()).ok_or_else(|| rejection(value.shape().to_string()))?;
+        let until = parse_timestamp(&text).ok_or_else(|| rejection(format!("a string of {} bytes that is no moment", text.len())))?;
+        Ok(Some(until))
+    }
+}
+
+fn required(value: Option<Value<'_>>, field: &'static str, codes: [Code; 2]) -> Result<String, ControlRejection> {
+    let [missing, invalid] = codes;
+    match value.filter(|value| !value.is_null()) {
+        None => Err(ControlRejection::new(missing, field, "nothing", "write what the key says")),
+        Some(value) => string(value, field, invalid),
+    }
+}
+
+fn string(value: Value<'_>, field: &'static str, code: Code) -> Result<String, ControlRejection> {
+    let Some(text) = value.as_text() else {
+        return Err(ControlRejection::new(code, field, value.shape().to_string(), "write a string"));
+    };
+    let text = text.into_str().ok_or_else(|| ControlRejection::new(code, field, "a string with a lone surrogate", "write a string"))?;
+    Ok(text.into_owned())
+}
+
+fn agree(found: &str, wanted: &str, field: &'static str, code: Code) -> Result<(), ControlRejection> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(ControlRejection::new(code, field, "another one than the key's", "write what the key says"))
+}

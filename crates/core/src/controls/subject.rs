@@ -1,0 +1,175 @@
+//! Subjects: whom a suspension is about, by kind and hash. Ids never leave the process that hashes them.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest as _, Sha256};
+
+use crate::decode::Event;
+use crate::digest::Digest;
+use crate::ruling::SubjectKind;
+
+/// A subject in the clear: what is hashed, and never written anywhere.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Subject<'a> {
+    /// What it is.
+    pub kind: SubjectKind,
+    /// Whose it is: empty without a tenant, and for a tenant itself.
+    pub tenant: &'a str,
+    /// Its id.
+    pub id: &'a str,
+}
+
+impl<'a> Subject<'a> {
+    /// The subject of that kind on whose behalf an event speaks, if it names one.
+    #[must_use]
+    pub fn of(event: &'a Event<'_>, kind: SubjectKind) -> Option<Self> {
+        let attribution = &event.attribution;
+        let id = match kind {
+            SubjectKind::User => attribution.user_id.as_deref()?,
+            SubjectKind::Tenant => attribution.tenant_id.as_deref()?,
+            SubjectKind::Agent => attribution.agent_id.as_deref()?,
+            SubjectKind::Thread => &event.thread_id,
+        };
+        let tenant = if kind == SubjectKind::Tenant { "" } else { attribution.tenant_id.as_deref().unwrap_or_default() };
+        Some(Self { kind, tenant, id })
+    }
+}
+
+impl std::fmt::Debug for Subject<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subject").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Hashes subjects: HMAC-SHA-256 under the configured key, or plain SHA-256 without one.
+#[derive(Clone)]
+pub struct SubjectHasher {
+    /// The key's state, which every hash starts from; `None` without a key.
+    keyed: Option<Hmac<Sha256>>,
+}
+
+impl SubjectHasher {
+    /// A hasher under this key.
+    #[must_use]
+    pub fn new(key: Option<&str>) -> Self {
+        Self { keyed: key.map(|key| keyed(key.as_bytes())) }
+    }
+
+    /// Whether there is a key. Without one anybody who can guess an id can tell its hash.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        self.keyed.is_some()
+    }
+
+    /// The hash of `kind NUL tenant NUL id`.
+    #[must_use]
+    pub fn hash(&self, subject: &Subject<'_>) -> Digest {
+        let parts = [subject.kind.as_str().as_bytes(), b"\0", subject.tenant.as_bytes(), b"\0", subject.id.as_bytes()];
+        let bytes: [u8; 32] = match &self.keyed {
+            Some(keyed) => {
+                let mut mac = keyed.clone();
+                parts.iter().for_each(|part| mac.update(part));
+                mac.finalize().into_bytes().into()
+            }
+            None => {
+                let mut hasher = Sha256::new();
+                parts.iter().for_each(|part| hasher.update(part));
+                hasher.finalize().into()
+            }
+        };
+        Digest::from_bytes(bytes)
+    }
+}
+
+impl std::fmt::Debug for SubjectHasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SubjectHasher").field("is_keyed", &self.is_keyed()).finish()
+    }
+}
+
+/// The state of a key, which may have any length: a key longer than a block counts as its digest, a shorter one is filled up with zeros.
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    let short: [u8; 32];
+    let bytes = if key.len() > block.len() {
+        short = Sha256::digest(key).into();
+        short.as_slice()
+    } else {
+        key
+    };
+    block.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+    Hmac::new(&block)
+}
+
+/// Reads a hash as control records write it: 64 lower-case hex digits.
+#[must_use]
+pub fn parse_hash(text: &str) -> Option<Digest> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    if text.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    let mut digits = text.bytes();
+    for byte in &mut bytes {
+        *byte = (digit(digits.next()?)? << 4) | digit(digits.next()?)?;
+    }
+    Some(Digest::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mac(key: &[u8], data: &[u8]) -> String {
+        let mut mac = keyed(key);
+        mac.update(data);
+        Digest::from_bytes(mac.finalize().into_bytes().into()).to_string()
+    }
+
+    /// RFC 4231, cases 1, 2 and 6.
+    #[test]
+    fn keys_of_any_length_give_the_published_macs() {
+        for (key, data, expected) in [
+            (vec![0x0b; 20], "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+            (b"Jefe".to_vec(), "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+            (
+                vec![0xaa; 131],
+                "Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+        ] {
+            assert_eq!(mac(&key, data.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn a_subject_is_kind_tenant_and_id() {
+        let subject = |kind, tenant, id| Subject { kind, tenant, id };
+        let user = subject(SubjectKind::User, "acme", "42");
+        assert_eq!(SubjectHasher::new(None).hash(&user), Digest::of(b"user\0acme\x0042"));
+        let keyed = SubjectHasher::new(Some("k"));
+        assert_eq!(keyed.hash(&user).to_string(), mac(b"k", b"user\0acme\x0042"));
+        let others = [
+            subject(SubjectKind::User, "other", "42"),
+            subject(SubjectKind::User, "", "42"),
+            subject(SubjectKind::Agent, "acme", "42"),
+            subject(SubjectKind::User, "acme", "43"),
+        ];
+        assert!(others.iter().all(|other| keyed.hash(other) != keyed.hash(&user)));
+        assert!(keyed.hash(&user) != SubjectHasher::new(Some("l")).hash(&user));
+        assert!(!format!("{user:?} {keyed:?}").contains("42"));
+    }
+
+    #[test]
+    fn a_hash_is_64_lower_case_digits() {
+        let digest = Digest::of(b"x");
+        let text = digest.to_string();
+        assert_eq!(parse_hash(&text), Some(digest));
+        for bad in [&"a".repeat(63), &text.to_uppercase(), &format!("{text}0"), "", &"é".repeat(32)] {
+            assert_eq!(parse_hash(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The table of everything in force: many readers, keyed updates.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+
+use super::recent::Recent;
+use super::record::{Control, SuspendedUntil, decode};
+use super::rejection::ControlRejection;
+use super::subject::{Subject, SubjectHasher};
+use crate::decode::Event;
+use crate::digest::Digest;
+use crate::passport::Passport;
+use crate::ruling::{SubjectKind, Suspension};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Controls {
+    passports: DashMap<String, Arc<Passport>>,
+    suspended: DashMap<(SubjectKind, Digest), SuspendedUntil>,
+    /// How many subjects of each kind are suspended, in the order of [`SubjectKind::ALL`]: nothing is hashed where none is.
+    counts: [AtomicUsize; SubjectKind::ALL.len()],
+    hasher: SubjectHasher,
+    recent: Recent,
+}
+
+/// What a record has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The type of control that it is about, `passport` or `subject`.
+    pub control_type: &'static str,
+    /// What it did.
+    pub effect: Effect,
+}
+
+/// See [`Change`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// A control is set, whatever there was before.
+    Set,
+    /// A control is removed.
+    Removed,
+    /// There was none to remove.
+    Absent,
+}
+
+impl Default for Controls {
+    /// Nothing in force, and subjects hashed without a key.
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl Controls {
+    /// Nothing in force; `subject_key` is the HMAC key of subject hashes.
+    #[must_use]
+    pub fn new(subject_key: Option<&str>) -> Self {
+        Self {
+            passports: DashMap::new(),
+            suspended: DashMap::new(),
+            counts: Default::default(),
+            hasher: SubjectHasher::new(subject_key),
+            recent: Recent::default(),
+        }
+    }
+
+    /// Applies a record of the controls topic; a null value removes what its key names.
+    ///
+    /// # Errors
+    /// [`ControlRejection`] for a record that cannot be read: what was in force stays in force.
+    pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
+        Ok(match decode(key, value)? {
+            Control::Subject(kind, hash, suspended) => {
+                let effect = match suspended {
+                    Some(suspended) => self.suspend(kind, hash, suspended),
+                    None => self.resume(kind, hash),
+                };
+                Change { control_type: "subject", effect }
+            }
+            Control::Passport(agent_id, passport) => {
+                let effect = match passport {
+                    Some(passport) => {
+                        self.passports.insert(agent_id, passport);
+                        Effect::Set
+                    }
+                    None => self.passports.remove(&agent_id).map_or(Effect::Absent, |_| Effect::Removed),
+                };
+                Change { control_type: "passport", effect }
+            }
+        })
+    }
+
+    fn suspend(&self, kind: SubjectKind, hash: Digest, suspended: SuspendedUntil) -> Effect {
+        // Counted before it is there, so that nobody finds a count of zero beside a suspension.
+        self.count(kind).fetch_add(1, Ordering::AcqRel);
+        if self.suspended.insert((kind, hash), suspended).is_some() {
+            self.count(kind).fetch_sub(1, Ordering::AcqRel);
+        }
+        Effect::Set
+    }
+
+    fn resume(&self, kind: SubjectKind, hash: Digest) -> Effect {
+        if self.suspended.remove(&(kind, hash)).is_none() {
+            return Effect::Absent;
+        }
+        self.count(kind).fetch_sub(1, Ordering::AcqRel);
+        Effect::Removed
+    }
+
+    fn count(&self, kind: SubjectKind) -> &AtomicUsize {
+        let [user, tenant, agent, thread] = &self.counts;
+        match kind {
+            SubjectKind::User => user,
+            SubjectKind::Tenant => tenant,
+            SubjectKind::Agent => agent,
+            SubjectKind::Thread => thread,
+        }
+    }
+
+    /// The passport of an agent.
+    #[must_use]
+    pub fn passport(&self, agent_id: &str) -> Option<Arc<Passport>> {
+        self.passports.get(agent_id).map(|passport| Arc::clone(&passport))
+    }
+
+    /// Whether a subject on whose behalf an event speaks is suspended at the event's time, by its own clock and never the host's. An event
+    /// of no known time is no earlier than any end: its subject stays suspended.
+    #[must_use]
+    pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
+        SubjectKind::ALL.into_iter().find_map(|kind| {
+            if self.suspended_count(kind) == 0 {
+                return None;
+            }
+            let subject = Subject::of(event, kind)?;
+            let hash = self.recent.hash(&subject, |subject| self.hasher.hash(subject));
+            let suspended = self.suspended.get(&(kind, hash))?;
+            let is_over = suspended.until_ms.zip(event.time_ms).is_some_and(|(until, time)| time >= until);
+            (!is_over).then(|| Suspension { kind, reason: suspended.reason.clone() })
+        })
+    }
+
+    /// How many subjects of a kind are suspended; those whose time is over count until they are removed.
+    #[must_use]
+    pub fn suspended_count(&self, kind: SubjectKind) -> usize {
+        self.count(kind).load(Ordering::Acquire)
+    }
+
+    /// How many agents have a passport.
+    #[must_use]
+    pub fn passport_count(&self) -> usize {
+        self.passports.len()
+    }
+
+    /// Whether subjects are hashed under a key.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        self.hasher.is_keyed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::controls::ControlRejectionCode;
+    use crate::decode::{Attribution, Body};
+
+    const UNTIL: i64 = 1_767_225_600_000;
+
+    fn event<'e>(user: Option<&'e str>, tenant: Option<&'e str>, time_ms: Option<i64>) -> Event<'e> {
+        let attribution = Attribution { user_id: user.map(Cow::Borrowed), tenant_id: tenant.map(Cow::Borrowed), ..Attribution::default() };
+        Event { thread_id: "t".into(), event_id: "e".into(), turn_id: None, time_ms, attribution, body: Body::TurnEnd }
+    }
+
+    fn record(kind: SubjectKind, tenant: &str, id: &str, more: &str) -> (String, String) {
+        let hash = SubjectHasher::new(Some("k")).hash(&Subject { kind, tenant, id });
+        let kind = kind.as_str();
+        let value = format!(r#"{{"type":"subject","kind":"{kind}","hash":"{hash}","state":"suspended"{more}}}"#);
+        (format!("subject/{kind}/{hash}"), value)
+    }
+
+    fn set(controls: &Controls, (key, value): &(String, String)) -> Effect {
+        controls.apply(Some(key.as_bytes()), Some(value.as_bytes())).unwrap().effect
+    }
+
+    fn remove(controls: &Controls, (key, _): &(String, String)) -> Effect {
+        controls.apply(Some(key.as_bytes()), None).unwrap().effect
+    }
+
+    #[test]
+    fn a_suspension_is_of_one_kind_one_tenant_and_one_id() {
+        let controls = Controls::new(Some("k"));
+        let of = |user, tenant| controls.suspension(&event(user, tenant, None)).map(|suspension| suspension.kind);
+        assert_eq!(of(Some("42"), Some("acme")), None);
+        let user = record(SubjectKind::User, "acme", "42", "");
+        assert_eq!(set(&controls, &user), Effect::Set);
+        assert_eq!(of(Some("42"), Some("acme")), Some(SubjectKind::User));
+        for (other, tenant) in [(Some("42"), None), (Some("42"), Some("other")), (Some("43"), Some("acme")), (None, Some("acme"))] {
+            assert_eq!(of(other, tenant), None);
+        }
+        // A tenant of its own has no tenant, and every subject of its is stopped.
+        let tenant = record(SubjectKind::Tenant, "", "acme", "");
+        set(&controls, &tenant);
+        assert_eq!(of(Some("43"), Some("acme")), Some(SubjectKind::Tenant));
+        assert_eq!(of(None, Some("acme")), Some(SubjectKind::Tenant));
+        remove(&controls, &tenant);
+        let thread = record(SubjectKind::Thread, "acme", "t", "");
+        set(&controls, &thread);
+        assert_eq!((of(Some("43"), Some("acme")), of(Some("43"), None)), (Some(SubjectKind::Thread), None));
+    }
+
+    #[test]
+    fn a_suspension_is_over_by_the_time_of_the_event() {
+        let controls = Controls::new(Some("k"));
+        set(&controls, &record(SubjectKind::User, "", "42", r#","reason":"chargeback","until":"2026-01-01T00:00:00Z""#));
+        let at = |time| controls.suspension(&event(Some("42"), None, time)).and_then(|suspension| suspension.reason);
+        assert_eq!(at(Some(UNTIL - 1)).as_deref(), Some("chargeback"));
+        assert_eq!(at(Some(UNTIL)), None);
+        assert_eq!(at(None).as_deref(), Some("chargeback"));
+    }
+
+    #[test]
+    fn counts_follow_what_is_set_and_removed() {
+        let controls = Controls::new(Some("k"));
+        let (one, other) = (record(SubjectKind::User, "", "1", ""), record(SubjectKind::User, "", "2", ""));
+        let count = || controls.suspended_count(SubjectKind::User);
+        let effects =
+            [set(&controls, &one), set(&controls, &one), set(&controls, &other), remove(&controls, &one), remove(&controls, &one)];
+        assert_eq!((effects, count()), ([Effect::Set, Effect::Set, Effect::Set, Effect::Removed, Effect::Absent], 1));
+        assert_eq!((remove(&controls, &other), count()), (Effect::Removed, 0));
+        assert_eq!(controls.suspended_count(SubjectKind::Agent), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_read_leaves_the_last_good_value_in_force() {
+        let controls = Controls::new(Some("k"));
+        let user = record(SubjectKind::User, "", "42", "");
+        set(&controls, &user);
+        let passport = |value: &str| controls.apply(Some(b"passport/coder"), Some(value.as_bytes()));
+        passport(r#"{"type":"passport","agent_id":"coder","passport":{"status":"active"}}"#).unwrap();
+        let before = controls.passport("coder").unwrap();
+        let refused = controls.apply(Some(user.0.as_bytes()), Some(br#"{"type":"subject"}"#)).unwrap_err();
+        assert_eq!(refused.code, ControlRejectionCode::KindMissing);
+        assert_eq!(passport("{").unwrap_err().code, ControlRejectionCode::ValueNotJson);
+        assert!(controls.suspension(&event(Some("42"), None, None)).is_some());
+        assert_eq!(controls.passport("coder"), Some(before));
+        controls.apply(Some(b"passport/coder"), None).unwrap();
+        assert_eq!((controls.passport("coder"), controls.passport_count()), (None, 0));
+    }
+
+    #[test]
+    fn readers_on_many_threads_see_what_one_writer_sets() {
+        let controls = Controls::new(Some("k"));
+        let user = record(SubjectKind::User, "", "42", "");
+        let seen = AtomicUsize::new(0);
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    while controls.suspension(&event(Some("42"), None, None)).is_none() {
+                        std::thread::yield_now();
+                    }
+                    seen.fetch_add(1, Ordering::AcqRel);
+                    while controls.suspension(&event(Some("42"), None, None)).is_some() {
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            set(&controls, &user);
+            while seen.load(Ordering::Acquire) < 4 {
+                std::thread::yield_now();
+            }
+            remove(&controls, &user);
+        });
+    }
+}

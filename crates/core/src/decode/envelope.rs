@@ -1,0 +1,194 @@
+//! The three envelopes: plain JSON, CloudEvents 1.0 structured and CloudEvents 1.0 binary, and the schema-registry prefix.
+
+use std::borrow::Cow;
+
+use super::{EventType, Rejection, RejectionCode, THREAD_ID_BYTES_MAX, Told};
+use crate::json::Value;
+use crate::record::Record;
+
+const STRUCTURED: &str = "application/cloudevents+json";
+const ATTRIBUTE_FIX: &str = "send it as UTF-8 text";
+const VERSION_FIX: &str = "send CloudEvents 1.0";
+
+/// An opened envelope: the object that holds the event's fields, and what the envelope says itself.
+#[derive(Debug)]
+pub(super) struct Envelope<'d> {
+    /// The event's fields; `None` is a CloudEvent without data.
+    pub(super) fields: Option<Value<'d>>,
+    /// Set for a CloudEvent, whose id and type are required of the envelope.
+    pub(super) cloud_event: Option<CloudEvent<'d>>,
+}
+
+/// The context attributes that mean something to us.
+#[derive(Debug, Default)]
+pub(super) struct CloudEvent<'d> {
+    pub(super) id: Cow<'d, str>,
+    pub(super) event_type: Option<Cow<'d, str>>,
+    pub(super) subject: Option<Cow<'d, str>>,
+    pub(super) time: Option<Cow<'d, str>>,
+}
+
+/// Confluent's wire format puts a zero byte and a four-byte schema id before the JSON.
+pub(super) fn skip_schema_registry_prefix(value: &[u8]) -> &[u8] {
+    match value {
+        [0, _, _, _, _, json @ ..] => json,
+        _ => value,
+    }
+}
+
+/// Tells the envelope by its headers (a structured CloudEvent without headers, as a file holds it, by its `specversion`).
+pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<'d>, Rejection> {
+    let is_structured = match content_type(record) {
+        Some(content_type) => content_type.starts_with(STRUCTURED),
+        None => root.get("specversion").is_some() && root.get("source").is_some(),
+    };
+    let opened = if is_structured {
+        structured(root)
+    } else if is_binary(record) {
+        binary(record, Some(root))
+    } else {
+        return Ok(Envelope { fields: Some(root), cloud_event: None });
+    };
+    opened.map_err(|rejection| {
+        let told = if is_structured { told_by_structured(root, told(record)) } else { told(record) };
+        rejection.told(told)
+    })
+}
+
+/// What the key and the headers tell of an event whose value does not.
+#[must_use]
+pub fn told(record: &Record<'_>) -> Told {
+    let text = |name| record.header(name).and_then(|bytes| std::str::from_utf8(bytes).ok()).map(str::to_owned);
+    Told {
+        thread_id: text("ce_subject").or_else(|| key_text(record)).filter(|id| (1..=THREAD_ID_BYTES_MAX).contains(&id.len())),
+        event_id: text("ce_id").or_else(|| text("event_id")).filter(|id| (1..=super::EVENT_ID_BYTES_MAX).contains(&id.len())),
+        event_type: text("ce_type").and_then(|name| EventType::from_name(short_type(&name))),
+        ..Told::default()
+    }
+}
+
+/// What a structured envelope tells of an event that it does not hold up.
+fn told_by_structured(root: Value<'_>, outer: Told) -> Told {
+    let text = |name, bytes_max| {
+        let text = root.get(name).and_then(|value| value.as_text()?.into_str()).map(Cow::into_owned);
+        text.filter(|text| (1..=bytes_max).contains(&text.len()))
+    };
+    Told {
+        thread_id: text("subject", THREAD_ID_BYTES_MAX).or(outer.thread_id),
+        event_id: text("id", super::EVENT_ID_BYTES_MAX).or(outer.event_id),
+        event_type: text("type", usize::MAX).and_then(|name| EventType::from_name(short_type(&name))).or(outer.event_type),
+        ..outer
+    }
+}
+
+fn key_text(record: &Record<'_>) -> Option<String> {
+    record.key.and_then(|key| std::str::from_utf8(key).ok()).map(str::to_owned)
+}
+
+fn content_type(record: &Record<'_>) -> Option<String> {
+    let header = record.headers.iter().rev().find(|header| header.name.eq_ignore_ascii_case("content-type"))?;
+    Some(String::from_utf8_lossy(header.value?).to_ascii_lowercase())
+}
+
+/// `com.acme.agent.tool_call.v1` → `tool_call`: the last segment, or the one before a version.
+pub(super) fn short_type(name: &str) -> &str {
+    let mut segments = name.rsplit('.');
+    let last = segments.next().unwrap_or(name);
+    let is_version = last.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+    if is_version { segments.next().unwrap_or(last) } else { last }
+}
+
+fn structured(root: Value<'_>) -> Result<Envelope<'_>, Rejection> {
+    let attribute = |name: &'static str| match root.get(name) {
+        None => Ok(None),
+        Some(value) if value.is_null() => Ok(None),
+        Some(value) => value
+            .as_text()
+            .and_then(crate::json::Text::into_str)
+            .map(Some)
+            .ok_or_else(|| Rejection::new(RejectionCode::CloudEventAttribute, name, value.shape().to_string(), ATTRIBUTE_FIX)),
+    };
+    check_version(attribute("specversion")?.as_deref())?;
+    let cloud_event = CloudEvent {
+        id: require_id(attribute("id")?)?,
+        event_type: attribute("type")?,
+        subject: attribute("subject")?,
+        time: attribute("time")?,
+    };
+    if root.get("data_base64").is_some() {
+        let fix = "send the event's fields as a JSON object in `data`";
+        return Err(Rejection::new(RejectionCode::CloudEventData, "data_base64", "binary data", fix));
+    }
+    let fields = root.get("data").filter(|data| !data.is_null());
+    if let Some(data) = fields.filter(|data| !data.is_object()) {
+        let fix = "send the event's fields as a JSON object";
+        return Err(Rejection::new(RejectionCode::CloudEventData, "data", data.shape().to_string(), fix));
+    }
+    Ok(Envelope { fields, cloud_event: Some(cloud_event) })
+}
+
+fn is_binary(record: &Record<'_>) -> bool {
+    record.header("ce_specversion").is_some() || record.header("ce_id").is_some()
+}
+
+/// A binary CloudEvent may have no data, and a turn boundary needs none; `None` for any other record.
+pub(super) fn open_without_data<'d>(record: &Record<'d>) -> Option<Result<Envelope<'d>, Rejection>> {
+    let is_empty = record.value.is_none_or(<[u8]>::is_empty);
+    (is_empty && is_binary(record)).then(|| binary(record, None).map_err(|rejection| rejection.told(told(record))))
+}
+
+fn binary<'d>(record: &Record<'d>, data: Option<Value<'d>>) -> Result<Envelope<'d>, Rejection> {
+    let attribute = |name: &'static str| match record.header(name) {
+        None => Ok(None),
+        Some(bytes) => std::str::from_utf8(bytes).map(|text| Some(Cow::Borrowed(text))).map_err(|_| {
+            let found = format!("{} bytes that are not UTF-8", bytes.len());
+            Rejection::new(RejectionCode::CloudEventAttribute, name, found, ATTRIBUTE_FIX)
+        }),
+    };
+    check_version(attribute("ce_specversion")?.as_deref())?;
+    let cloud_event = CloudEvent {
+        id: require_id(attribute("ce_id")?)?,
+        event_type: attribute("ce_type")?,
+        subject: attribute("ce_subject")?,
+        time: attribute("ce_time")?,
+    };
+    Ok(Envelope { fields: data, cloud_event: Some(cloud_event) })
+}
+
+fn check_version(version: Option<&str>) -> Result<(), Rejection> {
+    match version {
+        Some(version) if version == "1" || version.starts_with("1.") => Ok(()),
+        Some(_) => Err(Rejection::new(RejectionCode::CloudEventVersion, "specversion", "another version", VERSION_FIX)),
+        None => Err(Rejection::new(RejectionCode::CloudEventVersion, "specversion", "nothing", VERSION_FIX)),
+    }
+}
+
+fn require_id(id: Option<Cow<'_, str>>) -> Result<Cow<'_, str>, Rejection> {
+    id.filter(|id| !id.is_empty())
+        .ok_or_else(|| Rejection::new(RejectionCode::CloudEventIdMissing, "id", "nothing", "give every CloudEvent an id of 1 to 128 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_lose_their_prefix_and_version() {
+        for (name, short) in [
+            ("com.acme.agent.tool_call.v1", "tool_call"),
+            ("tool_call", "tool_call"),
+            ("a.turn_end", "turn_end"),
+            ("x.tool_call.v", "v"),
+            ("v2", "v2"),
+        ] {
+            assert_eq!(short_type(name), short);
+        }
+    }
+
+    #[test]
+    fn the_registry_prefix_is_skipped() {
+        assert_eq!(skip_schema_registry_prefix(b"\0\0\0\0\x07{}"), b"{}");
+        assert_eq!(skip_schema_registry_prefix(b"{}"), b"{}");
+        assert_eq!(skip_schema_registry_prefix(b"\0\0"), b"\0\0");
+    }
+}

@@ -1,0 +1,290 @@
+//! Thread and event → verdict. No Kafka, no clock, no metrics, no randomness.
+//!
+//! ```text
+//! prepare (which turn? what do the providers say, up to the first that has to ask?) ─▶ answer … ─▶ fold (thread) ─▶ verdict
+//! ```
+//!
+//! Precedence on a tool call: (1) its id was suppressed, (2) a control has suspended a subject, (3) a guardrail provider denies, (4) the
+//! loop controllers. The first that does not allow decides, and the loop controllers never observe a call that was stopped before them.
+
+mod tools;
+pub mod verdict;
+mod write;
+
+use std::borrow::Cow;
+
+use crate::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolInput, ToolResult};
+use crate::digest::{Digest, Fingerprint};
+use crate::policy::Policy;
+use crate::ruling::Suspension;
+use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
+
+use crate::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
+use crate::loops::{Observation, Signature, arguments_digest, classify};
+use crate::ruling::{Action, DecidedBy, Reason, Ruling};
+pub use tools::Tools;
+use write::{Frame, Subject};
+
+/// What was decided, for whoever counts it. The verdict itself has been written to the caller's buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// What happens next.
+    pub action: Action,
+    /// What decided.
+    pub decided_by: DecidedBy,
+    /// The verdict's code.
+    pub code: Cow<'static, str>,
+    /// How asking the guardrail providers went, by their place in the chain.
+    pub provider_calls: Vec<(usize, guardrail::ProviderOutcome)>,
+}
+
+/// An event brought to its thread, with what the guardrail providers have said so far.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Names the event, and its verdict.
+    event: Fingerprint,
+    /// The call that it is about.
+    call: Option<CallKey>,
+    /// The suspension that was in force: one that is lifted meanwhile still decides, because no provider has been asked.
+    suspension: Option<Suspension>,
+    /// Where the providers stand; `None` if they have no say.
+    guardrails: Option<Progress>,
+}
+
+impl Prepared {
+    /// What has to be asked of a remote provider before this can be folded.
+    #[must_use]
+    pub fn question(&self) -> Option<&Question> {
+        match &self.guardrails {
+            Some(Progress::Asking(asking)) => Some(asking.question()),
+            _ => None,
+        }
+    }
+
+    /// Goes on with the answer to the question; there may be another one then. `event` is the one that was prepared.
+    #[must_use]
+    pub fn answered(self, policy: &Policy, event: &Event<'_>, answer: Answer) -> Self {
+        match (self.guardrails, &event.body) {
+            (Some(Progress::Asking(asking)), Body::ToolCall(call)) => {
+                let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
+                Self { guardrails: Some(policy.guardrails().resume(&request, asking, answer)), ..self }
+            }
+            (guardrails, _) => Self { guardrails, ..self },
+        }
+    }
+
+    /// Gives the same answer to every question that there still is.
+    #[must_use]
+    pub fn unanswered(mut self, policy: &Policy, event: &Event<'_>, why: ProviderError) -> Self {
+        while self.question().is_some() {
+            self = self.answered(policy, event, Err(why));
+        }
+        self
+    }
+
+    fn outcome(self) -> ChainOutcome {
+        match self.guardrails {
+            Some(Progress::Concluded(outcome)) => outcome,
+            _ => ChainOutcome::default(),
+        }
+    }
+}
+
+/// Brings the thread to the event's turn and lets the guardrail providers speak. Every event is prepared once, answered as often as it has
+/// a question, and then folded; no other event of its thread may come in between.
+pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &Event<'_>) -> Prepared {
+    let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
+    thread.enter(event, fingerprint, &policy.store_limits().thread);
+    let (call, suspension, guardrails) = match &event.body {
+        Body::ToolCall(call) => {
+            let key = CallKey::of(&call.tool_call_id, tools.fingerprint(&call.tool_name));
+            let args = arguments_digest(&call.input);
+            let suspension = policy.controls().suspension(event);
+            let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
+                || thread.turn.memory().suppression.covers(key.id, &call.tool_name)
+                || suspension.is_some();
+            let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
+            let guardrails = (!is_settled).then(|| policy.guardrails().begin(&request));
+            (Some(CallKey { args: Some(args), ..key }), suspension, guardrails)
+        }
+        Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, tools.fingerprint(&result.tool_name))), None, None),
+        _ => (None, None, None),
+    };
+    Prepared { event: fingerprint, call, suspension, guardrails }
+}
+
+/// A call as state knows it.
+#[derive(Debug, Clone, Copy)]
+struct CallKey {
+    id: Fingerprint,
+    tool: Fingerprint,
+    /// The digest of its arguments, where they are known before the thread is asked.
+    args: Option<Digest>,
+}
+
+impl CallKey {
+    fn of(tool_call_id: &str, tool: Fingerprint) -> Self {
+        Self { id: Fingerprint::of(tool_call_id), tool, args: None }
+    }
+}
+
+/// What was ruled on the same `tool_call` before. The event's id alone does not make it the same: hosts that number calls anew in every
+/// response use ids again, and another call must not get the first one's answer.
+fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Digest, event: Fingerprint) -> Option<&'t Ruling> {
+    let record = thread.turn.memory().calls.find(key.id).filter(|record| (record.tool, record.args) == (key.tool, args))?;
+    record.call.as_ref().filter(|answer| answer.event == event).map(|answer| &answer.ruling)
+}
+
+/// Decides on a prepared event and appends its verdict to `out`; `None` for turn boundaries, which get none. A question that is left
+/// counts as not asked.
+///
+/// # Errors
+/// A [`Rejection`] where a rule of the contract depends on the thread: a result that leaves out the input of a call that was not
+/// seen, and a verdict that would be too large. The thread has then been brought to the event's turn all the same.
+pub fn fold(
+    policy: &Policy,
+    thread: &mut Thread,
+    event: &Event<'_>,
+    prepared: Prepared,
+    out: &mut Vec<u8>,
+) -> Result<Option<Decided>, Rejection> {
+    let start = out.len();
+    let mut prepared = prepared.unanswered(policy, event, ProviderError::NotAsked);
+    let fold = Fold { policy, event, fingerprint: prepared.event, suspension: prepared.suspension.take() };
+    let decided = match (&event.body, prepared.call) {
+        (Body::ModelResponse(body), _) => fold.response(thread, body, out),
+        (Body::ToolCall(call), Some(key)) => fold.call(thread, &key, call, prepared.outcome(), out),
+        (Body::ToolResult(result), Some(key)) => fold.result(thread, &key, result, out)?,
+        _ => return Ok(None),
+    };
+    let bytes = out.len() - start;
+    if bytes > policy.limits().verdict_bytes_max {
+        out.truncate(start);
+        let found = format!("what would be a verdict of {bytes} bytes");
+        let fix = "send shorter tool names and ids, or fewer calls";
+        return Err(Rejection::new(RejectionCode::VerdictTooLarge, "value", found, fix).told(write::told(event)));
+    }
+    Ok(Some(decided))
+}
+
+/// Decides where nobody can be asked.
+///
+/// # Errors
+/// See [`fold`].
+pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Decided>, Rejection> {
+    let prepared = prepare(policy, &mut Tools::default(), thread, event);
+    fold(policy, thread, event, prepared, out)
+}
+
+/// Writes the verdict on an event whose thread could not be taken in: closed. `None` for turn boundaries.
+pub fn refuse(policy: &Policy, event: &Event<'_>, out: &mut Vec<u8>) -> Option<Decided> {
+    let subject = match &event.body {
+        Body::TurnStart | Body::TurnEnd | Body::ThreadReset => return None,
+        Body::ModelResponse(_) => Subject::RESPONSE,
+        Body::ToolCall(call) => Subject::call(call, None),
+        Body::ToolResult(result) => Subject::result(result, None),
+    };
+    let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
+    let frame = Frame { policy, event, verdict_id: fingerprint, turn_id: None };
+    Some(write::ruling(&frame, &subject, &Ruling::new(vec![Reason::ThreadStoreFull], None), out))
+}
+
+/// One event being decided.
+struct Fold<'e> {
+    policy: &'e Policy,
+    event: &'e Event<'e>,
+    fingerprint: Fingerprint,
+    /// See [`Prepared::suspension`].
+    suspension: Option<Suspension>,
+}
+
+impl<'e> Fold<'e> {
+    fn frame<'f>(&'f self, turn: &'f Turn) -> Frame<'f> {
+        Frame { policy: self.policy, event: self.event, verdict_id: self.fingerprint, turn_id: turn.id.as_deref() }
+    }
+
+    fn response(&self, thread: &mut Thread, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
+        let turn = &mut thread.turn;
+        let found = self.policy.safety().inspect(body);
+        match &found {
+            Some((_, content)) => {
+                let suppression = &mut turn.memory_mut().suppression;
+                content.calls.iter().for_each(|call| suppression.add(call.id.as_deref(), call.name.as_deref()));
+            }
+            // An API error is no answer: what was cut off before it may still be in the host's hands.
+            None if matches!(body, ModelBody::Error(_)) => {}
+            None => turn.memory.iter_mut().for_each(|memory| memory.suppression.model_answered()),
+        }
+        write::response(&self.frame(turn), found.map(|(termination, _)| termination), out)
+    }
+
+    fn call(&self, thread: &mut Thread, key: &CallKey, call: &ToolCall<'_>, mut guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
+        let provider_calls = std::mem::take(&mut guardrails.calls);
+        let args = key.args.unwrap_or_else(|| arguments_digest(&call.input));
+        let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
+            Some(ruling) => ruling.clone(),
+            None => self.rule_on_call(thread.turn.memory_mut(), key, args, call, guardrails),
+        };
+        let decided = write::ruling(&self.frame(&thread.turn), &Subject::call(call, Some(args)), &ruling, out);
+        Decided { provider_calls, ..decided }
+    }
+
+    fn rule_on_call(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
+        let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
+            Ruling::new(vec![Reason::Suppressed], None)
+        } else if let Some(suspension) = self.suspension.clone().or_else(|| self.policy.controls().suspension(self.event)) {
+            Ruling::new(vec![Reason::SubjectSuspended(Box::new(suspension))], None)
+        } else if !guardrails.denial.is_empty() {
+            Ruling::new([guardrails.denial, guardrails.notes].concat(), None)
+        } else {
+            let signature = Signature { tool_name: &call.tool_name, tool: key.tool, args };
+            let outcome = self.policy.loops().before_call(&mut memory.loops, &signature);
+            Ruling::new([outcome.reasons, guardrails.notes].concat(), Some(outcome.count))
+        };
+        memory.calls.note_call(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
+        ruling
+    }
+
+    fn result(&self, thread: &mut Thread, key: &CallKey, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Result<Decided, Rejection> {
+        let memory = thread.turn.memory_mut();
+        let record = memory.calls.find(key.id);
+        let seen = record.map(|record| record.args);
+        let earlier = record.and_then(|record| record.result.as_ref().filter(|_| !record.is_open)).map(|answer| answer.ruling.clone());
+        let was_stopped = record.map_or_else(|| memory.suppression.covers(key.id, &result.tool_name), CallRecord::was_denied);
+        let repeated = record.and_then(|record| record.result.as_ref()).filter(|answer| answer.event == self.fingerprint);
+        let (args, ruling) = if let Some(answer) = repeated {
+            (seen, answer.ruling.clone())
+        } else if let Some(ruling) = was_stopped.then(Ruling::not_executed).or(earlier) {
+            memory.calls.note_answer(key.id, Answered { event: self.fingerprint, ruling: ruling.clone() });
+            (seen, ruling)
+        } else {
+            let args = result_arguments(result, seen).map_err(|rejection| rejection.told(write::told(self.event)))?;
+            (Some(args), self.observe(memory, key, args, result))
+        };
+        Ok(write::ruling(&self.frame(&thread.turn), &Subject::result(result, args), &ruling, out))
+    }
+
+    fn observe(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> Ruling {
+        let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
+        let signature = Signature { tool_name: &result.tool_name, tool: key.tool, args };
+        let observation = Observation::new(failed, result.result.as_ref());
+        let outcome = self.policy.loops().after_call(&mut memory.loops, &signature, &observation);
+        let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
+        memory.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
+        ruling
+    }
+}
+
+/// The digest of a result's arguments: its own, or those of the call that was seen. An explicit null counts as `{}`.
+fn result_arguments(result: &ToolResult<'_>, seen: Option<Digest>) -> Result<Digest, Rejection> {
+    match (&result.input, seen) {
+        (ToolInput::Absent { .. }, Some(seen)) => Ok(seen),
+        (ToolInput::Absent { null: false }, None) => Err(Rejection::new(
+            RejectionCode::ToolInputMissing,
+            "tool_input",
+            "nothing, and no tool_call with this tool_call_id in this turn",
+            "send tool_input (or arguments) with the result, or its tool_call before it",
+        )),
+        (input, _) => Ok(arguments_digest(input)),
+    }
+}

@@ -1,0 +1,49 @@
+//! The allowlist provider: tools by exact name.
+//!
+//! Behaviour and sentences are DeerFlow's `AllowlistProvider`: the list of allowed tools is checked first, then the denied ones;
+//! names are case-sensitive and untrimmed; an empty list of allowed tools denies everything, none allows everything.
+
+use rustc_hash::FxHashSet;
+
+use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, Step};
+use crate::ruling::GuardrailReason;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowlist {
+    /// The only tools that may run; `None` is all.
+    allowed_tools: Option<FxHashSet<String>>,
+    /// Tools that may not run.
+    denied_tools: FxHashSet<String>,
+}
+
+impl Allowlist {
+    /// The name in configuration and metrics.
+    pub const NAME: &'static str = "allowlist";
+
+    /// The only tools that may run (`None` is all), and those that may not.
+    #[must_use]
+    pub fn new(allowed_tools: Option<Vec<String>>, denied_tools: Vec<String>) -> Self {
+        Self { allowed_tools: allowed_tools.map(FxHashSet::from_iter), denied_tools: denied_tools.into_iter().collect() }
+    }
+
+    fn decide(&self, tool_name: &str) -> GuardrailDecision {
+        let is_listed = self.allowed_tools.as_ref().is_none_or(|allowed| allowed.contains(tool_name));
+        let message = match (is_listed, self.denied_tools.contains(tool_name)) {
+            (false, _) => format!("tool '{tool_name}' not in allowlist"),
+            (true, true) => format!("tool '{tool_name}' is denied"),
+            (true, false) => return GuardrailDecision { allow: true, reasons: Vec::new() },
+        };
+        GuardrailDecision { allow: false, reasons: vec![GuardrailReason::new("oap.tool_not_allowed", message)] }
+    }
+}
+
+impl GuardrailProvider for Allowlist {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
+        Step::Decided(Ok(self.decide(request.tool_name)))
+    }
+}

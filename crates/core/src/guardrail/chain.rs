@@ -1,0 +1,342 @@
+//! The chain: providers in order, a denial stops it, a provider that fails closes or is said to have failed open.
+//!
+//! A provider that has to ask somebody interrupts the chain: what it has come to so far waits as an [`Asking`], and goes on with the
+//! answer. So a server is asked about a call only once everybody before it has allowed it.
+
+use super::{Answer, GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step, ToolPatterns};
+use crate::ruling::{GuardrailReason, Reason};
+
+/// One provider of a chain.
+#[derive(Debug)]
+pub struct Link {
+    /// The provider.
+    pub provider: Box<dyn GuardrailProvider>,
+    /// The only tools that it has a say in; `None` is all.
+    pub tools: Option<ToolPatterns>,
+}
+
+/// The providers in force.
+#[derive(Debug)]
+pub struct GuardrailChain {
+    links: Vec<Link>,
+    fail_closed: bool,
+    passport: Option<String>,
+}
+
+/// Where a chain stands on one call.
+#[derive(Debug)]
+pub enum Progress {
+    /// It has come to its end.
+    Concluded(ChainOutcome),
+    /// It waits for an answer.
+    Asking(Asking),
+}
+
+/// A chain that waits for an answer.
+#[derive(Debug)]
+pub struct Asking {
+    question: Question,
+    so_far: ChainOutcome,
+}
+
+/// What has to be asked of whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The provider's place in the chain.
+    pub provider: usize,
+    /// What to send to its endpoint.
+    pub body: Vec<u8>,
+}
+
+/// What the chain concludes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChainOutcome {
+    /// The reasons of the denial that decides, the first one decisive; empty if nobody denies.
+    pub denial: Vec<Reason>,
+    /// What else was said, for the record: what allowing stood on, and who failed and was passed over.
+    pub notes: Vec<Reason>,
+    /// How asking each provider went, by its place in the chain.
+    pub calls: Vec<(usize, ProviderOutcome)>,
+}
+
+/// How asking one provider went. Passing over a failure is an outcome of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderOutcome {
+    /// It allowed the call.
+    Allowed,
+    /// It denied the call.
+    Denied,
+    /// It failed, which denied the call.
+    FailedClosed(ProviderError),
+    /// It failed, and the call went on.
+    FailedOpen(ProviderError),
+}
+
+impl ProviderOutcome {
+    /// The outcome as a label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::FailedClosed(_) => "failed_closed",
+            Self::FailedOpen(_) => "failed_open",
+        }
+    }
+
+    /// Why the provider failed, if it did.
+    #[must_use]
+    pub fn error(self) -> Option<ProviderError> {
+        match self {
+            Self::Allowed | Self::Denied => None,
+            Self::FailedClosed(error) | Self::FailedOpen(error) => Some(error),
+        }
+    }
+}
+
+impl Link {
+    fn has_a_say(&self, request: &GuardrailRequest<'_>) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.matches(request.tool_name))
+    }
+}
+
+impl Asking {
+    /// What has to be asked.
+    #[must_use]
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+}
+
+impl GuardrailChain {
+    /// A chain of these providers. With `fail_closed` a provider that fails denies, else it is passed over.
+    #[must_use]
+    pub fn new(links: Vec<Link>, fail_closed: bool, passport: Option<String>) -> Self {
+        Self { links, fail_closed, passport }
+    }
+
+    /// A chain that allows everything.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(Vec::new(), true, None)
+    }
+
+    /// The configured passport reference.
+    #[must_use]
+    pub fn passport(&self) -> Option<&str> {
+        self.passport.as_deref()
+    }
+
+    /// The name of the provider at a place, for metrics and logs.
+    #[must_use]
+    pub fn name_of(&self, provider: usize) -> &str {
+        self.links.get(provider).map_or("", |link| link.provider.name())
+    }
+
+    /// Lets the providers decide, up to the first that has to ask.
+    #[must_use]
+    pub fn begin(&self, request: &GuardrailRequest<'_>) -> Progress {
+        self.go_on(request, 0, ChainOutcome::default())
+    }
+
+    /// Goes on with the answer to what was asked. `request` is the one that the chain began with. Those before whoever was asked are heard
+    /// again: a passport may have been suspended while the answer was awaited.
+    #[must_use]
+    pub fn resume(&self, request: &GuardrailRequest<'_>, asking: Asking, answer: Answer) -> Progress {
+        let Asking { question: Question { provider, .. }, mut so_far } = asking;
+        let Some(link) = self.links.get(provider) else { return Progress::Concluded(so_far) };
+        self.enter(provider, answer.and_then(|answer| link.provider.read(&answer)), &mut so_far);
+        if so_far.denial.is_empty()
+            && let Some((earlier, denied)) = self.denied_since(request, provider)
+        {
+            self.enter(earlier, Ok(denied), &mut so_far);
+        }
+        self.go_on(request, provider + 1, so_far)
+    }
+
+    /// What a provider before a place denies, though it did not when the chain came by.
+    fn denied_since(&self, request: &GuardrailRequest<'_>, place: usize) -> Option<(usize, GuardrailDecision)> {
+        let earlier = self.links.iter().enumerate().take(place).filter(|(_, link)| link.has_a_say(request));
+        earlier.into_iter().find_map(|(earlier, link)| match link.provider.plan(request) {
+            Step::Decided(Ok(decision)) if !decision.allow => Some((earlier, decision)),
+            _ => None,
+        })
+    }
+
+    fn go_on(&self, request: &GuardrailRequest<'_>, from: usize, mut outcome: ChainOutcome) -> Progress {
+        for (provider, link) in self.links.iter().enumerate().skip(from) {
+            if !outcome.denial.is_empty() {
+                break;
+            }
+            if !link.has_a_say(request) {
+                continue;
+            }
+            match link.provider.plan(request) {
+                Step::Decided(decided) => self.enter(provider, decided, &mut outcome),
+                Step::Ask(body) => return Progress::Asking(Asking { question: Question { provider, body }, so_far: outcome }),
+            }
+        }
+        Progress::Concluded(outcome)
+    }
+
+    fn enter(&self, provider: usize, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) {
+        let how = match decided {
+            Ok(decision) if decision.allow => {
+                let evident = decision.reasons.into_iter().filter(|reason| reason.evidence.is_some());
+                outcome.notes.extend(evident.map(|reason| Reason::Allowed(Box::new(reason))));
+                ProviderOutcome::Allowed
+            }
+            Ok(decision) => {
+                outcome.denial = denial(decision.reasons);
+                ProviderOutcome::Denied
+            }
+            Err(error) if self.fail_closed => {
+                let reason = GuardrailReason::new("oap.evaluator_error", "guardrail provider error (fail-closed)");
+                outcome.denial = vec![Reason::Denied(Box::new(reason))];
+                ProviderOutcome::FailedClosed(error)
+            }
+            Err(error) => {
+                let reason = GuardrailReason::new("guardrail_failed_open", "guardrail provider error (fail-open)");
+                outcome.notes.push(Reason::FailedOpen(Box::new(reason)));
+                ProviderOutcome::FailedOpen(error)
+            }
+        };
+        outcome.calls.push((provider, how));
+    }
+}
+
+/// The agent is shown the first reason of a denial; one without any gets DeerFlow's own words.
+fn denial(mut reasons: Vec<GuardrailReason>) -> Vec<Reason> {
+    if reasons.is_empty() {
+        reasons.push(GuardrailReason::new("oap.denied", "blocked by guardrail policy"));
+    }
+    reasons.into_iter().map(|reason| Reason::Denied(Box::new(reason))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Allowlist;
+    use super::*;
+    use crate::decode::{Attribution, ToolInput};
+
+    /// A provider that has to ask somebody: `yes` allows, `no` denies, anything else is malformed.
+    #[derive(Debug)]
+    struct Remote;
+
+    impl GuardrailProvider for Remote {
+        fn name(&self) -> &str {
+            "remote"
+        }
+        fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
+            Step::Ask(request.tool_name.as_bytes().to_vec())
+        }
+        fn read(&self, answer: &[u8]) -> Result<GuardrailDecision, ProviderError> {
+            match answer {
+                b"yes" => Ok(GuardrailDecision { allow: true, reasons: Vec::new() }),
+                b"no" => Ok(GuardrailDecision { allow: false, reasons: Vec::new() }),
+                _ => Err(ProviderError::Malformed("neither yes nor no")),
+            }
+        }
+    }
+
+    fn link(provider: impl GuardrailProvider + 'static) -> Link {
+        Link { provider: Box::new(provider), tools: None }
+    }
+
+    /// Two remote providers around a list that denies `bash`.
+    fn chain(fail_closed: bool) -> GuardrailChain {
+        let denied = Allowlist::new(None, vec!["bash".to_owned()]);
+        GuardrailChain::new(vec![link(Remote), link(denied), link(Remote)], fail_closed, None)
+    }
+
+    /// What a chain comes to with these answers, and whom it asked.
+    fn ask(chain: &GuardrailChain, tool_name: &str, answers: &[Answer]) -> (ChainOutcome, Vec<usize>) {
+        let request = GuardrailRequest {
+            tool_name,
+            tool_input: &ToolInput::Absent { null: false },
+            tool_call_id: "c",
+            thread_id: "t",
+            turn_id: None,
+            time_ms: None,
+            attribution: &Attribution::default(),
+            passport: None,
+        };
+        let (mut progress, mut answers, mut asked) = (chain.begin(&request), answers.iter(), Vec::new());
+        loop {
+            match progress {
+                Progress::Concluded(outcome) => return (outcome, asked),
+                Progress::Asking(asking) => {
+                    asked.push(asking.question().provider);
+                    let answer = answers.next().cloned().unwrap_or(Err(ProviderError::NotAsked));
+                    progress = chain.resume(&request, asking, answer);
+                }
+            }
+        }
+    }
+
+    fn answer(text: &str) -> Answer {
+        Ok(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_denial_stops_the_chain() {
+        let chain = chain(true);
+        let (outcome, asked) = ask(&chain, "bash", &[answer("yes")]);
+        assert_eq!(outcome.denial.first().map(|denial| denial.message("bash")), Some("tool 'bash' is denied".to_owned()));
+        assert_eq!((asked, outcome.calls), (vec![0], vec![(0, ProviderOutcome::Allowed), (1, ProviderOutcome::Denied)]));
+        let (outcome, asked) = ask(&chain, "ls", &[answer("no")]);
+        assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.denied"));
+        assert_eq!((asked, outcome.calls), (vec![0], vec![(0, ProviderOutcome::Denied)]));
+    }
+
+    #[test]
+    fn everybody_has_to_allow() {
+        let (outcome, asked) = ask(&chain(true), "ls", &[answer("yes"), answer("no")]);
+        assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.denied"));
+        assert_eq!(asked, [0, 2]);
+        let (outcome, _) = ask(&chain(true), "ls", &[answer("yes"), answer("yes")]);
+        assert_eq!((outcome.denial, outcome.notes), (vec![], vec![]));
+    }
+
+    /// A provider that changes its mind after it was asked once.
+    #[derive(Debug, Default)]
+    struct Fickle(std::sync::atomic::AtomicBool);
+
+    impl GuardrailProvider for Fickle {
+        fn name(&self) -> &str {
+            "fickle"
+        }
+        fn plan(&self, _: &GuardrailRequest<'_>) -> Step {
+            let denies = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
+            Step::Decided(Ok(GuardrailDecision { allow: !denies, reasons: Vec::new() }))
+        }
+    }
+
+    #[test]
+    fn what_was_forbidden_while_an_answer_was_awaited_is_denied() {
+        let chain = GuardrailChain::new(vec![link(Fickle::default()), link(Remote)], true, None);
+        let (outcome, asked) = ask(&chain, "ls", &[answer("yes")]);
+        assert_eq!((outcome.denial.first().map(Reason::code), asked), (Some("oap.denied"), vec![1]));
+        assert_eq!(outcome.calls, [(0, ProviderOutcome::Allowed), (1, ProviderOutcome::Allowed), (0, ProviderOutcome::Denied)]);
+    }
+
+    #[test]
+    fn a_provider_may_have_a_say_in_some_tools_only() {
+        let tools = Some(ToolPatterns::new(["web_*".to_owned()]));
+        let chain = GuardrailChain::new(vec![Link { provider: Box::new(Remote), tools }], true, None);
+        assert_eq!(ask(&chain, "ls", &[]).0, ChainOutcome::default());
+        assert_eq!(ask(&chain, "web_fetch", &[answer("no")]).1, [0]);
+    }
+
+    #[test]
+    fn failures_close_unless_configured_to_be_passed_over() {
+        for answers in [vec![], vec![answer("perhaps")], vec![Err(ProviderError::TimedOut)]] {
+            let (outcome, _) = ask(&chain(true), "ls", &answers);
+            assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.evaluator_error"));
+            let (outcome, _) = ask(&chain(false), "ls", &answers);
+            assert_eq!(outcome.denial, []);
+            assert_eq!(outcome.notes.first().map(Reason::code), Some("guardrail_failed_open"));
+            assert!(matches!(outcome.calls.first(), Some((0, ProviderOutcome::FailedOpen(_)))), "{outcome:?}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Guardrail providers: does policy allow this agent this call?
+//!
+//! A provider in another process costs the core nothing: [`GuardrailChain::begin`] lets the providers decide up to the first that has to
+//! ask, the lane gets the answer, and [`GuardrailChain::resume`] goes on with it. The first denial decides.
+
+mod allowlist;
+mod chain;
+mod http;
+mod oap_passport;
+mod request;
+mod tools;
+
+pub use allowlist::Allowlist;
+pub use chain::{Asking, ChainOutcome, GuardrailChain, Link, Progress, ProviderOutcome, Question};
+pub use http::Http;
+pub use oap_passport::OapPassport;
+pub use request::GuardrailRequest;
+pub use tools::ToolPatterns;
+
+use crate::ruling::GuardrailReason;
+
+/// What a provider decided: a well-formed answer, whichever way it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardrailDecision {
+    /// Whether the call may run.
+    pub allow: bool,
+    /// Why; the first reason is shown to the agent.
+    pub reasons: Vec<GuardrailReason>,
+}
+
+/// Why a provider has no decision. It holds nothing of the request or the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderError {
+    /// Nobody asked: there is no one to ask in this process.
+    #[error("nobody asked")]
+    NotAsked,
+    /// The deadline passed first.
+    #[error("no answer within the deadline")]
+    TimedOut,
+    /// No connection could be had, or it broke before the answer was complete.
+    #[error("the connection failed")]
+    Connection,
+    /// The answer's status was not 200.
+    #[error("the answer's status was {0}")]
+    Status(u16),
+    /// The answer was larger than configured.
+    #[error("the answer was too large")]
+    TooLarge,
+    /// Too many questions were waiting already.
+    #[error("too many questions are waiting")]
+    Overloaded,
+    /// The provider failed so often that it is left alone for a while.
+    #[error("the provider is left alone for a while, because it failed too often")]
+    CircuitOpen,
+    /// The answer was not a decision.
+    #[error("malformed answer: {0}")]
+    Malformed(&'static str),
+}
+
+impl ProviderError {
+    /// The error as a label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotAsked => "not_asked",
+            Self::TimedOut => "timed_out",
+            Self::Connection => "connection",
+            Self::Status(_) => "status",
+            Self::TooLarge => "too_large",
+            Self::Overloaded => "overloaded",
+            Self::CircuitOpen => "circuit_open",
+            Self::Malformed(_) => "malformed",
+        }
+    }
+}
+
+/// What a provider makes of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It has decided, or failed to.
+    Decided(Result<GuardrailDecision, ProviderError>),
+    /// It has to ask: the body of the question, which the lane's owner sends to the provider's endpoint.
+    Ask(Vec<u8>),
+}
+
+/// One guardrail provider. Implement it to add another.
+pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
+    /// The provider's name, as metrics and logs spell it.
+    fn name(&self) -> &str;
+
+    /// Decides, or says what has to be asked. It must not do I/O.
+    fn plan(&self, request: &GuardrailRequest<'_>) -> Step;
+
+    /// Reads the answer to a question of [`GuardrailProvider::plan`]. A provider that never asks need not write it.
+    ///
+    /// # Errors
+    /// [`ProviderError`] for anything but a well-formed decision.
+    fn read(&self, answer: &[u8]) -> Result<GuardrailDecision, ProviderError> {
+        let _ = answer;
+        Err(ProviderError::Malformed("this provider asks nothing"))
+    }
+}
+
+/// A remote provider's answer, or why there is none.
+pub type Answer = Result<Vec<u8>, ProviderError>;

@@ -1,0 +1,89 @@
+//! The passport provider: calls under the Open Agent Passport of their agent.
+//!
+//! The passport of a call is the control record of its agent, else the configured file's, else none, which denies. Deciding is
+//! [`crate::passport::examine`]'s matter; this file says whose passport, and puts what was found into a decision.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, Step};
+use crate::controls::Controls;
+use crate::passport::{Call, Outcome, Passport, PassportFault, Report, Terms, examine};
+use crate::ruling::{Evidence, GuardrailReason};
+
+/// How many reasons a decision gives: a hostile command can be denied for many.
+const REASONS_MAX: usize = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub struct OapPassport {
+    controls: Arc<Controls>,
+    passport: Option<Result<Arc<Passport>, PassportFault>>,
+    terms: Terms,
+}
+
+impl OapPassport {
+    /// The name in configuration and metrics.
+    pub const NAME: &'static str = "oap_passport";
+
+    /// A provider that takes agents' passports from `controls`, and `passport` for agents that have none there.
+    #[must_use]
+    pub fn new(controls: Arc<Controls>, passport: Option<Result<Arc<Passport>, PassportFault>>, terms: Terms) -> Self {
+        Self { controls, passport, terms }
+    }
+
+    fn decide(&self, request: &GuardrailRequest<'_>) -> GuardrailDecision {
+        let agents = request.agent_id().and_then(|agent_id| self.controls.passport(agent_id));
+        let passport = match &agents {
+            Some(passport) => Some(Ok(passport.as_ref())),
+            None => self.passport.as_ref().map(|read| read.as_ref().map(Arc::as_ref)),
+        };
+        let evidence = passport.and_then(Result::ok).map(|passport| Evidence::Passport(passport.digest));
+        let mut denials = Denials { evidence, policy_id: None, reasons: Vec::new() };
+        let call = Call { tool_name: request.tool_name, input: request.tool_input, time_ms: request.time_ms };
+        examine(passport, &self.terms, &call, &mut denials);
+        let allow = denials.reasons.is_empty();
+        if allow {
+            denials.push("oap.allowed", "All policy checks passed".into());
+        }
+        GuardrailDecision { allow, reasons: denials.reasons }
+    }
+}
+
+impl GuardrailProvider for OapPassport {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
+        Step::Decided(Ok(self.decide(request)))
+    }
+}
+
+/// The denials among what the checks say, as reasons.
+struct Denials {
+    evidence: Option<Evidence>,
+    policy_id: Option<Cow<'static, str>>,
+    reasons: Vec<GuardrailReason>,
+}
+
+impl Denials {
+    fn push(&mut self, code: &'static str, message: Cow<'static, str>) {
+        let reason = GuardrailReason { code: code.into(), message, policy_id: self.policy_id.clone(), evidence: self.evidence };
+        if self.reasons.len() < REASONS_MAX && !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
+        }
+    }
+}
+
+impl Report for Denials {
+    fn outcome(&mut self, _check: &'static str, outcome: Outcome) {
+        if let Outcome::Denied(denial) = outcome {
+            self.push(denial.code, denial.message);
+        }
+    }
+
+    fn policy(&mut self, policy_id: Cow<'static, str>) {
+        self.policy_id = Some(policy_id);
+    }
+}

@@ -1,0 +1,22 @@
+//! Tollgate's decisions as a library: events in, verdicts out. No Kafka, no clock, no metrics, no runtime.
+
+pub mod checkpoint;
+mod codes;
+pub mod controls;
+pub mod decode;
+pub mod digest;
+pub mod evaluate;
+mod gate;
+pub mod guardrail;
+pub mod json;
+pub mod loops;
+pub mod passport;
+pub mod policy;
+pub mod processor;
+pub mod record;
+pub mod ruling;
+pub mod safety;
+pub mod settings;
+pub mod thread;
+
+pub use gate::Gate;

@@ -1,0 +1,28 @@
+//! `limits`: sizes and times that decisions depend on.
+
+use crate::policy::LimitSettings;
+
+use crate::settings::Section;
+
+/// What a thread must be able to remember whatever is configured: a few calls and counters.
+const THREAD_BYTES_MIN: u32 = 4 * 1024;
+/// What a verdict must be able to hold whatever is configured: ids and names of full length, several times.
+const VERDICT_BYTES_MIN: u32 = 16 * 1024;
+
+pub(super) fn read(section: &Section<'_>) -> LimitSettings {
+    let at_least = |key: &'static str, minimum: u32| {
+        let value = section.positive(key);
+        if value < minimum {
+            section.fault(key, "a smaller number", format!("write {minimum} or more"));
+        }
+        value as usize
+    };
+    LimitSettings {
+        event_bytes_max: section.positive("event_bytes_max") as usize,
+        verdict_bytes_max: at_least("verdict_bytes_max", VERDICT_BYTES_MIN),
+        threads_per_partition_max: section.positive("threads_per_partition_max") as usize,
+        thread_bytes_max: at_least("thread_bytes_max", THREAD_BYTES_MIN),
+        thread_queue_max: section.positive("thread_queue_max") as usize,
+        thread_idle_seconds_max: section.positive("thread_idle_seconds_max"),
+    }
+}

@@ -1,0 +1,127 @@
+//! A Kafka record as the core sees it: where it stands, what it holds, and on which partition its key belongs.
+
+mod key_hash;
+
+pub use key_hash::{murmur2, partition_of};
+
+/// A partition's number. A type of its own, so that it is never taken for an [`Offset`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Partition(pub i32);
+
+/// A record's position in its partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Offset(pub i64);
+
+impl Offset {
+    /// The position behind this one: what a consumer commits once this record is finished.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl std::fmt::Display for Partition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::fmt::Display for Offset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A record header; its value may be null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// The header's name, case-sensitive as in Kafka.
+    pub name: &'a str,
+    /// Its bytes.
+    pub value: Option<&'a [u8]>,
+}
+
+/// One consumed record, borrowed from whoever consumed it.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// The topic it stands in.
+    pub topic: &'a str,
+    /// The partition it stands in.
+    pub partition: Partition,
+    /// Its offset there.
+    pub offset: Offset,
+    /// The record's own timestamp in milliseconds since the epoch.
+    pub timestamp_ms: Option<i64>,
+    /// The key.
+    pub key: Option<&'a [u8]>,
+    /// The value; `None` is Kafka's null.
+    pub value: Option<&'a [u8]>,
+    /// The headers, in order.
+    pub headers: &'a [Header<'a>],
+}
+
+impl<'a> Record<'a> {
+    /// The value of the last header of that name, if it is not null.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers.iter().rev().find(|header| header.name == name).and_then(|header| header.value)
+    }
+
+    /// Where it stands, as `<topic>/<partition>/<offset>`: the id of an event that brings none.
+    #[must_use]
+    pub fn coordinates(&self) -> String {
+        format!("{}/{}/{}", self.topic, self.partition, self.offset)
+    }
+}
+
+/// A record that is kept, because its turn has not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedRecord {
+    topic: Box<str>,
+    partition: Partition,
+    offset: Offset,
+    timestamp_ms: Option<i64>,
+    key: Option<Box<[u8]>>,
+    value: Option<Box<[u8]>>,
+    headers: Box<[OwnedHeader]>,
+}
+
+type OwnedHeader = (Box<str>, Option<Box<[u8]>>);
+
+impl OwnedRecord {
+    /// A copy of a record.
+    #[must_use]
+    pub fn of(record: &Record<'_>) -> Self {
+        Self {
+            topic: record.topic.into(),
+            partition: record.partition,
+            offset: record.offset,
+            timestamp_ms: record.timestamp_ms,
+            key: record.key.map(Into::into),
+            value: record.value.map(Into::into),
+            headers: record.headers.iter().map(|header| (header.name.into(), header.value.map(Into::into))).collect(),
+        }
+    }
+
+    /// Lends it as what it was.
+    pub fn lend<T>(&self, use_record: impl FnOnce(&Record<'_>) -> T) -> T {
+        let headers: Vec<_> = self.headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
+        use_record(&Record {
+            topic: &self.topic,
+            partition: self.partition,
+            offset: self.offset,
+            timestamp_ms: self.timestamp_ms,
+            key: self.key.as_deref(),
+            value: self.value.as_deref(),
+            headers: &headers,
+        })
+    }
+
+    /// Bytes in memory, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let length = |bytes: &Option<Box<[u8]>>| bytes.as_ref().map_or(0, |bytes| bytes.len());
+        let headers: usize = self.headers.iter().map(|(name, value)| size_of::<OwnedHeader>() + name.len() + length(value)).sum();
+        size_of::<Self>() + self.topic.len() + length(&self.key) + length(&self.value) + headers
+    }
+}

@@ -1,0 +1,187 @@
+//! Reasons: who spoke, what was said, and what follows from it if it decides.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::Suspension;
+use crate::digest::Digest;
+
+use super::{Intervention, LoopCode};
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Go on.
+    Allow,
+    /// Go on, and tell the agent something.
+    Warn,
+    /// The call may not run.
+    Block,
+    /// The turn should stop.
+    Halt,
+    /// The response's tool calls may not run.
+    Suppress,
+}
+
+/// Which part of the gate decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DecidedBy {
+    /// Nobody objected.
+    None,
+    /// A safety detector.
+    Safety,
+    /// A guardrail provider.
+    Guardrail,
+    /// A loop controller.
+    Loop,
+    /// A control record.
+    Control,
+    /// The event could not be read, or not be taken in.
+    Envelope,
+}
+
+macro_rules! names {
+    ($enum:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        impl $enum {
+            /// The name as it stands in verdicts and labels.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+names!(Action { Allow = "allow", Warn = "warn", Block = "block", Halt = "halt", Suppress = "suppress" });
+names!(DecidedBy {
+    None = "none", Safety = "safety", Guardrail = "guardrail", Loop = "loop", Control = "control", Envelope = "envelope",
+});
+
+/// One part of the gate that spoke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// A loop controller found something.
+    Loop {
+        /// What.
+        code: LoopCode,
+        /// How often.
+        count: u32,
+    },
+    /// A guardrail provider denied.
+    Denied(Box<GuardrailReason>),
+    /// A guardrail provider failed, and the configuration lets the call run all the same.
+    FailedOpen(Box<GuardrailReason>),
+    /// A guardrail provider allowed the call, and this is what it stood on. A note only: it never decides.
+    Allowed(Box<GuardrailReason>),
+    /// A control record has suspended whoever makes the call.
+    SubjectSuspended(Box<Suspension>),
+    /// The call belongs to a response that was cut off.
+    Suppressed,
+    /// The partition's store is full of threads that hold a stop.
+    ThreadStoreFull,
+}
+
+/// A guardrail provider's reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardrailReason {
+    /// Its code.
+    pub code: Cow<'static, str>,
+    /// Its sentence.
+    pub message: Cow<'static, str>,
+    /// The policy that it speaks for.
+    pub policy_id: Option<Cow<'static, str>>,
+    /// What the provider stood on.
+    pub evidence: Option<Evidence>,
+}
+
+/// The document that a provider's decision stands on, by its digest: whoever has the document can tell whether it is that one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// A passport, in the canonical form of RFC 8785.
+    Passport(Digest),
+    /// A remote provider's answer, byte for byte.
+    Answer(Digest),
+}
+
+impl GuardrailReason {
+    /// A reason that speaks for no policy and stands on no document.
+    #[must_use]
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code: code.into(), message: message.into(), policy_id: None, evidence: None }
+    }
+}
+
+impl Reason {
+    /// The reason's code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Loop { code, .. } => code.as_str(),
+            Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => &reason.code,
+            Self::SubjectSuspended(_) => "subject_suspended",
+            Self::Suppressed => "suppressed_tool_call",
+            Self::ThreadStoreFull => "thread_store_full",
+        }
+    }
+
+    /// The reason's sentence; `tool_name` is the tool of the event it is about.
+    #[must_use]
+    pub fn message(&self, tool_name: &str) -> String {
+        match self {
+            Self::Loop { code, count } => code.message(tool_name, *count),
+            Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => reason.message.to_string(),
+            Self::SubjectSuspended(suspension) => suspension.message(),
+            Self::Suppressed => "The model provider stopped the response that made this call with a safety-related signal; \
+                                 its arguments may be truncated and unsafe to execute."
+                .to_owned(),
+            Self::ThreadStoreFull => "Too many threads hold a stop at once; this one could not be taken in.".to_owned(),
+        }
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn source(&self) -> DecidedBy {
+        match self {
+            Self::Loop { .. } => DecidedBy::Loop,
+            Self::Denied(_) | Self::FailedOpen(_) | Self::Allowed(_) => DecidedBy::Guardrail,
+            Self::SubjectSuspended(_) => DecidedBy::Control,
+            Self::Suppressed => DecidedBy::Safety,
+            Self::ThreadStoreFull => DecidedBy::Envelope,
+        }
+    }
+
+    /// What follows if this reason decides.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        match self {
+            Self::Loop { code, .. } => match code.intervention() {
+                Intervention::Warn => Action::Warn,
+                Intervention::Block => Action::Block,
+                Intervention::Halt => Action::Halt,
+            },
+            Self::FailedOpen(_) | Self::Allowed(_) => Action::Allow,
+            Self::Denied(_) | Self::SubjectSuspended(_) | Self::Suppressed | Self::ThreadStoreFull => Action::Block,
+        }
+    }
+
+    /// What a guardrail provider said, if one did.
+    pub(crate) fn guardrail(&self) -> Option<&GuardrailReason> {
+        match self {
+            Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::SubjectSuspended(suspension) => suspension.bytes(),
+            // What is borrowed counts as well: a thread that was restored owns everything, and must forget no earlier than one that was not.
+            _ => self.guardrail().map_or(0, |reason| {
+                let policy_id = reason.policy_id.as_ref().map_or(0, |id| id.len());
+                size_of::<GuardrailReason>() + reason.code.len() + reason.message.len() + policy_id
+            }),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The calls of a turn: what was asked, what was answered, and which results are still due.
+
+use crate::digest::{Digest, Fingerprint};
+use crate::ruling::Ruling;
+
+use super::push_tightly;
+
+/// An event and what was ruled on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The event.
+    pub event: Fingerprint,
+    /// What its verdict said.
+    pub ruling: Ruling,
+}
+
+/// One tool call, known by its `tool_call_id`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRecord {
+    /// The call.
+    pub id: Fingerprint,
+    /// Its tool.
+    pub tool: Fingerprint,
+    /// The digest of its arguments.
+    pub args: Digest,
+    /// The last `tool_call` event of it; a result may come without one.
+    pub call: Option<Answer>,
+    /// The last `tool_result` event that counted.
+    pub result: Option<Answer>,
+    /// Whether an allowed call waits for its result.
+    pub is_open: bool,
+}
+
+impl CallRecord {
+    /// Whether the last `tool_call` event was not allowed to run.
+    #[must_use]
+    pub fn was_denied(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| !call.ruling.allows_execution())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        [&self.call, &self.result].into_iter().flatten().map(|answer| answer.ruling.heap_bytes()).sum()
+    }
+}
+
+/// The calls of a turn in order of first appearance.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Calls {
+    records: Vec<CallRecord>,
+    /// Heap bytes of all rulings, kept up to date so that nobody has to add them up.
+    rulings_bytes: usize,
+}
+
+impl Calls {
+    /// No calls.
+    pub(super) const BLANK: Self = Self { records: Vec::new(), rulings_bytes: 0 };
+
+    /// These calls, in order of first appearance.
+    pub(crate) fn of(records: Vec<CallRecord>) -> Self {
+        let rulings_bytes = records.iter().map(CallRecord::heap_bytes).sum();
+        Self { records, rulings_bytes }
+    }
+
+    /// The calls in order of first appearance.
+    #[must_use]
+    pub fn records(&self) -> &[CallRecord] {
+        &self.records
+    }
+
+    /// The call of that id.
+    #[must_use]
+    pub fn find(&self, id: Fingerprint) -> Option<&CallRecord> {
+        // The call in question is nearly always a recent one.
+        self.records.iter().rev().find(|record| record.id == id)
+    }
+
+    /// Notes what was ruled on a `tool_call`. A call that uses an id for another tool or other arguments than before is another call:
+    /// what was known under that id is forgotten.
+    pub fn note_call(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, answer: Answer) {
+        let is_open = answer.ruling.allows_execution();
+        self.update(id, tool, args, |record| {
+            record.call = Some(answer);
+            record.is_open = is_open;
+        });
+    }
+
+    /// Notes what was ruled on a `tool_result` that counted, which closes the call.
+    pub fn note_result(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, answer: Answer) {
+        self.update(id, tool, args, |record| {
+            record.result = Some(answer);
+            record.is_open = false;
+        });
+    }
+
+    /// Notes what was answered to a `tool_result` that changed nothing, so that the same event gets the same again.
+    pub fn note_answer(&mut self, id: Fingerprint, answer: Answer) {
+        let (tool, args) = self.find(id).map_or((id, Digest::of(b"{}")), |record| (record.tool, record.args));
+        self.update(id, tool, args, |record| record.result = Some(answer));
+    }
+
+    fn update(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, change: impl FnOnce(&mut CallRecord)) {
+        let blank = CallRecord { id, tool, args, call: None, result: None, is_open: false };
+        let at = self.records.iter().rposition(|record| record.id == id).unwrap_or_else(|| {
+            push_tightly(&mut self.records, blank.clone());
+            self.records.len() - 1
+        });
+        let Some(record) = self.records.get_mut(at) else { return };
+        self.rulings_bytes -= record.heap_bytes();
+        if record.call.is_some() && (record.tool, record.args) != (tool, args) {
+            *record = blank;
+        }
+        (record.tool, record.args) = (tool, args);
+        change(record);
+        self.rulings_bytes += record.heap_bytes();
+    }
+
+    /// How many calls are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Drops the oldest calls, a quarter of them at a time, until the rest fits into `bytes_max`. What counts is what there is, not what
+    /// was reserved for it: state that comes from a checkpoint reserves differently and must be trimmed alike.
+    pub fn trim(&mut self, bytes_max: usize) {
+        while self.records.len() * size_of::<CallRecord>() + self.rulings_bytes > bytes_max && !self.records.is_empty() {
+            let dropped = self.records.drain(..self.records.len().div_ceil(4));
+            self.rulings_bytes -= dropped.map(|record| record.heap_bytes()).sum::<usize>();
+        }
+        let fits = bytes_max.saturating_sub(self.rulings_bytes) / size_of::<CallRecord>();
+        if self.records.capacity() > fits {
+            self.records.shrink_to(fits);
+        }
+    }
+
+    /// Bytes on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.records.capacity() * size_of::<CallRecord>() + self.rulings_bytes
+    }
+}

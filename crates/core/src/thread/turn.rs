@@ -1,0 +1,124 @@
+//! One turn: from what the user said to the agent's last word.
+
+use crate::digest::Fingerprint;
+use crate::loops::LoopMemory;
+
+use super::calls::Calls;
+use super::suppression::Suppression;
+
+/// How many earlier turns of a thread are told apart from new ones.
+const EARLIER_TURNS_MAX: usize = 4;
+
+/// One turn. A thread between two calls remembers little, and there are many of those: what only a busy turn has is on the heap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The turn's id, if the orchestrator names turns.
+    pub id: Option<Box<str>>,
+    /// The `turn_start` that began it, so that the same event sent twice begins it once.
+    pub started_by: Option<Fingerprint>,
+    /// Whether it has ended. What was suppressed in it stays so until another turn begins, for calls that come late.
+    pub has_ended: bool,
+    /// The ids of the turns before it, latest last.
+    pub(crate) earlier: Box<[Fingerprint]>,
+    /// `None` is an empty memory.
+    pub(crate) memory: Option<Box<TurnMemory>>,
+}
+
+/// What a turn remembers of its calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnMemory {
+    /// What the loop controllers remember.
+    pub loops: LoopMemory,
+    /// The calls of the turn.
+    pub calls: Calls,
+    /// The calls that a safety stop has suppressed.
+    pub suppression: Suppression,
+}
+
+/// The memory of a turn in which nothing was called yet.
+static BLANK: TurnMemory = TurnMemory { loops: LoopMemory::BLANK, calls: Calls::BLANK, suppression: Suppression::BLANK };
+
+impl Turn {
+    /// What the turn remembers.
+    #[must_use]
+    pub fn memory(&self) -> &TurnMemory {
+        self.memory.as_deref().unwrap_or(&BLANK)
+    }
+
+    /// What the turn remembers, to be changed.
+    pub fn memory_mut(&mut self) -> &mut TurnMemory {
+        self.memory.get_or_insert_default()
+    }
+
+    /// The turn that follows this one.
+    #[must_use]
+    pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
+        let Self { id: last, earlier, memory, has_ended, .. } = self;
+        // A host that begins to name its turns in the middle of one may be naming the one in which calls were suppressed.
+        let may_be_the_same = last.is_none() && id.is_some() && started_by.is_none() && !has_ended;
+        let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(&last)));
+        let memory = memory.filter(|_| may_be_the_same).and_then(|memory| TurnMemory::of_suppression(memory.suppression));
+        Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory }
+    }
+
+    /// What is left of this turn once it has ended.
+    #[must_use]
+    pub fn end(self) -> Self {
+        match self.memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression)) {
+            None => Self::default(),
+            memory => Self { has_ended: true, memory, ..self },
+        }
+    }
+
+    /// The same turn with nothing remembered of its calls; nothing at all is left of one that has ended.
+    #[must_use]
+    pub fn forget(self) -> Self {
+        if self.has_ended { Self::default() } else { Self { memory: None, ..self } }
+    }
+
+    /// Whether an id names a turn before this one: its events come late, and begin nothing.
+    #[must_use]
+    pub fn is_earlier(&self, id: &str) -> bool {
+        !self.earlier.is_empty() && self.earlier.contains(&Fingerprint::of(id))
+    }
+
+    /// Whether a stop depends on what is remembered here.
+    #[must_use]
+    pub fn holds_a_stop(&self) -> bool {
+        self.memory().loops.holds_a_stop || !self.memory().suppression.is_empty()
+    }
+
+    /// Drops the oldest memories until the turn fits into `bytes_max`: half for the calls, a quarter each for the counters and for
+    /// suppressed calls. What a stop depends on goes last.
+    pub fn trim(&mut self, bytes_max: usize) {
+        let Some(memory) = &mut self.memory else { return };
+        memory.calls.trim(bytes_max / 2);
+        memory.loops.trim(bytes_max / 4);
+        memory.suppression.trim(bytes_max / 4);
+        if **memory == BLANK {
+            self.memory = None;
+        }
+    }
+
+    /// Bytes on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let names = self.id.as_ref().map_or(0, |id| id.len()) + self.earlier.len() * size_of::<Fingerprint>();
+        names + self.memory.as_ref().map_or(0, |memory| size_of::<TurnMemory>() + memory.heap_bytes())
+    }
+}
+
+impl TurnMemory {
+    fn of_suppression(suppression: Suppression) -> Option<Box<Self>> {
+        (!suppression.is_empty()).then(|| Box::new(Self { suppression, ..Self::default() }))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.loops.heap_bytes() + self.calls.heap_bytes() + self.suppression.heap_bytes()
+    }
+}
+
+fn with_latest(earlier: &[Fingerprint], latest: Fingerprint) -> Box<[Fingerprint]> {
+    let kept = earlier.len().saturating_sub(EARLIER_TURNS_MAX - 1);
+    earlier.iter().skip(kept).copied().chain([latest]).collect()
+}

@@ -1,0 +1,110 @@
+//! What holds however workers come and go: no record is lost, none is decided in two ways, and the state that is restored is the one
+//! that a lane which was never interrupted has at the committed offset.
+//!
+//! Random logs and random schedules over a model of the topics; `model.rs` and `worker.rs` check after every step.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod log;
+mod model;
+mod schedule;
+mod servers;
+#[path = "../support/mod.rs"]
+mod support;
+mod worker;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use tollgate_core::record::Offset;
+
+use log::{Logged, Shape, Truth};
+use model::World;
+use schedule::{Act, Step};
+
+/// A log without servers, in which threads come and go.
+const ALONE: Shape = Shape { threads: 12, calls: 8, has_pauses: true };
+/// A log with servers, in which many threads wait and have more to say.
+const ASKING: Shape = Shape { threads: 8, calls: 12, has_pauses: false };
+
+/// Follows a schedule to the end of the log; the answer is what came about.
+fn follow(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<BTreeMap<&'static str, usize>, TestCaseError> {
+    let policy = support::policy(config);
+    let truth = Truth::of(&policy, log);
+    let mut world = World::new(&policy, &truth);
+    schedule.iter().try_for_each(|step| world.step(step))?;
+    world.conclude()?;
+    let departures = truth.departures;
+    for (what, count) in [("evicted", departures.evicted), ("expired", departures.expired), ("refused thread", departures.refused)] {
+        *world.outside.seen.entry(what).or_default() += usize::try_from(count).unwrap();
+    }
+    Ok(world.outside.seen)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 768, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_or_decided_in_two_ways(config in log::config(), log in log::log(ALONE), schedule in schedule::schedule(false)) {
+        follow(&config, log, &schedule)?;
+    }
+
+    #[test]
+    fn nor_is_it_where_servers_are_asked(config in servers::config(), log in log::log(ASKING), schedule in schedule::schedule(true)) {
+        follow(&config, log, &schedule)?;
+    }
+}
+
+/// What comes about in some schedules.
+fn troubles(schedules: usize, strategy: impl Strategy<Value = (Value, Vec<Logged>, Vec<Step>)>) -> BTreeMap<&'static str, usize> {
+    let mut runner = TestRunner::deterministic();
+    let mut seen = BTreeMap::new();
+    for _ in 0..schedules {
+        let (config, log, schedule) = strategy.new_tree(&mut runner).unwrap().current();
+        follow(&config, log, &schedule).unwrap().into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count);
+    }
+    seen
+}
+
+fn assert_seen(seen: &BTreeMap<&'static str, usize>, often: usize, troubles: &[&str]) {
+    for what in troubles {
+        assert!(seen.get(what).is_some_and(|count| *count > often), "{what} hardly ever came about: {seen:?}");
+    }
+}
+
+/// What befalls a worker whether it has servers to ask or not.
+const ALWAYS: [&str; 9] =
+    ["value", "tombstone", "refused checkpoint", "unknown outcome, written", "crash", "revoke", "redelivery", "fenced", "compaction"];
+
+/// The random schedules are worth following: everything that can go wrong does.
+#[test]
+fn the_schedules_hold_every_kind_of_trouble() {
+    let seen = troubles(40, (log::config(), log::log(ALONE), schedule::schedule(false)));
+    assert_seen(&seen, 3, &ALWAYS);
+    assert_seen(&seen, 3, &["evicted", "expired", "refused thread"]);
+    let seen = troubles(80, (servers::config(), log::log(ASKING), schedule::schedule(true)));
+    assert_seen(&seen, 3, &ALWAYS);
+    assert_seen(&seen, 5, &["crash while waiting", "usurped while waiting", "revoke while waiting", "handed out while waiting"]);
+    assert_seen(&seen, 30, &["frozen while waiting"]);
+    assert_seen(&seen, 100, &["asked", "second question", "asked by another worker before", "waited behind", "answered out of order"]);
+    for what in ["evicted", "expired", "refused thread"] {
+        assert_eq!(seen[what], 0, "{what} depends on when answers come");
+    }
+}
+
+/// A tombstone that was refused is owed as long as nothing else was written of the thread, though the thread comes back and ends again.
+#[test]
+fn a_refused_tombstone_is_not_forgotten_when_its_thread_comes_back_and_ends_again() {
+    let call = json!({"type": "tool_call", "thread_id": "t", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
+    let end = json!({"type": "turn_end", "thread_id": "t"});
+    let log = [&call, &end, &call, &end].into_iter().zip(0..);
+    let log = log.map(|(event, offset)| Logged { offset: Offset(offset), value: Some(event.to_string()) }).collect();
+    let read = [Act::Poll(1), Act::Acknowledge { from: 0, count: 1 }];
+    let begin = [Act::Freeze, Act::Begin];
+    let (written, refused) = ([Act::Settle { is_written: true }], [Act::Settle { is_written: false }]);
+    let acts: [&[Act]; 8] = [&read, &begin, &written, &read, &begin, &read, &refused, &read];
+    let schedule: Vec<_> = acts.concat().into_iter().map(Step::Owner).collect();
+    follow(&json!({}), log, &schedule).unwrap();
+}

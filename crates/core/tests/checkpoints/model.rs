@@ -1,0 +1,230 @@
+//! A model of what surrounds a lane: the group's offset, the decisions log, a compacted state topic that is written in transactions,
+//! the worker that owns the partition, and workers that only believe that they do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use tollgate_core::checkpoint::{Checkpoint, Restore, Restored};
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Applied, Lane};
+use tollgate_core::record::Offset;
+
+use crate::log::{PARTITION, Snapshot, Truth};
+use crate::schedule::{Act, Step};
+use crate::worker::{Checked, OWNER, Outside, Worker};
+
+/// Workers that were fenced and do not know it yet; with one more, the first of them finds out.
+const ZOMBIES_MAX: usize = 2;
+
+/// See the module.
+pub struct World<'t> {
+    pub outside: Outside<'t>,
+    /// The state topic: offset, key, value.
+    state: Vec<(Offset, String, Option<Vec<u8>>)>,
+    state_end: Offset,
+    committed: Option<Offset>,
+    owner: Worker,
+    zombies: Vec<Worker>,
+}
+
+impl<'t> World<'t> {
+    pub fn new(policy: &'t Policy, truth: &'t Truth) -> Self {
+        Self {
+            outside: Outside::new(policy, truth),
+            state: Vec::new(),
+            state_end: Offset(0),
+            committed: None,
+            owner: Worker::new(Lane::new(PARTITION, policy), Offset(0), 0),
+            zombies: Vec::new(),
+        }
+    }
+
+    pub fn step(&mut self, step: &Step) -> Checked {
+        match step {
+            Step::Owner(Act::Settle { is_written: true }) => match self.owner.writing.take() {
+                Some(checkpoint) => {
+                    self.commit(&checkpoint)?;
+                    self.owner.lane.checkpoint_written();
+                    self.owner.written = checkpoint.next;
+                    prop_assert_eq!(self.owner.lane.is_behind(), self.owner.next > checkpoint.next);
+                    Ok(())
+                }
+                None => Ok(()),
+            },
+            Step::Owner(act) => self.act(None, act),
+            Step::Zombie(_, _) if self.zombies.is_empty() => Ok(()),
+            Step::Zombie(which, act) => self.act(Some(which.index(self.zombies.len())), act),
+            Step::Crash { landed, is_written, reread } => {
+                self.end_transaction(*is_written)?;
+                let lost = std::mem::take(&mut self.owner.unacknowledged);
+                let landed = lost.into_iter().zip(landed.iter().cycle()).filter(|(_, landed)| **landed);
+                landed.for_each(|(publication, _)| self.outside.land(publication));
+                self.outside.see("crash");
+                self.see_waiting("crash while waiting");
+                self.take_over(*reread).map(drop)
+            }
+            Step::Usurp { is_written, reread } => {
+                self.end_transaction(*is_written)?;
+                self.see_waiting("usurped while waiting");
+                let zombie = self.take_over(*reread)?;
+                self.zombies.truncate(ZOMBIES_MAX - 1);
+                self.zombies.insert(0, zombie);
+                Ok(())
+            }
+            Step::Revoke => {
+                self.outside.see("revoke");
+                self.see_waiting("revoke while waiting");
+                self.finish()?;
+                self.take_over(0).map(drop)
+            }
+            Step::Compact { upto, drops_tombstones } => {
+                self.compact(upto.index(self.state.len() + 1), *drops_tombstones);
+                Ok(())
+            }
+        }
+    }
+
+    fn see_waiting(&mut self, what: &'static str) {
+        if self.owner.waits() {
+            self.outside.see(what);
+        }
+    }
+
+    /// What a worker does by itself. A zombie's checkpoints are refused: it is fenced.
+    fn act(&mut self, zombie: Option<usize>, act: &Act) -> Checked {
+        let worker = match zombie {
+            Some(which) => &mut self.zombies[which],
+            None => &mut self.owner,
+        };
+        let outside = &mut self.outside;
+        match act {
+            Act::Poll(count) => worker.poll(outside, *count)?,
+            Act::Acknowledge { from, count } => worker.acknowledge(outside, *from, *count)?,
+            Act::Answer { from, count, rounds } => {
+                for _ in 0..*rounds {
+                    if !worker.waits() {
+                        break;
+                    }
+                    worker.answer(outside, *from, *count)?;
+                }
+                worker.check_state(outside.truth)?;
+            }
+            Act::Freeze => worker.freeze(outside)?,
+            Act::Begin => worker.begin(outside)?,
+            Act::Settle { .. } => {
+                if worker.writing.take().is_some() {
+                    worker.lane.checkpoint_refused();
+                    prop_assert!(worker.lane.is_behind(), "what was refused is still to be written");
+                    outside.see(if zombie.is_some() { "fenced" } else { "refused checkpoint" });
+                }
+            }
+        }
+        worker.check(outside.truth)
+    }
+
+    /// Ends the transaction that a worker leaves behind: its successor finds it written or not, whatever the worker was told.
+    fn end_transaction(&mut self, is_written: bool) -> Checked {
+        match self.owner.writing.clone().filter(|_| is_written) {
+            Some(checkpoint) => {
+                self.outside.see("unknown outcome, written");
+                self.commit(&checkpoint)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a checkpoint and commits its offset, both or neither.
+    fn commit(&mut self, checkpoint: &Checkpoint) -> Checked {
+        prop_assert!(self.committed < Some(checkpoint.next), "{} after {:?}", checkpoint.next, self.committed);
+        let finished = self.outside.truth.index_of(checkpoint.next);
+        let missing = self.outside.landed.iter().take(finished).position(|landed| landed.contains(&false));
+        prop_assert_eq!(missing, None, "committed {} without a verdict", checkpoint.next);
+        prop_assert_eq!(checkpoint.records.last().map(|record| record.key.as_str()), Some("partition"));
+        let mut written = BTreeSet::new();
+        for record in &checkpoint.records {
+            prop_assert!(record.value.is_none() || written.insert(&record.key), "{} is written twice", record.key);
+            let last = self.state.iter().rev().find(|(_, key, _)| *key == record.key).and_then(|(_, _, value)| value.as_ref());
+            prop_assert!(record.value.is_none() || record.value.as_ref() != last, "{} is written though it has not changed", record.key);
+            *self.outside.seen.entry(if record.value.is_some() { "value" } else { "tombstone" }).or_default() += 1;
+            self.state.push((self.state_end, record.key.clone(), record.value.clone()));
+            self.state_end = self.state_end.next();
+        }
+        // The marker of the transaction takes an offset.
+        self.state_end = self.state_end.next();
+        self.committed = Some(checkpoint.next);
+        self.restore().map(drop)
+    }
+
+    /// Restores, and finds the state as of exactly the committed offset.
+    fn restore(&self) -> Result<Option<Restored>, TestCaseError> {
+        let mut restore = Restore::default();
+        self.state.iter().for_each(|(offset, key, value)| restore.take(*offset, Some(key.as_bytes()), value.as_deref()));
+        let restored =
+            restore.finish(OWNER, self.outside.policy.store_limits()).map_err(|(_, error)| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(restored.as_ref().map(|restored| restored.next), self.committed);
+        if let Some(restored) = &restored {
+            prop_assert_eq!(
+                &Snapshot::of_restored(restored),
+                self.outside.truth.snapshot(restored.next),
+                "what was restored, and what it should be"
+            );
+        }
+        Ok(restored)
+    }
+
+    /// Another worker becomes the owner, and reads from up to `reread` records before the committed offset. The answer is the one before.
+    fn take_over(&mut self, reread: usize) -> Result<Worker, TestCaseError> {
+        let lane = match self.restore()? {
+            Some(restored) => Lane::restored(PARTITION, self.outside.policy, restored),
+            None => Lane::new(PARTITION, self.outside.policy),
+        };
+        let restored_at = self.committed.unwrap_or(Offset(0));
+        let committed = self.outside.truth.index_of(restored_at);
+        let at = committed.saturating_sub(reread);
+        if at < committed {
+            self.outside.see("redelivery");
+        }
+        Ok(std::mem::replace(&mut self.owner, Worker::new(lane, restored_at, at)))
+    }
+
+    /// Compacts the topic up to some record: of every key the last one stays, and a tombstone may go with what it deletes.
+    fn compact(&mut self, upto: usize, drops_tombstones: bool) {
+        let tail = self.state.split_off(upto);
+        let head = std::mem::take(&mut self.state);
+        let last: BTreeMap<String, Offset> = head.iter().map(|(offset, key, _)| (key.clone(), *offset)).collect();
+        let stays = |(offset, key, value): &(Offset, String, Option<Vec<u8>>)| {
+            last.get(key) == Some(offset) && !(drops_tombstones && value.is_none())
+        };
+        self.state = head.into_iter().filter(stays).chain(tail).collect();
+        self.outside.see("compaction");
+    }
+
+    /// The owner reads nothing more, waits for every answer and acknowledgement and writes all that it knows.
+    fn finish(&mut self) -> Checked {
+        self.step(&Step::Owner(Act::Answer { from: 0, count: usize::MAX, rounds: usize::MAX }))?;
+        self.step(&Step::Owner(Act::Acknowledge { from: 0, count: usize::MAX }))?;
+        // The checkpoint that is under way, and the one behind it.
+        for act in [Act::Begin, Act::Settle { is_written: true }, Act::Freeze, Act::Begin, Act::Settle { is_written: true }] {
+            self.step(&Step::Owner(act))?;
+        }
+        prop_assert!(!self.owner.lane.is_checkpointing() && !self.owner.lane.is_behind());
+        prop_assert_eq!((self.owner.lane.waiting_records(), self.owner.lane.waiting_bytes()), (0, 0));
+        Ok(())
+    }
+
+    /// The log is read to its end, and everything in it has come to exactly one end.
+    pub fn conclude(&mut self) -> Checked {
+        self.step(&Step::Owner(Act::Poll(usize::MAX)))?;
+        self.finish()?;
+        prop_assert_eq!(
+            &Snapshot::of_lane(&self.owner.lane),
+            self.outside.truth.last_snapshot(),
+            "the owner's last state, and what it should be"
+        );
+        prop_assert_eq!(self.committed, self.outside.truth.log.last().map(|logged| logged.offset.next()));
+        prop_assert!(!self.outside.truth.outcomes.iter().any(|outcome| outcome.applied == Applied::Redelivered));
+        prop_assert_eq!(self.outside.ended.iter().position(|ended| !ended), None, "a record was lost");
+        prop_assert_eq!(self.outside.landed.iter().position(|landed| landed.contains(&false)), None, "a verdict was lost");
+        Ok(())
+    }
+}

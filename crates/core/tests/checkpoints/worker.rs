@@ -1,0 +1,286 @@
+//! A worker with its lane: whatever it does is held against the truth after every step.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tollgate_core::checkpoint::Checkpoint;
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
+use tollgate_core::record::Offset;
+use tollgate_core::thread::Departures;
+
+use crate::log::{Outcome, Snapshot, Truth};
+use crate::servers::answer_to;
+
+pub type Checked = Result<(), TestCaseError>;
+
+pub const OWNER: &str = "tollgate";
+
+/// A publication that was sent: of which record, and which one of its publications.
+type Publication = (usize, u32);
+
+/// What all workers share: the log with the truth about it, and the decisions log.
+pub struct Outside<'t> {
+    pub policy: &'t Policy,
+    pub truth: &'t Truth,
+    /// The decisions log, as far as it matters: which publications are in it for certain.
+    pub landed: Vec<Vec<bool>>,
+    /// Records that a worker has decided on.
+    pub ended: Vec<bool>,
+    /// Records that a worker has asked about.
+    asked: Vec<bool>,
+    /// What came about, for the test that tells whether the schedules are worth following.
+    pub seen: BTreeMap<&'static str, usize>,
+}
+
+impl<'t> Outside<'t> {
+    pub fn new(policy: &'t Policy, truth: &'t Truth) -> Self {
+        let landed = truth.outcomes.iter().map(|outcome| vec![false; usize::try_from(outcome.due()).unwrap()]).collect();
+        let (ended, asked) = (vec![false; truth.log.len()], vec![false; truth.log.len()]);
+        Self { policy, truth, landed, ended, asked, seen: BTreeMap::new() }
+    }
+
+    pub fn see(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    pub fn land(&mut self, (record, which): Publication) {
+        self.landed[record][usize::try_from(which).unwrap()] = true;
+    }
+}
+
+/// A worker with its lane.
+pub struct Worker {
+    pub lane: Lane,
+    /// What its state was restored as of: the records before it come out as known.
+    restored_at: Offset,
+    /// What its state is as of.
+    pub next: Offset,
+    /// What the last checkpoint that it knows to be written is as of.
+    pub written: Offset,
+    /// The first record that it reads.
+    begun_at: usize,
+    /// The next record to read.
+    at: usize,
+    pub unacknowledged: Vec<Publication>,
+    /// The records of each thread that wait, the one that is asked about first.
+    lines: BTreeMap<String, VecDeque<usize>>,
+    /// Records that are asked about and not answered.
+    asking: Vec<usize>,
+    /// How many questions there have been about each record.
+    questions: BTreeMap<usize, usize>,
+    /// What the checkpoint is as of that was frozen and not handed out.
+    frozen: Option<Offset>,
+    pub writing: Option<Arc<Checkpoint>>,
+    out: VerdictBuffer,
+}
+
+impl Worker {
+    pub fn new(lane: Lane, restored_at: Offset, at: usize) -> Self {
+        Self {
+            lane,
+            restored_at,
+            next: restored_at,
+            written: restored_at,
+            begun_at: at,
+            at,
+            unacknowledged: Vec::new(),
+            lines: BTreeMap::new(),
+            asking: Vec::new(),
+            questions: BTreeMap::new(),
+            frozen: None,
+            writing: None,
+            out: VerdictBuffer::default(),
+        }
+    }
+
+    /// Whether any of its events waits.
+    pub fn waits(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// Reads records. What becomes of them is decided at once, unless their thread waits or a server has to be asked.
+    pub fn poll(&mut self, outside: &mut Outside<'_>, count: usize) -> Checked {
+        let truth = outside.truth;
+        for logged in truth.log.iter().skip(self.at).take(count) {
+            let outcome = Outcome::of(&mut self.lane, outside.policy, logged, &mut self.out);
+            let record = self.at;
+            self.at += 1;
+            if logged.offset < self.restored_at {
+                prop_assert_eq!(outcome, Outcome::silent(Applied::Redelivered), "at {}", logged.offset);
+                prop_assert_eq!(self.lane.ledger.open(logged.offset, 0), Ok(()));
+                continue;
+            }
+            self.next = logged.offset.next();
+            prop_assert_eq!(self.lane.next(), self.next);
+            let line = truth.thread_ids[record].as_ref().and_then(|id| self.lines.get_mut(id));
+            if let Some(line) = line {
+                prop_assert_eq!(outcome, Outcome::silent(Applied::Waits), "at {}", logged.offset);
+                line.push_back(record);
+                outside.see("waited behind");
+                prop_assert_eq!(self.lane.ledger.open_undecided(logged.offset), Ok(()));
+            } else if let Some(question) = truth.questions[record].first() {
+                prop_assert_eq!(outcome, Outcome::silent(Applied::Asks(question.clone())), "at {}", logged.offset);
+                let thread_id = truth.thread_ids[record].clone().unwrap();
+                self.lines.insert(thread_id, VecDeque::from([record]));
+                self.ask(outside, record);
+                prop_assert_eq!(self.lane.ledger.open_undecided(logged.offset), Ok(()));
+            } else {
+                let due = self.publish(outside, record, &outcome)?;
+                prop_assert_eq!(self.lane.ledger.open(logged.offset, due), Ok(()));
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, outside: &mut Outside<'_>, record: usize) {
+        let questions = self.questions.entry(record).or_default();
+        *questions += 1;
+        outside.see(if *questions == 1 { "asked" } else { "second question" });
+        if *questions == 1 && std::mem::replace(&mut outside.asked[record], true) {
+            outside.see("asked by another worker before");
+        }
+        self.asking.push(record);
+    }
+
+    /// Publishes what a record became: the bytes that every other worker publishes for it. The answer is how many publications there are.
+    fn publish(&mut self, outside: &mut Outside<'_>, record: usize, outcome: &Outcome) -> Result<u32, TestCaseError> {
+        let truth = outside.truth;
+        prop_assert_eq!(outcome, &truth.outcomes[record], "at {}", truth.log[record].offset);
+        outside.ended[record] = true;
+        self.unacknowledged.extend((0..outcome.due()).map(|which| (record, which)));
+        Ok(outcome.due())
+    }
+
+    /// Acknowledges some publications, from any of them on and around.
+    pub fn acknowledge(&mut self, outside: &mut Outside<'_>, from: usize, count: usize) -> Checked {
+        for _ in 0..count.min(self.unacknowledged.len()) {
+            let publication = self.unacknowledged.swap_remove(from % self.unacknowledged.len());
+            outside.land(publication);
+            prop_assert_eq!(self.lane.ledger.acknowledge(outside.truth.log[publication.0].offset), Ok(()));
+        }
+        Ok(())
+    }
+
+    /// Gives some answers, from any question on and around, and goes on as far as they go.
+    pub fn answer(&mut self, outside: &mut Outside<'_>, from: usize, count: usize) -> Checked {
+        let truth = outside.truth;
+        let mut answered = BTreeSet::new();
+        for _ in 0..count.min(self.asking.len()) {
+            let record = self.asking.swap_remove(from % self.asking.len());
+            if self.asking.iter().any(|other| *other < record) {
+                outside.see("answered out of order");
+            }
+            let question = &truth.questions[record][self.questions[&record] - 1];
+            self.lane.answer(truth.log[record].offset, answer_to(question));
+            answered.insert(record);
+        }
+        self.go_on(outside)?;
+        // What nobody asks about any more is not answered again.
+        answered.into_iter().filter(|record| !self.asking.contains(record)).for_each(|record| {
+            self.lane.answer(truth.log[record].offset, Ok(br#"{"allow": false}"#.to_vec()));
+        });
+        prop_assert!(self.lane.resume(outside.policy, &mut self.out).is_none());
+        Ok(())
+    }
+
+    fn go_on(&mut self, outside: &mut Outside<'_>) -> Checked {
+        let truth = outside.truth;
+        loop {
+            self.out = VerdictBuffer::default();
+            let Some(resumed) = self.lane.resume(outside.policy, &mut self.out) else { break };
+            let offset = match &resumed {
+                Resumed::Asks(offset, _) => *offset,
+                Resumed::Decided(owned, _) => owned.lend(|record| record.offset),
+            };
+            let record = truth.index_of(offset);
+            prop_assert_eq!(truth.log[record].offset, offset);
+            let thread_id = truth.thread_ids[record].as_ref().unwrap();
+            prop_assert_eq!(self.lines.get(thread_id).and_then(VecDeque::front), Some(&record), "{} is not the first", offset);
+            prop_assert!(!self.asking.contains(&record), "{} is not answered", offset);
+            let question = truth.questions[record].get(self.questions.get(&record).copied().unwrap_or_default());
+            match resumed {
+                Resumed::Asks(_, found) => {
+                    prop_assert_eq!(Some(&found), question, "at {}", offset);
+                    self.ask(outside, record);
+                }
+                Resumed::Decided(owned, applied) => {
+                    prop_assert_eq!(question, None, "{} was decided without an answer", offset);
+                    prop_assert!(owned.lend(|record| record.value == truth.log[truth.index_of(record.offset)].record().value));
+                    let outcome = Outcome::read(applied, &self.out);
+                    let due = self.publish(outside, record, &outcome)?;
+                    prop_assert_eq!(self.lane.ledger.decide(offset, due), Ok(()));
+                    let line = self.lines.get_mut(thread_id).unwrap();
+                    line.pop_front();
+                    if line.is_empty() {
+                        self.lines.remove(thread_id);
+                    }
+                }
+            }
+        }
+        let stuck = self.lines.values().filter_map(VecDeque::front).find(|record| !self.asking.contains(record));
+        prop_assert_eq!(stuck, None, "a record was answered and not decided");
+        Ok(())
+    }
+
+    pub fn freeze(&mut self, outside: &mut Outside<'_>) -> Checked {
+        let was_checkpointing = self.lane.is_checkpointing();
+        prop_assert_eq!(was_checkpointing, self.frozen.is_some() || self.writing.is_some());
+        prop_assert_eq!(self.lane.is_behind(), self.next > self.written);
+        self.lane.freeze(OWNER);
+        if !was_checkpointing && self.next > self.written {
+            self.frozen = Some(self.next);
+            if self.waits() {
+                outside.see("frozen while waiting");
+            }
+        }
+        prop_assert_eq!(self.lane.is_checkpointing(), was_checkpointing || self.frozen.is_some());
+        Ok(())
+    }
+
+    /// Takes the frozen checkpoint to write it, exactly if it may be written: what is in it was decided, published and acknowledged.
+    pub fn begin(&mut self, outside: &mut Outside<'_>) -> Checked {
+        let first = self.first_unfinished().map(|record| outside.truth.log[record].offset);
+        let due = self.frozen.filter(|next| first.is_none_or(|first| *next <= first));
+        let checkpoint = self.lane.take_checkpoint();
+        prop_assert_eq!(checkpoint.as_ref().map(|checkpoint| checkpoint.next), due, "{:?} is not finished", first);
+        if let Some(checkpoint) = checkpoint {
+            self.frozen = None;
+            prop_assert!(self.writing.replace(checkpoint).is_none(), "it was handed out before");
+            if self.waits() {
+                outside.see("handed out while waiting");
+            }
+        }
+        Ok(())
+    }
+
+    /// The first record that waits, or has a publication that is not acknowledged.
+    fn first_unfinished(&self) -> Option<usize> {
+        let waiting = self.lines.values().filter_map(VecDeque::front).copied();
+        self.unacknowledged.iter().map(|(record, _)| *record).chain(waiting).min()
+    }
+
+    /// What holds after every step: what waits, what is finished, and that no thread has to go where none need.
+    pub fn check(&self, truth: &Truth) -> Checked {
+        let waiting = || self.lines.values().flatten();
+        prop_assert_eq!(self.lane.waiting_records(), waiting().count());
+        prop_assert_eq!(self.lane.waiting_bytes(), waiting().map(|record| truth.log[*record].bytes()).sum::<usize>());
+        let unfinished = self.first_unfinished().unwrap_or(self.at);
+        let finished = (self.begun_at..unfinished).last().map(|record| truth.log[record].offset.next());
+        prop_assert_eq!(self.lane.ledger.finished(), finished);
+        prop_assert_eq!(self.lane.ledger.in_flight(), self.at - unfinished);
+        if truth.departures == Departures::default() {
+            prop_assert_eq!(self.lane.threads.departures(), truth.departures);
+        }
+        Ok(())
+    }
+
+    /// The threads that do not wait are what they are where every answer came at once.
+    pub fn check_state(&self, truth: &Truth) -> Checked {
+        let waits = |id: &str| self.lines.contains_key(id);
+        let expected = truth.snapshot(self.next).clone().without(waits);
+        prop_assert_eq!(Snapshot::of_lane(&self.lane).without(waits), expected, "what the threads are that do not wait");
+        Ok(())
+    }
+}

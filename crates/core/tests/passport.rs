@@ -1,0 +1,409 @@
+//! The passport provider: what a call is answered under a passport, good or bad, and that nothing of the call is repeated.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tollgate_core::decode::{Attribution, ToolInput};
+use tollgate_core::guardrail::{GuardrailDecision, GuardrailProvider, GuardrailRequest, OapPassport, Step};
+use tollgate_core::json::{DEPTH_MAX, Parser, Text};
+use tollgate_core::passport::{Passport, PassportFault, SchemaFault, Terms, UnenforcedLimits, check_schema};
+use tollgate_core::ruling::Evidence;
+
+/// The first of January 2026.
+const NOW: i64 = 1_767_225_600_000;
+
+fn decide_with(
+    passport: Option<Result<Arc<Passport>, PassportFault>>,
+    terms: Terms,
+    time_ms: Option<i64>,
+    tool: &str,
+    input: &ToolInput<'_>,
+) -> GuardrailDecision {
+    let provider = OapPassport::new(Arc::default(), passport, terms);
+    let attribution = Attribution::default();
+    let request = GuardrailRequest {
+        tool_name: tool,
+        tool_input: input,
+        tool_call_id: "c",
+        thread_id: "t",
+        turn_id: None,
+        time_ms,
+        attribution: &attribution,
+        passport: None,
+    };
+    let Step::Decided(Ok(decision)) = provider.plan(&request) else { panic!("it decides") };
+    assert!(!decision.reasons.is_empty());
+    decision
+}
+
+fn read(text: &str) -> Option<Result<Arc<Passport>, PassportFault>> {
+    Some(Passport::read(text.as_bytes()).map(Arc::new))
+}
+
+fn decide(passport: &str, tool: &str, input: &str) -> GuardrailDecision {
+    decide_with(read(passport), Terms::default(), Some(NOW), tool, &ToolInput::Encoded(Text::plain(input.as_bytes())))
+}
+
+/// The codes of all reasons, the decisive one first.
+fn codes(decision: &GuardrailDecision) -> Vec<String> {
+    assert_eq!(decision.allow, decision.reasons[0].code == "oap.allowed");
+    decision.reasons.iter().map(|reason| reason.code.to_string()).collect()
+}
+
+fn first(passport: &str, tool: &str, input: &Value) -> String {
+    codes(&decide(passport, tool, &input.to_string()))[0].clone()
+}
+
+/// A passport that may do what the limits say.
+fn passport(limits: &Value) -> Value {
+    let ids = [
+        "system.command.execute",
+        "data.file.read",
+        "data.file.write",
+        "web.fetch",
+        "web.browser",
+        "mcp.tool.execute",
+        "messaging.send",
+        "agent.session.create",
+    ];
+    json!({
+        "spec_version": "oap/1.0", "status": "active", "limits": limits,
+        "capabilities": ids.map(|id| json!({"id": id})),
+    })
+}
+
+fn with(mut passport: Value, field: &str, value: Value) -> String {
+    passport[field] = value;
+    passport.to_string()
+}
+
+const SEED: &str = r#"{
+    "spec_version": "oap/1.0", "status": "active",
+    "capabilities": [{"id": "system.command.execute"}, {"id": "data.file.read"}, {"id": "data.file.write"}, {"id": "web.fetch"}, {"id": "mcp.tool.execute"}],
+    "limits": {"system.command.execute": {"allowed_commands": ["git", "npm", "node", "ls"], "blocked_patterns": ["rm -rf", "sudo", "chmod 777"]}}
+}"#;
+
+fn example(name: &str) -> String {
+    std::fs::read_to_string(format!("examples/passports/{name}.json")).unwrap()
+}
+
+#[test]
+fn try_it_gives_the_words_of_the_guide() {
+    let permissive = example("permissive");
+    assert!(decide(&permissive, "write_file", r#"{"path": "test.txt", "content": "hello"}"#).allow);
+    let decision = decide(&permissive, "bash", r#"{"command": "rm -rf test.txt"}"#);
+    let reason = &decision.reasons[0];
+    assert_eq!(format!("{}: {}", reason.code, reason.message), "oap.blocked_pattern: Command contains blocked pattern: rm -rf");
+    assert_eq!(reason.policy_id.as_deref(), Some("system.command.execute.v1"));
+    let listed = decide(SEED, "bash", r#"{"command": "rm -rf test.txt"}"#);
+    assert_eq!(codes(&listed), ["oap.command_not_allowed", "oap.blocked_pattern"]);
+    assert!(decide(SEED, "write_file", r#"{"path": "test.txt"}"#).allow);
+}
+
+#[test]
+fn an_allowing_decision_says_what_it_stands_on() {
+    let decision = decide(SEED, "bash", r#"{"command": "git status"}"#);
+    let digest = Passport::read(SEED.as_bytes()).unwrap().digest;
+    assert_eq!(decision.reasons.len(), 1);
+    assert_eq!(decision.reasons[0].evidence, Some(Evidence::Passport(digest)));
+    let reordered = serde_json::from_str::<Value>(SEED).unwrap().to_string();
+    assert_eq!(Passport::read(reordered.as_bytes()).unwrap().digest, digest);
+    assert_ne!(Passport::read(example("permissive").as_bytes()).unwrap().digest, digest);
+}
+
+#[test]
+fn passports_that_are_none_deny_everything() {
+    let call = ToolInput::Absent { null: false };
+    let none = decide_with(None, Terms::default(), Some(NOW), "todo", &call);
+    assert_eq!(codes(&none), ["oap.passport_not_found"]);
+    for text in [
+        "",
+        "not json",
+        "null",
+        "[]",
+        "\"x\"",
+        "{\"status\": \"suspended\", \"status\": \"active\"}",
+        "{\"a\": \"\\ud800\"}",
+        "{\"a\": Infinity}",
+    ] {
+        for tool in ["bash", "todo"] {
+            let decision = decide(text, tool, r#"{"command": "ls"}"#);
+            assert_eq!(codes(&decision), ["oap.passport_invalid"], "{text}");
+            assert_eq!(decision.reasons[0].evidence, None);
+        }
+    }
+    assert!(decide(&format!("\u{feff}{SEED}"), "bash", r#"{"command": "ls"}"#).allow);
+}
+
+#[test]
+fn status_version_and_expiry_stand_before_everything_else() {
+    let base = || passport(&json!({"system.command.execute": {"allowed_commands": ["ls"]}}));
+    let cases = [
+        ("status", json!(null), "oap.passport_suspended", "Passport status is 'unknown', not 'active'. Agent suspended."),
+        ("status", json!("Active"), "oap.passport_suspended", "Passport status is 'Active', not 'active'. Agent suspended."),
+        ("status", json!("ACTIVE"), "oap.passport_suspended", "Passport status is 'ACTIVE', not 'active'. Agent suspended."),
+        ("status", json!("suspended"), "oap.passport_suspended", "Passport status is 'suspended', not 'active'. Agent suspended."),
+        ("status", json!("revoked"), "oap.passport_suspended", "Passport status is 'revoked', not 'active'. Agent suspended."),
+        ("status", json!("draft"), "oap.passport_suspended", "Passport status is 'draft', not 'active'. Agent suspended."),
+        ("status", json!(" active"), "oap.passport_suspended", "Passport status is ' active', not 'active'. Agent suspended."),
+        ("status", json!(true), "oap.passport_suspended", "Passport status is 'unknown', not 'active'. Agent suspended."),
+        ("status", json!(["active"]), "oap.passport_suspended", "Passport status is 'unknown', not 'active'. Agent suspended."),
+        ("spec_version", json!(null), "oap.passport_version_mismatch", "Passport spec version is 'unknown', expected 'oap/1.0'"),
+        ("spec_version", json!("oap/1.1"), "oap.passport_version_mismatch", "Passport spec version is 'oap/1.1', expected 'oap/1.0'"),
+        ("spec_version", json!(1.0), "oap.passport_version_mismatch", "Passport spec version is 'unknown', expected 'oap/1.0'"),
+        ("expires_at", json!("2026-01-01T00:00:00Z"), "oap.passport_expired", "Passport expired at 2026-01-01T00:00:00Z"),
+        (
+            "expires_at",
+            json!("2026-01-01"),
+            "oap.passport_invalid",
+            "Passport is not valid: expires_at is another text, expected an RFC 3339 timestamp",
+        ),
+        ("expires_at", json!(1_893_456_000), "oap.passport_invalid", "Passport is not valid: expires_at is a number, expected a string"),
+    ];
+    for (field, value, code, message) in cases {
+        let text = with(base(), field, value);
+        for (tool, input) in [("bash", r#"{"command": "ls"}"#), ("todo", "{}")] {
+            let decision = decide(&text, tool, input);
+            assert_eq!((decision.reasons[0].code.as_ref(), decision.reasons[0].message.as_ref()), (code, message), "{text}");
+            assert_eq!(decision.reasons[0].policy_id, None);
+            assert_eq!(decision.reasons.len(), 1);
+        }
+    }
+    let suspended = decide(&with(base(), "status", json!("suspended")), "bash", r#"{"command": "rm x"}"#);
+    assert_eq!(codes(&suspended), ["oap.passport_suspended", "oap.command_not_allowed"]);
+}
+
+#[test]
+fn expiry_is_judged_by_the_time_of_the_event() {
+    let expiring = with(passport(&json!({})), "expires_at", json!("2026-01-01T00:00:00Z"));
+    let input = ToolInput::Absent { null: false };
+    let at = |text: &str, time_ms| codes(&decide_with(read(text), Terms::default(), time_ms, "todo", &input))[0].clone();
+    assert_eq!(at(&expiring, Some(NOW - 1)), "oap.allowed");
+    assert_eq!(at(&expiring, Some(NOW)), "oap.passport_expired");
+    assert_eq!(at(&expiring, None), "oap.passport_expired");
+    let forever = with(serde_json::from_str(&expiring).unwrap(), "never_expires", json!(true));
+    assert_eq!(at(&forever, None), "oap.allowed");
+    let meant = with(serde_json::from_str(&expiring).unwrap(), "never_expires", json!("true"));
+    assert_eq!(at(&meant, Some(NOW)), "oap.passport_expired");
+}
+
+#[test]
+fn capabilities_are_exact_and_fields_of_another_type_deny() {
+    let git = json!({"system.command.execute": {"allowed_commands": ["git"]}});
+    let of =
+        |field: &str, value: Value| codes(&decide(&with(passport(&git), field, value), "bash", r#"{"command": "git status"}"#))[0].clone();
+    for (field, value, expected) in [
+        ("capabilities", json!(null), "oap.unknown_capability"),
+        ("capabilities", json!([]), "oap.unknown_capability"),
+        ("capabilities", json!([{"id": "*"}]), "oap.unknown_capability"),
+        ("capabilities", json!([{"id": "system.command"}]), "oap.unknown_capability"),
+        ("capabilities", json!([{"id": "System.Command.Execute"}]), "oap.unknown_capability"),
+        ("capabilities", json!("system.command.execute"), "oap.passport_invalid"),
+        ("capabilities", json!({"id": "system.command.execute"}), "oap.passport_invalid"),
+        ("capabilities", json!(["system.command.execute"]), "oap.passport_invalid"),
+        ("capabilities", json!([{"id": 1}]), "oap.passport_invalid"),
+        ("capabilities", json!([1, {"id": "system.command.execute"}]), "oap.allowed"),
+        ("limits", json!(null), "oap.command_not_allowed"),
+        ("limits", json!({}), "oap.command_not_allowed"),
+        ("limits", json!([]), "oap.passport_invalid"),
+        ("limits", json!("none"), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": ["git"]}), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": {}}), "oap.command_not_allowed"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": []}}), "oap.command_not_allowed"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": null}}), "oap.command_not_allowed"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": "git"}}), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": [1]}}), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": [""]}}), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "blocked_patterns": "x"}}), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "max_execution_time": "1"}}), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "max_execution_time": -1}}), "oap.passport_invalid"),
+        ("limits", json!({"system.command.execute": {"alowed_commands": ["git"], "allowed_commands": ["*"]}}), "oap.policy_error"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "require_confirmation": true}}), "oap.policy_error"),
+        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "require_confirmation": false}}), "oap.allowed"),
+        ("limits", json!({"data.file.read": "x", "system.command.execute": {"allowed_commands": ["git"]}}), "oap.allowed"),
+    ] {
+        assert_eq!(of(field, value.clone()), expected, "{field}: {value}");
+    }
+    let typed =
+        decide(&passport(&json!({"system.command.execute": {"allowed_commands": "git"}})).to_string(), "bash", r#"{"command": "ls"}"#);
+    let expected = "Passport is not valid: limits[\"system.command.execute\"].allowed_commands is a string, expected an array of strings";
+    assert_eq!(typed.reasons[0].message, expected);
+}
+
+#[test]
+fn bad_commands_are_denied() {
+    let text = passport(&json!({"system.command.execute": {"allowed_commands": ["*"], "blocked_patterns": ["rm -rf"]}})).to_string();
+    let long = json!({"command": format!("echo {}", "x".repeat(1_000_000))}).to_string();
+    let longer = json!({"command": format!("echo {}", "x".repeat(2_000_000))}).to_string();
+    for (input, expected) in [
+        (r#"{"command": "ls"}"#, "oap.allowed"),
+        (r#"{"command": ""}"#, "oap.missing_required_context"),
+        (r#"{"command": " \n"}"#, "oap.missing_required_context"),
+        (r#"{"command": null}"#, "oap.missing_required_context"),
+        ("{}", "oap.missing_required_context"),
+        (r#"{"cmd": "ls"}"#, "oap.missing_required_context"),
+        (r#"{"command": 1}"#, "oap.invalid_tool_arguments"),
+        (r#"{"command": ["ls"]}"#, "oap.invalid_tool_arguments"),
+        (r#"{"command": {"text": "ls"}}"#, "oap.invalid_tool_arguments"),
+        (r#"{"command": "\ud800"}"#, "oap.invalid_tool_arguments"),
+        (r#"{"command": "ls", "args": ["; rm -rf /"]}"#, "oap.invalid_tool_arguments"),
+        (r#"{"command": "ls", "env": {"LD_PRELOAD": "x"}}"#, "oap.invalid_tool_arguments"),
+        (r#"{"command": "ls", "command": "rm -rf /"}"#, "oap.invalid_tool_arguments"),
+        (r#"{"command": "ls", "comm\u0061nd": "rm -rf /"}"#, "oap.invalid_tool_arguments"),
+        (r#"["ls"]"#, "oap.invalid_tool_arguments"),
+        (r#""ls""#, "oap.invalid_tool_arguments"),
+        ("null", "oap.invalid_tool_arguments"),
+        (r#"{"command": "l"#, "oap.invalid_tool_arguments"),
+        ("", "oap.invalid_tool_arguments"),
+        (r#"{"command": "echo 'open"}"#, "oap.command_chain_unsupported"),
+        (&long, "oap.context_too_large"),
+        (&longer, "oap.context_too_large"),
+    ] {
+        assert_eq!(codes(&decide(&text, "bash", input))[0], expected, "{:.80}", input);
+    }
+    let absent = decide_with(read(&text), Terms::default(), Some(NOW), "bash", &ToolInput::Absent { null: true });
+    assert_eq!(codes(&absent), ["oap.missing_required_context"]);
+}
+
+#[test]
+fn names_of_tools_have_a_form() {
+    let any = passport(&json!({})).to_string();
+    for tool in ["", "a b", "bash\n", "bäsh", "a;b", &"a".repeat(129)] {
+        assert_eq!(codes(&decide(&any, tool, "{}")), ["oap.invalid_tool_name", "oap.unknown_capability"], "{tool:?}");
+    }
+    assert_eq!(codes(&decide(&any, "delete_everything", "{}")), ["oap.unknown_capability"]);
+}
+
+#[test]
+fn every_rule_of_the_packs_denies_what_it_is_for() {
+    let text = std::fs::read_to_string("tests/data/passport_rules.jsonl").unwrap();
+    let mut offenders = Vec::new();
+    for line in text.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let found = first(&passport(&case["limits"]).to_string(), case["tool"].as_str().unwrap(), &case["input"]);
+        if case["code"] != found {
+            offenders.push(format!("{found}: {line}"));
+        }
+    }
+    assert!(text.lines().count() > 60);
+    assert!(offenders.is_empty(), "{}", offenders.join("\n"));
+}
+
+/// Whatever the call holds, no reason repeats it.
+#[test]
+fn no_reason_repeats_the_call() {
+    let limits = json!({
+        "system.command.execute": {"allowed_commands": ["git"], "blocked_patterns": ["curl"]},
+        "data.file.read": {"allowed_paths": ["/work"], "blocked_patterns": ["private"], "allowed_extensions": [".md"]},
+        "web.fetch": {"allowed_domains": ["example.com"], "blocked_domains": ["evil.example"], "allowed_methods": ["GET"]},
+        "messaging.send": {"allowed_recipients": ["alice"]},
+        "mcp.tool.execute": {"allowed_servers": ["github"], "allowed_tools": ["get_*"]},
+        "agent.session.create": {"allowed_session_types": ["writer"]},
+    });
+    let text = passport(&limits).to_string();
+    for (tool, input) in [
+        ("bash", json!({"command": "s3cret-program --s3cret; curl s3cret > /s3cret; X=s3cret"})),
+        ("bash", json!({"command": "echo 's3cret", "timeout": "s3cret"})),
+        ("bash", json!({"s3cret": "s3cret"})),
+        ("read_file", json!({"path": "/private/s3cret.s3cret"})),
+        ("read_file", json!({"path": "https://s3cret/x"})),
+        ("web_fetch", json!({"url": "https://s3cret.evil.example/s3cret", "method": "S3CRET"})),
+        ("web_fetch", json!({"url": "s3cret"})),
+        ("send_message", json!({"recipient": "s3cret", "channel": "s3cret"})),
+        ("mcp.tool.execute", json!({"server": "s3cret", "tool": "s3cret"})),
+        ("task", json!({"subagent_type": "s3cret"})),
+    ] {
+        let decision = decide(&text, tool, &input.to_string());
+        assert!(!decision.allow, "{tool} {input}");
+        for reason in &decision.reasons {
+            assert!(!reason.message.to_lowercase().contains("s3cret"), "{tool}: {}", reason.message);
+        }
+    }
+}
+
+#[test]
+fn limits_that_cannot_be_kept_deny_unless_they_are_ignored() {
+    let text = passport(&json!({"messaging.message.send": {"msgs_per_min": 5, "allowed_recipients": ["*"], "approval_required": false}}))
+        .to_string();
+    let document = json!({"recipient": "alice"}).to_string();
+    let mut parser = Parser::new();
+    let input = ToolInput::Value(parser.parse(document.as_bytes(), DEPTH_MAX).unwrap());
+    let denied = decide_with(read(&text), Terms::default(), Some(NOW), "send_message", &input);
+    assert_eq!(codes(&denied), ["oap.policy_error"]);
+    assert_eq!(denied.reasons[0].message, "limits[\"messaging.message.send\"].msgs_per_min is a limit that cannot be kept here");
+    let terms = Terms { unenforced_limits: UnenforcedLimits::Ignore, ..Terms::default() };
+    assert!(decide_with(read(&text), terms, Some(NOW), "send_message", &input).allow);
+}
+
+#[test]
+fn sample_passports_keep_to_the_schema_and_do_what_they_say() {
+    for name in ["restrictive", "permissive"] {
+        assert_eq!(check_schema(example(name).as_bytes()).unwrap(), [], "{name}");
+    }
+    let restrictive = example("restrictive");
+    for (tool, input, expected) in [
+        ("bash", json!({"command": "git status && ls -la"}), "oap.allowed"),
+        ("bash", json!({"command": "git push"}), "oap.command_not_allowed"),
+        ("read_file", json!({"path": "/workspace/README.md"}), "oap.allowed"),
+        ("read_file", json!({"path": "/workspace/.env"}), "oap.blocked_pattern"),
+        ("write_file", json!({"path": "/workspace/docs/a.md", "content": "x"}), "oap.allowed"),
+        ("write_file", json!({"path": "/workspace/src/a.md", "content": "x"}), "oap.path_not_allowed"),
+        ("web_fetch", json!({"url": "https://en.wikipedia.org/wiki/Passport"}), "oap.allowed"),
+        ("web_fetch", json!({"url": "https://wikipedia.org/"}), "oap.domain_not_allowed"),
+        ("mcp__github__list_issues", json!({}), "oap.allowed"),
+        ("mcp__github__delete_repo", json!({}), "oap.mcp_tool_not_allowed"),
+        ("task", json!({"prompt": "x"}), "oap.unknown_capability"),
+    ] {
+        assert_eq!(first(&restrictive, tool, &input), expected, "{tool} {input}");
+    }
+}
+
+#[test]
+fn the_strict_side_names_every_fault_and_what_evaluation_makes_of_it() {
+    let faults = check_schema(SEED.as_bytes()).unwrap();
+    let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["passport_id", "kind", "owner_id", "owner_type", "assurance_level", "regions", "created_at", "updated_at", "version"]
+    );
+    assert!(faults.iter().all(|fault| fault.effect == "ignored by evaluation"));
+    let bad = json!({
+        "passport_id": "x", "kind": "copy", "spec_version": "oap/2.0", "owner_id": 1, "owner_type": "team", "assurance_level": "L9",
+        "status": "Active", "regions": ["us", "US-CA"], "created_at": "yesterday", "updated_at": "2026-01-01T00:00:00Z", "version": "1.0",
+        "expires_at": "soon", "surprise": true, "metadata": [],
+        "capabilities": ["data.export", {"id": "*"}, {"id": "data.export", "params": 1}],
+        "limits": {
+            "messaging.send": {"msgs_per_min": 0, "allowed_recipients": [1]},
+            "data.export": {"max_rows": 1.5},
+            "finance.payment.refund": {"currency_limits": {"USD": {"daily_cap": "x"}}},
+            "data.file.read": {"allowed_paths": "/tmp", "allowed_domains": ["x"]},
+        },
+    });
+    let faults = check_schema(bad.to_string().as_bytes()).unwrap();
+    let effect =
+        |path: &str| faults.iter().find(|fault| fault.path == path).map_or("no fault", |fault: &SchemaFault| fault.effect.as_ref());
+    for (path, expected) in [
+        ("passport_id", "ignored by evaluation"),
+        ("kind", "ignored by evaluation"),
+        ("spec_version", "denies every call: oap.passport_version_mismatch"),
+        ("status", "denies every call: oap.passport_suspended"),
+        ("regions[0]", "ignored by evaluation"),
+        ("regions[1]", "no fault"),
+        ("updated_at", "no fault"),
+        ("version", "ignored by evaluation"),
+        ("surprise", "ignored by evaluation"),
+        ("metadata", "ignored by evaluation"),
+        ("capabilities[1].id", "taken as it is; there are no wildcards"),
+        ("capabilities[2].params", "ignored by evaluation"),
+        ("limits[\"messaging.send\"].allowed_recipients[0]", "denies every call that needs this capability: oap.passport_invalid"),
+        ("limits[\"data.export\"].max_rows", "ignored by evaluation"),
+        ("limits[\"finance.payment.refund\"].currency_limits.USD.daily_cap", "ignored by evaluation"),
+        ("limits[\"data.file.read\"].allowed_paths", "denies every call that needs this capability: oap.passport_invalid"),
+        ("limits[\"data.file.read\"].allowed_domains", "denies every call that needs this capability: oap.policy_error"),
+    ] {
+        assert_eq!(effect(path), expected, "{path} in {faults:#?}");
+    }
+    assert!(effect("capabilities[0]").starts_with("grants nothing"));
+    assert!(check_schema(b"{").is_err());
+}

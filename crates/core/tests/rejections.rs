@@ -1,0 +1,321 @@
+//! Which records become events, and which rule each of the others breaks: one case a line in `fixtures/`, and the ones too large
+//! for a line built here.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Case, Gate, assert_has, check_each, default_policy, jsonl, policy};
+use tollgate_core::decode::{Body, Event, ModelBody, Rejection, RejectionCode, Told, ToolInput, decode};
+use tollgate_core::json::Parser;
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
+use tollgate_core::record::Partition;
+
+/// Stands for what a user said or a tool was given. It is put where a rule is broken, and must not come out again.
+const MARKER: &str = "MARKER-7f3a";
+
+fn fixture_cases() -> Vec<Case> {
+    jsonl("tests/fixtures/rejections.jsonl").iter().map(Case::read).collect()
+}
+
+fn call_with(field: &str, value: &str) -> String {
+    let mut event =
+        json!({"type": "tool_call", "thread_id": "t", "event_id": "e", "tool_call_id": "c", "tool_name": "bash", "tool_input": {}});
+    event[field] = Value::from(value);
+    event.to_string()
+}
+
+/// `length` bytes that hold the marker.
+fn long(length: usize) -> String {
+    format!("{MARKER}{}", "x".repeat(length - MARKER.len()))
+}
+
+/// Cases that are too large to be read in a fixture.
+fn large_cases() -> Vec<Case> {
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let case = |name: &str, value: String, code: &str, field: &str, thread_id: Option<&str>, event_id: Option<&str>, found: &str| Case {
+        name: name.to_owned(),
+        value: Some(value.into_bytes()),
+        expect: json!({"code": code, "field": field, "thread_id": thread_id, "event_id": event_id, "found": found}),
+        ..Case::default()
+    };
+    let told = (Some("t"), Some("e"));
+    vec![
+        case("10 MiB", call_with("user_id", &long(10 << 20)), "value_too_large", "value", None, None, "bytes"),
+        case("a byte too many", long(8_388_609), "value_too_large", "value", None, None, "8388609 bytes"),
+        case("100,000 open lists", nested(100_000), "value_too_deep", "value", None, None, "nested too deep"),
+        case(
+            "100,000 open objects in the input",
+            format!(r#"{{"type":"tool_call","thread_id":"t","tool_input":{}"#, r#"{"a":"#.repeat(100_000)),
+            "value_too_deep",
+            "value",
+            None,
+            None,
+            "nested too deep",
+        ),
+        case("a thread of 257 bytes", call_with("thread_id", &long(257)), "thread_id_too_long", "thread_id", None, told.1, "257 bytes"),
+        case(
+            "a thread of 1 MB",
+            call_with("thread_id", &long(1_000_000)),
+            "thread_id_too_long",
+            "thread_id",
+            None,
+            told.1,
+            "1000000 bytes",
+        ),
+        case("an event id of 129 bytes", call_with("event_id", &long(129)), "event_id_too_long", "event_id", told.0, None, "129 bytes"),
+        case(
+            "an event id of 1 MB",
+            call_with("event_id", &long(1_000_000)),
+            "event_id_too_long",
+            "event_id",
+            told.0,
+            None,
+            "1000000 bytes",
+        ),
+        case("a turn id of 257 bytes", call_with("turn_id", &long(257)), "turn_id_too_long", "turn_id", told.0, told.1, "257 bytes"),
+        case(
+            "a call id of 513",
+            call_with("tool_call_id", &long(513)),
+            "tool_call_id_too_long",
+            "tool_call_id",
+            told.0,
+            told.1,
+            "513 bytes",
+        ),
+        case(
+            "a tool name of 513 bytes",
+            call_with("tool_name", &long(513)),
+            "tool_name_too_long",
+            "tool_name",
+            told.0,
+            told.1,
+            "513 bytes",
+        ),
+    ]
+}
+
+/// A verdict that would be too large: its policy must allow less than the default.
+fn too_large_a_verdict() -> (Policy, Case) {
+    let calls: Vec<_> =
+        (0..1_000).map(|n| json!({"id": format!("{MARKER}-{n}"), "function": {"name": "bash", "arguments": "{\"pa"}})).collect();
+    let response = json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": calls}}]});
+    let event = json!({"type": "model_response", "thread_id": "t", "event_id": "e", "response": response});
+    let expect = json!({"code": "verdict_too_large", "field": "value", "thread_id": "t", "event_id": "e", "fix": "fewer calls"});
+    let case = Case { name: "a verdict too large".to_owned(), value: Some(event.to_string().into_bytes()), expect, ..Case::default() };
+    (policy(&json!({"limits": {"verdict_bytes_max": 16_384}})), case)
+}
+
+#[test]
+fn every_broken_rule_is_named() {
+    let cases = fixture_cases().into_iter().chain(large_cases());
+    check_each(cases, |case| case.name.clone(), |case| check_rejected(default_policy(), case));
+    let (policy, case) = too_large_a_verdict();
+    check_rejected(policy, &case);
+}
+
+fn check_rejected(policy: Policy, case: &Case) {
+    let (name, expect) = (&case.name, &case.expect);
+    let mut gate = Gate::new(policy);
+    let (applied, verdict) = case.feed(&mut gate);
+    let Applied::DeadLetter(rejection) = applied else { panic!("{name}: {applied:?}") };
+    assert_eq!(rejection.code.as_str(), expect["code"].as_str().unwrap(), "{name}");
+    assert_eq!(rejection.field, expect["field"].as_str().unwrap(), "{name}");
+    assert_eq!(rejection.told.thread_id.as_deref(), expect["thread_id"].as_str(), "{name}: the thread that is told");
+    assert_eq!(rejection.told.event_id.as_deref(), expect["event_id"].as_str(), "{name}: the event that is told");
+    let found = expect["found"].as_str().unwrap_or_default();
+    assert!(rejection.found.contains(found), "{name}: found {} instead of {found}", rejection.found);
+    let fix = expect["fix"].as_str().unwrap_or_default();
+    assert!(rejection.fix.contains(fix), "{name}: fix {} instead of {fix}", rejection.fix);
+    // The dead letter's message, and whatever is published with it.
+    let message = rejection.to_string();
+    assert!(message.starts_with(rejection.field) && message.len() < 300, "{name}: {message}");
+    check_invalid_event(name, &rejection.told, &message, &verdict, rejection.code);
+    assert!(!message.contains(MARKER), "{name}: {message}");
+}
+
+/// The verdict for whoever waits: closed, under the told ids, and without a word of the record.
+fn check_invalid_event(name: &str, told: &Told, message: &str, bytes: &[u8], code: RejectionCode) {
+    let text = std::str::from_utf8(bytes).unwrap();
+    assert!(!text.contains(MARKER), "{name}: {text}");
+    let verdict: Value = serde_json::from_str(text).unwrap();
+    let expected = json!({
+        "event_id": told.event_id.as_deref().unwrap_or("agent.events/0/0"),
+        "thread_id": told.thread_id,
+        "action": "block",
+        "allows_execution": false,
+        "should_halt": false,
+        "code": "invalid_event",
+        "message": format!("{}: {message}", code.as_str()),
+        "decided_by": "envelope",
+        "reasons": [{"source": "envelope", "code": code.as_str(), "message": message, "policy_id": null}],
+    });
+    assert_has(name, &verdict, &expected);
+}
+
+/// Header names are read before there is a record: whoever reads them rejects it, and the lane answers whoever waits.
+#[test]
+fn a_record_that_its_reader_rejects_is_answered_too() {
+    let (policy, mut out) = (default_policy(), VerdictBuffer::default());
+    let found = "a header whose name is not UTF-8";
+    let rejection = Rejection::new(RejectionCode::HeaderInvalid, "headers", found, "name headers in UTF-8");
+    let case = Case { key: Some(b"t".to_vec()), value: Some(b"{}".to_vec()), ..Case::default() };
+    let applied = Lane::new(Partition(0), &policy).reject(&policy, &case.record(&[]), rejection, &mut out);
+    let Applied::DeadLetter(rejection) = applied else { panic!("{applied:?}") };
+    assert_eq!(rejection.told.thread_id.as_deref(), Some("t"));
+    assert_eq!((out.thread_id.as_str(), out.event_id.as_str()), ("t", "agent.events/0/0"));
+    check_invalid_event("a header", &rejection.told, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
+}
+
+/// A rule without a case is a rule that nobody has seen at work.
+#[test]
+fn every_code_has_a_case() {
+    let mut cases = fixture_cases();
+    cases.extend(large_cases());
+    cases.push(too_large_a_verdict().1);
+    let seen: BTreeSet<_> = cases.iter().map(|case| case.expect["code"].as_str().unwrap().to_owned()).collect();
+    // Headers are read before there is a record, so no record can break that rule; it has a test of its own above.
+    let of_records = RejectionCode::ALL.iter().filter(|code| **code != RejectionCode::HeaderInvalid);
+    let known: BTreeSet<_> = of_records.map(|code| code.as_str().to_owned()).collect();
+    assert_eq!(known.difference(&seen).collect::<Vec<_>>(), Vec::<&String>::new(), "codes without a case");
+    assert_eq!(seen.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new(), "cases of a code that is not");
+    let names: BTreeSet<_> = cases.iter().map(|case| &case.name).collect();
+    assert_eq!(names.len(), cases.len(), "two cases share a name");
+    let marked = cases.iter().filter(|case| case.value.as_ref().is_some_and(|value| holds(value, MARKER))).count();
+    assert!(marked >= 40, "only {marked} cases could show a leak");
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// What is refused is refused at once, however large it is.
+#[test]
+fn a_large_record_costs_no_more_than_reading_it() {
+    let cases = large_cases();
+    let started = Instant::now();
+    for case in &cases {
+        case.feed(&mut Gate::new(default_policy()));
+    }
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+}
+
+#[test]
+fn what_is_accepted() {
+    check_each(jsonl("tests/fixtures/accepted.jsonl").iter().map(Case::read), |case| case.name.clone(), check_accepted);
+}
+
+fn check_accepted(case: &Case) {
+    let mut parser = Parser::new();
+    let headers = case.headers();
+    let event = decode(&case.record(&headers), &mut parser, 8 << 20).unwrap_or_else(|rejection| panic!("{}: {rejection}", case.name));
+    assert_has(&case.name, &describe(&event), &case.expect);
+}
+
+/// An event as JSON, to be compared with what a case expects.
+fn describe(event: &Event<'_>) -> Value {
+    let who = &event.attribution;
+    let mut described = json!({
+        "type": event.event_type().as_str(),
+        "thread_id": event.thread_id,
+        "event_id": event.event_id,
+        "turn_id": event.turn_id,
+        "time_ms": event.time_ms,
+        "agent_id": who.agent_id,
+        "is_subagent": who.is_subagent,
+        "user_id": who.user_id,
+        "user_role": who.user_role,
+        "tenant_id": who.tenant_id,
+        "run_id": who.run_id,
+    });
+    let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let input = |input: &ToolInput<'_>| match input {
+        ToolInput::Absent { null: true } => "null".to_owned(),
+        ToolInput::Absent { null: false } => "absent".to_owned(),
+        ToolInput::Value(value) => format!("value {}", lossy(value.source())),
+        ToolInput::Encoded(text) => format!("text {}", lossy(text.as_bytes())),
+    };
+    match &event.body {
+        Body::TurnStart | Body::TurnEnd | Body::ThreadReset => {}
+        Body::ModelResponse(body) => {
+            let (name, value) = match body {
+                ModelBody::Response(value) => ("response", value),
+                ModelBody::Message(value) => ("message", value),
+                ModelBody::Error(value) => ("error", value),
+            };
+            described["body"] = Value::from(format!("{name} {}", lossy(value.source())));
+        }
+        Body::ToolCall(call) => {
+            described["tool_call_id"] = json!(call.tool_call_id);
+            described["tool_name"] = json!(call.tool_name);
+            described["input"] = Value::from(input(&call.input));
+        }
+        Body::ToolResult(result) => {
+            described["tool_call_id"] = json!(result.tool_call_id);
+            described["tool_name"] = json!(result.tool_name);
+            described["input"] = Value::from(input(&result.input));
+            described["result"] = json!(result.result.as_ref().map(|text| lossy(text.as_bytes())));
+            described["failed"] = json!(result.failed);
+        }
+    }
+    described
+}
+
+/// The bounds themselves are inside.
+#[test]
+fn ids_of_full_length_are_accepted() {
+    for (field, length) in [("thread_id", 256), ("event_id", 128), ("turn_id", 256), ("tool_call_id", 512), ("tool_name", 512)] {
+        let (applied, _) = Gate::new(default_policy()).record(None, Some(call_with(field, &"é".repeat(length / 2)).as_bytes()), &[]);
+        assert!(matches!(applied, Applied::Verdict { .. }), "{field} of {length} bytes: {applied:?}");
+    }
+    let depth = 1_024;
+    let input = format!("{}{}", r#"{"a":"#.repeat(depth - 1), format_args!("{{}}{}", "}".repeat(depth - 1)));
+    let event = format!(r#"{{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"bash","tool_input":{input}}}"#);
+    let (applied, _) = Gate::new(default_policy()).record(None, Some(event.as_bytes()), &[]);
+    assert!(matches!(applied, Applied::Verdict { .. }), "an input {depth} deep: {applied:?}");
+}
+
+/// The bytes of the verdict on what could not be read: fixed order, what is not known left out.
+#[test]
+fn the_verdict_on_an_invalid_event_to_the_byte() {
+    let version = default_policy().version().to_owned();
+    let event = r#"{"type":"tool_call","thread_id":"t","event_id":"e","turn_id":"u","tool_call_id":"c","tool_name":"bash","user_id":7}"#;
+    check_bytes(
+        event.as_bytes(),
+        &format!(
+            concat!(
+                r#"{{"verdict_id":"{id}","event_id":"e","type":"tool_call","thread_id":"t","turn_id":"u","tool_call_id":"c","tool_name":"bash","#,
+                r#""action":"block","allows_execution":false,"should_halt":false,"code":"invalid_event","#,
+                r#""message":"user_id_invalid: user_id: found a number; send a string","decided_by":"envelope","#,
+                r#""reasons":[{{"source":"envelope","code":"user_id_invalid","message":"user_id: found a number; send a string","policy_id":null}}],"#,
+                r#""synthetic_result":"Tool call not executed: the event that asks for it could not be read "#,
+                r#"(user_id_invalid: user_id: found a number; send a string).","policy_version":"{version}"}}"#
+            ),
+            id = support::verdict_id("t", "e"),
+            version = version,
+        ),
+    );
+    check_bytes(
+        b"7",
+        &format!(
+            concat!(
+                r#"{{"verdict_id":"{id}","event_id":"agent.events/0/0","action":"block","allows_execution":false,"should_halt":false,"#,
+                r#""code":"invalid_event","message":"value_not_an_object: value: found a number; send one JSON object per record","#,
+                r#""decided_by":"envelope","reasons":[{{"source":"envelope","code":"value_not_an_object","#,
+                r#""message":"value: found a number; send one JSON object per record","policy_id":null}}],"synthetic_result":"Tool call not executed: the event "#,
+                r#"that asks for it could not be read (value_not_an_object: value: found a number; send one JSON object per record).","policy_version":"{version}"}}"#
+            ),
+            id = support::verdict_id("", "agent.events/0/0"),
+            version = version,
+        ),
+    );
+}
+
+fn check_bytes(value: &[u8], expected: &str) {
+    let (_, bytes) = Gate::new(default_policy()).record(None, Some(value), &[]);
+    assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+}

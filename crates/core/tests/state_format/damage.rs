@@ -1,0 +1,71 @@
+//! Bytes that something has damaged: a reader may refuse them or not, but it does not fall over.
+
+use tollgate_core::checkpoint::{Malformed, StateError, StateKey, StateRecord, VERSION, read_partition, read_thread};
+
+use crate::{golden, values};
+
+/// Reads a record's value as what its key says that it is, and writes it again.
+fn written_again(key: &str, value: &[u8]) -> Result<Vec<u8>, StateError> {
+    let record = match StateKey::read(Some(key.as_bytes()))? {
+        StateKey::Thread(id) => StateRecord::thread(id, Some(&read_thread(value)?)),
+        StateKey::Partition => StateRecord::partition(&read_partition(value)?),
+    };
+    Ok(record.value.unwrap())
+}
+
+#[test]
+fn what_is_read_is_written_as_the_same_bytes() {
+    for (key, value) in values(&golden(VERSION)) {
+        assert_eq!(written_again(key, value).as_deref(), Ok(value), "{key}");
+    }
+}
+
+#[test]
+fn a_value_that_ends_too_early_is_refused_wherever_it_ends() {
+    for (key, value) in values(&golden(VERSION)) {
+        for length in 0..value.len() {
+            let read = written_again(key, &value[..length]);
+            assert_eq!(read, Err(StateError::Malformed(Malformed::Truncated)), "{key}, {length} of {} bytes", value.len());
+        }
+    }
+}
+
+#[test]
+fn bytes_behind_a_value_are_refused() {
+    for (key, value) in values(&golden(VERSION)) {
+        for behind in [&[0][..], &[VERSION; 3]] {
+            let read = written_again(key, &[value, behind].concat());
+            assert_eq!(read, Err(StateError::Malformed(Malformed::Trailing(behind.len()))), "{key}");
+        }
+    }
+}
+
+/// Some flips make another value, which then is a value like any other; the rest is refused.
+#[test]
+fn no_flipped_bit_upsets_the_reader() {
+    let (mut refused, mut read) = (0, 0);
+    for (key, value) in values(&golden(VERSION)) {
+        for bit in 0..value.len() * 8 {
+            let mut flipped = value.to_vec();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            match written_again(key, &flipped) {
+                Ok(again) => {
+                    assert_eq!(written_again(key, &again).as_ref(), Ok(&again), "{key}, bit {bit}");
+                    read += 1;
+                }
+                Err(StateError::Malformed(_) | StateError::Newer { .. }) => refused += 1,
+                Err(error) => panic!("{key}, bit {bit}: {error}"),
+            }
+        }
+    }
+    assert!(refused > 1_000 && read > 1_000, "{refused} were refused and {read} were read");
+}
+
+/// No thread is read as a partition nor a partition as a thread.
+#[test]
+fn a_value_under_the_wrong_kind_of_key_is_refused() {
+    for (key, value) in values(&golden(VERSION)) {
+        let other = if key == "partition" { "thread/t" } else { "partition" };
+        assert!(matches!(written_again(other, value), Err(StateError::Malformed(_))), "{key}");
+    }
+}

@@ -1,0 +1,188 @@
+//! The bytes of checkpoints: what is written today, that all that was ever written can be read, and what is refused.
+//!
+//! Every version of the encoding has a golden, `tests/fixtures/state-v<version>.jsonl`: the records of a checkpoint behind the script
+//! in `script.rs`. That of the version that is written now is made anew by
+//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test state_format`; the ones before it are never made again. The script is that of all of
+//! them: what a new version can say besides belongs into a script of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod damage;
+mod reasons;
+mod refusals;
+mod script;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::PathBuf;
+use std::sync::Once;
+
+use serde_json::{Value, json};
+use tollgate_core::checkpoint::{Restore, Restored, StateKey, StateRecord, VERSION, read_partition, read_thread};
+use tollgate_core::processor::{Applied, Lane};
+use tollgate_core::record::Offset;
+use tollgate_core::thread::{StoredThread, ThreadStore};
+
+use script::{OWNER, PARTITION, feed, policy, scripted};
+
+const UPDATE: &str = "TOLLGATE_UPDATE_FIXTURES";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn path(version: u8) -> PathBuf {
+    PathBuf::from(format!("tests/fixtures/state-v{version}.jsonl"))
+}
+
+fn line(record: &StateRecord) -> Value {
+    json!({"key": record.key, "value_hex": record.value.as_deref().map(hex)})
+}
+
+/// The golden of a version. That of the current one is made before anybody reads it, if that was asked for.
+fn golden(version: u8) -> Vec<StateRecord> {
+    static UPDATED: Once = Once::new();
+    UPDATED.call_once(|| {
+        if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
+            let (_, checkpoint) = scripted(&policy());
+            let lines: String = checkpoint.records.iter().map(|record| format!("{}\n", line(record))).collect();
+            std::fs::write(path(VERSION), lines).expect("the golden can be written");
+        }
+    });
+    let path = path(version);
+    assert!(path.exists(), "{} is missing: make it with {UPDATE}=1", path.display());
+    let read = |line: &Value| StateRecord {
+        key: line["key"].as_str().unwrap().to_owned(),
+        value: Some(&line["value_hex"]).filter(|value| !value.is_null()).map(support::unhex),
+    };
+    support::jsonl(path.to_str().unwrap()).iter().map(read).collect()
+}
+
+/// The records that have a value.
+fn values(records: &[StateRecord]) -> impl Iterator<Item = (&str, &[u8])> {
+    records.iter().filter_map(|record| Some((record.key.as_str(), record.value.as_deref()?)))
+}
+
+/// What the records leave.
+fn restore(records: &[StateRecord]) -> Restored {
+    let mut restore = Restore::default();
+    for (record, offset) in records.iter().zip(0..) {
+        restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
+    }
+    restore.finish(OWNER, policy().store_limits()).unwrap().expect("there is a record of the partition")
+}
+
+/// The threads of a store in the order of touch.
+fn in_order(store: &ThreadStore) -> Vec<(String, StoredThread)> {
+    let mut threads: Vec<_> = store.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect();
+    threads.sort_by_key(|(_, stored)| stored.applied);
+    threads
+}
+
+#[test]
+fn what_is_written_is_the_golden_byte_for_byte() {
+    let (_, checkpoint) = scripted(&policy());
+    let golden = golden(VERSION);
+    let keys = |records: &[StateRecord]| records.iter().map(|record| record.key.clone()).collect::<Vec<_>>();
+    assert_eq!(keys(&checkpoint.records), keys(&golden), "the script leaves other records than the golden holds");
+    let changed: Vec<_> =
+        checkpoint.records.iter().zip(&golden).filter(|(written, golden)| written != golden).map(|(written, _)| &written.key).collect();
+    assert!(
+        changed.is_empty(),
+        "version {VERSION} is written differently: {changed:?}.\n\
+         If the layout has changed, checkpoints that are out there would be misread: it needs a new VERSION, a reader for what version \
+         {VERSION} wrote, and a golden of its own ({UPDATE}=1 makes it).\n\
+         If only what the script leads to has changed, and the layout has not, the golden may be made anew with {UPDATE}=1."
+    );
+    assert!(values(&golden).all(|(_, value)| value.first() == Some(&VERSION)));
+}
+
+/// Whatever is written now. A version that says more than an older one said must read the older one as what it meant.
+#[test]
+fn every_version_is_read_for_ever() {
+    let (lane, checkpoint) = scripted(&policy());
+    for version in 1..=VERSION {
+        let golden = golden(version);
+        let mut threads = 0;
+        for (key, value) in values(&golden) {
+            match StateKey::read(Some(key.as_bytes())).unwrap() {
+                StateKey::Thread(id) => {
+                    assert_eq!(Some(&read_thread(value).unwrap()), lane.threads.get(id), "version {version}, {key}");
+                    threads += 1;
+                }
+                StateKey::Partition => {
+                    let partition = read_partition(value).unwrap();
+                    assert_eq!((partition.owner.as_str(), partition.next), (OWNER, checkpoint.next), "version {version}");
+                    assert_eq!(partition.clock, lane.threads.clock(), "version {version}");
+                }
+            }
+        }
+        assert_eq!(threads, lane.threads.len(), "version {version}");
+        let restored = restore(&golden);
+        assert_eq!(restored.next, checkpoint.next, "version {version}");
+        assert_eq!(in_order(&restored.threads), in_order(&lane.threads), "version {version}");
+    }
+}
+
+/// The same, told by what follows from it: a lane that restores the golden decides as the one that was never away.
+#[test]
+fn a_lane_goes_on_from_every_version() {
+    let policy = policy();
+    let [_, _, after] = script::script();
+    let (mut lane, _) = scripted(&policy);
+    let expected = feed(&mut lane, &policy, &after);
+    let decisive = |(applied, bytes): &&(Applied, Vec<u8>)| match applied {
+        Applied::Verdict { .. } => serde_json::from_slice::<Value>(bytes).unwrap()["code"] != "allow",
+        Applied::DeadLetter(_) => true,
+        _ => false,
+    };
+    assert!(expected.iter().filter(decisive).count() >= 9, "the events do not depend on the state: {expected:?}");
+    for version in 1..=VERSION {
+        let mut lane = Lane::restored(PARTITION, &policy, restore(&golden(version)));
+        assert_eq!(feed(&mut lane, &policy, &after), expected, "version {version}");
+    }
+}
+
+/// A golden is worth as much as what is in it.
+#[test]
+fn the_script_leaves_every_shape() {
+    let (lane, checkpoint) = scripted(&policy());
+    // An empty list is not a list of something.
+    let told = format!("{:?} {:?}", lane.threads.clock(), in_order(&lane.threads)).replace("[]", "empty");
+    let shapes = [
+        "id: Some(\"turn 6\")",
+        "started_by: Some",
+        "has_ended: true",
+        "earlier: [",
+        "ids: [",
+        "memory: None",
+        "holds_a_stop: true",
+        "failures: 3",
+        "progress: Some",
+        "is_stopped: true",
+        "is_open: true",
+        "call: None",
+        "result: Some",
+        "basis: NotExecuted",
+        "Denied(",
+        "policy_id: Some",
+        "FailedOpen(",
+        "Suppressed",
+        "RepeatedExactFailureWarning",
+        "RepeatedExactFailureBlock",
+        "SameToolFailureWarning",
+        "SameToolFailureHalt",
+        "IdempotentNoProgressWarning",
+        "IdempotentNoProgressBlock",
+        "unnamed_tools: [",
+        "has_unknown: true",
+        "has_overflowed: true",
+        "touched_ms: None",
+        "last_event_ms: None",
+        "last_event_ms: Some(-1)",
+        "outvoted: 1",
+    ];
+    let missing: Vec<_> = shapes.iter().filter(|shape| !told.contains(**shape)).collect();
+    assert!(missing.is_empty(), "{missing:?} is nowhere in {told}");
+    assert_eq!(checkpoint.records.iter().filter(|record| record.value.is_none()).count(), 1, "one thread is gone");
+    assert_eq!(checkpoint.records.len(), lane.threads.len() + 2, "every thread, the one that is gone, and the partition");
+}

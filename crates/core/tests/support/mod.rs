@@ -1,0 +1,162 @@
+//! What several test binaries share: the policy of a configuration, and events fed through a partition processor.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use serde_json::{Value, json};
+use tollgate_core::guardrail::ProviderError;
+use tollgate_core::policy::Policy;
+use tollgate_core::policy::PolicySettings;
+use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
+use tollgate_core::record::{Header, Offset, Partition, Record};
+
+/// The settings of a configuration over the built-in defaults.
+pub fn settings(user: &Value) -> PolicySettings {
+    PolicySettings::from_value(user).expect("a valid configuration")
+}
+
+/// The policy of a configuration over the built-in defaults.
+pub fn policy(user: &Value) -> Policy {
+    Policy::new(&settings(user))
+}
+
+/// The default policy.
+pub fn default_policy() -> Policy {
+    policy(&json!({}))
+}
+
+/// A lane that is fed values one after the other.
+pub struct Gate {
+    policy: Policy,
+    lane: Lane,
+    offset: i64,
+    out: VerdictBuffer,
+}
+
+impl Gate {
+    pub fn new(policy: Policy) -> Self {
+        let lane = Lane::new(Partition(0), &policy);
+        Self { policy, lane, offset: 0, out: VerdictBuffer::default() }
+    }
+
+    pub fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
+    /// Feeds a record's parts; the answer is what it became and the verdict's bytes (empty if there is none).
+    pub fn record(&mut self, key: Option<&[u8]>, value: Option<&[u8]>, headers: &[Header<'_>]) -> (Applied, Vec<u8>) {
+        let offset = Offset(self.offset);
+        self.offset += 1;
+        self.out.json.clear();
+        let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key, value, headers };
+        let mut applied = self.lane.apply(&self.policy, &record, &mut self.out);
+        // There is nobody to ask here.
+        while let Applied::Asks(_) = applied {
+            self.lane.answer(offset, Err(ProviderError::NotAsked));
+            applied = match self.lane.resume(&self.policy, &mut self.out).expect("an event that was answered goes on") {
+                Resumed::Decided(_, applied) => applied,
+                Resumed::Asks(_, question) => Applied::Asks(question),
+            };
+        }
+        (applied, self.out.json.clone())
+    }
+
+    /// Feeds an event; the answer is its verdict's bytes, empty if there is none.
+    pub fn bytes(&mut self, event: &Value) -> Vec<u8> {
+        self.record(None, Some(event.to_string().as_bytes()), &[]).1
+    }
+
+    /// Feeds an event and parses its verdict.
+    pub fn event(&mut self, event: &Value) -> Value {
+        let bytes = self.bytes(event);
+        if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).expect("a verdict is JSON") }
+    }
+}
+
+/// The lines of a JSONL fixture; an empty one is a broken test, not a passed one.
+pub fn jsonl(path: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a fixture line is JSON")).collect();
+    assert!(!lines.is_empty(), "{path} is empty");
+    lines
+}
+
+/// A record as a fixture spells it, with what is expected of it.
+///
+/// `value` is an event as JSON (null is a tombstone), `raw` the value's text, `raw_hex` its bytes; `key` or `key_hex`; `headers` and
+/// `headers_hex` by name.
+#[derive(Debug, Default)]
+pub struct Case {
+    pub name: String,
+    pub key: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
+    pub headers: Vec<(String, Vec<u8>)>,
+    pub expect: Value,
+}
+
+impl Case {
+    pub fn read(case: &Value) -> Self {
+        let bytes = |text: &str, hex: &str| match (case.get(text), case.get(hex)) {
+            (Some(text), _) => Some(text.as_str().expect("a text").as_bytes().to_vec()),
+            (_, hex) => hex.map(unhex),
+        };
+        let headers = case["headers"].as_object().into_iter().flatten();
+        let headers = headers.map(|(name, value)| (name.clone(), value.as_str().expect("a text").as_bytes().to_vec()));
+        let headers_hex = case["headers_hex"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), unhex(value)));
+        Self {
+            name: case["name"].as_str().expect("a name").to_owned(),
+            key: bytes("key", "key_hex"),
+            value: case
+                .get("value")
+                .map_or_else(|| bytes("raw", "raw_hex"), |value| (!value.is_null()).then(|| value.to_string().into_bytes())),
+            headers: headers.chain(headers_hex).collect(),
+            expect: case["expect"].clone(),
+        }
+    }
+
+    pub fn headers(&self) -> Vec<Header<'_>> {
+        self.headers.iter().map(|(name, value)| Header { name, value: Some(value) }).collect()
+    }
+
+    pub fn record<'c>(&'c self, headers: &'c [Header<'c>]) -> Record<'c> {
+        let (key, value) = (self.key.as_deref(), self.value.as_deref());
+        Record { topic: "agent.events", partition: Partition(0), offset: Offset(0), timestamp_ms: None, key, value, headers }
+    }
+
+    pub fn feed(&self, gate: &mut Gate) -> (Applied, Vec<u8>) {
+        gate.record(self.key.as_deref(), self.value.as_deref(), &self.headers())
+    }
+}
+
+pub fn unhex(hex: &Value) -> Vec<u8> {
+    let digits: Vec<u32> = hex.as_str().expect("a text").chars().map(|digit| digit.to_digit(16).expect("a hex digit")).collect();
+    digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two hex digits")).collect()
+}
+
+/// Every field of `expected` stands in `actual`; null stands for a field that is left out, and lists are compared whole.
+pub fn assert_has(name: &str, actual: &Value, expected: &Value) {
+    for (field, expected) in expected.as_object().expect("an object") {
+        let actual_field = actual.get(field).unwrap_or(&Value::Null);
+        if expected.is_object() && actual_field.is_object() {
+            assert_has(&format!("{name}, {field}"), actual_field, expected);
+        } else {
+            assert_eq!(actual_field, expected, "{name}: {field} of {actual}");
+        }
+    }
+}
+
+/// Checks every case, so that one run names all that fail.
+pub fn check_each<T>(cases: impl IntoIterator<Item = T>, name: impl Fn(&T) -> String, check: impl Fn(&T)) {
+    let (mut checked, mut failed) = (0, Vec::new());
+    for case in cases {
+        checked += 1;
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&case))).is_err() {
+            failed.push(name(&case));
+        }
+    }
+    assert!(checked > 0, "no case was checked");
+    assert!(failed.is_empty(), "{} of {checked} cases failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// The id of the verdict on an event.
+pub fn verdict_id(thread_id: &str, event_id: &str) -> String {
+    tollgate_core::evaluate::verdict::verdict_id(thread_id, event_id).to_string()
+}

@@ -1,0 +1,161 @@
+//! A real Kafka broker: one node, on the loopback interface, in a temporary directory, gone when its starter is.
+
+mod jars;
+
+pub use jars::{default_cache, lacking};
+
+use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+
+use super::ProcessGuard;
+
+const START_TIME_MAX: Duration = Duration::from_secs(60);
+const STOP_TIME_MAX: Duration = Duration::from_secs(30);
+const METADATA_TIME_MAX: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Any 16 bytes in base64 will do.
+const CLUSTER_ID: &str = "dG9sbGdhdGUtdGVzdHMtMQ";
+
+/// A broker of our own. Dropping it kills it and removes its data.
+#[derive(Debug)]
+pub struct Broker {
+    guard: ProcessGuard,
+    class_path: String,
+    port: u16,
+}
+
+impl Broker {
+    /// Starts a broker on free ports and waits until it answers. Its jars are in `jars`, or are put there; `properties` are further lines
+    /// of its `server.properties`.
+    ///
+    /// # Errors
+    /// Java, Maven or the jars are missing, or the broker does not come up: with the end of its log.
+    pub fn start(jars: &Path, properties: &str) -> Result<Self> {
+        let class_path = jars::class_path(jars)?;
+        let guard = ProcessGuard::start()?;
+        let [port, controller_port] = free_ports()?;
+        let home = guard.home();
+        let settings = [
+            include_str!("server.properties").to_owned(),
+            format!("listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}"),
+            format!("controller.quorum.voters=1@127.0.0.1:{controller_port}"),
+            format!("log.dirs={}", home.join("data").display()),
+            properties.to_owned(),
+        ];
+        fs::write(home.join("server.properties"), settings.join("\n"))?;
+        fs::write(home.join("log4j2.properties"), include_str!("log4j2.properties"))?;
+        let mut broker = Self { guard, class_path, port };
+        broker.format()?;
+        broker.start_again()?;
+        Ok(broker)
+    }
+
+    /// The address for `bootstrap.servers`.
+    #[must_use]
+    pub fn bootstrap(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Where it logs to.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.guard.log_path()
+    }
+
+    /// Starts it on the same ports and data, unless it is running, and waits until it answers.
+    ///
+    /// # Errors
+    /// It does not come up: with the end of its log.
+    pub fn start_again(&mut self) -> Result<()> {
+        if !self.guard.is_running()? {
+            self.guard.run(&self.java(&["-Xms512m", "-Xmx1g"], &["kafka.Kafka"]))?;
+        }
+        let deadline = Instant::now() + START_TIME_MAX;
+        while !self.answers() {
+            ensure!(self.guard.is_running()?, "the broker ended; its log:\n{}", self.guard.log_tail());
+            ensure!(Instant::now() < deadline, "the broker does not answer; its log:\n{}", self.guard.log_tail());
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// Stops it as an operator would: it hands over, writes what it holds and ends.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn stop(&mut self) -> Result<()> {
+        self.end("TERM")
+    }
+
+    /// Ends it as a crash would.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn kill(&mut self) -> Result<()> {
+        self.end("KILL")
+    }
+
+    fn end(&mut self, signal: &str) -> Result<()> {
+        if self.guard.is_running()? {
+            self.guard.signal(signal)?;
+            self.guard.wait(STOP_TIME_MAX).with_context(|| self.guard.log_tail())?;
+        }
+        Ok(())
+    }
+
+    /// Formats the storage, which a broker insists on before its first start.
+    fn format(&mut self) -> Result<()> {
+        let tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"];
+        self.guard.run(&self.java(&["-XX:TieredStopAtLevel=1"], &tool))?;
+        let status = self.guard.wait(START_TIME_MAX)?;
+        ensure!(status.success(), "cannot format the broker's storage:\n{}", self.guard.log_tail());
+        Ok(())
+    }
+
+    /// A Java command whose last argument is the broker's configuration.
+    fn java(&self, options: &[&str], arguments: &[&str]) -> Command {
+        let home = self.guard.home();
+        let mut command = Command::new("java");
+        command.args(options).args(["-cp", &self.class_path]);
+        command.arg(format!("-Dlog4j2.configurationFile={}/log4j2.properties", home.display()));
+        command.args(arguments).arg(home.join("server.properties"));
+        command
+    }
+
+    /// Whether it lists itself and a leader for every partition. A client that finds nobody backs off, so none is made before the port is
+    /// open.
+    fn answers(&self) -> bool {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
+            return false;
+        }
+        let client: BaseConsumer = match ClientConfig::new().set("bootstrap.servers", self.bootstrap()).create() {
+            Ok(client) => client,
+            Err(_) => return false,
+        };
+        client.fetch_metadata(None, METADATA_TIME_MAX).is_ok_and(|metadata| {
+            let led = metadata.topics().iter().flat_map(|topic| topic.partitions()).all(|partition| partition.leader() >= 0);
+            !metadata.brokers().is_empty() && led
+        })
+    }
+}
+
+/// Ports that nobody listens on, from below the range that systems take the local ports of outgoing connections from: a port from that
+/// range could be taken by a client while the broker is down.
+pub(super) fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let random = RandomState::new().build_hasher().finish();
+    let start = 15_000 + u16::try_from(random % 15_000)?;
+    let mut ports = [0; N];
+    let mut free = (start..32_000).filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
+    for port in &mut ports {
+        *port = free.next().context("no free port")?;
+    }
+    Ok(ports)
+}
