@@ -1,8 +1,6 @@
 //! `tollgate eval` as users run it: the real binary, its exit codes, its two streams and its memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-#[path = "support/policy_server.rs"]
-mod policy_server;
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -354,7 +352,7 @@ fn help_says_how() {
 
 #[test]
 fn a_policy_server_is_asked_and_verdicts_stay_in_order() {
-    let server = policy_server::PolicyServer::start(|input| {
+    let server = tollgate_testkit::PolicyServer::start(|input| {
         let delay = if input["tool_call_id"] == "a" { Duration::from_millis(50) } else { Duration::ZERO };
         (delay, if input["tool_name"] == "rm" { json!({"allow": false, "reasons": [{"code": "acme.no_rm"}]}) } else { json!(true) })
     });

@@ -94,7 +94,7 @@ impl Gate {
 
     /// The policy of this deployment's configuration.
     pub(crate) fn policy(&self) -> Result<Policy> {
-        Ok(Policy::new(&Settings::read(&self.config, &tollgate::config::embedded_defaults()?)?.policy))
+        Ok(Policy::new(&Settings::read(&self.config, &tollgate_core::settings::defaults()?)?.policy))
     }
 
     /// Starts a worker and waits until it is ready.

@@ -13,8 +13,6 @@ mod gate;
 mod harness;
 mod membership;
 mod pass_through;
-#[path = "../support/policy_server.rs"]
-mod policy_server;
 mod remote;
 mod smoke;
 mod state;

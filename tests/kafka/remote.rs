@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::context::{Context, Outgoing};
 use crate::gate::{Gate, by_thread, header, parsed, text};
 use crate::membership::wait_until;
-use crate::policy_server::PolicyServer;
+use tollgate_testkit::PolicyServer;
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 /// How long the server thinks about a thread that is called slow.

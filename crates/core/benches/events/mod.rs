@@ -4,7 +4,7 @@
 //! the arguments is a part of what is measured.
 
 pub mod measure;
-#[path = "../../src/bench/mix/random.rs"]
+#[path = "../../../testkit/src/traffic/random.rs"]
 #[allow(unused_imports, reason = "its tests run elsewhere")]
 pub mod random;
 pub mod rows;
