@@ -10,13 +10,19 @@ use serde_json::Value;
 /// What the server does with a question's `input`: how long it takes, and its `result`.
 pub type Decide = fn(&Value) -> (Duration, Value);
 
-/// See the module. Its threads end with the process.
+/// A running policy server. Its threads end with the process.
+#[derive(Debug)]
 pub struct PolicyServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Value>>>,
 }
 
 impl PolicyServer {
+    /// Starts a server on a free port of the loopback interface.
+    ///
+    /// # Panics
+    /// The machine has no free port.
+    #[must_use]
     pub fn start(decide: Decide) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -32,11 +38,17 @@ impl PolicyServer {
         Self { address, asked }
     }
 
+    /// Returns the URL to post questions to.
+    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/v1/data/agent/decision", self.address)
     }
 
-    /// The inputs of all questions so far.
+    /// Returns the inputs of all questions so far.
+    ///
+    /// # Panics
+    /// A handler has panicked.
+    #[must_use]
     pub fn asked(&self) -> Vec<Value> {
         self.asked.lock().expect("no handler panics").clone()
     }
