@@ -4,19 +4,21 @@
 //! surroundings: nothing is written down, so threads start anew with the process, and no policy server is asked, so a call that needs one
 //! is treated as if the server had failed (`guardrails.fail_closed`).
 
+use std::sync::Arc;
+
+use crate::deciding::{Deciding, VerdictBuffer};
 use crate::guardrail::ProviderError;
 use crate::policy::Policy;
-use crate::processor::{Applied, Lane, Resumed, VerdictBuffer};
 use crate::record::{Offset, Partition, Record};
+use crate::stage::{Progress, Resumed, Stage};
 
 /// What stands for the topic in the id of an event that brings none.
 const TOPIC: &str = "gate";
 
-/// See the module.
+/// Decides on events, one after the other.
 #[derive(Debug)]
 pub struct Gate {
-    policy: Policy,
-    lane: Lane,
+    deciding: Deciding,
     next: Offset,
     out: VerdictBuffer,
 }
@@ -25,8 +27,7 @@ impl Gate {
     /// Returns a gate under a policy, with no thread known.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        let lane = Lane::new(Partition(0), &policy);
-        Self { policy, lane, next: Offset(0), out: VerdictBuffer::default() }
+        Self { deciding: Deciding::new(Arc::new(policy)), next: Offset(0), out: VerdictBuffer::default() }
     }
 
     /// Decides on one event and returns the verdict as JSON; it is empty for events that get none (turn boundaries and resets). An event
@@ -43,13 +44,14 @@ impl Gate {
         self.next = offset.next();
         self.out.json.clear();
         let record = Record { topic: TOPIC, partition: Partition(0), offset, timestamp_ms: None, key, value: Some(event), headers: &[] };
-        let mut applied = self.lane.apply(&self.policy, &record, &mut self.out);
-        while let Applied::Asks(_) = applied {
-            self.lane.answer(offset, Err(ProviderError::NotAsked));
-            match self.lane.resume(&self.policy, &mut self.out) {
-                Some(Resumed::Decided(_, decided)) => applied = decided,
-                Some(Resumed::Asks(_, question)) => applied = Applied::Asks(question),
-                None => break,
+        if let Progress::Asks(_) = self.deciding.apply(&record, &mut self.out) {
+            let mut asked = Some(offset);
+            while let Some(offset) = asked {
+                self.deciding.answer(offset, Err(ProviderError::NotAsked));
+                asked = match self.deciding.resume(&mut self.out) {
+                    Some(Resumed::Asks(offset, _)) => Some(offset),
+                    _ => None,
+                };
             }
         }
         &self.out.json

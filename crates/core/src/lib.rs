@@ -3,6 +3,7 @@
 pub mod checkpoint;
 mod codes;
 pub mod controls;
+pub mod deciding;
 pub mod decode;
 pub mod digest;
 pub mod evaluate;
@@ -10,6 +11,7 @@ mod gate;
 pub mod guardrail;
 pub mod json;
 pub mod loops;
+pub mod pass_through;
 pub mod passport;
 pub mod policy;
 pub mod processor;
@@ -17,6 +19,7 @@ pub mod record;
 pub mod ruling;
 pub mod safety;
 pub mod settings;
+pub mod stage;
 pub mod thread;
 
 pub use gate::Gate;

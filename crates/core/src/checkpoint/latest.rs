@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::record::Offset;
-use crate::thread::StoredThread;
 
-use super::{PartitionState, StateError, StateKey, read_partition, read_thread};
+use super::{KeyedState, PartitionState, StateError, StateKey, read_partition};
 
-/// Fed every record of a state partition, from its beginning; of each thread it keeps what its reader makes of the last record.
+/// What the records of a state partition, fed from its beginning, say last of every key: of each entry, what its reader makes of it.
 #[derive(Debug)]
 pub struct Latest<T> {
-    /// What is kept of the threads that are there.
-    pub threads: FxHashMap<Box<str>, T>,
+    /// What is kept of the entries that are there.
+    pub entries: FxHashMap<Box<str>, T>,
     /// What the partition says of itself.
     pub partition: Option<PartitionState>,
     /// Records that cannot be read, by key, with their offsets. One that is written over is of no account.
@@ -22,14 +21,20 @@ pub struct Latest<T> {
 
 impl<T> Default for Latest<T> {
     fn default() -> Self {
-        Self { threads: FxHashMap::default(), partition: None, unreadable: BTreeMap::new() }
+        Self { entries: FxHashMap::default(), partition: None, unreadable: BTreeMap::new() }
     }
 }
 
 impl<T> Latest<T> {
-    /// Takes a record, which stands at an offset of the state topic. `keep` is told a thread's id, the bytes of its record and its state.
-    pub fn take(&mut self, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>, keep: impl FnOnce(&str, usize, StoredThread) -> T) {
-        let taken = self.try_take(key, value, keep);
+    /// Takes a record, which stands at an offset of the state topic. `keep` is told an entry's key, the bytes of its record and the entry.
+    pub fn take<K: KeyedState>(
+        &mut self,
+        offset: Offset,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        keep: impl FnOnce(&str, usize, K::Entry) -> T,
+    ) {
+        let taken = self.try_take::<K>(key, value, keep);
         let key = key.unwrap_or_default();
         match taken {
             Ok(()) if self.unreadable.is_empty() => {}
@@ -38,20 +43,20 @@ impl<T> Latest<T> {
         }
     }
 
-    fn try_take(
+    fn try_take<K: KeyedState>(
         &mut self,
         key: Option<&[u8]>,
         value: Option<&[u8]>,
-        keep: impl FnOnce(&str, usize, StoredThread) -> T,
+        keep: impl FnOnce(&str, usize, K::Entry) -> T,
     ) -> Result<(), StateError> {
-        match (StateKey::read(key), value) {
-            (Ok(StateKey::Thread(id)), Some(value)) => {
+        match (StateKey::read(key, K::KIND), value) {
+            (Ok(StateKey::Entry(id)), Some(value)) => {
                 let bytes = key.map_or(0, <[u8]>::len) + value.len();
                 // What an earlier record says is no longer so, whether this one can be read or not.
-                let stored = read_thread(value).inspect_err(|_| _ = self.threads.remove(id))?;
-                self.threads.insert(id.into(), keep(id, bytes, stored));
+                let entry = K::decode(value).inspect_err(|_| _ = self.entries.remove(id))?;
+                self.entries.insert(id.into(), keep(id, bytes, entry));
             }
-            (Ok(StateKey::Thread(id)), None) => _ = self.threads.remove(id),
+            (Ok(StateKey::Entry(id)), None) => _ = self.entries.remove(id),
             (Ok(StateKey::Partition), value) => self.partition = value.map(read_partition).transpose()?,
             // Whatever it was, it is gone.
             (Err(_), None) => {}
@@ -60,7 +65,7 @@ impl<T> Latest<T> {
         Ok(())
     }
 
-    /// The records that cannot be read, in order.
+    /// Returns the records that cannot be read, in order.
     pub fn take_unreadable(&mut self) -> Vec<(Offset, StateError)> {
         let mut unreadable: Vec<_> = std::mem::take(&mut self.unreadable).into_values().collect();
         unreadable.sort_by_key(|(offset, _)| *offset);

@@ -2,21 +2,26 @@
 //!
 //! ```text
 //! partition        → version, owner, next offset, partition's time
-//! thread/<id>      → version, applied offset, turn, calls, counters      (null: the thread is gone)
+//! <kind>/<key>     → version, applied offset, what is remembered         (null: the key is gone)
 //! ```
 //!
-//! A checkpoint holds the threads that changed since the one before it, and the state of a partition is what its records say last. It is
+//! A checkpoint holds the entries that changed since the one before it, and the state of a partition is what its records say last. It is
 //! the state as of exactly one offset: `next`, the first event that is not in it. Whoever writes it commits `next` for the group in the
-//! same transaction, behind the verdicts of everything before it.
+//! same transaction, behind what was published for everything before it.
+//!
+//! What an entry is, is its stage's matter ([`KeyedState`]): the deciding stage keeps threads, under `thread/<id>`.
 //!
 //! The encoding is our own because it outlives us: see `layout` for what is written, and `wire` for how.
 
+mod keyed_state;
 mod latest;
 mod layout;
 mod restore;
+mod threads;
 mod view;
 mod wire;
 
+pub use keyed_state::KeyedState;
 pub use latest::Latest;
 pub use restore::{Restore, Restored};
 pub use view::ThreadView;
@@ -32,8 +37,6 @@ pub const VERSION: u8 = 2;
 
 /// The key of a partition's own record.
 const PARTITION_KEY: &str = "partition";
-/// What precedes the id in the key of a thread's record.
-const THREAD_KEY_PREFIX: &str = "thread/";
 
 /// One record of the state topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +72,8 @@ pub struct PartitionState {
 pub enum StateKey<'k> {
     /// The partition's own.
     Partition,
-    /// A thread's.
-    Thread(&'k str),
+    /// That of what is remembered under a key.
+    Entry(&'k str),
 }
 
 /// Why a record cannot be read, or a partition's records are not its state.
@@ -89,21 +92,30 @@ pub enum StateError {
     Malformed(#[from] Malformed),
     /// It has a key that no version has used.
     #[error(
-        "the record has a key of {0} bytes that is neither `partition` nor `thread/<id>`: something other than tollgate has written it, and a null value for its key has it forgotten"
+        "the record has a key of {bytes} bytes that is neither `partition` nor `{kind}/<id>`: something other than tollgate has written it, and a null value for its key has it forgotten"
     )]
-    Key(usize),
-    /// There are threads and nothing that says as of when.
-    #[error("threads: {threads}, and no record of the partition: the topic is not what tollgate left there")]
+    Key {
+        /// How long it is.
+        bytes: usize,
+        /// What the entries of this topic are called.
+        kind: &'static str,
+    },
+    /// There are entries and nothing that says as of when.
+    #[error("{kind}s: {entries}, and no record of the partition: the topic is not what tollgate left there")]
     NoPartition {
         /// How many.
-        threads: usize,
+        entries: usize,
+        /// What they are called.
+        kind: &'static str,
     },
-    /// A thread knows an event that the partition does not.
+    /// An entry knows an event that the partition does not.
     #[error(
-        "a thread's state is as of offset {applied}, and the partition's ends before that ({next}): the topic is not what tollgate left there"
+        "a {kind}'s state is as of offset {applied}, and the partition's ends before that ({next}): the topic is not what tollgate left there"
     )]
     Ahead {
-        /// What the thread knows.
+        /// What the entry is called.
+        kind: &'static str,
+        /// What it knows.
         applied: Offset,
         /// What the partition does not.
         next: Offset,
@@ -121,13 +133,18 @@ pub enum StateError {
 }
 
 impl StateRecord {
-    /// The record of a thread; `None` says that it is gone.
+    /// Returns the record of what is remembered under a key; `None` says that it is gone.
     #[must_use]
-    pub fn thread(thread_id: &str, stored: Option<&StoredThread>) -> Self {
-        Self { key: format!("{THREAD_KEY_PREFIX}{thread_id}"), value: stored.map(encode) }
+    pub fn entry<K: KeyedState>(key: &str, entry: Option<&K::Entry>) -> Self {
+        let encode = |entry| {
+            let mut out = Vec::with_capacity(128);
+            K::encode(entry, &mut out);
+            out
+        };
+        Self { key: format!("{}/{key}", K::KIND), value: entry.map(encode) }
     }
 
-    /// The record of the partition.
+    /// Returns the record of the partition.
     #[must_use]
     pub fn partition(state: &PartitionState) -> Self {
         Self { key: PARTITION_KEY.to_owned(), value: Some(encode(state)) }
@@ -147,26 +164,32 @@ impl Checkpoint {
         self.records.iter().map(StateRecord::bytes).sum()
     }
 
-    /// The threads that it speaks of.
-    pub fn thread_ids(&self) -> impl Iterator<Item = &str> {
-        self.records.iter().filter_map(|record| record.key.strip_prefix(THREAD_KEY_PREFIX))
+    /// Returns the keys that it speaks of.
+    pub fn keys<K: KeyedState>(&self) -> impl Iterator<Item = &str> {
+        self.records.iter().filter_map(|record| entry_key(&record.key, K::KIND))
     }
 }
 
 impl<'k> StateKey<'k> {
-    /// Reads a record's key.
+    /// Reads a record's key in a topic whose entries are of this kind.
     ///
     /// # Errors
     /// [`StateError::Key`].
-    pub fn read(key: Option<&'k [u8]>) -> Result<Self, StateError> {
+    pub fn read(key: Option<&'k [u8]>, kind: &'static str) -> Result<Self, StateError> {
         let key = key.unwrap_or_default();
-        let text = std::str::from_utf8(key).map_err(|_| StateError::Key(key.len()))?;
-        match text.strip_prefix(THREAD_KEY_PREFIX) {
-            Some(thread_id) if !thread_id.is_empty() => Ok(Self::Thread(thread_id)),
+        let error = StateError::Key { bytes: key.len(), kind };
+        let text = std::str::from_utf8(key).map_err(|_| error.clone())?;
+        match entry_key(text, kind) {
+            Some(key) if !key.is_empty() => Ok(Self::Entry(key)),
             None if text == PARTITION_KEY => Ok(Self::Partition),
-            _ => Err(StateError::Key(key.len())),
+            _ => Err(error),
         }
     }
+}
+
+/// Returns the key of what is remembered, out of that of its record.
+fn entry_key<'k>(key: &'k str, kind: &str) -> Option<&'k str> {
+    key.strip_prefix(kind)?.strip_prefix('/')
 }
 
 /// Reads the value of a thread's record.
@@ -187,9 +210,13 @@ pub fn read_partition(value: &[u8]) -> Result<PartitionState, StateError> {
 
 fn encode(value: &impl Wire) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
-    out.push(VERSION);
-    value.write(&mut out);
+    encode_into(value, &mut out);
     out
+}
+
+fn encode_into(value: &impl Wire, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    value.write(out);
 }
 
 fn decode<T: Wire>(value: &[u8]) -> Result<T, StateError> {

@@ -1,0 +1,203 @@
+//! The deciding stage: events of one partition in, verdicts out.
+//!
+//! ```text
+//! record ─▶ decode ─▶ thread of the store ─▶ evaluate ─▶ verdict bytes
+//!                          waiting ◀─ question ─┘ ▲ answer
+//! ```
+
+mod outcome;
+mod waiting;
+
+pub use outcome::{Outcome, VerdictBuffer};
+
+use std::sync::Arc;
+
+use crate::decode::{Event, Rejection, decode, told_by_transport};
+use crate::evaluate::{self, Prepared, Tools};
+use crate::guardrail::{Answer, ProviderError, Question};
+use crate::json::Parser;
+use crate::policy::Policy;
+use crate::record::{Offset, OwnedRecord, Record};
+use crate::stage::{self, Progress, Stage};
+use crate::thread::{Admission, SlotKey, ThreadStore, Touch};
+
+use outcome::reject;
+use waiting::{Head, Turn, WaitingThreads};
+
+/// The deciding stage of one partition: its policy and its threads.
+#[derive(Debug)]
+pub struct Deciding {
+    policy: Arc<Policy>,
+    threads: ThreadStore,
+    waiting: WaitingThreads,
+    tools: Tools,
+    parser: Parser,
+}
+
+impl Deciding {
+    /// Returns a stage that knows no thread.
+    #[must_use]
+    pub fn new(policy: Arc<Policy>) -> Self {
+        let threads = ThreadStore::new(policy.store_limits());
+        Self::with_threads(policy, threads)
+    }
+
+    /// Returns a stage with the threads that a checkpoint left.
+    #[must_use]
+    pub fn with_threads(policy: Arc<Policy>, threads: ThreadStore) -> Self {
+        Self { policy, threads, waiting: WaitingThreads::default(), tools: Tools::default(), parser: Parser::new() }
+    }
+
+    /// Returns the policy in force.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Returns the threads.
+    #[must_use]
+    pub fn threads(&self) -> &ThreadStore {
+        &self.threads
+    }
+}
+
+impl Stage for Deciding {
+    type Outcome = Outcome;
+    type Request = Question;
+    type Response = Answer;
+    type Output = VerdictBuffer;
+    type State = ThreadStore;
+
+    fn apply(&mut self, record: &Record<'_>, out: &mut VerdictBuffer) -> Progress<Outcome, Question> {
+        let Self { policy, threads, tools, parser, waiting } = self;
+        let event = match decode(record, parser, policy.limits().event_bytes_max) {
+            Ok(event) => event,
+            Err(rejection) => return Progress::Done(reject(policy, record, rejection, out)),
+        };
+        let touch = threads.advance(record.offset, event.time_ms);
+        if waiting.is_waiting(&event.thread_id) {
+            waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
+            return Progress::Waits;
+        }
+        match begin(threads, tools, policy, &event, touch, None, out) {
+            Ok(Step::Decided(outcome)) => Progress::Done(outcome),
+            Ok(Step::Asks { key, prepared, question }) => {
+                waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
+                waiting.ask(&event.thread_id, key, prepared);
+                Progress::Asks(question)
+            }
+            Err(rejection) => Progress::Done(reject(policy, record, rejection, out)),
+        }
+    }
+
+    fn reject(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Outcome {
+        reject(&self.policy, record, rejection.told(told_by_transport(record)), out)
+    }
+
+    fn answer(&mut self, offset: Offset, response: Answer) {
+        self.waiting.answer(offset, response);
+    }
+
+    fn resume(&mut self, out: &mut VerdictBuffer) -> Option<stage::Resumed<Outcome, Question>> {
+        let Turn { thread_id, record, touch, head, behind } = self.waiting.take()?;
+        let Self { policy, threads, tools, parser, .. } = self;
+        let step = record.lend(|record| {
+            let step = decode(record, parser, policy.limits().event_bytes_max).and_then(|event| match head {
+                None => {
+                    let is_overlong = behind >= policy.limits().thread_queue_max;
+                    begin(threads, tools, policy, &event, touch, is_overlong.then_some(ProviderError::Overloaded), out)
+                }
+                Some(Head { key, prepared, answer }) => {
+                    let prepared = prepared.answered(policy, &event, answer.unwrap_or(Err(ProviderError::NotAsked)));
+                    finish(threads, policy, &event, touch, key, prepared, out)
+                }
+            });
+            step.unwrap_or_else(|rejection| Step::Decided(reject(policy, record, rejection, out)))
+        });
+        Some(match step {
+            Step::Asks { key, prepared, question } => {
+                self.waiting.put_back(&thread_id, record, touch);
+                self.waiting.ask(&thread_id, key, prepared);
+                stage::Resumed::Asks(touch.offset, question)
+            }
+            Step::Decided(outcome) => {
+                let next = self.waiting.decided(&thread_id, &record);
+                stage::Resumed::Done { record, outcome, key: thread_id, next }
+            }
+        })
+    }
+
+    fn waiting(&self) -> stage::Waiting {
+        self.waiting.size()
+    }
+
+    fn waiting_keys(&self) -> impl Iterator<Item = &str> {
+        self.waiting.thread_ids()
+    }
+
+    fn state(&self) -> &ThreadStore {
+        &self.threads
+    }
+
+    fn state_mut(&mut self) -> &mut ThreadStore {
+        &mut self.threads
+    }
+}
+
+/// How far an event has come.
+enum Step {
+    Decided(Outcome),
+    /// Its thread is admitted, and not settled.
+    Asks {
+        key: SlotKey,
+        prepared: Prepared,
+        question: Question,
+    },
+}
+
+/// Takes an event to its thread. Where `unasked` says why, nobody is asked.
+fn begin(
+    threads: &mut ThreadStore,
+    tools: &mut Tools,
+    policy: &Policy,
+    event: &Event<'_>,
+    touch: Touch,
+    unasked: Option<ProviderError>,
+    out: &mut VerdictBuffer,
+) -> Result<Step, Rejection> {
+    match threads.admit(&event.thread_id) {
+        Admission::Admitted(key, thread) => {
+            let mut prepared = evaluate::prepare(policy, tools, thread, event);
+            if let Some(why) = unasked {
+                prepared = prepared.unanswered(policy, event, why);
+            }
+            finish(threads, policy, event, touch, key, prepared, out)
+        }
+        Admission::Full => {
+            out.address(&event.thread_id, &event.event_id);
+            Ok(Step::Decided(Outcome::of(event, evaluate::refuse(policy, event, &mut out.json))))
+        }
+    }
+}
+
+/// Decides on an event whose thread is admitted, unless there is something to ask.
+fn finish(
+    threads: &mut ThreadStore,
+    policy: &Policy,
+    event: &Event<'_>,
+    touch: Touch,
+    key: SlotKey,
+    prepared: Prepared,
+    out: &mut VerdictBuffer,
+) -> Result<Step, Rejection> {
+    if let Some(question) = prepared.question().cloned() {
+        return Ok(Step::Asks { key, prepared, question });
+    }
+    out.address(&event.thread_id, &event.event_id);
+    let decided = match threads.admitted(key) {
+        Some(thread) => evaluate::fold(policy, thread, event, prepared, &mut out.json),
+        None => Ok(evaluate::refuse(policy, event, &mut out.json)),
+    };
+    threads.settle(key, touch);
+    Ok(Step::Decided(Outcome::of(event, decided?)))
+}

@@ -1,0 +1,66 @@
+//! What a record becomes at the deciding stage, and where its verdict is written.
+
+use std::borrow::Cow;
+
+use crate::decode::{Event, EventType, Rejection};
+use crate::evaluate::{Decided, verdict};
+use crate::policy::Policy;
+use crate::record::Record;
+
+/// What a record has become. The verdict's bytes, if it has one, are in the caller's [`VerdictBuffer`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A verdict.
+    Verdict {
+        /// The event's type.
+        event_type: EventType,
+        /// What was decided.
+        decided: Decided,
+        /// The event's time in milliseconds since the epoch.
+        time_ms: Option<i64>,
+    },
+    /// A turn boundary or a reset, which get no verdict.
+    Boundary(EventType),
+    /// A dead letter. The buffer holds the verdict for whoever awaits it; it goes to the decisions topic if the thread is known.
+    DeadLetter(Rejection),
+}
+
+impl Outcome {
+    pub(super) fn of(event: &Event<'_>, decided: Option<Decided>) -> Self {
+        let event_type = event.event_type();
+        match decided {
+            Some(decided) => Self::Verdict { event_type, decided, time_ms: event.time_ms },
+            None => Self::Boundary(event_type),
+        }
+    }
+}
+
+/// A verdict on its way out, reused from record to record.
+#[derive(Debug, Default)]
+pub struct VerdictBuffer {
+    /// The verdict as JSON.
+    pub json: Vec<u8>,
+    /// The thread, which is the verdict's key; empty where it is not known.
+    pub thread_id: String,
+    /// The event, which is the verdict's `event_id` header.
+    pub event_id: String,
+}
+
+impl VerdictBuffer {
+    pub(crate) fn address(&mut self, thread_id: &str, event_id: &str) {
+        self.json.clear();
+        self.thread_id.clear();
+        self.thread_id.push_str(thread_id);
+        self.event_id.clear();
+        self.event_id.push_str(event_id);
+    }
+}
+
+/// Writes the verdict for whoever awaits one on a record that cannot be read.
+pub(super) fn reject(policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Outcome {
+    let told = &rejection.told;
+    let event_id = told.event_id.as_deref().map_or_else(|| Cow::Owned(record.coordinates()), Cow::Borrowed);
+    out.address(told.thread_id.as_deref().unwrap_or_default(), &event_id);
+    verdict::write_invalid(&rejection, &event_id, policy.version(), &mut out.json);
+    Outcome::DeadLetter(rejection)
+}

@@ -1,0 +1,131 @@
+//! Threads that wait for an answer from elsewhere: each with the events that came behind the one that waits, in order.
+//!
+//! ```text
+//! record ─▶ its thread waits? ──yes──▶ the thread's queue ◀─ answer
+//!                 │ no                       │ resume, one event after the other
+//!                 ▼                          ▼
+//!              decided now              decided then, or asks again
+//! ```
+//!
+//! One thread's wait holds up nobody else's events. A thread with too long a queue is not asked about any more: its calls count as
+//! overloaded until the queue is short again, so that no thread can make its partition wait for minutes.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::evaluate::Prepared;
+use crate::guardrail::Answer;
+use crate::record::{Offset, OwnedRecord};
+use crate::stage::Waiting;
+use crate::thread::{SlotKey, Touch};
+
+/// The threads of a partition that wait.
+#[derive(Debug, Default)]
+pub(super) struct WaitingThreads {
+    queues: FxHashMap<Box<str>, Queue>,
+    /// Whose answer it is that comes for an offset.
+    asked: FxHashMap<Offset, Box<str>>,
+    /// Threads that can go on.
+    ready: VecDeque<Box<str>>,
+    size: Waiting,
+}
+
+/// The events of one thread, the one that waits first.
+#[derive(Debug, Default)]
+struct Queue {
+    events: VecDeque<(OwnedRecord, Touch)>,
+    head: Option<Head>,
+}
+
+/// How far the first event of a queue has come.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) key: SlotKey,
+    pub(super) prepared: Prepared,
+    pub(super) answer: Option<Answer>,
+}
+
+/// An event whose turn it is.
+pub(super) struct Turn {
+    pub(super) thread_id: Box<str>,
+    pub(super) record: OwnedRecord,
+    pub(super) touch: Touch,
+    pub(super) head: Option<Head>,
+    /// How many events of its thread are behind it.
+    pub(super) behind: usize,
+}
+
+impl WaitingThreads {
+    pub(super) fn is_waiting(&self, thread_id: &str) -> bool {
+        !self.queues.is_empty() && self.queues.contains_key(thread_id)
+    }
+
+    /// Puts an event behind those of its thread.
+    pub(super) fn push(&mut self, thread_id: &str, record: OwnedRecord, touch: Touch) {
+        self.size.records += 1;
+        self.size.bytes += record.bytes();
+        if let Some(queue) = self.queues.get_mut(thread_id) {
+            return queue.events.push_back((record, touch));
+        }
+        self.queues.insert(thread_id.into(), Queue { events: [(record, touch)].into(), head: None });
+    }
+
+    /// Has the first event of a thread's queue wait for an answer.
+    pub(super) fn ask(&mut self, thread_id: &str, key: SlotKey, prepared: Prepared) {
+        let Some(queue) = self.queues.get_mut(thread_id) else { return };
+        if let Some((_, touch)) = queue.events.front() {
+            self.asked.insert(touch.offset, thread_id.into());
+            queue.head = Some(Head { key, prepared, answer: None });
+        }
+    }
+
+    /// Takes the answer for the event at an offset, whose thread can go on then.
+    pub(super) fn answer(&mut self, offset: Offset, answer: Answer) {
+        let Some(thread_id) = self.asked.remove(&offset) else { return };
+        if let Some(head) = self.queues.get_mut(&thread_id).and_then(|queue| queue.head.as_mut()) {
+            head.answer = Some(answer);
+            self.ready.push_back(thread_id);
+        }
+    }
+
+    /// Returns the next event that can go on, taken off its queue.
+    pub(super) fn take(&mut self) -> Option<Turn> {
+        loop {
+            let thread_id = self.ready.pop_front()?;
+            let Some(queue) = self.queues.get_mut(&thread_id) else { continue };
+            let Some((record, touch)) = queue.events.pop_front() else { continue };
+            let (head, behind) = (queue.head.take(), queue.events.len());
+            return Some(Turn { thread_id, record, touch, head, behind });
+        }
+    }
+
+    /// Puts an event back to the front of its queue.
+    pub(super) fn put_back(&mut self, thread_id: &str, record: OwnedRecord, touch: Touch) {
+        if let Some(queue) = self.queues.get_mut(thread_id) {
+            queue.events.push_front((record, touch));
+        }
+    }
+
+    /// Notes that an event that was taken is decided, has the next one of its thread go on, and returns that one's offset.
+    pub(super) fn decided(&mut self, thread_id: &str, record: &OwnedRecord) -> Option<Offset> {
+        self.size.records -= 1;
+        self.size.bytes -= record.bytes();
+        let next = self.queues.get(thread_id).and_then(|queue| queue.events.front()).map(|(_, touch)| touch.offset);
+        match next {
+            Some(_) => self.ready.push_front(thread_id.into()),
+            None => _ = self.queues.remove(thread_id),
+        }
+        next
+    }
+
+    /// Returns how much waits.
+    pub(super) fn size(&self) -> Waiting {
+        self.size
+    }
+
+    /// Returns the threads that wait.
+    pub(super) fn thread_ids(&self) -> impl Iterator<Item = &str> {
+        self.queues.keys().map(|id| &**id)
+    }
+}

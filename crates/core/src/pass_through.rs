@@ -1,0 +1,133 @@
+//! A stage that decides nothing: a constant verdict on every record, and all else as ever. It is what a worker is measured against.
+
+use std::convert::Infallible;
+
+use crate::checkpoint::{KeyedState, StateError, read_thread};
+use crate::deciding::VerdictBuffer;
+use crate::decode::Rejection;
+use crate::record::{Offset, Record};
+use crate::stage::{Progress, Resumed, Stage, Waiting};
+use crate::thread::StreamClock;
+
+/// What stands for the version of a policy where there is none.
+pub const PASS_THROUGH: &str = "pass-through";
+
+/// A verdict on a tool call, of the size that verdicts have, which names nobody: whoever awaits a verdict on an event does not find it.
+const VERDICT: &str = concat!(
+    r#"{"verdict_id":"00000000000000000000000000000000","event_id":"","type":"tool_call","thread_id":"","turn_id":"","tool_call_id":"","#,
+    r#""tool_name":"","action":"allow","allows_execution":true,"should_halt":false,"code":"pass_through","message":"","decided_by":"none","#,
+    r#""reasons":[],"count":0,"signature":{"tool_name":"","args_hash":"0000000000000000000000000000000000000000000000000000000000000000"},"#,
+    r#""policy_version":"pass-through"}"#,
+);
+
+/// Lets every record of a partition through, readable or not.
+#[derive(Debug, Default)]
+pub struct PassThrough {
+    state: Nothing,
+}
+
+impl Stage for PassThrough {
+    type Outcome = ();
+    type Request = Infallible;
+    type Response = Infallible;
+    type Output = VerdictBuffer;
+    type State = Nothing;
+
+    /// Writes the constant verdict without a look at the record's value: under its key, or its coordinates if it has none, and named after
+    /// its coordinates.
+    fn apply(&mut self, record: &Record<'_>, out: &mut VerdictBuffer) -> Progress<(), Infallible> {
+        let coordinates = record.coordinates();
+        let key = record.key.map(String::from_utf8_lossy).filter(|key| !key.is_empty());
+        out.address(key.as_deref().unwrap_or(&coordinates), &coordinates);
+        out.json.extend_from_slice(VERDICT.as_bytes());
+        Progress::Done(())
+    }
+
+    fn reject(&mut self, record: &Record<'_>, _: Rejection, out: &mut VerdictBuffer) {
+        let _done = self.apply(record, out);
+    }
+
+    fn answer(&mut self, _: Offset, response: Infallible) {
+        match response {}
+    }
+
+    fn resume(&mut self, _: &mut VerdictBuffer) -> Option<Resumed<(), Infallible>> {
+        None
+    }
+
+    fn waiting(&self) -> Waiting {
+        Waiting::default()
+    }
+
+    fn waiting_keys(&self) -> impl Iterator<Item = &str> {
+        std::iter::empty()
+    }
+
+    fn state(&self) -> &Nothing {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut Nothing {
+        &mut self.state
+    }
+}
+
+/// The memory of a stage that needs none. Threads that a deciding worker left in the topic are passed over, and stay there.
+#[derive(Debug, Default)]
+pub struct Nothing {
+    clock: StreamClock,
+}
+
+impl KeyedState for Nothing {
+    const KIND: &'static str = "thread";
+    type Entry = Offset;
+    type Limits = ();
+
+    fn encode(_: &Offset, _: &mut Vec<u8>) {}
+
+    fn decode(value: &[u8]) -> Result<Offset, StateError> {
+        Ok(read_thread(value)?.applied)
+    }
+
+    fn applied(entry: &Offset) -> Offset {
+        *entry
+    }
+
+    fn restored((): (), clock: StreamClock, _: impl IntoIterator<Item = (Box<str>, Offset)>) -> Self {
+        Self { clock }
+    }
+
+    fn clock(&self) -> StreamClock {
+        self.clock
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn take_changes(&mut self, _: impl FnMut(&str, Option<&Offset>)) {}
+
+    fn take_change(&mut self, _: &str) -> Option<&Offset> {
+        None
+    }
+
+    fn mark_changed(&mut self, _: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn the_verdict_has_a_typical_size_and_allows_nobody_by_name() {
+        let verdict: Value = serde_json::from_str(VERDICT).unwrap();
+        assert!((400..=450).contains(&VERDICT.len()), "{} bytes", VERDICT.len());
+        assert_eq!((&verdict["action"], &verdict["policy_version"]), (&json!("allow"), &json!(PASS_THROUGH)));
+        assert_eq!((&verdict["thread_id"], &verdict["event_id"]), (&json!(""), &json!("")));
+    }
+}
