@@ -11,14 +11,15 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::metrics::Metrics;
-use crate::remote::Remotes;
+use crate::policy_servers::PolicyServers;
 use crate::settings::Settings;
 use tollgate_core::controls::{CONTROL_BYTES_MAX, Controls};
+use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::decode::{Rejection, too_large};
 use tollgate_core::guardrail::Question;
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
 use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::stage::{Progress, Resumed, Stage};
 
 use super::{passport, process};
 
@@ -73,27 +74,25 @@ fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
     Ok(refused)
 }
 
-/// One run over a stream of lines: a single lane, since threads decide alone.
+/// One run over a stream of lines: as one partition, since threads decide alone.
 struct Evaluation<'s> {
     settings: &'s Settings,
-    policy: Policy,
-    lane: Lane,
-    remotes: Remotes,
+    deciding: Deciding,
+    servers: PolicyServers,
     out: VerdictBuffer,
     rejected: u64,
 }
 
 impl<'s> Evaluation<'s> {
     fn new(settings: &'s Settings, controls: Arc<Controls>) -> anyhow::Result<Self> {
-        let policy = Policy::under(&settings.policy, controls);
-        let lane = Lane::new(Partition(0), &policy);
-        let remotes = process::remotes(&settings.policy, &Metrics::new()?)?;
-        Ok(Self { settings, policy, lane, remotes, out: VerdictBuffer::default(), rejected: 0 })
+        let deciding = Deciding::new(Arc::new(Policy::under(&settings.policy, controls)));
+        let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
+        Ok(Self { settings, deciding, servers, out: VerdictBuffer::default(), rejected: 0 })
     }
 
-    /// Evaluates every line; the answer is how many were rejected.
+    /// Evaluates every line, and returns how many were rejected.
     fn run<R: Read>(&mut self, mut lines: BufReader<R>, mut verdicts: impl Write) -> anyhow::Result<u64> {
-        let bytes_max = self.policy.limits().event_bytes_max;
+        let bytes_max = self.deciding.policy().limits().event_bytes_max;
         let mut line = Vec::new();
         for number in 1_u64.. {
             // Before this blocks for more input, whoever reads us gets what there is.
@@ -121,14 +120,15 @@ impl<'s> Evaluation<'s> {
             value: Some(line),
             headers: &[],
         };
-        let mut applied = self.lane.apply(&self.policy, &record, &mut self.out);
-        while let Applied::Asks(question) = applied {
-            applied = self.ask(record.offset, question)?;
-        }
-        match applied {
-            Applied::Boundary(_) | Applied::Redelivered | Applied::Waits | Applied::Asks(_) => return Ok(()),
-            Applied::Verdict { .. } => {}
-            Applied::DeadLetter(rejection) => {
+        let outcome = match self.deciding.apply(&record, &mut self.out) {
+            Progress::Done(outcome) => outcome,
+            Progress::Asks(question) => self.ask(record.offset, question)?,
+            Progress::Waits => anyhow::bail!("an event waits for another one that is not there"),
+        };
+        match outcome {
+            Outcome::Boundary(_) => return Ok(()),
+            Outcome::Verdict { .. } => {}
+            Outcome::DeadLetter(rejection) => {
                 self.report(number, &rejection)?;
                 // As on the decisions topic: whoever awaits a verdict gets one, if its thread can be told.
                 if rejection.told.thread_id.is_none() {
@@ -140,16 +140,18 @@ impl<'s> Evaluation<'s> {
         Ok(verdicts.write_all(&self.out.json)?)
     }
 
-    /// Asks, and waits for the answer: verdicts come in the order of their events.
-    fn ask(&mut self, offset: Offset, question: Question) -> anyhow::Result<Applied> {
+    /// Asks until the event is decided, and waits for every answer: verdicts come in the order of their events.
+    fn ask(&mut self, offset: Offset, mut question: Question) -> anyhow::Result<Outcome> {
         let (sender, answers) = channel();
-        self.remotes.ask(question.provider, question.body, (), &sender);
-        let ((), answer) = answers.recv()?;
-        self.lane.answer(offset, answer);
-        match self.lane.resume(&self.policy, &mut self.out) {
-            Some(Resumed::Decided(_, applied)) => Ok(applied),
-            Some(Resumed::Asks(_, question)) => Ok(Applied::Asks(question)),
-            None => anyhow::bail!("an event that was answered does not go on"),
+        loop {
+            self.servers.ask(question.provider, question.body, (), &sender);
+            let ((), answer) = answers.recv()?;
+            self.deciding.answer(offset, answer);
+            question = match self.deciding.resume(&mut self.out) {
+                Some(Resumed::Done { outcome, .. }) => return Ok(outcome),
+                Some(Resumed::Asks(_, question)) => question,
+                None => anyhow::bail!("an event that was answered does not go on"),
+            };
         }
     }
 

@@ -12,9 +12,9 @@ use tracing_subscriber::EnvFilter;
 use crate::admin::Admin;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::remote::{Endpoint, Remotes};
+use crate::policy_servers::{Endpoint, PolicyServers};
 use crate::settings::{LogFormat, LogSettings};
-use crate::worker::Stop;
+use crate::stop::Stop;
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{GuardrailSettings, PolicySettings};
 
@@ -69,10 +69,10 @@ pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc
 }
 
 /// The policy servers of a configuration, asked on the runtime that this is called on.
-pub(super) fn remotes(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<Remotes> {
+pub(super) fn policy_servers(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<PolicyServers> {
     let servers = settings.guardrails.iter().flat_map(GuardrailSettings::servers);
     let endpoints = servers.map(|(place, server)| Ok((place, Endpoint::new(server, metrics)?))).collect::<anyhow::Result<_>>()?;
-    Ok(Remotes::new(endpoints, Handle::current()))
+    Ok(PolicyServers::new(endpoints, Handle::current()))
 }
 
 /// A runtime for HTTP and signals; members have threads of their own.

@@ -10,7 +10,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
 
-use crate::publish::{Linger, producer_config};
+use crate::kafka::{Linger, producer_config};
 use crate::settings::KafkaSettings;
 use tollgate_core::record::{Offset, Partition};
 
@@ -75,7 +75,7 @@ struct Acknowledgements;
 
 impl ClientContext for Acknowledgements {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::librdkafka::log(level, facility, message);
+        crate::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

@@ -7,14 +7,17 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::admin::Admin;
-use crate::consume::Deciding;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::member::Membership;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
-use crate::worker::{Membership, PreflightError, Stop, Worker, WorkerParts, check_configs, check_topics};
+use crate::stages::deciding::deciding;
+use crate::stages::pass_through;
+use crate::stop::Stop;
+use crate::worker::{PreflightError, Worker, WorkerParts, check_configs, check_topics};
+use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::PASS_THROUGH;
 
 use super::{passport, process};
 
@@ -32,8 +35,7 @@ pub(super) struct RunArgs {
 
 pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<ExitCode> {
     process::start_logging(&settings.log)?;
-    let deciding = if args.pass_through { Deciding::PassThrough } else { Deciding::Policy };
-    if deciding == Deciding::PassThrough {
+    if args.pass_through {
         tracing::warn!(
             group = settings.kafka.group_id,
             topic = settings.kafka.topics.events,
@@ -42,10 +44,10 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
         );
     }
     let runtime = process::runtime()?;
-    runtime.block_on(work(settings, deciding))
+    runtime.block_on(work(settings, args.pass_through))
 }
 
-async fn work(settings: Settings, deciding: Deciding) -> anyhow::Result<ExitCode> {
+async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCode> {
     let (metrics, health, stop) = (Metrics::new()?, Arc::new(Health::default()), Stop::default());
     process::watch_signals(stop.clone())?;
     if let Some(admin) = &settings.admin {
@@ -64,7 +66,7 @@ async fn work(settings: Settings, deciding: Deciding) -> anyhow::Result<ExitCode
         Err(error) => return Err(error.into()),
     };
     passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
-    let remotes = process::remotes(&settings.policy, &metrics)?;
+    let servers = process::policy_servers(&settings.policy, &metrics)?;
     let controls = process::controls(settings.subject_key.as_deref());
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
     let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
@@ -77,12 +79,16 @@ async fn work(settings: Settings, deciding: Deciding) -> anyhow::Result<ExitCode
         group = kafka.group_id,
         topic = kafka.topics.events,
         partitions = topics.partitions,
-        policy_version = if deciding == Deciding::PassThrough { PASS_THROUGH } else { policy.version() },
+        policy_version = if passes_through { PASS_THROUGH } else { policy.version() },
         "joining"
     );
     let (settings, membership) = (settings.worker, Membership::Group);
-    let parts = WorkerParts { policy, deciding, kafka, settings, topics, membership, remotes, metrics, health, stop };
-    let worker = Worker::start(&parts)?;
+    let parts = WorkerParts { kafka, settings, topics, membership, metrics, health, stop };
+    let worker = if passes_through {
+        Worker::start(&parts, pass_through(&parts.kafka, &parts.metrics))?
+    } else {
+        Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics))?
+    };
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
     let stop_deadline = async {
         while !parts.stop.is_given() {

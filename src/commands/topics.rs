@@ -6,9 +6,10 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-use crate::librdkafka::PlainContext;
+use crate::kafka::PlainContext;
+use crate::kafka::reader_config;
+use crate::partition::read_to_end;
 use crate::settings::KafkaSettings;
-use crate::state::{read_to_end, reader_config};
 use crate::worker::partitions_of;
 use tollgate_core::record::{Offset, Partition};
 
@@ -31,7 +32,7 @@ pub(super) struct Topic<'s> {
 
 impl<'s> Topics<'s> {
     pub(super) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
-        let reader = reader_config(kafka).create_with_context(PlainContext).context("kafka.properties")?;
+        let reader = reader_config(kafka, &kafka.group_id).create_with_context(PlainContext).context("kafka.properties")?;
         Ok(Self { kafka, reader })
     }
 

@@ -9,14 +9,14 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::{Partition, Statistics};
 use rdkafka::{ClientConfig, ClientContext};
 
-use crate::consume::consumer_config;
+use crate::kafka::consumer_config;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 
 /// The configuration of the feed's consumer, which names the group but never joins it.
 #[must_use]
 pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
-    let mut config = consumer_config(kafka, None);
+    let mut config = consumer_config(kafka, &kafka.group_id, None);
     if !kafka.properties.contains_key("fetch.wait.max.ms") {
         // A broker answers a fetch as soon as there is data, however long it might wait. An idle one answers ten times a second, so that
         // silence tells of a broker that is away.
@@ -78,7 +78,7 @@ impl ClientContext for FeedContext {
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::librdkafka::log(level, facility, message);
+        crate::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

@@ -20,7 +20,8 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use crate::worker::{Stop, partitions_of};
+use crate::stop::Stop;
+use crate::worker::partitions_of;
 use tollgate_core::controls::Controls;
 use tollgate_core::ruling::SubjectKind;
 

@@ -1,40 +1,30 @@
 //! A worker process: group members, each on a thread of its own, restarted when they fail.
 
-mod intake;
-mod member;
 mod preflight;
-mod stop;
 
-pub use member::{Member, MemberError, Membership};
 pub(crate) use preflight::partitions_of;
 pub use preflight::{Preflight, PreflightError, check_configs, check_topics};
-pub use stop::Stop;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::consume::Deciding;
 use crate::health::{Health, MemberPartitions, MemberPhase};
+use crate::member::{Member, MemberError, MemberParts, Membership};
 use crate::metrics::Metrics;
-use crate::remote::Remotes;
 use crate::settings::{KafkaSettings, WorkerSettings};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::PASS_THROUGH;
+use crate::stages::{StageRuntime, StageSetup};
+use crate::stop::Stop;
 
 /// The longest pause before a failed member starts over.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A member that ran this long before it failed starts over at once.
 const RESTART_PAUSE_RESET: Duration = Duration::from_secs(60);
 
-/// What every member of a worker shares.
+/// What a worker is made of, besides its stage.
 #[derive(Debug, Clone)]
 pub struct WorkerParts {
-    /// The policy in force.
-    pub policy: Arc<Policy>,
-    /// Whether it is asked.
-    pub deciding: Deciding,
     /// Brokers, group and topics.
     pub kafka: Arc<KafkaSettings>,
     /// How members work.
@@ -43,8 +33,6 @@ pub struct WorkerParts {
     pub topics: Preflight,
     /// How members come to their partitions.
     pub membership: Membership,
-    /// Policy servers to ask.
-    pub remotes: Remotes,
     /// Where to count.
     pub metrics: Metrics,
     /// Where conditions are shown.
@@ -60,24 +48,22 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts the members.
+    /// Starts the members of a stage.
     ///
     /// # Errors
     /// The system gives no more threads.
-    pub fn start(parts: &WorkerParts) -> std::io::Result<Self> {
-        let version = match parts.deciding {
-            Deciding::Policy => parts.policy.version(),
-            Deciding::PassThrough => PASS_THROUGH,
-        };
-        parts.metrics.policy_info.with_label_values(&[version]).set(1);
+    pub fn start<R: StageRuntime>(parts: &WorkerParts, stage: StageSetup<R>) -> std::io::Result<Self> {
+        parts.metrics.policy_info.with_label_values(&[&stage.version]).set(1);
         let count = match parts.membership {
             Membership::Group => parts.settings.members.map_or_else(cores, |members| members as usize),
             Membership::Alone => 1,
         };
+        let stage = Arc::new(stage);
+        let parts = member_parts(parts, &stage);
         let mut members = Vec::with_capacity(count);
         for number in 0..count {
             parts.health.set(number, MemberPhase::Starting, MemberPartitions::default());
-            let member = Member::new(number, parts.clone());
+            let member = Member::new(number, parts.clone(), Arc::clone(&stage));
             members.push(std::thread::Builder::new().name(format!("member-{number}")).spawn(move || keep_running(&member))?);
         }
         Ok(Self { members })
@@ -93,7 +79,7 @@ impl Worker {
 }
 
 /// Runs a member until it is told to stop, starting it over with growing pauses when it fails.
-fn keep_running(member: &Member) {
+fn keep_running<R: StageRuntime>(member: &Member<R>) {
     let parts = member.parts();
     let mut pause = Duration::from_millis(500);
     loop {
@@ -112,6 +98,25 @@ fn keep_running(member: &Member) {
                 }
             }
         }
+    }
+}
+
+fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
+    MemberParts {
+        kafka: Arc::clone(&parts.kafka),
+        topics: Arc::clone(&stage.topics),
+        settings: parts.settings.clone(),
+        membership: parts.membership,
+        partition_count: parts.topics.partitions,
+        batch_bytes_max: parts.topics.batch_bytes_max,
+        state_batch_bytes_max: parts.topics.state_batch_bytes_max,
+        checkpoint_interval: match parts.membership {
+            Membership::Group => Some(Duration::from_millis(parts.settings.checkpoint_interval_ms.into())),
+            Membership::Alone => None,
+        },
+        metrics: parts.metrics.clone(),
+        health: Arc::clone(&parts.health),
+        stop: parts.stop.clone(),
     }
 }
 

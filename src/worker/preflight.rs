@@ -6,11 +6,10 @@ use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpe
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-use crate::consume::consumer_config;
-use crate::librdkafka::PlainContext;
+use crate::kafka::{PlainContext, consumer_config};
 use crate::settings::KafkaSettings;
 
-use super::Stop;
+use crate::stop::Stop;
 
 /// How long one question to the brokers may take.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
@@ -125,7 +124,7 @@ pub enum PreflightError {
 /// [`PreflightError`], with what to do about it.
 pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, PreflightError> {
     let client: BaseConsumer<PlainContext> =
-        consumer_config(kafka, None).create_with_context(PlainContext).map_err(PreflightError::Client)?;
+        consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext).map_err(PreflightError::Client)?;
     loop {
         match ask_for_topics(&client, kafka) {
             Ok(found) => return judge(kafka, found),
@@ -266,7 +265,7 @@ fn is_of(config: &ConfigResource, topic: &str) -> bool {
 }
 
 async fn describe(kafka: &KafkaSettings) -> Result<Vec<ConfigResource>, KafkaError> {
-    let admin: AdminClient<PlainContext> = consumer_config(kafka, None).create_with_context(PlainContext)?;
+    let admin: AdminClient<PlainContext> = consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext)?;
     let resources = needed(kafka).map(ResourceSpecifier::Topic);
     let options = AdminOptions::new().request_timeout(Some(METADATA_TIMEOUT));
     let described = admin.describe_configs(&resources, &options).await?;

@@ -12,12 +12,14 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
-use crate::consume::Deciding;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::member::Membership;
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
-use crate::worker::{Membership, Preflight, Stop, Worker, WorkerParts};
+use crate::stages::deciding::deciding;
+use crate::stop::Stop;
+use crate::worker::{Preflight, Worker, WorkerParts};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
 
@@ -77,27 +79,24 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
     }
     let kafka = Arc::new(settings.kafka);
     passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
-    let remotes = process::remotes(&settings.policy, &metrics)?;
+    let servers = process::policy_servers(&settings.policy, &metrics)?;
     let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
     let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
     let feed = ControlFeed::start(feed)?;
     let parts = WorkerParts {
-        policy,
-        deciding: Deciding::Policy,
         kafka: Arc::clone(&kafka),
         settings: settings.worker,
         topics: Preflight::of(PARTITIONS),
         membership: Membership::Alone,
-        remotes,
-        metrics,
+        metrics: metrics.clone(),
         health: Arc::clone(&health),
         stop: stop.clone(),
     };
     if !feed.caught_up().await {
         return Ok(ExitCode::SUCCESS);
     }
-    let worker = Worker::start(&parts)?;
+    let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics))?;
     while !health.is_ready() && !stop.is_given() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -10,9 +10,9 @@ use rdkafka::producer::{BaseProducer, BaseRecord};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde_json::Value;
 
-use crate::librdkafka::PlainContext;
+use crate::kafka::PlainContext;
 use crate::settings::KafkaSettings;
-use crate::worker::Stop;
+use crate::stop::Stop;
 
 use super::{PARTITIONS, table};
 

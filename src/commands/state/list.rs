@@ -10,7 +10,7 @@ use crate::settings::KafkaSettings;
 use tollgate_core::record::Partition;
 
 use super::super::topics::Topics;
-use super::survey::{Order, Selection, Survey, Surveyed};
+use super::scan::{Order, Scan, Scanned, Selection};
 use super::warn_of_other_owner;
 
 /// How many threads are listed unless it is said.
@@ -54,18 +54,18 @@ pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings) -> anyhow::Result<
     let (mut selection, mut totals) = (Selection::new(order, count), Totals::default());
     let mut owners = Vec::new();
     for partition in partitions {
-        let mut survey = Survey::new(partition);
-        topics.read(topic, partition, |offset, key, value| survey.take(offset, key, value))?;
-        let surveyed = survey.finish();
-        totals.add(&surveyed);
-        for (offset, error) in &surveyed.unreadable {
+        let mut scan = Scan::new(partition);
+        topics.read(topic, partition, |offset, key, value| scan.take(offset, key, value))?;
+        let scanned = scan.finish();
+        totals.add(&scanned);
+        for (offset, error) in &scanned.unreadable {
             eprintln!("tollgate: partition {partition} of {}, record at offset {offset}: {error}", topic.name);
         }
-        if let Some(owner) = surveyed.owner.filter(|owner| !owners.contains(owner)) {
+        if let Some(owner) = scanned.owner.filter(|owner| !owners.contains(owner)) {
             warn_of_other_owner(kafka, &owner);
             owners.push(owner);
         }
-        selection.add(surveyed.lines);
+        selection.add(scanned.lines);
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
     for line in selection.lines() {
@@ -86,12 +86,12 @@ impl ListArgs {
 }
 
 impl Totals {
-    fn add(&mut self, surveyed: &Surveyed) {
+    fn add(&mut self, scanned: &Scanned) {
         self.partitions += 1;
-        self.threads += surveyed.lines.len();
-        self.bytes += surveyed.lines.iter().map(|line| line.bytes).sum::<usize>();
-        self.stops += surveyed.lines.iter().filter(|line| line.holds_a_stop).count();
-        self.unreadable += surveyed.unreadable.len();
+        self.threads += scanned.lines.len();
+        self.bytes += scanned.lines.iter().map(|line| line.bytes).sum::<usize>();
+        self.stops += scanned.lines.iter().filter(|line| line.holds_a_stop).count();
+        self.unreadable += scanned.unreadable.len();
     }
 
     fn text(&self) -> String {

@@ -2,9 +2,9 @@
 
 use anyhow::anyhow;
 
-use tollgate_core::checkpoint::{PartitionState, StateError, StateKey, ThreadView, read_partition, read_thread};
+use tollgate_core::checkpoint::{KeyedState, PartitionState, StateError, StateKey, ThreadView, read_partition, read_thread};
 use tollgate_core::record::{Offset, Partition};
-use tollgate_core::thread::StoredThread;
+use tollgate_core::thread::{StoredThread, ThreadStore};
 
 use super::super::topics::{Topic, Topics};
 
@@ -40,8 +40,8 @@ pub(super) fn look_up<'a>(topics: &Topics<'_>, topic: Topic<'_>, partition: Part
 
 impl<'a> Lookup<'a> {
     fn take(&mut self, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
-        match StateKey::read(key) {
-            Ok(StateKey::Thread(id)) if id == self.thread_id => {
+        match StateKey::read(key, ThreadStore::KIND) {
+            Ok(StateKey::Entry(id)) if id == self.thread_id => {
                 let bytes = key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
                 self.thread = value.map(|value| (offset, read_thread(value).map(|stored| (stored, bytes))));
             }
@@ -71,7 +71,9 @@ impl Known<'_> {
         match (&self.thread, &self.state) {
             (None, _) => Ok(None),
             (Some((stored, bytes)), Some(state)) => Ok(Some(ThreadView::new(self.thread_id, self.partition, *bytes, stored, state))),
-            (Some(_), None) => Err(anyhow!("partition {}: {}", self.partition, StateError::NoPartition { threads: 1 })),
+            (Some(_), None) => {
+                Err(anyhow!("partition {}: {}", self.partition, StateError::NoPartition { entries: 1, kind: ThreadStore::KIND }))
+            }
         }
     }
 

@@ -3,8 +3,8 @@
 mod list;
 mod lookup;
 mod reset;
+mod scan;
 mod show;
-mod survey;
 
 use std::process::ExitCode;
 

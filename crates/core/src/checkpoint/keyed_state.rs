@@ -1,7 +1,7 @@
 //! State under keys, as checkpoints see it: what has changed, and how an entry is written and read.
 
 use crate::record::Offset;
-use crate::thread::StreamClock;
+use crate::thread::{Departures, StreamClock};
 
 use super::StateError;
 
@@ -15,7 +15,7 @@ pub trait KeyedState: Sized {
     /// What is remembered under one key.
     type Entry;
     /// How much may be remembered.
-    type Limits: Copy;
+    type Limits: Copy + std::fmt::Debug;
 
     /// Writes an entry. The first byte is the version of the encoding.
     fn encode(entry: &Self::Entry, out: &mut Vec<u8>);
@@ -45,6 +45,11 @@ pub trait KeyedState: Sized {
 
     /// Returns the bytes of all entries, about.
     fn bytes(&self) -> usize;
+
+    /// Returns what was let go of to keep within the limits, since the state was made.
+    fn departures(&self) -> Departures {
+        Departures::default()
+    }
 
     /// Shows every change since the last time: keys that are gone, with `None`, and then those that are there, as they are now.
     fn take_changes(&mut self, show: impl FnMut(&str, Option<&Self::Entry>));

@@ -1,7 +1,7 @@
 //! Threads as state that checkpoints can hold.
 
 use crate::record::Offset;
-use crate::thread::{StoreLimits, StoredThread, StreamClock, ThreadStore};
+use crate::thread::{Departures, StoreLimits, StoredThread, StreamClock, ThreadStore};
 
 use super::{KeyedState, StateError, encode_into, read_thread};
 
@@ -36,6 +36,10 @@ impl KeyedState for ThreadStore {
 
     fn bytes(&self) -> usize {
         self.bytes()
+    }
+
+    fn departures(&self) -> Departures {
+        self.departures()
     }
 
     fn take_changes(&mut self, show: impl FnMut(&str, Option<&StoredThread>)) {

@@ -1,0 +1,15 @@
+//! Kafka's clients: how each is configured and why, librdkafka's log lines, and messages as the core's records.
+
+mod consumer;
+mod log;
+mod message;
+mod producer;
+mod state;
+
+pub use consumer::{consumer_config, heartbeat_interval};
+pub use log::PlainContext;
+pub(crate) use log::log;
+pub use message::{headers_of, own_headers, with_record};
+pub use producer::{Linger, producer_config, reply_producer_config};
+pub use state::{StageTopics, reader_config};
+pub(crate) use state::{asker_config, state_producer_config};

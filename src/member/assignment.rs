@@ -1,0 +1,294 @@
+//! The partitions that a member holds, with the stage that runs on them and the one outbox that they all publish through.
+//!
+//! Records go in, requests and publications go out, responses and acknowledgements come back to their partition, and what is committable
+//! may be written down.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rdkafka::message::OwnedHeaders;
+use rustc_hash::FxHashMap;
+use tollgate_core::decode::Rejection;
+use tollgate_core::processor::{Applied, TrackerError};
+use tollgate_core::record::{Offset, Partition, Record, partition_of};
+use tollgate_core::stage::{Progress, Resumed, Stage};
+
+use crate::health::MemberPartitions;
+use crate::kafka::headers_of;
+use crate::metrics::Metrics;
+use crate::outbox::{Delivery, Outbox, Refusal};
+use crate::partition::AssignedPartition;
+use crate::stages::{Done, RequestId, StageRuntime};
+
+use super::checkpointing::{Checkpointing, FlowChange};
+
+/// Why a member must not commit any more, and starts over from what is committed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The broker will not take a verdict or dead letter.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A fault of ours.
+    #[error("offsets of partition {partition}: {error}")]
+    Offsets {
+        /// The partition.
+        partition: Partition,
+        /// What was wrong.
+        error: TrackerError,
+    },
+    /// The system gives no more threads.
+    #[error("no thread to keep the state of partition {partition}: {error}")]
+    Thread {
+        /// The partition.
+        partition: Partition,
+        /// What the system said.
+        error: String,
+    },
+}
+
+/// The partitions of one member.
+pub struct Assignment<R: StageRuntime> {
+    pub(super) runtime: R,
+    pub(super) partitions: FxHashMap<Partition, AssignedPartition<R::Stage>>,
+    outbox: Outbox,
+    /// The bytes of what a record becomes, reused from record to record.
+    output: <R::Stage as Stage>::Output,
+    pub(super) checkpointing: Checkpointing<<R::Stage as Stage>::State>,
+    /// How many partitions the input topic has.
+    partition_count: u32,
+    metrics: Metrics,
+    failure: Option<Failure>,
+}
+
+impl<R: StageRuntime> std::fmt::Debug for Assignment<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Assignment").field("partitions", &self.partitions).finish_non_exhaustive()
+    }
+}
+
+impl<R: StageRuntime> Assignment<R> {
+    /// Returns an assignment of no partitions yet.
+    pub(super) fn new(
+        runtime: R,
+        outbox: Outbox,
+        checkpointing: Checkpointing<<R::Stage as Stage>::State>,
+        partition_count: u32,
+        metrics: Metrics,
+    ) -> Self {
+        let (partitions, output) = (FxHashMap::default(), <R::Stage as Stage>::Output::default());
+        Self { runtime, partitions, outbox, output, checkpointing, partition_count, metrics, failure: None }
+    }
+
+    /// Takes partitions on. Where state is written down, their records wait until it is read.
+    pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
+        for partition in partitions {
+            match self.checkpointing.assigned(partition, self.runtime.stage(None)) {
+                Ok(assigned) => _ = self.partitions.insert(partition, assigned),
+                Err(failure) => self.fail(failure),
+            }
+        }
+    }
+
+    /// Lets partitions go. Acknowledgements that still come for them belong to nobody.
+    pub fn release(&mut self, partitions: impl IntoIterator<Item = Partition>) {
+        for partition in partitions {
+            self.partitions.remove(&partition);
+            let label = partition.to_string();
+            for gauge in [
+                &self.metrics.lag_records,
+                &self.metrics.lag_seconds,
+                &self.metrics.live_threads,
+                &self.metrics.state_bytes,
+                &self.metrics.restore_remaining_records,
+                &self.metrics.restore_eta_seconds,
+            ] {
+                // A gauge that was never set is not there to be removed, which is as well.
+                let _absent = gauge.remove_label_values(&[&label]);
+            }
+        }
+    }
+
+    /// Returns the partitions held, in order.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<Partition> {
+        self.partitions_that(|_| true)
+    }
+
+    fn partitions_that(&self, is_one: impl Fn(&AssignedPartition<R::Stage>) -> bool) -> Vec<Partition> {
+        let mut partitions: Vec<_> = self.partitions.iter().filter(|(_, assigned)| is_one(assigned)).map(|(number, _)| *number).collect();
+        partitions.sort();
+        partitions
+    }
+
+    /// Returns the partitions whose records are taken.
+    #[must_use]
+    pub fn running(&self) -> Vec<Partition> {
+        self.partitions_that(|assigned| assigned.phase().is_running())
+    }
+
+    /// Returns all partitions, by what has become of their state.
+    #[must_use]
+    pub fn member_partitions(&self) -> MemberPartitions {
+        MemberPartitions {
+            held: self.partitions(),
+            restoring: self.partitions_that(|assigned| !assigned.phase().is_at_work() && !assigned.phase().has_failed()),
+            failed: self.partitions_that(|assigned| assigned.phase().has_failed()),
+        }
+    }
+
+    /// Returns whether any partition waits for its state.
+    #[must_use]
+    pub fn is_restoring(&self) -> bool {
+        self.partitions.values().any(|assigned| !assigned.phase().is_at_work())
+    }
+
+    /// Returns whether a partition's state is here and its records do not flow yet.
+    #[must_use]
+    pub fn is_ready(&self, partition: Partition) -> bool {
+        self.partitions.get(&partition).is_some_and(|assigned| assigned.phase().is_ready())
+    }
+
+    /// Takes a record and publishes what follows from it; one that comes with a rejection could not even be taken apart. A record of a
+    /// partition that is not held, or whose state is not there, is left to whoever has it: it comes again.
+    pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: &dyn Fn() -> OwnedHeaders) {
+        let Some(assigned) = self.partitions.get_mut(&record.partition).filter(|assigned| assigned.phase().is_running()) else { return };
+        let timer = self.runtime.timer();
+        let applied = assigned.apply(record, rejection, &mut self.output);
+        if let Some(timer) = timer {
+            timer.observe_duration();
+        }
+        if record.key.is_some_and(|key| partition_of(key, self.partition_count) != record.partition) {
+            self.metrics.misplaced_records.inc();
+        }
+        let (partition, generation, offset) = (record.partition, assigned.generation(), record.offset);
+        match applied {
+            Ok(Applied::Redelivered) => self.metrics.redelivered_records.inc(),
+            Ok(Applied::Taken(Progress::Waits)) => {}
+            Ok(Applied::Taken(Progress::Asks(request))) => self.runtime.ask(RequestId { partition, generation, offset }, request),
+            Ok(Applied::Taken(Progress::Done(outcome))) => {
+                let done = Done { record, outcome, output: &self.output, generation, own_headers };
+                let due = self.runtime.publish(done, &mut self.outbox);
+                self.track(partition, |assigned| assigned.published(offset, due));
+            }
+            Err(error) => self.fail(Failure::Offsets { partition, error }),
+        }
+    }
+
+    /// Sends what was published since the last time, waits for up to `timeout` until something becomes of publications, tells their
+    /// partitions, and goes on with what was answered.
+    pub fn settle(&mut self, timeout: Duration) {
+        self.outbox.flush();
+        let settled = self.outbox.settle(timeout);
+        let now_ms = if settled.finished.is_empty() { 0 } else { now_ms() };
+        for delivery in settled.finished {
+            self.runtime.acknowledged(&delivery, now_ms);
+            self.acknowledge(&delivery);
+        }
+        if let Some(refusal) = settled.refusal {
+            self.fail(refusal.into());
+        }
+        while let Some((request_id, response)) = self.runtime.response() {
+            self.answer(request_id, response);
+        }
+        self.outbox.flush();
+    }
+
+    fn acknowledge(&mut self, delivery: &Delivery) {
+        if self.partitions.get(&delivery.partition).is_some_and(|assigned| assigned.generation() == delivery.generation) {
+            self.track(delivery.partition, |assigned| assigned.acknowledge(delivery.offset));
+        }
+    }
+
+    /// Takes a response, and decides what it lets be decided. One for a partition that has been given up since belongs to nobody.
+    fn answer(&mut self, request_id: RequestId, response: <R::Stage as Stage>::Response) {
+        let RequestId { partition, generation, offset } = request_id;
+        let Some(assigned) = self.partitions.get_mut(&partition).filter(|assigned| assigned.generation() == generation) else { return };
+        assigned.answer(offset, response);
+        while let Some(resumed) = self.partitions.get_mut(&partition).and_then(|assigned| assigned.resume(&mut self.output)) {
+            match resumed {
+                Resumed::Asks(offset, request) => self.runtime.ask(RequestId { partition, generation, offset }, request),
+                Resumed::Done { record, outcome, .. } => record.lend(|record| {
+                    let own_headers = || headers_of(record);
+                    let done = Done { record, outcome, output: &self.output, generation, own_headers: &own_headers };
+                    let due = self.runtime.publish(done, &mut self.outbox);
+                    self.track(partition, |assigned| assigned.published(record.offset, due));
+                }),
+            }
+        }
+    }
+
+    /// Has a partition's offset tracker note something. Whatever it does not take is a fault of ours, and nothing is committed after it.
+    fn track(&mut self, partition: Partition, note: impl FnOnce(&mut AssignedPartition<R::Stage>) -> Result<(), TrackerError>) {
+        let Some(assigned) = self.partitions.get_mut(&partition) else { return };
+        if let Err(error) = note(assigned) {
+            self.fail(Failure::Offsets { partition, error });
+        }
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// Returns why the member has to start over, if it has to.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// Returns how many publications are not acknowledged, and records not answered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.outbox.in_flight() + self.waiting_records()
+    }
+
+    fn waiting_records(&self) -> usize {
+        self.partitions.values().map(|assigned| assigned.waiting().records).sum()
+    }
+
+    /// Returns the bytes of the records that wait for a response, or behind one that does.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.partitions.values().map(|assigned| assigned.waiting().bytes).sum()
+    }
+
+    /// Has a partition's records taken, which now flow.
+    pub fn resumed(&mut self, partition: Partition) {
+        let delay = self.checkpointing.first_delay(partition);
+        if let Some(assigned) = self.partitions.get_mut(&partition) {
+            assigned.resumed(delay);
+        }
+    }
+
+    /// Takes up what the checkpoint writers have reported, and returns what the consumer has to do about it.
+    pub fn hear_writers(&mut self) -> Vec<FlowChange> {
+        self.listen();
+        self.restore_lost();
+        self.checkpointing.take_flow_changes()
+    }
+
+    /// Hands counts over, and sets the gauges of the partitions.
+    pub fn report(&mut self, member: &str) {
+        self.runtime.flush();
+        let gauge = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.metrics.in_flight.with_label_values(&[member]).set(gauge(self.outbox.in_flight()));
+        self.metrics.waiting_events.with_label_values(&[member]).set(gauge(self.waiting_records()));
+        self.metrics.waiting_bytes.with_label_values(&[member]).set(gauge(self.waiting_bytes()));
+        self.metrics.assigned_partitions.with_label_values(&[member]).set(gauge(self.partitions.len()));
+        let unrestored = self.partitions.values().filter(|assigned| !assigned.phase().is_at_work()).count();
+        self.metrics.unrestored_partitions.with_label_values(&[member]).set(gauge(unrestored));
+        self.partitions.values_mut().for_each(|assigned| assigned.report(&self.metrics));
+    }
+
+    /// Sets the lag of a partition from the offset behind its last record, and where it would be read from if nothing has come yet.
+    pub fn lag(&self, partition: Partition, end: Offset, start: Offset) {
+        let Some(assigned) = self.partitions.get(&partition) else { return };
+        let (records, age_ms) = assigned.lag(end, start, now_ms());
+        let label = partition.to_string();
+        self.metrics.lag_records.with_label_values(&[&label]).set(records);
+        self.metrics.lag_seconds.with_label_values(&[&label]).set(age_ms / 1_000);
+    }
+}
+
+fn now_ms() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+}

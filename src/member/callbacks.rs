@@ -1,0 +1,163 @@
+//! The consumer's callbacks: assignment, revocation and statistics. They run inside the member's own poll.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
+use rdkafka::error::KafkaError;
+use rdkafka::statistics::Statistics;
+use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
+
+use crate::health::{Health, MemberPhase};
+use crate::metrics::Metrics;
+use tollgate_core::record::{Offset, Partition};
+
+use crate::stages::StageRuntime;
+
+use super::Assignment;
+
+/// How long to wait for news of the topics inside a rebalance.
+const METADATA_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// What the callbacks of one member act on.
+#[derive(Debug)]
+pub struct MemberContext<R: StageRuntime> {
+    /// Which member of the process it is.
+    pub member: usize,
+    /// The partitions that the member holds. The lock is the member's own: nobody else takes it.
+    pub assignment: Mutex<Assignment<R>>,
+    /// The input topic.
+    pub topic: String,
+    /// How long a revocation waits for acknowledgements and the last checkpoint.
+    pub drain_timeout: Duration,
+    /// Where the member's condition is shown.
+    pub health: Arc<Health>,
+    /// Where rebalances are counted.
+    pub metrics: Metrics,
+    /// Set when the member has drained and written its state for the last time.
+    pub is_leaving: AtomicBool,
+}
+
+impl<R: StageRuntime> MemberContext<R> {
+    /// Returns the assignment. A callback that panicked would leave the lock poisoned; its state is still that of whole records.
+    pub fn assignment(&self) -> MutexGuard<'_, Assignment<R>> {
+        self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes on partitions, before the first record of them can come.
+    pub fn assigned(&self, partitions: &[Partition]) {
+        self.assignment().take(partitions.iter().copied());
+        self.show(MemberPhase::Assigned);
+        self.metrics.rebalances.with_label_values(&["assigned"]).inc();
+        tracing::info!(member = self.member, partitions = ?numbers(partitions), "assigned");
+    }
+
+    /// Stops taking, waits for acknowledgements, writes the state down and lets go. A lost partition has another owner by now, who has
+    /// shut us out: its records are decided again, to the same bytes.
+    fn revoked(&self, consumer: &BaseConsumer<Self>, partitions: &[Partition]) {
+        let is_lost = consumer.assignment_lost();
+        let is_leaving = self.is_leaving.load(Ordering::Relaxed);
+        // A member that panics drops its consumer on the way, and has nothing that could be finished.
+        if !is_lost && !is_leaving && !std::thread::panicking() {
+            self.show(MemberPhase::Draining);
+            if !self.assignment().drain(partitions, &|| consumer.group_metadata(), self.drain_timeout) {
+                tracing::warn!(
+                    member = self.member,
+                    "revoked with verdicts unacknowledged or state unwritten: their records will be decided again"
+                );
+            }
+        }
+        self.assignment().release(partitions.iter().copied());
+        // Who has lost its partitions waits for the group to take it back.
+        self.show(match (is_leaving, is_lost) {
+            (true, _) => MemberPhase::Draining,
+            (false, true) => MemberPhase::Starting,
+            (false, false) => MemberPhase::Assigned,
+        });
+        self.metrics.rebalances.with_label_values(&[if is_lost { "lost" } else { "revoked" }]).inc();
+        tracing::info!(member = self.member, partitions = ?numbers(partitions), is_lost, "revoked");
+    }
+
+    /// Shows where the member stands.
+    pub fn show(&self, phase: MemberPhase) {
+        self.health.set(self.member, phase, self.assignment().member_partitions());
+    }
+
+    /// Shows which partitions the member holds, wherever it stands.
+    pub fn show_partitions(&self) {
+        self.health.set_partitions(self.member, self.assignment().member_partitions());
+    }
+}
+
+impl<R: StageRuntime> ClientContext for MemberContext<R> {
+    fn stats(&self, statistics: Statistics) {
+        let assignment = self.assignment();
+        for (number, partition) in statistics.topics.get(&self.topic).iter().flat_map(|topic| &topic.partitions) {
+            if partition.hi_offset >= 0 {
+                let start = partition.committed_offset.max(partition.lo_offset).max(0);
+                assignment.lag(Partition(*number), Offset(partition.hi_offset), Offset(start));
+            }
+        }
+    }
+
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        crate::kafka::log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::warn!(target: "librdkafka", member = self.member, %error, reason, "consumer");
+    }
+}
+
+impl<R: StageRuntime> ConsumerContext for MemberContext<R> {
+    fn post_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        let Rebalance::Assign(list) = rebalance else { return };
+        // What librdkafka has fetched by now is thrown away with the pause, and comes again when the state is here.
+        if let Err(error) = consumer.pause(list) {
+            tracing::warn!(member = self.member, %error, "assigned partitions could not be paused");
+        }
+        // librdkafka joins a group once a second at most, and a cooperative rebalance takes two joins: the partitions that move would
+        // wait for the second one. News of the topics, even if there are none, lifts that limit.
+        if let Err(error) = consumer.fetch_metadata(Some(&self.topic), METADATA_TIMEOUT) {
+            tracing::debug!(member = self.member, %error, "no news of the topics");
+        }
+    }
+
+    fn pre_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        match rebalance {
+            Rebalance::Assign(list) => {
+                place(list);
+                self.assigned(&partitions_of(list));
+            }
+            Rebalance::Revoke(list) => self.revoked(consumer, &partitions_of(list)),
+            Rebalance::Error(error) => {
+                tracing::error!(member = self.member, %error, "rebalance failed");
+                let held = self.assignment().partitions();
+                self.assignment().release(held);
+            }
+        }
+    }
+}
+
+/// Gives assigned partitions a position, any: they are paused, and their state says where to begin. Without one librdkafka would ask for
+/// the offsets that are committed, all in one question, which brokers do not answer while any of them is part of a transaction that they
+/// take for open.
+fn place(list: &TopicPartitionList) {
+    for mut element in list.elements() {
+        if let Err(error) = element.set_offset(KafkaOffset::Offset(0)) {
+            tracing::debug!(partition = element.partition(), %error, "no position could be given");
+        }
+    }
+}
+
+fn partitions_of(list: &TopicPartitionList) -> Vec<Partition> {
+    let mut partitions: Vec<_> = list.elements().iter().map(|element| Partition(element.partition())).collect();
+    partitions.sort();
+    partitions
+}
+
+fn numbers(partitions: &[Partition]) -> Vec<i32> {
+    partitions.iter().map(|partition| partition.0).collect()
+}

@@ -1,0 +1,123 @@
+//! Flow control: which partitions are paused, and why. Not all records are taken while too many publications wait, and none of a partition
+//! whose state is not there.
+
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaResult;
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+use tollgate_core::record::{Offset, Partition};
+
+use crate::stages::StageRuntime;
+
+use super::callbacks::MemberContext;
+use super::checkpointing::FlowChange;
+
+/// How long to wait for publications before the partitions are paused.
+const PAUSE_AFTER: Duration = Duration::from_secs(10);
+/// How long librdkafka may take to take a position up.
+const SEEK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The flow control of one member.
+#[derive(Debug, Default)]
+pub(super) struct FlowControl {
+    backpressure: Backpressure,
+    /// Partitions whose state is there and whose records do not flow yet, with the first record to take.
+    resuming: Vec<(Partition, Offset)>,
+}
+
+/// Whether publications leave room for more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Backpressure {
+    /// They do.
+    #[default]
+    None,
+    /// Too many of them wait.
+    Waiting { since: Instant },
+    /// They have waited for so long that the partitions are paused.
+    Paused,
+}
+
+impl FlowControl {
+    /// Returns whether the consumer is to be left alone until publications are acknowledged.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.backpressure, Backpressure::Waiting { .. })
+    }
+
+    /// Decides whether records are taken while publications wait, and returns whether taking has just ended. Too many of them are waited
+    /// for without touching the consumer, whose prefetched records would be thrown away by a pause; only if that takes long, partitions
+    /// are paused, so that the consumer can be polled and the group does not take the member for dead.
+    pub(super) fn update<R: StageRuntime>(
+        &mut self,
+        consumer: &BaseConsumer<MemberContext<R>>,
+        in_flight: usize,
+        limit: usize,
+    ) -> KafkaResult<bool> {
+        let before = self.backpressure;
+        self.backpressure = match before {
+            Backpressure::None if in_flight >= limit => Backpressure::Waiting { since: Instant::now() },
+            Backpressure::Waiting { .. } if in_flight < limit => Backpressure::None,
+            Backpressure::Waiting { since } if since.elapsed() > PAUSE_AFTER => {
+                tracing::warn!(in_flight, "publications are not acknowledged; no records are taken until they are");
+                consumer.pause(&running(consumer)?)?;
+                Backpressure::Paused
+            }
+            Backpressure::Paused if in_flight <= limit / 2 => {
+                consumer.resume(&running(consumer)?)?;
+                Backpressure::None
+            }
+            unchanged => unchanged,
+        };
+        Ok(before == Backpressure::None && self.is_waiting())
+    }
+
+    /// Lets the records of partitions flow whose state has come, and holds back those whose state is in doubt.
+    pub(super) fn apply<R: StageRuntime>(
+        &mut self,
+        consumer: &BaseConsumer<MemberContext<R>>,
+        changes: Vec<FlowChange>,
+    ) -> KafkaResult<()> {
+        for change in changes {
+            match change {
+                FlowChange::Resume(partition, start) => self.resuming.push((partition, start)),
+                FlowChange::Pause(partition) => consumer.pause(&list(consumer, &[partition])?)?,
+            }
+        }
+        for (partition, start) in std::mem::take(&mut self.resuming) {
+            if !consumer.context().assignment().is_ready(partition) {
+                // It was taken away again.
+                continue;
+            }
+            if let Err(error) = self.resume(consumer, partition, start) {
+                // librdkafka is still asking for the group's own offset.
+                tracing::debug!(%partition, %error, "not to be positioned yet");
+                self.resuming.push((partition, start));
+            }
+        }
+        Ok(())
+    }
+
+    fn resume<R: StageRuntime>(&self, consumer: &BaseConsumer<MemberContext<R>>, partition: Partition, start: Offset) -> KafkaResult<()> {
+        let context = consumer.context();
+        consumer.seek(&context.topic, partition.0, KafkaOffset::Offset(start.0), SEEK_TIMEOUT)?;
+        if self.backpressure != Backpressure::Paused {
+            consumer.resume(&list(consumer, &[partition])?)?;
+        }
+        context.assignment().resumed(partition);
+        context.show_partitions();
+        Ok(())
+    }
+}
+
+fn running<R: StageRuntime>(consumer: &BaseConsumer<MemberContext<R>>) -> KafkaResult<TopicPartitionList> {
+    let running = consumer.context().assignment().running();
+    list(consumer, &running)
+}
+
+fn list<R: StageRuntime>(consumer: &BaseConsumer<MemberContext<R>>, partitions: &[Partition]) -> KafkaResult<TopicPartitionList> {
+    let mut list = TopicPartitionList::with_capacity(partitions.len());
+    for partition in partitions {
+        list.add_partition(&consumer.context().topic, partition.0);
+    }
+    Ok(list)
+}

@@ -1,0 +1,306 @@
+//! One group member: it polls and drives its partitions, on one thread.
+//!
+//! ```text
+//! poll ─▶ record ─▶ its partition ─▶ outcome ─▶ outbox ─▶ acknowledged ─▶ committable ─▶ checkpoint
+//!   ▲                                                                                      │
+//!   └── pause, resume (flow control) ◀───────────────────────────── restored, lost ◀───────┘
+//! ```
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `assignment` | the partitions, the stage that runs on them, and the outbox that they share |
+//! | `checkpointing` | what their checkpoint writers report, and when they write |
+//! | `flow_control` | which partitions are paused |
+//! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
+
+mod assignment;
+mod callbacks;
+mod checkpointing;
+mod flow_control;
+
+pub use assignment::Failure;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::BorrowedMessage;
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use tollgate_core::record::Partition;
+
+use crate::health::{Health, MemberPartitions, MemberPhase};
+use crate::kafka::{StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
+use crate::metrics::Metrics;
+use crate::outbox::{Outbox, Producers};
+use crate::settings::{KafkaSettings, WorkerSettings};
+use crate::stages::{StageRuntime, StageSetup};
+use crate::stop::Stop;
+
+use assignment::Assignment;
+use callbacks::MemberContext;
+use checkpointing::Checkpointing;
+use flow_control::FlowControl;
+
+/// How long to wait for a record when nothing is in flight.
+const IDLE_POLL: Duration = Duration::from_millis(100);
+/// How long to wait for one while acknowledgements are awaited.
+const BUSY_POLL: Duration = Duration::from_millis(1);
+/// How long to serve the producer at a time while too many publications wait.
+const WAITING_POLL: Duration = Duration::from_millis(10);
+/// How long to wait for a record while a checkpoint writer may report that a partition's state is here.
+const RESTORING_POLL: Duration = Duration::from_millis(5);
+/// How often checkpoint writers are looked after.
+const CHECKPOINT_POLL: Duration = Duration::from_millis(10);
+/// Records taken between two looks at everything else.
+const RECORDS_PER_ROUND: usize = 256;
+/// How often gauges are set and counts handed over.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How a member comes to its partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Membership {
+    /// By the consumer group.
+    Group,
+    /// It takes all of them from the beginning: the embedded broker makes a group's first member wait three seconds.
+    Alone,
+}
+
+/// Why a member could not go on. It starts over from the committed offsets.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// A client could not be made: a property is wrong.
+    #[error("kafka.properties: {0}")]
+    Client(KafkaError),
+    /// The consumer is fenced or otherwise beyond repair.
+    #[error("the consumer failed: {0}")]
+    Consumer(KafkaError),
+    /// A publication failed for good, or something else that forbids to commit.
+    #[error(transparent)]
+    Publish(#[from] Failure),
+    /// A fault of ours, or of a library; the panic itself stands in the log.
+    #[error("the member panicked")]
+    Panicked,
+}
+
+/// What every member of a worker shares.
+#[derive(Debug, Clone)]
+pub struct MemberParts {
+    /// Brokers and their properties.
+    pub kafka: Arc<KafkaSettings>,
+    /// The group, its input and its state.
+    pub topics: Arc<StageTopics>,
+    /// How members work.
+    pub settings: WorkerSettings,
+    /// How members come to their partitions.
+    pub membership: Membership,
+    /// How many partitions the input has.
+    pub partition_count: u32,
+    /// The largest batch that the topics we publish to take, in bytes.
+    pub batch_bytes_max: u64,
+    /// The largest batch that the state topic takes, in bytes.
+    pub state_batch_bytes_max: u64,
+    /// How often state is written down; `None` keeps it in memory alone.
+    pub checkpoint_interval: Option<Duration>,
+    /// Where to count.
+    pub metrics: Metrics,
+    /// Where conditions are shown.
+    pub health: Arc<Health>,
+    /// When to stop.
+    pub stop: Stop,
+}
+
+impl MemberParts {
+    /// Returns how often a member tells the group that it lives.
+    fn heartbeat_interval(&self) -> Duration {
+        heartbeat_interval(&self.kafka)
+    }
+}
+
+/// A group member, by its number in the process.
+#[derive(Debug)]
+pub struct Member<R> {
+    number: usize,
+    parts: MemberParts,
+    stage: Arc<StageSetup<R>>,
+}
+
+impl<R: StageRuntime> Member<R> {
+    /// Returns a member that has not joined yet.
+    #[must_use]
+    pub fn new(number: usize, parts: MemberParts, stage: Arc<StageSetup<R>>) -> Self {
+        Self { number, parts, stage }
+    }
+
+    /// Returns which member of the process it is.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Returns what it shares with the others.
+    #[must_use]
+    pub fn parts(&self) -> &MemberParts {
+        &self.parts
+    }
+
+    /// Joins, works until told to stop, then drains, has the state written and leaves.
+    ///
+    /// # Errors
+    /// [`MemberError`]; nothing is committed then that is not behind an acknowledged verdict.
+    pub fn run(&self) -> Result<(), MemberError> {
+        let consumer = self.join()?;
+        let limit = self.parts.settings.in_flight_max as usize;
+        let mut flow = FlowControl::default();
+        let beat_interval = self.parts.heartbeat_interval();
+        let (mut beat_due, mut checkpoint_due, mut report_due) = (Instant::now(), Instant::now(), Instant::now());
+        while !self.parts.stop.is_given() {
+            self.parts.health.beat(self.number);
+            let in_flight = self.load(&consumer);
+            if flow.update(&consumer, in_flight, limit).map_err(MemberError::Consumer)? {
+                self.parts.metrics.backpressure.inc();
+            }
+            if !flow.is_waiting() {
+                self.take_records(&consumer, in_flight)?;
+            }
+            consumer.context().assignment().settle(if flow.is_waiting() { WAITING_POLL } else { Duration::ZERO });
+            self.check_failure(&consumer)?;
+            let now = Instant::now();
+            if now >= beat_due {
+                beat_due = now + beat_interval;
+                // librdkafka's main thread, which sends heartbeats and hears of rebalances with the answers, looks once a second at worst
+                // whether one is due, unless somebody asks it something.
+                let _asked = consumer.group_metadata();
+            }
+            if now >= checkpoint_due {
+                checkpoint_due = now + CHECKPOINT_POLL;
+                consumer.context().assignment().checkpoint(&|| consumer.group_metadata());
+                let changes = consumer.context().assignment().hear_writers();
+                flow.apply(&consumer, changes).map_err(MemberError::Consumer)?;
+            }
+            if now >= report_due {
+                report_due = now + REPORT_INTERVAL;
+                consumer.context().assignment().report(&self.number.to_string());
+                consumer.context().show_partitions();
+            }
+        }
+        self.leave(&consumer)
+    }
+
+    /// Returns how many publications and events are in flight; as many as may be, if those that wait hold too many bytes.
+    fn load(&self, consumer: &BaseConsumer<MemberContext<R>>) -> usize {
+        let (assignment, settings) = (consumer.context().assignment(), &self.parts.settings);
+        let is_full = assignment.waiting_bytes() >= settings.waiting_bytes_max as usize;
+        let in_flight = assignment.in_flight();
+        if is_full { in_flight.max(settings.in_flight_max as usize) } else { in_flight }
+    }
+
+    fn join(&self) -> Result<BaseConsumer<MemberContext<R>>, MemberError> {
+        let parts = &self.parts;
+        let producers = Producers::new(&parts.kafka, parts.batch_bytes_max).map_err(MemberError::Client)?;
+        let outbox = Outbox::new(producers, self.stage.output.clone(), Arc::clone(&self.stage.reduce), parts.metrics.clone());
+        let runtime = (self.stage.runtime)();
+        let checkpointing = Checkpointing::new(parts, runtime.limits());
+        let assignment = Assignment::new(runtime, outbox, checkpointing, parts.partition_count, parts.metrics.clone());
+        let context = MemberContext {
+            member: self.number,
+            assignment: Mutex::new(assignment),
+            topic: parts.topics.input.clone(),
+            drain_timeout: Duration::from_millis(parts.settings.drain_timeout_ms.into()),
+            health: Arc::clone(&parts.health),
+            metrics: parts.metrics.clone(),
+            is_leaving: AtomicBool::new(false),
+        };
+        let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.number));
+        let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
+        let consumer: BaseConsumer<MemberContext<R>> = config.create_with_context(context).map_err(MemberError::Client)?;
+        parts.health.set(self.number, MemberPhase::Starting, MemberPartitions::default());
+        match parts.membership {
+            Membership::Group => consumer.subscribe(&[&parts.topics.input]),
+            Membership::Alone => self.assign_all(&consumer),
+        }
+        .map_err(MemberError::Consumer)?;
+        Ok(consumer)
+    }
+
+    fn assign_all(&self, consumer: &BaseConsumer<MemberContext<R>>) -> KafkaResult<()> {
+        let partitions: Vec<_> = (0..self.parts.partition_count).filter_map(|number| i32::try_from(number).ok()).map(Partition).collect();
+        let mut list = TopicPartitionList::new();
+        for partition in &partitions {
+            list.add_partition_offset(&self.parts.topics.input, partition.0, KafkaOffset::Beginning)?;
+        }
+        consumer.context().assigned(&partitions);
+        consumer.assign(&list)
+    }
+
+    /// Takes up to a round of records; waits for the first one only.
+    fn take_records(&self, consumer: &BaseConsumer<MemberContext<R>>, in_flight: usize) -> Result<(), MemberError> {
+        let mut timeout = match in_flight {
+            0 if consumer.context().assignment().is_restoring() => RESTORING_POLL,
+            0 => IDLE_POLL,
+            _ => BUSY_POLL,
+        };
+        for _ in 0..RECORDS_PER_ROUND {
+            match consumer.poll(timeout) {
+                Some(Ok(message)) => take(consumer, &message),
+                Some(Err(error)) => self.check_error(error)?,
+                None => break,
+            }
+            timeout = Duration::ZERO;
+        }
+        Ok(())
+    }
+
+    /// Returns the errors that do not pass by themselves.
+    fn check_error(&self, error: KafkaError) -> Result<(), MemberError> {
+        match error {
+            KafkaError::MessageConsumptionFatal(_) => Err(MemberError::Consumer(error)),
+            KafkaError::PartitionEOF(_) => Ok(()),
+            KafkaError::MessageConsumption(code) => {
+                let is_down = matches!(code, RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::AllBrokersDown);
+                if is_down {
+                    tracing::debug!(member = self.number, %code, "the brokers cannot be reached");
+                } else {
+                    tracing::warn!(member = self.number, %code, "consumer");
+                }
+                Ok(())
+            }
+            other => {
+                tracing::warn!(member = self.number, error = %other, "consumer");
+                Ok(())
+            }
+        }
+    }
+
+    fn check_failure(&self, consumer: &BaseConsumer<MemberContext<R>>) -> Result<(), MemberError> {
+        let mut assignment = consumer.context().assignment();
+        let Some(failure) = assignment.failure().cloned() else { return Ok(()) };
+        assignment.report(&self.number.to_string());
+        Err(failure.into())
+    }
+
+    /// Drains what is in flight and has the state written, within the drain timeout; leaving the group happens when the consumer is
+    /// dropped.
+    fn leave(&self, consumer: &BaseConsumer<MemberContext<R>>) -> Result<(), MemberError> {
+        let context = consumer.context();
+        context.show(MemberPhase::Draining);
+        let held = context.assignment().partitions();
+        if !context.assignment().drain(&held, &|| consumer.group_metadata(), context.drain_timeout) {
+            tracing::warn!(
+                member = self.number,
+                "stopped with verdicts unacknowledged or state unwritten: their records will be decided again"
+            );
+        }
+        context.is_leaving.store(true, Ordering::Relaxed);
+        context.assignment().report(&self.number.to_string());
+        tracing::info!(member = self.number, "drained, leaving");
+        self.check_failure(consumer)
+    }
+}
+
+fn take<R: StageRuntime>(consumer: &BaseConsumer<MemberContext<R>>, message: &BorrowedMessage<'_>) {
+    let mut assignment = consumer.context().assignment();
+    with_record(message, |record, rejection| assignment.apply(record, rejection, &|| own_headers(message)));
+}

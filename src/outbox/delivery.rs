@@ -1,0 +1,143 @@
+//! What became of a publication.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{BorrowedHeaders, Message, OwnedHeaders};
+use rdkafka::producer::{DeliveryResult, ProducerContext};
+
+use tollgate_core::record::{Offset, Partition};
+
+/// What a publication is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A verdict on the decisions topic.
+    Verdict,
+    /// The same verdict on the topic that the event asked for.
+    Reply,
+    /// An unreadable record.
+    DeadLetter,
+}
+
+impl Role {
+    /// Returns the role as a label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Verdict => "verdict",
+            Self::Reply => "reply",
+            Self::DeadLetter => "dead_letter",
+        }
+    }
+}
+
+/// Which record a publication belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// The record's partition.
+    pub partition: Partition,
+    /// Which assignment of the partition it was: an acknowledgement that comes after a revocation belongs to nobody.
+    pub generation: u64,
+    /// The record's offset.
+    pub offset: Offset,
+    /// What was published.
+    pub role: Role,
+    /// The event's time in milliseconds since the epoch, for the latency of verdicts.
+    pub event_time_ms: Option<i64>,
+    /// How often it was made smaller.
+    pub reductions: u8,
+}
+
+/// How it went.
+#[derive(Debug, Clone)]
+pub enum DeliveryOutcome {
+    /// The broker has it.
+    Acknowledged,
+    /// It is too large for its topic. It comes back, since something smaller takes its place.
+    TooLarge(Box<Returned>),
+    /// The broker will not have it.
+    Failed(RDKafkaErrorCode),
+}
+
+/// A record that came back.
+#[derive(Debug, Clone)]
+pub struct Returned {
+    /// Where it should have gone.
+    pub topic: String,
+    /// On which partition, if that was said.
+    pub partition: Option<i32>,
+    /// Its key.
+    pub key: Option<Vec<u8>>,
+    /// Its value.
+    pub value: Option<Vec<u8>>,
+    /// Its headers.
+    pub headers: OwnedHeaders,
+}
+
+/// The smaller form of a record that came back.
+#[derive(Debug)]
+pub struct Reduced {
+    /// Its key.
+    pub key: Option<Vec<u8>>,
+    /// Its value.
+    pub value: Option<Vec<u8>>,
+    /// Its headers.
+    pub headers: OwnedHeaders,
+}
+
+/// Where the producer's callbacks leave what they learn, until the member takes it up.
+#[derive(Debug, Clone, Default)]
+pub struct DeliveryQueue(Arc<Mutex<Vec<(Delivery, DeliveryOutcome)>>>);
+
+impl DeliveryQueue {
+    pub(super) fn push(&self, delivery: Delivery, outcome: DeliveryOutcome) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((delivery, outcome));
+    }
+
+    /// Returns how much was left since the last time.
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Returns everything that was left since the last time.
+    #[must_use]
+    pub fn take(&self) -> Vec<(Delivery, DeliveryOutcome)> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Returns whether a record failed for its size.
+pub(super) fn is_too_large(code: Option<RDKafkaErrorCode>) -> bool {
+    matches!(code, Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::InvalidMessageSize))
+}
+
+impl ClientContext for DeliveryQueue {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        crate::kafka::log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::warn!(target: "librdkafka", %error, reason, "producer");
+    }
+}
+
+impl ProducerContext for DeliveryQueue {
+    type DeliveryOpaque = Box<Delivery>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, delivery: Box<Delivery>) {
+        let outcome = match result {
+            Ok(_) => DeliveryOutcome::Acknowledged,
+            Err((error, message)) if is_too_large(error.rdkafka_error_code()) => DeliveryOutcome::TooLarge(Box::new(Returned {
+                topic: message.topic().to_owned(),
+                partition: Some(message.partition()).filter(|partition| *partition >= 0),
+                key: message.key().map(<[u8]>::to_vec),
+                value: message.payload().map(<[u8]>::to_vec),
+                headers: message.headers().map_or_else(OwnedHeaders::new, BorrowedHeaders::detach),
+            })),
+            Err((error, _)) => DeliveryOutcome::Failed(error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)),
+        };
+        self.push(*delivery, outcome);
+    }
+}

@@ -1,0 +1,170 @@
+//! The outbox: publications on their way to Kafka, and what becomes of them.
+//!
+//! ```text
+//! push ─▶ batch of its partition ─flush─▶ low-latency or batched producer ─┐
+//! send ────────────────────────────────▶ producer by role ────────────────┼─▶ broker ─▶ settle: acknowledged, smaller, refused
+//! ```
+
+mod batch;
+mod delivery;
+mod producers;
+
+pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Reduced, Returned, Role};
+pub use producers::{ProducerKind, Producers, Publication};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::message::OwnedHeaders;
+use rustc_hash::FxHashMap;
+use tollgate_core::record::Partition;
+
+use crate::metrics::Metrics;
+
+use batch::Batch;
+
+/// The broker will not take a publication at all, whatever its size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the broker refused a {role} on topic {topic}: {code}")]
+pub struct Refusal {
+    /// What it was.
+    pub role: &'static str,
+    /// Where it should have gone.
+    pub topic: String,
+    /// Why it did not.
+    pub code: RDKafkaErrorCode,
+}
+
+/// Where a stage's publications go.
+#[derive(Debug, Clone)]
+pub struct OutboxTopics {
+    /// What the stage decides, on the partition of the record that it is about.
+    pub output: String,
+    /// Records that could not be read.
+    pub dead_letters: String,
+}
+
+/// Returns something smaller to publish in place of what its topic does not take, or `None` if there is nothing left to leave out.
+pub type Reduce = Arc<dyn Fn(&Delivery, &Returned) -> Option<Reduced> + Send + Sync>;
+
+/// The publications of one member.
+pub struct Outbox {
+    producers: Producers,
+    /// Those to the output topic that wait, by partition.
+    batches: FxHashMap<Partition, Batch>,
+    topics: OutboxTopics,
+    reduce: Reduce,
+    metrics: Metrics,
+}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outbox").field("topics", &self.topics).finish_non_exhaustive()
+    }
+}
+
+/// What became of publications since the last look.
+#[derive(Debug, Default)]
+pub struct Settled {
+    /// Those that their records need not wait for any longer.
+    pub finished: Vec<Delivery>,
+    /// The first that the broker will not take.
+    pub refusal: Option<Refusal>,
+}
+
+impl Outbox {
+    /// Returns an outbox over a member's producers.
+    #[must_use]
+    pub fn new(producers: Producers, topics: OutboxTopics, reduce: Reduce, metrics: Metrics) -> Self {
+        Self { producers, batches: FxHashMap::default(), topics, reduce, metrics }
+    }
+
+    /// Hands a publication over to the producer of its role.
+    pub fn send(&self, publication: Publication<'_>) {
+        self.producers.send(ProducerKind::of(publication.delivery.role), publication);
+    }
+
+    /// Takes a publication for the output topic. It leaves with [`Outbox::flush`], in order within its partition.
+    pub fn push(&mut self, key: &[u8], value: &[u8], headers: OwnedHeaders, delivery: Delivery) {
+        self.batches.entry(delivery.partition).or_default().push(key, value, headers, delivery);
+    }
+
+    /// Hands waiting publications over to librdkafka, as far as it would send them. It is called when a round of records is decided: they
+    /// wait for others then, and for acknowledgements, but not for time to pass.
+    pub fn flush(&mut self) {
+        self.batches.values_mut().for_each(|batch| batch.send(&self.producers, &self.topics.output));
+    }
+
+    /// Serves the producers for up to `timeout` and returns what became of publications since the last time. What is too large for its
+    /// topic is published smaller, and its record goes on waiting.
+    pub fn settle(&mut self, timeout: Duration) -> Settled {
+        let mut settled = Settled::default();
+        for (delivery, outcome) in self.producers.poll(timeout) {
+            match outcome {
+                DeliveryOutcome::Acknowledged => {
+                    if delivery.role == Role::Reply {
+                        self.metrics.replies.with_label_values(&["published"]).inc();
+                    }
+                    settled.finished.push(delivery);
+                }
+                DeliveryOutcome::TooLarge(returned) => settled.finished.extend(self.publish_smaller(delivery, *returned)),
+                DeliveryOutcome::Failed(code) => self.refused(delivery, code, &mut settled),
+            }
+        }
+        for delivery in settled.finished.iter().filter(|delivery| delivery.role == Role::Verdict) {
+            if let Some(batch) = self.batches.get_mut(&delivery.partition) {
+                batch.acknowledge();
+            }
+        }
+        settled
+    }
+
+    /// Publishes something smaller in place of what its topic does not take. What cannot be made smaller is given up and counted, since
+    /// a record that nobody takes would hold its partition up for ever.
+    fn publish_smaller(&self, delivery: Delivery, returned: Returned) -> Option<Delivery> {
+        self.count_failure(&delivery, RDKafkaErrorCode::MessageSizeTooLarge);
+        let Some(Reduced { key, value, headers }) = (self.reduce)(&delivery, &returned) else {
+            let (partition, offset, role) = (delivery.partition, delivery.offset, delivery.role.as_str());
+            tracing::error!(%partition, %offset, role, topic = returned.topic, "too large for its topic in any form, and given up");
+            return Some(delivery);
+        };
+        if delivery.role == Role::DeadLetter && delivery.reductions == 0 {
+            self.metrics.dead_letters_without_value.inc();
+        }
+        let delivery = Delivery { reductions: delivery.reductions + 1, ..delivery };
+        let (topic, partition) = (returned.topic.as_str(), returned.partition);
+        self.send(Publication { topic, partition, key: key.as_deref(), value: value.as_deref(), headers, delivery });
+        None
+    }
+
+    fn refused(&self, delivery: Delivery, code: RDKafkaErrorCode, settled: &mut Settled) {
+        // The producer is going away and takes what it holds with it; the records are read again.
+        if matches!(code, RDKafkaErrorCode::PurgeInflight | RDKafkaErrorCode::PurgeQueue) {
+            return;
+        }
+        self.count_failure(&delivery, code);
+        let topic = match delivery.role {
+            // A reply topic is its sender's word; the verdict stands on the output topic all the same.
+            Role::Reply => {
+                self.metrics.replies.with_label_values(&["failed"]).inc();
+                let (partition, offset) = (delivery.partition, delivery.offset);
+                tracing::warn!(%partition, %offset, %code, "a reply could not be published");
+                return settled.finished.push(delivery);
+            }
+            Role::Verdict => self.topics.output.clone(),
+            Role::DeadLetter => self.topics.dead_letters.clone(),
+        };
+        settled.refusal.get_or_insert(Refusal { role: delivery.role.as_str(), topic, code });
+    }
+
+    fn count_failure(&self, delivery: &Delivery, code: RDKafkaErrorCode) {
+        self.metrics.publish_failures.with_label_values(&[delivery.role.as_str(), &code.to_string()]).inc();
+    }
+
+    /// Returns how many publications are not acknowledged.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.producers.in_flight() + self.batches.values().map(Batch::waiting).sum::<usize>()
+    }
+}

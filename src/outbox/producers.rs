@@ -1,0 +1,174 @@
+//! The producers of one member, whose acknowledgements the member takes up between records.
+
+use std::cell::OnceCell;
+use std::time::{Duration, Instant};
+
+use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::OwnedHeaders;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+
+use crate::kafka::{Linger, producer_config, reply_producer_config};
+use crate::settings::KafkaSettings;
+
+use super::delivery::is_too_large;
+use super::{Delivery, DeliveryOutcome, DeliveryQueue, Returned, Role};
+
+/// How long to serve the producer before a full queue is tried again.
+const QUEUE_FULL_POLL: Duration = Duration::from_millis(50);
+/// How long to wait at a time for publications to be acknowledged.
+const WAIT: Duration = Duration::from_millis(1);
+/// How long a queue may stay full before the member gives up and starts over. It must be far below the group's poll interval.
+const QUEUE_FULL_MAX: Duration = Duration::from_secs(60);
+
+/// Which of a member's producers a publication goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProducerKind {
+    /// The one that sends at once.
+    LowLatency,
+    /// The one that waits a moment for others.
+    Batched,
+    /// The one that sends at once, and not for ever: a reply topic is its sender's word, and one without a leader must not hold verdicts up.
+    Reply,
+}
+
+impl ProducerKind {
+    /// Returns the producer of a publication that goes by itself.
+    pub(super) fn of(role: Role) -> Self {
+        match role {
+            Role::Verdict => Self::LowLatency,
+            Role::Reply => Self::Reply,
+            // Nobody awaits it.
+            Role::DeadLetter => Self::Batched,
+        }
+    }
+}
+
+/// One record on its way out.
+#[derive(Debug)]
+pub struct Publication<'a> {
+    /// Where to.
+    pub topic: &'a str,
+    /// On which partition; `None` lets the key decide.
+    pub partition: Option<i32>,
+    /// The key.
+    pub key: Option<&'a [u8]>,
+    /// The value.
+    pub value: Option<&'a [u8]>,
+    /// The headers.
+    pub headers: OwnedHeaders,
+    /// Which record it belongs to.
+    pub delivery: Delivery,
+}
+
+/// The producers of one member.
+pub struct Producers {
+    low_latency: BaseProducer<DeliveryQueue>,
+    batched: BaseProducer<DeliveryQueue>,
+    /// Made when the first reply is asked for.
+    replies: OnceCell<BaseProducer<DeliveryQueue>>,
+    kafka: KafkaSettings,
+    batch_bytes_max: u64,
+    queue: DeliveryQueue,
+}
+
+impl std::fmt::Debug for Producers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Producers").finish_non_exhaustive()
+    }
+}
+
+impl Producers {
+    /// Returns producers for these brokers, with batches of at most that many bytes; they connect by themselves.
+    ///
+    /// # Errors
+    /// A property that librdkafka does not know, or a value that it does not take.
+    pub fn new(kafka: &KafkaSettings, batch_bytes_max: u64) -> KafkaResult<Self> {
+        let queue = DeliveryQueue::default();
+        let low_latency = producer_config(kafka, batch_bytes_max, Linger::None).create_with_context(queue.clone())?;
+        let batched = producer_config(kafka, batch_bytes_max, Linger::Moment).create_with_context(queue.clone())?;
+        Ok(Self { low_latency, batched, replies: OnceCell::new(), kafka: kafka.clone(), batch_bytes_max, queue })
+    }
+
+    /// Hands a record to librdkafka. Where its queue is full, the producer is served until there is room: a verdict or dead letter is
+    /// never dropped. What librdkafka refuses at once comes back with the next [`Producers::poll`], as if the broker had refused it.
+    pub fn send(&self, kind: ProducerKind, publication: Publication<'_>) {
+        let delivery = publication.delivery;
+        let producer = match self.producer(kind) {
+            Ok(producer) => producer,
+            Err(code) => return self.queue.push(delivery, DeliveryOutcome::Failed(code)),
+        };
+        let mut record: BaseRecord<'_, [u8], [u8], Box<Delivery>> =
+            BaseRecord::with_opaque_to(publication.topic, Box::new(delivery)).headers(publication.headers);
+        (record.partition, record.key, record.payload) = (publication.partition, publication.key, publication.value);
+        let deadline = Instant::now() + QUEUE_FULL_MAX;
+        while let Err((error, refused)) = producer.send(record) {
+            let code = error.rdkafka_error_code();
+            let is_full = code == Some(RDKafkaErrorCode::QueueFull) && delivery.role != Role::Reply;
+            if !is_full || Instant::now() >= deadline {
+                return self.queue.push(delivery, refusal(code, refused));
+            }
+            producer.poll(QUEUE_FULL_POLL);
+            record = refused;
+        }
+    }
+
+    fn producer(&self, kind: ProducerKind) -> Result<&BaseProducer<DeliveryQueue>, RDKafkaErrorCode> {
+        match kind {
+            ProducerKind::LowLatency => return Ok(&self.low_latency),
+            ProducerKind::Batched => return Ok(&self.batched),
+            ProducerKind::Reply => {}
+        }
+        if let Some(replies) = self.replies.get() {
+            return Ok(replies);
+        }
+        let made = reply_producer_config(&self.kafka, self.batch_bytes_max).create_with_context(self.queue.clone());
+        let made = made.map_err(|error| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail))?;
+        Ok(self.replies.get_or_init(|| made))
+    }
+
+    /// Serves the producers and returns what became of publications since the last time; where nothing has, it is waited for, for up to
+    /// `timeout`.
+    #[must_use]
+    pub fn poll(&self, timeout: Duration) -> Vec<(Delivery, DeliveryOutcome)> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            [&self.low_latency, &self.batched].into_iter().chain(self.replies.get()).for_each(|producer| self.serve(producer));
+            let heard = self.queue.take();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !heard.is_empty() || left.is_zero() {
+                return heard;
+            }
+            // rdkafka's own waiting returns when the time is up and not before, and spends the last millisecond of it spinning.
+            std::thread::sleep(left.min(WAIT));
+        }
+    }
+
+    /// Takes up everything that a producer has to report: one call of rdkafka's takes up one batch at most.
+    fn serve(&self, producer: &BaseProducer<DeliveryQueue>) {
+        let mut known = usize::MAX;
+        while known != self.queue.len() {
+            known = self.queue.len();
+            producer.poll(Duration::ZERO);
+        }
+    }
+
+    /// Returns how many publications are not acknowledged, replies aside.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        let count = |producer: &BaseProducer<DeliveryQueue>| usize::try_from(producer.in_flight_count()).unwrap_or_default();
+        count(&self.low_latency) + count(&self.batched)
+    }
+}
+
+fn refusal(code: Option<RDKafkaErrorCode>, record: BaseRecord<'_, [u8], [u8], Box<Delivery>>) -> DeliveryOutcome {
+    if !is_too_large(code) {
+        return DeliveryOutcome::Failed(code.unwrap_or(RDKafkaErrorCode::Fail));
+    }
+    DeliveryOutcome::TooLarge(Box::new(Returned {
+        topic: record.topic.to_owned(),
+        partition: record.partition,
+        key: record.key.map(<[u8]>::to_vec),
+        value: record.payload.map(<[u8]>::to_vec),
+        headers: record.headers.unwrap_or_default(),
+    }))
+}

@@ -1,0 +1,255 @@
+//! A partition that a member holds: its processor, and the phase that its state is in.
+//!
+//! ```text
+//! assigned ─▶ restoring ─▶ ready ─▶ running ─▶ draining ─▶ given up
+//!                 ▲           │        │           │
+//!                 └── lost ◀──┴────────┴───────────┘
+//! ```
+//!
+//! Every partition has a checkpoint writer: a thread with a transactional producer of its own, whose transactional id is the partition's.
+//! Whoever takes a partition over initialises that id first, and from then on nothing of an earlier owner's can be committed any more, frozen
+//! or not: neither its state nor its offset. What it left open is aborted, so that nobody waits for its timeout. Publications are not part of
+//! the transaction. A member that was shut out can publish some, which does no harm: they are the new owner's, byte for byte.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `phase` | the phases and what leads from one to the next, without I/O |
+//! | `writer` | the thread that takes the state over, and then writes checkpoints |
+//! | `restore` | fence the last owner, read the state to its end, see that it fits what is committed |
+//! | `transaction` | one checkpoint: state and offset, both or neither |
+
+mod phase;
+mod restore;
+mod transaction;
+mod writer;
+
+pub use phase::{Effect, Phase, Retry};
+pub use restore::{RestoreError, Takeover, read_to_end};
+pub use transaction::Job;
+pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport};
+
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::ConsumerGroupMetadata;
+use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::decode::Rejection;
+use tollgate_core::processor::{AppliedBy, PartitionProcessor, ResumedBy, TrackerError};
+use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::stage::{Stage, Waiting};
+use tollgate_core::thread::Departures;
+
+use crate::metrics::Metrics;
+
+/// Says who the member is in its group now; `None` if the consumer cannot tell.
+pub type WhoAmI<'c> = &'c dyn Fn() -> Option<ConsumerGroupMetadata>;
+
+/// For how long a state that was lost is left alone before it is read again.
+#[derive(Debug, Clone, Copy)]
+pub struct Pauses {
+    /// Where another member has taken it.
+    pub fenced: Duration,
+    /// Where it is in doubt.
+    pub lost: Duration,
+}
+
+/// One partition of a member.
+pub struct AssignedPartition<S: Stage> {
+    processor: PartitionProcessor<S>,
+    /// Which assignment of the partition this is: what belongs to an earlier one is nobody's.
+    generation: u64,
+    phase: Phase<CheckpointWriter>,
+    /// The time of the last record.
+    last_record_ms: Option<i64>,
+    /// What of the state's departures is counted already.
+    counted: Departures,
+}
+
+impl<S: Stage> std::fmt::Debug for AssignedPartition<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AssignedPartition")
+            .field("partition", &self.processor.partition())
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Stage> AssignedPartition<S> {
+    /// Returns a partition in a phase, of which nothing is known yet.
+    #[must_use]
+    pub fn new(partition: Partition, generation: u64, stage: S, phase: Phase<CheckpointWriter>) -> Self {
+        let processor = PartitionProcessor::new(partition, stage);
+        Self { processor, generation, phase, last_record_ms: None, counted: Departures::default() }
+    }
+
+    /// Returns which assignment of the partition this is.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Returns the phase.
+    #[must_use]
+    pub fn phase(&self) -> &Phase<CheckpointWriter> {
+        &self.phase
+    }
+
+    /// Takes a record, or one that could not even be taken apart.
+    ///
+    /// # Errors
+    /// [`TrackerError`] if it comes out of order: nothing may be committed after that.
+    pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, out: &mut S::Output) -> Result<AppliedBy<S>, TrackerError> {
+        self.last_record_ms = record.timestamp_ms;
+        match rejection {
+            None => self.processor.apply(record, out),
+            Some(rejection) => Ok(self.processor.reject(record, rejection, out)),
+        }
+    }
+
+    /// Notes how many acknowledgements a record that is done waits for.
+    ///
+    /// # Errors
+    /// [`TrackerError`] if the record was not just applied or resumed.
+    pub fn published(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
+        self.processor.published(offset, due)
+    }
+
+    /// Takes one acknowledgement.
+    ///
+    /// # Errors
+    /// [`TrackerError`] if nothing of that record is due.
+    pub fn acknowledge(&mut self, offset: Offset) -> Result<(), TrackerError> {
+        self.processor.acknowledge(offset)
+    }
+
+    /// Takes the response to the request that was made for the record at an offset.
+    pub fn answer(&mut self, offset: Offset, response: S::Response) {
+        self.processor.answer(offset, response);
+    }
+
+    /// Goes on with a record that waited, if there is one that can.
+    pub fn resume(&mut self, out: &mut S::Output) -> Option<ResumedBy<S>> {
+        self.processor.resume(out)
+    }
+
+    /// Returns what waits for responses.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting {
+        self.processor.stage().waiting()
+    }
+
+    /// Returns how many records the partition is behind `end`, and how old the last one is, in milliseconds, while it is. `start` is where
+    /// it would be read from if nothing has come yet.
+    #[must_use]
+    pub fn lag(&self, end: Offset, start: Offset, now_ms: i64) -> (i64, i64) {
+        // librdkafka hears nothing of offsets that are committed in transactions; the state knows them.
+        let next = self.processor.next().max(start);
+        let records = (end.0 - next.0).max(0);
+        let age_ms = self.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms - record_ms).max(0));
+        (records, age_ms)
+    }
+
+    /// Takes what the checkpoint writer has reported, and returns what follows from it. `stage` makes a stage with the state that was
+    /// restored.
+    pub fn hear(&mut self, report: Report<S::State>, pauses: Pauses, stage: impl FnOnce(S::State) -> S) -> Effect {
+        let now = Instant::now();
+        match report {
+            Report::Restored(takeover) => {
+                let Takeover { restored, start, default_start, .. } = *takeover;
+                if let Some(restored) = restored {
+                    self.processor = PartitionProcessor::restored(self.processor.partition(), stage(restored.state), restored.next);
+                }
+                self.phase.restored(start, default_start)
+            }
+            Report::RestoreFailed(error) => {
+                let partition = self.processor.partition();
+                // Kafka being away is nobody's fault, and says so elsewhere; state that does not fit wants somebody to look.
+                if error.reason() == "kafka" {
+                    tracing::warn!(%partition, %error, "the state could not be read; trying again");
+                } else {
+                    tracing::error!(%partition, %error, "the state could not be read, and its events are not decided until it can be");
+                }
+                self.phase.restore_failed()
+            }
+            Report::Written => {
+                self.processor.checkpoint_written();
+                self.phase.written()
+            }
+            Report::Refused => {
+                self.processor.checkpoint_refused();
+                Effect::None
+            }
+            Report::Outdated => {
+                self.processor.checkpoint_refused();
+                self.phase.outdated()
+            }
+            // Whoever fenced us is the owner now, and the group is about to tell us so. If it does not, the other one was late, not we.
+            Report::Fenced => self.phase.lose(now, pauses.fenced),
+            Report::Lost => self.phase.lose(now, pauses.lost),
+        }
+    }
+
+    /// Forgets everything, because the state is somebody else's or in doubt: what is still on its way belongs to nobody.
+    pub fn forget(&mut self, generation: u64, stage: S) {
+        (self.generation, self.counted) = (generation, Departures::default());
+        self.processor = PartitionProcessor::new(self.processor.partition(), stage);
+    }
+
+    /// Returns whether the state of a lost partition is to be read again now.
+    #[must_use]
+    pub fn is_restore_due(&self) -> bool {
+        self.phase.is_restore_due(Instant::now())
+    }
+
+    /// Has the state of a lost partition read again.
+    pub fn restore_with(&mut self, writer: CheckpointWriter) {
+        self.phase.restore_with(writer);
+    }
+
+    /// Notes that the consumer has let the records flow. The first checkpoint is due after `delay`.
+    pub fn resumed(&mut self, delay: Duration) {
+        self.phase.resumed(Instant::now() + delay);
+    }
+
+    /// Takes no more records, and has what was applied written down as soon as it can be.
+    pub fn drain(&mut self) {
+        self.phase.drain();
+    }
+
+    /// Freezes a checkpoint if one is due, and has the frozen one written if everything before it is acknowledged.
+    pub fn checkpoint(&mut self, interval: Duration, owner: &str, who_am_i: WhoAmI<'_>) {
+        let Some(mut checkpointing) = self.phase.checkpointing() else { return };
+        if !self.processor.is_checkpointing() && checkpointing.is_due(Instant::now(), interval) {
+            self.processor.freeze(owner);
+        }
+        let Some(checkpoint) = self.processor.take_checkpoint() else { return };
+        match who_am_i() {
+            Some(group) => checkpointing.writer.write(Job { checkpoint, group }),
+            None => self.processor.checkpoint_refused(),
+        }
+    }
+
+    /// Returns whether everything that was applied is acknowledged and, where there is a checkpoint writer, written down.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        let is_written = !self.phase.has_writer() || !(self.processor.is_behind() || self.processor.is_checkpointing());
+        !self.phase.is_at_work() || (self.processor.in_flight() == 0 && is_written)
+    }
+
+    /// Sets the gauges of the partition, and counts what its state has let go of.
+    pub fn report(&mut self, metrics: &Metrics) {
+        let (label, state) = (self.processor.partition().to_string(), self.processor.stage().state());
+        metrics.live_threads.with_label_values(&[&label]).set(i64::try_from(state.len()).unwrap_or(i64::MAX));
+        metrics.state_bytes.with_label_values(&[&label]).set(i64::try_from(state.bytes()).unwrap_or(i64::MAX));
+        let now = state.departures();
+        let before = std::mem::replace(&mut self.counted, now);
+        for (reason, count) in [
+            ("expired", now.expired.saturating_sub(before.expired)),
+            ("evicted", now.evicted.saturating_sub(before.evicted)),
+            ("refused", now.refused.saturating_sub(before.refused)),
+        ] {
+            if count > 0 {
+                metrics.departed_threads.with_label_values(&[reason]).inc_by(count);
+            }
+        }
+    }
+}

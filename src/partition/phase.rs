@@ -1,0 +1,250 @@
+//! The phases of a partition's state, and what leads from one to the next. No I/O and no clock: whoever drives it says what has happened, and
+//! when.
+//!
+//! | phase | records | state |
+//! |---|---|---|
+//! | restoring | wait | is being read |
+//! | ready | wait until the consumer is positioned | is here |
+//! | running | are taken | is written down at intervals |
+//! | draining | are taken no more | is written down as soon as it can be |
+//! | lost | wait | is somebody else's or in doubt, and read again after a pause |
+
+use std::time::{Duration, Instant};
+
+use tollgate_core::record::Offset;
+
+/// How often the pause before a lost state is read again is doubled.
+const DOUBLINGS_MAX: u32 = 6;
+
+/// The phase of a partition's state. `W` is what writes the state down.
+#[derive(Debug)]
+pub enum Phase<W> {
+    /// The state is being read.
+    Restoring {
+        /// Who reads it.
+        writer: W,
+        /// Whether it could not be read, and is tried again.
+        has_failed: bool,
+        /// What is known from before.
+        retry: Retry,
+    },
+    /// The state is here, and the consumer has yet to be positioned.
+    Ready {
+        /// Who will write it.
+        writer: W,
+        /// What is known from before.
+        retry: Retry,
+    },
+    /// Records are taken.
+    Running(Running<W>),
+    /// The partition is being given up.
+    Draining(Running<W>),
+    /// The state is not ours to write any more.
+    Lost {
+        /// When it is read again; `None` if the partition is being given up.
+        until: Option<Instant>,
+        /// What is known from before.
+        retry: Retry,
+    },
+}
+
+/// What a partition at work has.
+#[derive(Debug)]
+pub struct Running<W> {
+    /// Who writes the state down; `None` where it lives as long as the process, as the broker does.
+    writer: Option<W>,
+    /// When the next checkpoint is due; `None` is at once.
+    checkpoint_due: Option<Instant>,
+    /// Whether the group has refused the last checkpoint because it has moved on: another one is of no use until it has told us.
+    is_outdated: bool,
+    retry: Retry,
+}
+
+/// What is known of a partition from before its state was lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retry {
+    /// How often in a row the state was lost without a checkpoint in between.
+    losses: u32,
+    /// The first record that was taken, in case that nothing is committed when the state is read again.
+    start: Option<Offset>,
+}
+
+/// What has to be done about a partition because of what happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// Its state is here: let its records flow, from this one on.
+    Resume(Offset),
+    /// Its state is lost: hold its records back, and forget what is in memory.
+    Pause,
+}
+
+/// What writes the checkpoints of a partition at work, and when.
+#[derive(Debug)]
+pub struct Checkpointing<'p, W> {
+    /// Who writes.
+    pub writer: &'p W,
+    due: &'p mut Option<Instant>,
+}
+
+impl<W> Checkpointing<'_, W> {
+    /// Returns whether a checkpoint is due; if so, the next one is an interval later.
+    pub fn is_due(&mut self, now: Instant, interval: Duration) -> bool {
+        let is_due = self.due.is_none_or(|due| now >= due);
+        if is_due && self.due.is_some() {
+            *self.due = Some(now + interval);
+        }
+        is_due
+    }
+}
+
+impl<W> Phase<W> {
+    /// Returns the phase of a partition that was just assigned, whose state this writer reads.
+    pub fn restoring(writer: W) -> Self {
+        Self::Restoring { writer, has_failed: false, retry: Retry::default() }
+    }
+
+    /// Returns the phase of a partition whose state is kept in memory alone.
+    #[must_use]
+    pub fn in_memory(now: Instant) -> Self {
+        Self::Running(Running { writer: None, checkpoint_due: Some(now), is_outdated: false, retry: Retry::default() })
+    }
+
+    /// The state is here. `start` is the first record to read as the group's offset or the state says, `default_start` where neither does.
+    pub fn restored(&mut self, start: Option<Offset>, default_start: Offset) -> Effect {
+        let mut effect = Effect::None;
+        self.change(|phase| match phase {
+            Self::Restoring { writer, retry, .. } => {
+                let start = start.or(retry.start).unwrap_or(default_start);
+                effect = Effect::Resume(start);
+                Self::Ready { writer, retry: Retry { start: Some(start), ..retry } }
+            }
+            other => other,
+        });
+        effect
+    }
+
+    /// The state could not be read. Whoever reads it tries again.
+    pub fn restore_failed(&mut self) -> Effect {
+        if let Self::Restoring { has_failed, .. } = self {
+            *has_failed = true;
+        }
+        Effect::None
+    }
+
+    /// The consumer is positioned and lets the records flow. The first checkpoint is due then.
+    pub fn resumed(&mut self, checkpoint_due: Instant) {
+        self.change(|phase| match phase {
+            Self::Ready { writer, retry } => {
+                Self::Running(Running { writer: Some(writer), checkpoint_due: Some(checkpoint_due), is_outdated: false, retry })
+            }
+            other => other,
+        });
+    }
+
+    /// A checkpoint is written.
+    pub fn written(&mut self) -> Effect {
+        if let Self::Running(running) | Self::Draining(running) = self {
+            (running.is_outdated, running.retry.losses) = (false, 0);
+        }
+        Effect::None
+    }
+
+    /// A checkpoint came to nothing because the group has moved on without telling us yet.
+    pub fn outdated(&mut self) -> Effect {
+        if let Self::Running(running) | Self::Draining(running) = self {
+            running.is_outdated = true;
+        }
+        Effect::None
+    }
+
+    /// The writer is at its end. The state is read again after a pause that grows from loss to loss, since two members that each take a
+    /// partition for theirs must not keep each other from it; one that is being given up is left to its next owner.
+    pub fn lose(&mut self, now: Instant, pause: Duration) -> Effect {
+        let (retry, is_given_up) = match self {
+            Self::Restoring { retry, .. } | Self::Ready { retry, .. } | Self::Lost { retry, .. } => (*retry, false),
+            Self::Running(running) => (running.retry, false),
+            Self::Draining(running) => (running.retry, true),
+        };
+        let until = (!is_given_up).then(|| now + pause * (1 << retry.losses.min(DOUBLINGS_MAX)));
+        *self = Self::Lost { until, retry: Retry { losses: retry.losses + 1, ..retry } };
+        Effect::Pause
+    }
+
+    /// Returns whether a lost state is to be read again.
+    #[must_use]
+    pub fn is_restore_due(&self, now: Instant) -> bool {
+        matches!(self, Self::Lost { until: Some(until), .. } if now >= *until)
+    }
+
+    /// A lost state is read again by this writer.
+    pub fn restore_with(&mut self, writer: W) {
+        if let Self::Lost { retry, .. } = self {
+            *self = Self::Restoring { writer, has_failed: false, retry: *retry };
+        }
+    }
+
+    /// The partition is being given up: what was applied is written down at once. The group may have told us who we are since.
+    pub fn drain(&mut self) {
+        self.change(|phase| match phase {
+            Self::Running(running) | Self::Draining(running) => {
+                Self::Draining(Running { checkpoint_due: None, is_outdated: false, ..running })
+            }
+            other => other,
+        });
+    }
+
+    /// Returns what writes checkpoints, while any are written.
+    pub fn checkpointing(&mut self) -> Option<Checkpointing<'_, W>> {
+        match self {
+            Self::Running(running) | Self::Draining(running) => {
+                let writer = running.writer.as_ref()?;
+                Some(Checkpointing { writer, due: &mut running.checkpoint_due })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether records are taken.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self, Self::Running(_))
+    }
+
+    /// Returns whether records are taken, or the last ones that were are being finished.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        matches!(self, Self::Running(_) | Self::Draining(_))
+    }
+
+    /// Returns whether the state is here and the consumer has yet to be positioned.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        matches!(self, Self::Ready { .. })
+    }
+
+    /// Returns whether the state could not be read, or was lost while the partition was being given up.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        matches!(self, Self::Restoring { has_failed: true, .. } | Self::Lost { until: None, .. })
+    }
+
+    /// Returns whether the state is written down anywhere.
+    #[must_use]
+    pub fn has_writer(&self) -> bool {
+        !matches!(self, Self::Running(Running { writer: None, .. }) | Self::Draining(Running { writer: None, .. }))
+    }
+
+    /// Returns whether another checkpoint is of no use until the group has told us that it has moved on.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        matches!(self, Self::Running(running) | Self::Draining(running) if running.is_outdated)
+    }
+
+    /// Replaces the phase by what becomes of it.
+    fn change(&mut self, change: impl FnOnce(Self) -> Self) {
+        let phase = std::mem::replace(self, Self::Lost { until: None, retry: Retry::default() });
+        *self = change(phase);
+    }
+}

@@ -1,0 +1,344 @@
+//! Taking a partition's state over: fence its earlier owner, read the state to its end, and see that it fits what is committed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::Message;
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use crate::kafka::{PlainContext, StageTopics, asker_config, reader_config};
+use crate::metrics::Metrics;
+use crate::settings::KafkaSettings;
+use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateError};
+use tollgate_core::record::{Offset, Partition};
+
+use super::transaction::{COMMIT_MARK, Transactions};
+
+/// How long one question to the brokers may take.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to wait for records at a time.
+const POLL: Duration = Duration::from_millis(50);
+/// How long nothing may come before the reading is given up and started over.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+/// How often progress is told.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why a partition's state could not be taken over. It is tried again; until then the partition waits.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// Kafka does not do its part.
+    #[error("{doing}: {error}")]
+    Kafka {
+        /// What was tried.
+        doing: &'static str,
+        /// What came of it.
+        error: KafkaError,
+    },
+    /// The partition gives nothing.
+    #[error("reading the partition: nothing came for {} s", SILENCE_MAX.as_secs())]
+    Silence,
+    /// What stands in the topic is not state that we can read.
+    #[error("{}{error}", offset.map(|offset| format!("state record at offset {offset}: ")).unwrap_or_default())]
+    State {
+        /// Which record.
+        offset: Option<Offset>,
+        /// What is wrong.
+        error: StateError,
+    },
+    /// The committed offset was committed with state that is not there.
+    #[error(
+        "offset {committed} was committed with state, and the state topic ends {}: the topic was recreated or has lost records; bring it back, or stop the group, recreate the topic and delete the group's committed offsets, to decide all retained events again",
+        found.map_or("without any".to_owned(), |found| format!("at {found}"))
+    )]
+    Behind {
+        /// What is committed.
+        committed: Offset,
+        /// What the state is as of.
+        found: Option<Offset>,
+    },
+    /// The state knows events that are not there.
+    #[error(
+        "the state is as of offset {next} and the events end at {end}: the events topic was recreated or truncated; recreate the state topic too, and delete the group's committed offsets"
+    )]
+    BeyondEvents {
+        /// What the state is as of.
+        next: Offset,
+        /// Where the events end.
+        end: Offset,
+    },
+}
+
+impl RestoreError {
+    /// The kind of failure, for metrics.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Kafka { error, .. } if is_forbidden(error) => "forbidden",
+            Self::Kafka { .. } | Self::Silence => "kafka",
+            Self::State { .. } => "unreadable",
+            Self::Behind { .. } | Self::BeyondEvents { .. } => "mismatch",
+        }
+    }
+}
+
+fn is_forbidden(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            RDKafkaErrorCode::TopicAuthorizationFailed
+                | RDKafkaErrorCode::GroupAuthorizationFailed
+                | RDKafkaErrorCode::TransactionalIdAuthorizationFailed
+                | RDKafkaErrorCode::ClusterAuthorizationFailed
+        )
+    )
+}
+
+/// A partition's state, taken over.
+#[derive(Debug)]
+pub struct Takeover<K> {
+    /// The state, if there ever was any.
+    pub restored: Option<Restored<K>>,
+    /// The first record to read, as the group's offset or the state says.
+    pub start: Option<Offset>,
+    /// The first record to read where neither says anything.
+    pub default_start: Offset,
+    /// Records read.
+    pub records: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A takeover, and the clients that it was done with.
+pub(super) struct TakenOver<K> {
+    pub(super) takeover: Takeover<K>,
+    pub(super) transactions: Transactions,
+    /// To be dropped when nobody waits any more: that takes librdkafka a tenth of a second.
+    pub(super) readers: [BaseConsumer<PlainContext>; 2],
+}
+
+/// Whose state is restored, and what for.
+#[derive(Debug, Clone)]
+pub(super) struct RestoreParts<'p> {
+    pub(super) kafka: &'p KafkaSettings,
+    pub(super) topics: &'p Arc<StageTopics>,
+    pub(super) partition: Partition,
+    pub(super) batch_bytes_max: u64,
+    pub(super) metrics: &'p Metrics,
+}
+
+/// Takes a partition's state over. `is_wanted` is asked now and then whether anybody still waits for it; `None` if nobody does.
+pub(super) fn take_over<K: KeyedState>(
+    parts: &RestoreParts<'_>,
+    limits: K::Limits,
+    is_wanted: impl Fn() -> bool,
+) -> Result<Option<TakenOver<K>>, RestoreError> {
+    let failed = |doing| move |error| RestoreError::Kafka { doing, error };
+    let RestoreParts { kafka, topics, partition, .. } = parts;
+    // Both connect while the first question is under way.
+    let reader: BaseConsumer<PlainContext> =
+        reader_config(kafka, &topics.group_id).create_with_context(PlainContext).map_err(failed("making the reader of the state"))?;
+    let asker: BaseConsumer<PlainContext> = asker_config(kafka, &topics.group_id)
+        .create_with_context(PlainContext)
+        .map_err(failed("making the client that asks for offsets"))?;
+    let transactions =
+        Transactions::new(kafka, topics, *partition, parts.batch_bytes_max).map_err(failed("making the producer of the state"))?;
+    let started = Instant::now();
+    transactions.connect().map_err(failed("connecting to the brokers of the state"))?;
+    // Whoever is not the owner any more must not shut the next one out.
+    if !is_wanted() {
+        return Ok(None);
+    }
+    transactions.fence().map_err(failed("taking the state over from its last owner"))?;
+    let fence_seconds = started.elapsed().as_secs_f64();
+    let mut restore = Restore::<K>::default();
+    let mut progress = Progress::new(parts);
+    let read = read_to_end(&reader, &topics.state, *partition, |offset, end, key, value| {
+        restore.take(offset, key, value);
+        progress.step(offset, end, key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len), restore.entries());
+        is_wanted()
+    });
+    let (records, bytes) = progress.finish();
+    if !read? {
+        return Ok(None);
+    }
+    let restored = restore.finish(&topics.owner(), limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
+    let committed = committed(&asker, &topics.input, *partition).map_err(failed("asking for the committed offset"))?;
+    let (low, end) = asker.fetch_watermarks(&topics.input, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
+    tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
+    let next = restored.as_ref().map(|restored| restored.next);
+    let start = judge(next, committed, Offset(end))?;
+    let default_start = Offset(if starts_at_the_end(kafka) { end } else { low });
+    if let Some(start) = start.filter(|start| start.0 < low) {
+        tracing::error!(%partition, start = start.0, low, "events were deleted before they were decided: retention is shorter than the worker was away");
+    }
+    Ok(Some(TakenOver { takeover: Takeover { restored, start, default_start, records, bytes }, transactions, readers: [reader, asker] }))
+}
+
+/// Reads a partition of a compacted topic from its beginning to where it ends, showing each record with its offset and that end. `show`
+/// returns whether to go on, and so does this.
+///
+/// # Errors
+/// [`RestoreError::Kafka`] and [`RestoreError::Silence`].
+pub fn read_to_end(
+    reader: &BaseConsumer<PlainContext>,
+    topic: &str,
+    partition: Partition,
+    mut show: impl FnMut(Offset, Offset, Option<&[u8]>, Option<&[u8]>) -> bool,
+) -> Result<bool, RestoreError> {
+    let failed = |doing| move |error| RestoreError::Kafka { doing, error };
+    reader.fetch_metadata(Some(topic), QUESTION_TIMEOUT).map_err(failed("asking for the topic"))?;
+    let (_, end) = reader.fetch_watermarks(topic, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the partition ends"))?;
+    let mut list = TopicPartitionList::with_capacity(1);
+    list.add_partition_offset(topic, partition.0, KafkaOffset::Beginning).map_err(failed("reading the partition"))?;
+    reader.assign(&list).map_err(failed("reading the partition"))?;
+    let (mut heard, mut last_error) = (Instant::now(), None);
+    loop {
+        match reader.poll(POLL) {
+            // A reader that reads several partitions in turn may still hold something of the one before.
+            Some(Ok(message)) if message.partition() != partition.0 => {}
+            Some(Ok(message)) => {
+                heard = Instant::now();
+                if !show(Offset(message.offset()), Offset(end), message.key(), message.payload()) {
+                    return Ok(false);
+                }
+            }
+            Some(Err(KafkaError::PartitionEOF(ended))) if ended == partition.0 => return Ok(true),
+            Some(Err(error)) if error.rdkafka_error_code() == Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+                return Err(failed("reading the partition")(error));
+            }
+            // librdkafka goes on by itself.
+            Some(Err(error)) => last_error = Some(error),
+            None => {}
+        }
+        if heard.elapsed() > SILENCE_MAX {
+            return Err(last_error.map_or(RestoreError::Silence, failed("reading the partition")));
+        }
+    }
+}
+
+/// Whether a group that is new starts at the end of the events.
+fn starts_at_the_end(kafka: &KafkaSettings) -> bool {
+    let reset = kafka.properties.get("auto.offset.reset");
+    reset.is_some_and(|reset| ["latest", "largest", "end"].contains(&reset.to_ascii_lowercase().as_str()))
+}
+
+/// An offset that is committed, and whether it was committed with state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Committed {
+    offset: Offset,
+    is_ours: bool,
+}
+
+fn committed(asker: &BaseConsumer<PlainContext>, topic: &str, partition: Partition) -> KafkaResult<Option<Committed>> {
+    let mut list = TopicPartitionList::with_capacity(1);
+    list.add_partition(topic, partition.0);
+    let answered = asker.committed_offsets(list, QUESTION_TIMEOUT)?;
+    let Some(element) = answered.find_partition(topic, partition.0) else { return Ok(None) };
+    element.error()?;
+    Ok(match element.offset() {
+        KafkaOffset::Offset(offset) => Some(Committed { offset: Offset(offset), is_ours: element.metadata() == COMMIT_MARK }),
+        _ => None,
+    })
+}
+
+/// Where to start reading events, given what the state is as of, what is committed and where the events end.
+///
+/// An offset that we committed is the state's. One that an operator set counts: events that the state knows are skipped then, and a gap
+/// is the operator's wish. Without any, the state knows where it was.
+fn judge(next: Option<Offset>, committed: Option<Committed>, end: Offset) -> Result<Option<Offset>, RestoreError> {
+    if let Some(Committed { offset: committed, is_ours: true }) = committed
+        && next < Some(committed)
+    {
+        return Err(RestoreError::Behind { committed, found: next });
+    }
+    if let Some(next) = next.filter(|next| *next > end) {
+        return Err(RestoreError::BeyondEvents { next, end });
+    }
+    if let (Some(Committed { offset, .. }), Some(next)) = (committed, next)
+        && offset != next
+    {
+        tracing::warn!(committed = %offset, state = %next, "the group's offset was set by hand; what the state knows is skipped, what lies between is not decided");
+    }
+    Ok(committed.map(|committed| committed.offset).or(next))
+}
+
+/// How far a restore is, for the log and the gauges.
+struct Progress<'p> {
+    parts: &'p RestoreParts<'p>,
+    started: Instant,
+    told: Instant,
+    records: u64,
+    bytes: u64,
+}
+
+impl<'p> Progress<'p> {
+    fn new(parts: &'p RestoreParts<'p>) -> Self {
+        Self { parts, started: Instant::now(), told: Instant::now(), records: 0, bytes: 0 }
+    }
+
+    fn step(&mut self, offset: Offset, end: Offset, bytes: usize, entries: usize) {
+        self.records += 1;
+        self.bytes += bytes as u64;
+        if self.told.elapsed() < PROGRESS_INTERVAL {
+            return;
+        }
+        self.told = Instant::now();
+        let (done, left) = ((offset.0 + 1).max(1) as f64, (end.0 - offset.0 - 1).max(0));
+        let seconds = self.started.elapsed().as_secs_f64();
+        let eta_seconds = seconds * left as f64 / done;
+        let Self { records, bytes, .. } = self;
+        let partition = self.parts.partition;
+        tracing::info!(%partition, records, bytes, entries, seconds, left, eta_seconds, "restoring");
+        self.gauge(left, eta_seconds);
+    }
+
+    fn gauge(&self, left: i64, eta_seconds: f64) {
+        let label = self.parts.partition.to_string();
+        self.parts.metrics.restore_remaining_records.with_label_values(&[&label]).set(left);
+        self.parts.metrics.restore_eta_seconds.with_label_values(&[&label]).set(eta_seconds.ceil() as i64);
+    }
+
+    fn finish(self) -> (u64, u64) {
+        self.gauge(0, 0.0);
+        self.parts.metrics.restore_records.inc_by(self.records);
+        self.parts.metrics.restore_bytes.inc_by(self.bytes);
+        (self.records, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(offset: i64) -> Option<Committed> {
+        Some(Committed { offset: Offset(offset), is_ours: true })
+    }
+
+    fn by_hand(offset: i64) -> Option<Committed> {
+        Some(Committed { offset: Offset(offset), is_ours: false })
+    }
+
+    #[test]
+    fn events_are_read_from_where_the_state_is() {
+        let end = Offset(100);
+        assert_eq!(judge(None, None, end).unwrap(), None);
+        assert_eq!(judge(Some(Offset(7)), ours(7), end).unwrap(), Some(Offset(7)));
+        assert_eq!(judge(Some(Offset(7)), None, end).unwrap(), Some(Offset(7)));
+        assert_eq!(judge(None, by_hand(50), end).unwrap(), Some(Offset(50)));
+        assert_eq!(judge(Some(Offset(7)), by_hand(3), end).unwrap(), Some(Offset(3)));
+        assert_eq!(judge(Some(Offset(7)), by_hand(9), end).unwrap(), Some(Offset(9)));
+    }
+
+    #[test]
+    fn state_that_is_missing_is_not_taken_for_none() {
+        let error = judge(None, ours(7), Offset(100)).unwrap_err();
+        assert_eq!(error.reason(), "mismatch");
+        assert!(error.to_string().starts_with("offset 7 was committed with state, and the state topic ends without any: "), "{error}");
+        let error = judge(Some(Offset(5)), ours(7), Offset(100)).unwrap_err();
+        assert!(error.to_string().contains("the state topic ends at 5: "), "{error}");
+        let error = judge(Some(Offset(7)), ours(7), Offset(6)).unwrap_err();
+        assert!(error.to_string().starts_with("the state is as of offset 7 and the events end at 6: "), "{error}");
+    }
+}

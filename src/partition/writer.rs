@@ -1,0 +1,232 @@
+//! The checkpoint writer of a partition: the thread that takes its state over, and then writes its checkpoints.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use crate::kafka::StageTopics;
+use crate::metrics::Metrics;
+use crate::settings::KafkaSettings;
+use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::record::Partition;
+
+use super::restore::{RestoreError, RestoreParts, TakenOver, Takeover, take_over};
+use super::transaction::{Job, Outcome, Transactions};
+
+/// The first pause before a failed restore is tried again; each is twice the one before.
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
+/// The longest.
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// How often to look whether the writer is still wanted.
+const WANTED_POLL: Duration = Duration::from_millis(50);
+
+/// What every checkpoint writer of a member shares.
+#[derive(Debug)]
+pub struct WriterParts<K: KeyedState> {
+    /// Brokers and their properties.
+    pub kafka: Arc<KafkaSettings>,
+    /// Group, input topic and state topic.
+    pub topics: Arc<StageTopics>,
+    /// How much restored state may hold.
+    pub limits: K::Limits,
+    /// The largest batch that the state topic takes, in bytes.
+    pub batch_bytes_max: u64,
+    /// Where to count.
+    pub metrics: Metrics,
+    /// Where reports go.
+    pub reports: Sender<WriterReport<K>>,
+}
+
+impl<K: KeyedState> Clone for WriterParts<K> {
+    fn clone(&self) -> Self {
+        let (kafka, topics, metrics) = (Arc::clone(&self.kafka), Arc::clone(&self.topics), self.metrics.clone());
+        Self { kafka, topics, limits: self.limits, batch_bytes_max: self.batch_bytes_max, metrics, reports: self.reports.clone() }
+    }
+}
+
+/// What a checkpoint writer has to say of its partition.
+#[derive(Debug)]
+pub struct WriterReport<K> {
+    /// The partition.
+    pub partition: Partition,
+    /// Which assignment of it.
+    pub generation: u64,
+    /// What.
+    pub report: Report<K>,
+}
+
+/// What has become of a state or of a checkpoint.
+#[derive(Debug)]
+pub enum Report<K> {
+    /// The state is here.
+    Restored(Box<Takeover<K>>),
+    /// It is not, and is tried again.
+    RestoreFailed(RestoreError),
+    /// A checkpoint is written.
+    Written,
+    /// A checkpoint came to nothing.
+    Refused,
+    /// A checkpoint came to nothing, and the member must hear from its group before another can be written.
+    Outdated,
+    /// The writer is at its end, because another member has taken the state over.
+    Fenced,
+    /// The writer is at its end: what became of its last checkpoint is unknown, or it panicked.
+    Lost,
+}
+
+/// A running checkpoint writer. Dropping it ends it, after what it is doing.
+#[derive(Debug)]
+pub struct CheckpointWriter {
+    jobs: Sender<Job>,
+    is_wanted: Arc<AtomicBool>,
+}
+
+impl Drop for CheckpointWriter {
+    fn drop(&mut self) {
+        self.is_wanted.store(false, Ordering::Relaxed);
+    }
+}
+
+impl CheckpointWriter {
+    /// Starts the checkpoint writer of a partition, which begins with taking the state over.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub fn start<K>(parts: WriterParts<K>, partition: Partition, generation: u64) -> std::io::Result<Self>
+    where
+        K: KeyedState<Limits: Send + Sync + 'static> + Send + 'static,
+    {
+        let (jobs, wanted) = channel();
+        let is_wanted = Arc::new(AtomicBool::new(true));
+        let work = Work { parts, partition, generation, is_wanted: Arc::clone(&is_wanted) };
+        let run = move || {
+            if catch_unwind(AssertUnwindSafe(|| work.run(&wanted))).is_err() {
+                work.report(Report::Lost);
+            }
+        };
+        std::thread::Builder::new().name(format!("state-{partition}")).spawn(run)?;
+        Ok(Self { jobs, is_wanted })
+    }
+
+    /// Has a checkpoint written; what becomes of it is reported.
+    pub fn write(&self, job: Job) {
+        // A writer that is gone has reported that it is lost.
+        let _sent = self.jobs.send(job);
+    }
+}
+
+struct Work<K: KeyedState> {
+    parts: WriterParts<K>,
+    partition: Partition,
+    generation: u64,
+    is_wanted: Arc<AtomicBool>,
+}
+
+impl<K: KeyedState> Work<K> {
+    fn run(&self, jobs: &Receiver<Job>) {
+        let Some(transactions) = self.restore() else { return };
+        while let Ok(job) = jobs.recv() {
+            if !self.write(&transactions, &job) {
+                return;
+            }
+        }
+    }
+
+    /// Takes the state over, however often that has to be tried; `None` if nobody wants it any more.
+    fn restore(&self) -> Option<Transactions> {
+        let WriterParts { kafka, topics, limits, batch_bytes_max, metrics, .. } = &self.parts;
+        let parts = RestoreParts { kafka, topics, partition: self.partition, batch_bytes_max: *batch_bytes_max, metrics };
+        let mut pause = RETRY_PAUSE_MIN;
+        loop {
+            let started = Instant::now();
+            let outcome = take_over::<K>(&parts, *limits, || self.is_wanted());
+            let label = match &outcome {
+                Ok(Some(_)) => "restored",
+                Ok(None) => "abandoned",
+                Err(_) => "failed",
+            };
+            metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
+            match outcome {
+                Ok(Some(TakenOver { takeover, transactions, readers })) => {
+                    self.log(&takeover, started.elapsed());
+                    self.report(Report::Restored(Box::new(takeover)));
+                    drop(readers);
+                    return Some(transactions);
+                }
+                Ok(None) => return None,
+                Err(error) => {
+                    metrics.restore_failures.with_label_values(&[error.reason()]).inc();
+                    self.report(Report::RestoreFailed(error));
+                }
+            }
+            if !self.wait(pause) {
+                return None;
+            }
+            pause = (pause * 2).min(RETRY_PAUSE_MAX);
+        }
+    }
+
+    /// Writes a checkpoint, and returns whether another can follow.
+    fn write(&self, transactions: &Transactions, job: &Job) -> bool {
+        let WriterParts { metrics, .. } = &self.parts;
+        let (partition, started) = (self.partition, Instant::now());
+        let (label, report) = match transactions.write(job) {
+            Outcome::Written => {
+                metrics.checkpoint_duration.observe(started.elapsed().as_secs_f64());
+                metrics.checkpoint_records.inc_by(job.checkpoint.records.len() as u64);
+                metrics.checkpoint_bytes.inc_by(job.checkpoint.bytes() as u64);
+                ("written", Report::Written)
+            }
+            Outcome::Outdated => {
+                tracing::info!(%partition, "the group is being rebalanced: the checkpoint is left to the next one");
+                ("refused", Report::Outdated)
+            }
+            Outcome::Refused(error) => {
+                tracing::warn!(%partition, %error, "a checkpoint was refused; the next one covers it");
+                ("refused", Report::Refused)
+            }
+            Outcome::Fenced => {
+                tracing::warn!(%partition, "another member has taken the state over");
+                ("fenced", Report::Fenced)
+            }
+            Outcome::Lost(error) => {
+                tracing::warn!(%partition, %error, "what became of a checkpoint is unknown; the state is read again");
+                ("lost", Report::Lost)
+            }
+        };
+        if !matches!(report, Report::Written) {
+            metrics.commit_failures.inc();
+        }
+        metrics.checkpoints.with_label_values(&[label]).inc();
+        let can_go_on = !matches!(report, Report::Fenced | Report::Lost);
+        self.report(report);
+        can_go_on
+    }
+
+    fn log(&self, takeover: &Takeover<K>, took: Duration) {
+        let entries = takeover.restored.as_ref().map_or(0, |restored| restored.state.len());
+        let start = takeover.start.map(|start| start.0);
+        let (partition, records, bytes) = (self.partition, takeover.records, takeover.bytes);
+        tracing::info!(%partition, entries, records, bytes, start, seconds = took.as_secs_f64(), "restored");
+    }
+
+    fn report(&self, report: Report<K>) {
+        // Whoever has let the partition go does not listen.
+        let _heard = self.parts.reports.send(WriterReport { partition: self.partition, generation: self.generation, report });
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Waits, and returns whether the writer is still wanted then.
+    fn wait(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        while self.is_wanted() && Instant::now() < deadline {
+            std::thread::sleep(WANTED_POLL.min(deadline.saturating_duration_since(Instant::now())));
+        }
+        self.is_wanted()
+    }
+}

@@ -1,0 +1,56 @@
+//! Policy servers, asked over HTTP: bytes of a question go out, bytes of an answer come back, within a deadline. What either says is the
+//! business of the guardrail providers.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `servers` | all servers of the process, for threads that must not wait |
+//! | `endpoint` | one server: deadline, queue, breaker, retries |
+//! | [`breaker`] | when a server is left alone: a state machine without a clock |
+//! | `fault` | what can go wrong, what that is called, whether to ask again |
+//! | `pool`, `connection`, `tls` | connections, kept alive |
+//! | `target` | URL and headers, checked once |
+//! | `meters` | metrics and log |
+//!
+//! The proxy variables of the environment are not used: a question holds what agents are about to do, and a variable that was set for
+//! something else must not decide who gets to read it.
+
+pub mod breaker;
+
+mod connection;
+mod endpoint;
+mod fault;
+mod meters;
+mod pool;
+mod servers;
+mod target;
+#[cfg(feature = "tls")]
+mod tls;
+
+pub use endpoint::Endpoint;
+pub use servers::PolicyServers;
+
+use tollgate_core::policy::HttpSettings;
+
+/// A policy server's settings do not name a server that can be asked. It holds no header's value and nothing of the URL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("guardrail provider {provider}: {key}: {problem}")]
+pub struct EndpointError {
+    /// The provider's name.
+    pub provider: String,
+    /// The key of its configuration.
+    pub key: String,
+    /// What was found there, and what to write instead.
+    pub problem: String,
+}
+
+impl EndpointError {
+    fn new(settings: &HttpSettings, key: &str, problem: &str) -> Self {
+        Self { provider: settings.name.clone(), key: key.to_owned(), problem: problem.to_owned() }
+    }
+}
+
+/// Settings for tests.
+#[cfg(test)]
+fn test_settings(url: &str) -> HttpSettings {
+    HttpSettings { breaker_failures: 5, ..HttpSettings::at("policy", url, tollgate_core::policy::Dialect::Tollgate) }
+}

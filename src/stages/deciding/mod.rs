@@ -1,0 +1,140 @@
+//! The deciding stage in a worker: verdicts, replies and dead letters go out, questions go to policy servers, and all of it is counted.
+
+mod counts;
+mod dead_letter;
+mod headers;
+mod publish;
+mod reduce;
+
+pub use counts::Counts;
+pub use publish::VerdictPublisher;
+pub(crate) use reduce::reduce;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use prometheus::local::LocalHistogramTimer;
+use tollgate_core::deciding::{Deciding, Outcome};
+use tollgate_core::guardrail::{Answer, Question};
+use tollgate_core::policy::Policy;
+use tollgate_core::thread::{StoreLimits, ThreadStore};
+
+use crate::kafka::StageTopics;
+use crate::metrics::Metrics;
+use crate::outbox::{Delivery, Outbox, OutboxTopics, Role};
+use crate::policy_servers::PolicyServers;
+use crate::settings::KafkaSettings;
+
+use dead_letter::dead_letter_headers;
+
+use super::{Done, RequestId, StageRuntime, StageSetup};
+
+/// Returns the deciding stage under a policy, which asks these servers.
+#[must_use]
+pub fn deciding(
+    kafka: &Arc<KafkaSettings>,
+    policy: &Arc<Policy>,
+    servers: &PolicyServers,
+    metrics: &Metrics,
+) -> StageSetup<DecidingRuntime> {
+    let (publisher, version) = (VerdictPublisher::new(Arc::clone(kafka), metrics.clone()), policy.version().to_owned());
+    let (policy, servers, metrics, policy_version) = (Arc::clone(policy), servers.clone(), metrics.clone(), version.clone());
+    StageSetup {
+        topics: verdict_topics(kafka),
+        output: verdict_output(kafka),
+        reduce: Arc::new(move |delivery, returned| reduce(delivery, returned, &policy_version)),
+        version,
+        runtime: Box::new(move || DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), &metrics)),
+    }
+}
+
+/// Returns the place in Kafka of whoever gives verdicts.
+pub(super) fn verdict_topics(kafka: &KafkaSettings) -> Arc<StageTopics> {
+    let topics = &kafka.topics;
+    Arc::new(StageTopics { group_id: kafka.group_id.clone(), input: topics.events.clone(), state: topics.state.clone() })
+}
+
+/// Returns where verdicts and dead letters go.
+pub(super) fn verdict_output(kafka: &KafkaSettings) -> OutboxTopics {
+    OutboxTopics { output: kafka.topics.decisions.clone(), dead_letters: kafka.topics.dlq.clone() }
+}
+
+/// The stage runtime of a worker that decides.
+#[derive(Debug)]
+pub struct DecidingRuntime {
+    policy: Arc<Policy>,
+    publisher: VerdictPublisher,
+    counts: Counts,
+    servers: PolicyServers,
+    /// Where answers come in.
+    answers: Receiver<(RequestId, Answer)>,
+    sender: Sender<(RequestId, Answer)>,
+}
+
+impl DecidingRuntime {
+    /// Returns a runtime under a policy, which asks these servers.
+    #[must_use]
+    pub fn new(policy: Arc<Policy>, publisher: VerdictPublisher, servers: PolicyServers, metrics: &Metrics) -> Self {
+        let (sender, answers) = channel();
+        Self { policy, publisher, counts: Counts::new(metrics), servers, answers, sender }
+    }
+}
+
+impl StageRuntime for DecidingRuntime {
+    type Stage = Deciding;
+
+    fn stage(&self, state: Option<ThreadStore>) -> Deciding {
+        let policy = Arc::clone(&self.policy);
+        match state {
+            Some(threads) => Deciding::with_threads(policy, threads),
+            None => Deciding::new(policy),
+        }
+    }
+
+    fn limits(&self) -> StoreLimits {
+        self.policy.store_limits()
+    }
+
+    fn publish(&mut self, done: Done<'_, Deciding>, outbox: &mut Outbox) -> u32 {
+        let Done { record, outcome, output, generation, own_headers } = done;
+        match outcome {
+            Outcome::Boundary(event_type) => {
+                self.counts.event(event_type);
+                0
+            }
+            Outcome::Verdict { event_type, decided, time_ms } => {
+                self.counts.event(event_type);
+                self.counts.verdict(&decided, self.policy.guardrails());
+                self.publisher.publish(record, output, None, generation, time_ms, outbox)
+            }
+            Outcome::DeadLetter(rejection) => {
+                self.counts.unreadable(rejection.code.as_str(), !output.thread_id.is_empty());
+                tracing::warn!(topic = record.topic, partition = %record.partition, offset = %record.offset, code = rejection.code.as_str(), "{rejection}");
+                let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, &rejection);
+                self.publisher.publish(record, output, Some(headers), generation, record.timestamp_ms, outbox)
+            }
+        }
+    }
+
+    fn ask(&mut self, request_id: RequestId, question: Question) {
+        self.servers.ask(question.provider, question.body, request_id, &self.sender);
+    }
+
+    fn response(&mut self) -> Option<(RequestId, Answer)> {
+        self.answers.try_recv().ok()
+    }
+
+    fn timer(&mut self) -> Option<LocalHistogramTimer> {
+        self.counts.timer()
+    }
+
+    fn acknowledged(&mut self, delivery: &Delivery, now_ms: i64) {
+        if let (Role::Verdict, Some(time_ms)) = (delivery.role, delivery.event_time_ms) {
+            self.counts.acknowledged(now_ms.saturating_sub(time_ms));
+        }
+    }
+
+    fn flush(&mut self) {
+        self.counts.flush();
+    }
+}

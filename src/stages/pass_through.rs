@@ -1,0 +1,68 @@
+//! Passing through: a constant verdict on every record, and all else as ever. It is what the worker is measured against.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use tollgate_core::pass_through::{Nothing, PASS_THROUGH, PassThrough};
+
+use crate::metrics::Metrics;
+use crate::outbox::Outbox;
+use crate::settings::KafkaSettings;
+
+use super::deciding::{Counts, VerdictPublisher, reduce, verdict_output, verdict_topics};
+use super::{Done, RequestId, StageRuntime, StageSetup};
+
+/// Returns the stage that decides nothing.
+#[must_use]
+pub fn pass_through(kafka: &Arc<KafkaSettings>, metrics: &Metrics) -> StageSetup<PassingThrough> {
+    let (publisher, metrics) = (VerdictPublisher::new(Arc::clone(kafka), metrics.clone()), metrics.clone());
+    StageSetup {
+        topics: verdict_topics(kafka),
+        output: verdict_output(kafka),
+        reduce: Arc::new(|delivery, returned| reduce(delivery, returned, PASS_THROUGH)),
+        version: PASS_THROUGH.to_owned(),
+        runtime: Box::new(move || PassingThrough::new(publisher.clone(), &metrics)),
+    }
+}
+
+/// The stage runtime of a worker that decides nothing.
+#[derive(Debug)]
+pub struct PassingThrough {
+    publisher: VerdictPublisher,
+    counts: Counts,
+}
+
+impl PassingThrough {
+    /// Returns a runtime that publishes and counts there.
+    #[must_use]
+    pub fn new(publisher: VerdictPublisher, metrics: &Metrics) -> Self {
+        Self { publisher, counts: Counts::new(metrics) }
+    }
+}
+
+impl StageRuntime for PassingThrough {
+    type Stage = PassThrough;
+
+    fn stage(&self, _: Option<Nothing>) -> PassThrough {
+        PassThrough::default()
+    }
+
+    fn limits(&self) {}
+
+    fn publish(&mut self, done: Done<'_, PassThrough>, outbox: &mut Outbox) -> u32 {
+        self.counts.passed_through();
+        self.publisher.publish(done.record, done.output, None, done.generation, done.record.timestamp_ms, outbox)
+    }
+
+    fn ask(&mut self, _: RequestId, request: Infallible) {
+        match request {}
+    }
+
+    fn response(&mut self) -> Option<(RequestId, Infallible)> {
+        None
+    }
+
+    fn flush(&mut self) {
+        self.counts.flush();
+    }
+}
