@@ -248,3 +248,121 @@ impl<W> Phase<W> {
         *self = change(phase);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_secs(1);
+    const PAUSE: Duration = Duration::from_millis(100);
+
+    /// A partition at work whose state was restored by a writer, with its first checkpoint due at `now`.
+    fn running(now: Instant) -> Phase<&'static str> {
+        let mut phase = Phase::restoring("writer");
+        assert_eq!(phase.restored(Some(Offset(7)), Offset(0)), Effect::Resume(Offset(7)));
+        phase.resumed(now);
+        phase
+    }
+
+    #[test]
+    fn records_are_taken_once_the_state_is_here_and_the_consumer_is_positioned() {
+        let now = Instant::now();
+        let mut phase = Phase::restoring("writer");
+        phase.resumed(now);
+        assert!(!phase.is_running() && !phase.is_ready() && phase.checkpointing().is_none(), "{phase:?}");
+        assert_eq!(phase.restored(None, Offset(3)), Effect::Resume(Offset(3)));
+        assert!(phase.is_ready() && !phase.is_running() && phase.checkpointing().is_none(), "{phase:?}");
+        phase.resumed(now);
+        assert!(phase.is_running() && phase.checkpointing().is_some(), "{phase:?}");
+        assert_eq!(phase.restored(Some(Offset(9)), Offset(0)), Effect::None, "a state comes once");
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_read_is_tried_again() {
+        let mut phase = Phase::restoring("writer");
+        assert_eq!(phase.restore_failed(), Effect::None);
+        assert!(phase.has_failed() && !phase.is_at_work());
+        assert_eq!(phase.restored(Some(Offset(1)), Offset(0)), Effect::Resume(Offset(1)));
+        assert!(!phase.has_failed() && phase.is_ready());
+    }
+
+    #[test]
+    fn checkpoints_are_due_at_intervals_and_at_once_while_draining() {
+        let now = Instant::now();
+        let mut phase = running(now + PAUSE);
+        let mut is_due = |phase: &mut Phase<_>, at: Instant| phase.checkpointing().is_some_and(|mut checkpointing| checkpointing.is_due(at, INTERVAL));
+        assert!(!is_due(&mut phase, now));
+        assert!(is_due(&mut phase, now + PAUSE));
+        assert!(!is_due(&mut phase, now + PAUSE + INTERVAL / 2));
+        assert!(is_due(&mut phase, now + PAUSE + INTERVAL));
+        phase.drain();
+        assert!(!phase.is_running() && phase.is_at_work());
+        assert!(is_due(&mut phase, now) && is_due(&mut phase, now));
+    }
+
+    #[test]
+    fn a_lost_state_is_read_again_after_pauses_that_grow_until_a_checkpoint_is_written() {
+        let now = Instant::now();
+        let mut phase = running(now);
+        let mut pause = PAUSE;
+        for _ in 0..3 {
+            assert_eq!(phase.lose(now, PAUSE), Effect::Pause);
+            assert!(!phase.is_at_work() && !phase.has_failed() && phase.checkpointing().is_none(), "{phase:?}");
+            assert!(!phase.is_restore_due(now + pause - Duration::from_millis(1)) && phase.is_restore_due(now + pause), "{phase:?}");
+            phase.restore_with("next writer");
+            assert_eq!(phase.restored(None, Offset(0)), Effect::Resume(Offset(7)), "where it began, if nothing is committed");
+            phase.resumed(now);
+            pause *= 2;
+        }
+        assert_eq!(phase.written(), Effect::None);
+        phase.lose(now, PAUSE);
+        assert!(phase.is_restore_due(now + PAUSE));
+    }
+
+    #[test]
+    fn the_pause_does_not_grow_for_ever() {
+        let now = Instant::now();
+        let mut phase = running(now);
+        for _ in 0..40 {
+            phase.lose(now, PAUSE);
+            phase.restore_with("next writer");
+        }
+        phase.lose(now, PAUSE);
+        assert!(phase.is_restore_due(now + PAUSE * (1 << DOUBLINGS_MAX)));
+    }
+
+    #[test]
+    fn a_partition_that_is_given_up_is_left_to_its_next_owner() {
+        let now = Instant::now();
+        let mut phase = running(now);
+        phase.drain();
+        assert_eq!(phase.lose(now, PAUSE), Effect::Pause);
+        assert!(phase.has_failed() && !phase.is_restore_due(now + Duration::from_secs(3_600)));
+        // What has nothing to finish is not changed by draining.
+        let mut restoring = Phase::restoring("writer");
+        restoring.drain();
+        assert_eq!(restoring.restored(Some(Offset(1)), Offset(0)), Effect::Resume(Offset(1)));
+    }
+
+    #[test]
+    fn a_group_that_has_moved_on_takes_no_checkpoint_until_it_has_told_us() {
+        let mut phase = running(Instant::now());
+        assert!(!phase.is_outdated());
+        phase.outdated();
+        assert!(phase.is_outdated());
+        phase.drain();
+        assert!(!phase.is_outdated(), "draining begins with what the group says now");
+        phase.outdated();
+        phase.written();
+        assert!(!phase.is_outdated());
+    }
+
+    #[test]
+    fn state_in_memory_has_no_writer() {
+        let mut phase = Phase::<&str>::in_memory(Instant::now());
+        assert!(phase.is_running() && !phase.has_writer() && phase.checkpointing().is_none());
+        phase.drain();
+        assert!(phase.is_at_work() && !phase.has_writer());
+        assert!(running(Instant::now()).has_writer());
+    }
+}
