@@ -12,4 +12,5 @@ pub mod publish;
 pub mod remote;
 pub mod settings;
 pub mod state;
+pub mod topics;
 pub mod worker;

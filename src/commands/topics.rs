@@ -9,6 +9,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use crate::librdkafka::PlainContext;
 use crate::settings::KafkaSettings;
 use crate::state::{read_to_end, reader_config};
+use crate::topics::TopicRole;
 use crate::worker::partitions_of;
 use tollgate_core::record::{Offset, Partition};
 
@@ -37,20 +38,21 @@ impl<'s> Topics<'s> {
 
     /// Finds the events topic.
     pub(super) fn events(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(&self.kafka.topics.events, "kafka.topics.events")
+        self.find(TopicRole::Events)
     }
 
     /// Finds the state topic.
     pub(super) fn state(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(&self.kafka.topics.state, "kafka.topics.state")
+        self.find(TopicRole::State)
     }
 
     /// Finds the controls topic.
     pub(super) fn controls(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(&self.kafka.topics.controls, "kafka.topics.controls")
+        self.find(TopicRole::Controls)
     }
 
-    fn find(&self, name: &'s str, key: &str) -> anyhow::Result<Topic<'s>> {
+    fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
+        let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
         let brokers = &self.kafka.brokers;
         match partitions_of(&self.reader, name, METADATA_TIMEOUT) {
             Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
