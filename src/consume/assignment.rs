@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
 
-use crate::metrics::Metrics;
+use crate::metrics::{MemberMetrics, Metrics};
 use crate::publish::{Delivery, Origin, Outbox, Publisher, Refusal, Role, dead_letter_headers};
 use crate::remote::Remotes;
 use crate::settings::KafkaSettings;
@@ -92,6 +92,8 @@ pub struct Assignment {
     pub(super) counts: Counts,
     pub(super) questions: Questions,
     pub(super) failure: Option<Failure>,
+    /// The member's gauges, once they have been shown.
+    gauges: Option<MemberMetrics>,
 }
 
 impl std::fmt::Debug for Assignment {
@@ -126,6 +128,7 @@ impl Assignment {
             counts,
             questions: Questions::default(),
             failure: None,
+            gauges: None,
         }
     }
 
@@ -138,10 +141,11 @@ impl Assignment {
     pub(super) fn hold(&mut self, partition: Partition, delay: Duration) {
         self.epochs += 1;
         let lane = Lane::new(partition, &self.parts.policy);
+        let gauges = self.parts.metrics.partition(partition);
         let held = match self.parts.checkpoint_interval {
-            None => Held::new(lane, self.epochs, Phase::Open, None),
+            None => Held::new(lane, self.epochs, Phase::Open, None, gauges),
             Some(_) => match Keeper::start(self.keepers.clone(), partition, self.epochs, delay) {
-                Ok(keeper) => Held::new(lane, self.epochs, Phase::Restoring, Some(keeper)),
+                Ok(keeper) => Held::new(lane, self.epochs, Phase::Restoring, Some(keeper), gauges),
                 Err(error) => return self.fail(Failure::Thread { partition, error: error.to_string() }),
             },
         };
@@ -152,18 +156,6 @@ impl Assignment {
     pub fn release(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         for partition in partitions {
             self.held.remove(&partition);
-            let label = partition.to_string();
-            for gauge in [
-                &self.parts.metrics.lag_records,
-                &self.parts.metrics.lag_seconds,
-                &self.parts.metrics.live_threads,
-                &self.parts.metrics.state_bytes,
-                &self.parts.metrics.restore_remaining_records,
-                &self.parts.metrics.restore_eta_seconds,
-            ] {
-                // A gauge that was never set is not there to be removed, which is as well.
-                let _absent = gauge.remove_label_values(&[&label]);
-            }
         }
     }
 
@@ -292,16 +284,17 @@ impl Assignment {
     /// Hands counts over, and sets the gauges of the partitions.
     pub fn report(&mut self, member: &str) {
         self.counts.flush();
-        let metrics = &self.parts.metrics;
-        metrics.in_flight.with_label_values(&[member]).set(self.outbox.in_flight() as i64);
         let waiting: usize = self.held.values().map(|held| held.lane.waiting_records()).sum();
-        metrics.waiting_events.with_label_values(&[member]).set(waiting as i64);
-        metrics.waiting_bytes.with_label_values(&[member]).set(self.waiting_bytes() as i64);
-        metrics.assigned_partitions.with_label_values(&[member]).set(self.held.len() as i64);
         let unrestored = self.held.values().filter(|held| held.phase != Phase::Open).count();
-        metrics.unrestored_partitions.with_label_values(&[member]).set(unrestored as i64);
-        for (partition, held) in &mut self.held {
-            held.report(&partition.to_string(), metrics);
+        let (metrics, waiting_bytes) = (&self.parts.metrics, self.waiting_bytes());
+        let gauges = self.gauges.get_or_insert_with(|| metrics.member(member));
+        gauges.in_flight.set(self.outbox.in_flight() as i64);
+        gauges.waiting_events.set(waiting as i64);
+        gauges.waiting_bytes.set(waiting_bytes as i64);
+        gauges.assigned_partitions.set(self.held.len() as i64);
+        gauges.unrestored_partitions.set(unrestored as i64);
+        for held in self.held.values_mut() {
+            held.report(metrics);
         }
     }
 
@@ -312,9 +305,8 @@ impl Assignment {
         let next = held.lane.next().max(start);
         let records = (end.0 - next.0).max(0);
         let age_ms = held.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms() - record_ms).max(0));
-        let label = partition.to_string();
-        self.parts.metrics.lag_records.with_label_values(&[&label]).set(records);
-        self.parts.metrics.lag_seconds.with_label_values(&[&label]).set(age_ms / 1_000);
+        held.gauges.lag_records.set(records);
+        held.gauges.lag_seconds.set(age_ms / 1_000);
     }
 }
 

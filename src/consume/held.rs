@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, PartitionMetrics};
 use crate::state::Keeper;
 use tollgate_core::processor::Lane;
 use tollgate_core::record::Offset;
@@ -39,11 +39,13 @@ pub(super) struct Held {
     pub(super) start: Option<Offset>,
     /// The time of the last record.
     pub(super) last_record_ms: Option<i64>,
+    /// The partition's gauges.
+    pub(super) gauges: PartitionMetrics,
     counted: Departures,
 }
 
 impl Held {
-    pub(super) fn new(lane: Lane, epoch: u64, phase: Phase, keeper: Option<Keeper>) -> Self {
+    pub(super) fn new(lane: Lane, epoch: u64, phase: Phase, keeper: Option<Keeper>, gauges: PartitionMetrics) -> Self {
         Self {
             lane,
             epoch,
@@ -54,6 +56,7 @@ impl Held {
             losses: 0,
             start: None,
             last_record_ms: None,
+            gauges,
             counted: Departures::default(),
         }
     }
@@ -74,9 +77,9 @@ impl Held {
     }
 
     /// Sets the gauges of the partition, and counts the threads that it has let go of.
-    pub(super) fn report(&mut self, label: &str, metrics: &Metrics) {
-        metrics.live_threads.with_label_values(&[label]).set(self.lane.threads.len() as i64);
-        metrics.state_bytes.with_label_values(&[label]).set(self.lane.threads.bytes() as i64);
+    pub(super) fn report(&mut self, metrics: &Metrics) {
+        self.gauges.live_threads.set(self.lane.threads.len() as i64);
+        self.gauges.state_bytes.set(self.lane.threads.bytes() as i64);
         let now = self.lane.threads.departures();
         let before = std::mem::replace(&mut self.counted, now);
         for (reason, count) in [
