@@ -80,7 +80,7 @@ impl<'s> Topics<'s> {
 }
 
 impl Topic<'_> {
-    /// The partition of that number.
+    /// Returns the partition of that number.
     pub(super) fn partition(self, number: u32) -> anyhow::Result<Partition> {
         let Self { name, partitions } = self;
         ensure!(
@@ -91,7 +91,7 @@ impl Topic<'_> {
         Ok(Partition(i32::try_from(number)?))
     }
 
-    /// Every partition.
+    /// Returns every partition.
     pub(super) fn all(self) -> anyhow::Result<Vec<Partition>> {
         (0..self.partitions).map(|number| self.partition(number)).collect()
     }

@@ -41,13 +41,13 @@ pub struct KafkaSettings {
 }
 
 impl KafkaSettings {
-    /// Whose state it is that stands in the state topic: the group's, of this events topic.
+    /// Returns whose state it is that stands in the state topic: the group's, of this events topic.
     #[must_use]
     pub fn state_owner(&self) -> String {
         format!("{}/{}", self.group_id, self.topics.events)
     }
 
-    /// Whether an event may ask for its verdict on this topic.
+    /// Returns whether an event may ask for its verdict on this topic.
     #[must_use]
     pub fn allows_reply_to(&self, topic: &str) -> bool {
         // A prefix may cover topics of ours; a verdict among the events would be read as one.
