@@ -238,6 +238,7 @@ mod tests {
         metrics.seen.with_label_values(&["x"]).inc();
         metrics.taken.observe(0.7);
         let partition = metrics.partition(7);
+        partition.make_all();
         partition.depth.set(5);
         let text = String::from_utf8(metrics.render()).unwrap();
         for line in [
