@@ -30,11 +30,11 @@ pub enum MemberPhase {
 /// The partitions of a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemberPartitions {
-    /// All that it holds.
+    /// All partitions that it holds.
     pub held: Vec<Partition>,
-    /// Those whose state is being read.
+    /// Partitions whose state is being read.
     pub restoring: Vec<Partition>,
-    /// Those whose state could not be read, and is tried again.
+    /// Partitions whose state could not be read, and is tried again.
     pub failed: Vec<Partition>,
 }
 
@@ -65,14 +65,14 @@ struct ControlsHealth {
     beat: Option<Instant>,
 }
 
-/// What `/readyz` answers.
+/// The body of `/readyz`.
 #[derive(Debug, Serialize)]
 pub struct HealthReport {
     /// Whether every member has its assignment and the state of it, and the controls are known.
     pub ready: bool,
     /// Whether the controls topic has been read to its end; nobody decides before.
     pub controls: &'static str,
-    /// The members in order.
+    /// The members in the order of their numbers.
     pub members: Vec<MemberReport>,
 }
 
@@ -82,9 +82,9 @@ pub struct MemberReport {
     member: usize,
     phase: MemberPhase,
     partitions: Vec<i32>,
-    /// Those of them whose state is being read: their events wait.
+    /// Partitions whose state is being read: their events wait.
     restoring: Vec<i32>,
-    /// Those of them whose state could not be read: their events wait until it can be.
+    /// Partitions whose state could not be read: their events wait until it can be.
     failed: Vec<i32>,
 }
 
@@ -106,18 +106,18 @@ impl Health {
         *self.controls() = ControlsHealth { has_caught_up, beat: Some(Instant::now()) };
     }
 
-    /// Whether the controls have been read to their end.
+    /// Returns whether the controls have been read to their end.
     #[must_use]
     pub fn has_caught_up(&self) -> bool {
         self.controls().has_caught_up
     }
 
-    /// Whoever reads the controls has polled.
+    /// Notes that whoever reads the controls has polled.
     pub fn beat_controls(&self) {
         self.controls().beat = Some(Instant::now());
     }
 
-    /// Nobody reads the controls any more, because the process stops.
+    /// Notes that nobody reads the controls any more, because the process stops.
     pub fn end_controls(&self) {
         self.controls().beat = None;
     }
@@ -126,14 +126,15 @@ impl Health {
         self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A member has polled.
+    /// Notes that a member has polled.
     pub fn beat(&self, member: usize) {
         if let Some(mut health) = self.members.get_mut(&member) {
             health.beat = Instant::now();
         }
     }
 
-    /// Whether every member still polls, and whoever reads the controls. It says nothing about Kafka: a restart would not bring a broker back.
+    /// Returns whether every member still polls, and whoever reads the controls. It says nothing about Kafka: a restart would not bring a
+    /// broker back.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let polls = |phase| matches!(phase, MemberPhase::Starting | MemberPhase::Assigned);
@@ -141,13 +142,13 @@ impl Health {
             && self.members.iter().all(|member| !polls(member.phase) || member.beat.elapsed() < BEAT_AGE_MAX)
     }
 
-    /// Whether the controls are known, and there are members and each has its assignment and the state of it.
+    /// Returns whether the controls are known, and there are members and each has its assignment and the state of it.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
     }
 
-    /// All of it.
+    /// Returns the condition of the controls and of every member.
     #[must_use]
     pub fn report(&self) -> HealthReport {
         let mut members: Vec<_> = self

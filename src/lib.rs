@@ -12,7 +12,7 @@
 //! | [`outbox`] | publications on their way to Kafka, and what becomes of them |
 //! | [`kafka`] | clients' configuration, librdkafka's log, messages as records |
 //!
-//! Beside them stand [`control_feed`] (the controls topic → the table that decisions are under), [`policy_servers`] (asked over HTTP within a
+//! Beside them stand [`topics`] (the table of all topics), [`control_feed`] (the controls topic → the table that decisions are under), [`policy_servers`] (asked over HTTP within a
 //! deadline), [`metrics`], [`health`] and [`admin`], [`settings`] and [`config`] (file, environment and secret files → settings), and
 //! [`commands`].
 
@@ -30,6 +30,7 @@ pub mod policy_servers;
 pub mod settings;
 pub mod stages;
 mod stop;
+pub mod topics;
 pub mod worker;
 
 pub use stop::Stop;

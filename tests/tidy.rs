@@ -1,6 +1,9 @@
 //! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+#[path = "tidy/tables.rs"]
+mod tables;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -171,38 +174,6 @@ fn paths_are_found() {
     let text =
         "See `src/lib.rs`, [this](examples/README.md#there) or `/metrics`; `{}` and `a b/c` are none, nor is [that](https://x.org/y).";
     assert_eq!(paths(text), ["src/lib.rs", "examples/README.md"]);
-}
-
-#[test]
-fn every_metric_is_documented_and_every_documented_metric_exists() {
-    let readme = read(Path::new("README.md"));
-    let catalog: Vec<&str> = tollgate::metrics::CATALOG.iter().map(|metric| metric.name).collect();
-    let missing: Vec<_> = catalog.iter().filter(|name| !readme.contains(&format!("`{name}`"))).map(|name| (*name).to_owned()).collect();
-    assert_none("README.md documents every metric", &missing);
-    let documented = readme.split('`').skip(1).step_by(2).filter(|code| code.starts_with("tollgate_"));
-    let unknown: Vec<_> = documented.filter(|name| !catalog.contains(name)).map(str::to_owned).collect();
-    assert_none("README.md documents no metric that is not there", &unknown);
-}
-
-#[test]
-fn metrics_are_named_as_prometheus_likes_them() {
-    use tollgate::metrics::Kind;
-    let mut offenders = Vec::new();
-    for metric in tollgate::metrics::CATALOG {
-        let is_counter = matches!(metric.kind, Kind::Counter);
-        let is_plain = metric.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        if !metric.name.starts_with("tollgate_") || is_counter != metric.name.ends_with("_total") || !is_plain || metric.help.is_empty() {
-            offenders.push(metric.name.to_owned());
-        }
-        offenders.extend(
-            metric
-                .labels
-                .iter()
-                .filter(|label| label.contains("thread") || label.contains("user"))
-                .map(|label| format!("{}: {label}", metric.name)),
-        );
-    }
-    assert_none("a metric has a prefix, its counter's suffix, help, and no thread or user as a label", &offenders);
 }
 
 /// A test that reads an empty fixture passes and proves nothing.

@@ -10,6 +10,7 @@ use crate::kafka::PlainContext;
 use crate::kafka::reader_config;
 use crate::partition::read_to_end;
 use crate::settings::KafkaSettings;
+use crate::topics::TopicRole;
 use crate::worker::partitions_of;
 use tollgate_core::record::{Offset, Partition};
 
@@ -38,20 +39,21 @@ impl<'s> Topics<'s> {
 
     /// Finds the events topic.
     pub(super) fn events(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(&self.kafka.topics.events, "kafka.topics.events")
+        self.find(TopicRole::Events)
     }
 
     /// Finds the state topic.
     pub(super) fn state(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(&self.kafka.topics.state, "kafka.topics.state")
+        self.find(TopicRole::State)
     }
 
     /// Finds the controls topic.
     pub(super) fn controls(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(&self.kafka.topics.controls, "kafka.topics.controls")
+        self.find(TopicRole::Controls)
     }
 
-    fn find(&self, name: &'s str, key: &str) -> anyhow::Result<Topic<'s>> {
+    fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
+        let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
         let brokers = &self.kafka.brokers;
         match partitions_of(&self.reader, name, METADATA_TIMEOUT) {
             Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
@@ -79,7 +81,7 @@ impl<'s> Topics<'s> {
 }
 
 impl Topic<'_> {
-    /// The partition of that number.
+    /// Returns the partition of that number.
     pub(super) fn partition(self, number: u32) -> anyhow::Result<Partition> {
         let Self { name, partitions } = self;
         ensure!(
@@ -90,7 +92,7 @@ impl Topic<'_> {
         Ok(Partition(i32::try_from(number)?))
     }
 
-    /// Every partition.
+    /// Returns every partition.
     pub(super) fn all(self) -> anyhow::Result<Vec<Partition>> {
         (0..self.partitions).map(|number| self.partition(number)).collect()
     }

@@ -14,11 +14,12 @@ use tollgate_core::stage::{Progress, Resumed, Stage};
 
 use crate::health::MemberPartitions;
 use crate::kafka::headers_of;
-use crate::metrics::Metrics;
+use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Delivery, Outbox, Refusal};
 use crate::partition::AssignedPartition;
 use crate::stages::{Done, RequestId, StageRuntime};
 
+use super::MemberParts;
 use super::checkpointing::{Checkpointing, FlowChange};
 
 /// Why a member must not commit any more, and starts over from what is committed.
@@ -56,6 +57,7 @@ pub struct Assignment<R: StageRuntime> {
     /// How many partitions the input topic has.
     partition_count: u32,
     metrics: Metrics,
+    gauges: MemberMetrics,
     failure: Option<Failure>,
 }
 
@@ -71,17 +73,26 @@ impl<R: StageRuntime> Assignment<R> {
         runtime: R,
         outbox: Outbox,
         checkpointing: Checkpointing<<R::Stage as Stage>::State>,
-        partition_count: u32,
-        metrics: Metrics,
+        parts: &MemberParts,
+        number: usize,
     ) -> Self {
-        let (partitions, output) = (FxHashMap::default(), <R::Stage as Stage>::Output::default());
-        Self { runtime, partitions, outbox, output, checkpointing, partition_count, metrics, failure: None }
+        Self {
+            runtime,
+            partitions: FxHashMap::default(),
+            outbox,
+            output: <R::Stage as Stage>::Output::default(),
+            checkpointing,
+            partition_count: parts.partition_count,
+            metrics: parts.metrics.clone(),
+            gauges: parts.metrics.member(number),
+            failure: None,
+        }
     }
 
     /// Takes partitions on. Where state is written down, their records wait until it is read.
     pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         for partition in partitions {
-            match self.checkpointing.assigned(partition, self.runtime.stage(None)) {
+            match self.checkpointing.assigned(partition, self.runtime.stage(None), &self.metrics) {
                 Ok(assigned) => _ = self.partitions.insert(partition, assigned),
                 Err(failure) => self.fail(failure),
             }
@@ -90,21 +101,7 @@ impl<R: StageRuntime> Assignment<R> {
 
     /// Lets partitions go. Acknowledgements that still come for them belong to nobody.
     pub fn release(&mut self, partitions: impl IntoIterator<Item = Partition>) {
-        for partition in partitions {
-            self.partitions.remove(&partition);
-            let label = partition.to_string();
-            for gauge in [
-                &self.metrics.lag_records,
-                &self.metrics.lag_seconds,
-                &self.metrics.live_threads,
-                &self.metrics.state_bytes,
-                &self.metrics.restore_remaining_records,
-                &self.metrics.restore_eta_seconds,
-            ] {
-                // A gauge that was never set is not there to be removed, which is as well.
-                let _absent = gauge.remove_label_values(&[&label]);
-            }
-        }
+        partitions.into_iter().for_each(|partition| _ = self.partitions.remove(&partition));
     }
 
     /// Returns the partitions held, in order.
@@ -265,26 +262,24 @@ impl<R: StageRuntime> Assignment<R> {
         self.checkpointing.take_flow_changes()
     }
 
-    /// Hands counts over, and sets the gauges of the partitions.
-    pub fn report(&mut self, member: &str) {
+    /// Hands counts over, and sets the gauges of the member and of its partitions.
+    pub fn report(&mut self) {
         self.runtime.flush();
         let gauge = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        self.metrics.in_flight.with_label_values(&[member]).set(gauge(self.outbox.in_flight()));
-        self.metrics.waiting_events.with_label_values(&[member]).set(gauge(self.waiting_records()));
-        self.metrics.waiting_bytes.with_label_values(&[member]).set(gauge(self.waiting_bytes()));
-        self.metrics.assigned_partitions.with_label_values(&[member]).set(gauge(self.partitions.len()));
+        self.gauges.in_flight.set(gauge(self.outbox.in_flight()));
+        self.gauges.waiting_events.set(gauge(self.waiting_records()));
+        self.gauges.waiting_bytes.set(gauge(self.waiting_bytes()));
+        self.gauges.assigned_partitions.set(gauge(self.partitions.len()));
         let unrestored = self.partitions.values().filter(|assigned| !assigned.phase().is_at_work()).count();
-        self.metrics.unrestored_partitions.with_label_values(&[member]).set(gauge(unrestored));
+        self.gauges.unrestored_partitions.set(gauge(unrestored));
         self.partitions.values_mut().for_each(|assigned| assigned.report(&self.metrics));
     }
 
     /// Sets the lag of a partition from the offset behind its last record, and where it would be read from if nothing has come yet.
     pub fn lag(&self, partition: Partition, end: Offset, start: Offset) {
-        let Some(assigned) = self.partitions.get(&partition) else { return };
-        let (records, age_ms) = assigned.lag(end, start, now_ms());
-        let label = partition.to_string();
-        self.metrics.lag_records.with_label_values(&[&label]).set(records);
-        self.metrics.lag_seconds.with_label_values(&[&label]).set(age_ms / 1_000);
+        if let Some(assigned) = self.partitions.get(&partition) {
+            assigned.show_lag(end, start, now_ms());
+        }
     }
 }
 

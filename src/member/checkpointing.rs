@@ -7,6 +7,7 @@ use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
 
+use crate::metrics::Metrics;
 use crate::partition::{AssignedPartition, CheckpointWriter, Effect, Pauses, Phase, WhoAmI, WriterParts, WriterReport};
 use crate::stages::StageRuntime;
 
@@ -67,13 +68,13 @@ where
     }
 
     /// Returns a partition that was just assigned. Its state is being read, where it is written down.
-    pub(super) fn assigned<S: Stage<State = K>>(&mut self, partition: Partition, stage: S) -> Result<AssignedPartition<S>, Failure> {
+    pub(super) fn assigned<S: Stage<State = K>>(&mut self, partition: Partition, stage: S, metrics: &Metrics) -> Result<AssignedPartition<S>, Failure> {
         let generation = self.next_generation();
         let phase = match self.interval {
             None => Phase::in_memory(Instant::now()),
             Some(_) => Phase::restoring(self.start_writer(partition, generation)?),
         };
-        Ok(AssignedPartition::new(partition, generation, stage, phase))
+        Ok(AssignedPartition::new(partition, generation, stage, phase, metrics))
     }
 
     fn start_writer(&self, partition: Partition, generation: u64) -> Result<CheckpointWriter, Failure> {

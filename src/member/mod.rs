@@ -182,7 +182,7 @@ impl<R: StageRuntime> Member<R> {
             }
             if now >= report_due {
                 report_due = now + REPORT_INTERVAL;
-                consumer.context().assignment().report(&self.number.to_string());
+                consumer.context().assignment().report();
                 consumer.context().show_partitions();
             }
         }
@@ -203,7 +203,7 @@ impl<R: StageRuntime> Member<R> {
         let outbox = Outbox::new(producers, self.stage.output.clone(), Arc::clone(&self.stage.reduce), parts.metrics.clone());
         let runtime = (self.stage.runtime)();
         let checkpointing = Checkpointing::new(parts, runtime.limits());
-        let assignment = Assignment::new(runtime, outbox, checkpointing, parts.partition_count, parts.metrics.clone());
+        let assignment = Assignment::new(runtime, outbox, checkpointing, parts, self.number);
         let context = MemberContext {
             member: self.number,
             assignment: Mutex::new(assignment),
@@ -277,7 +277,7 @@ impl<R: StageRuntime> Member<R> {
     fn check_failure(&self, consumer: &BaseConsumer<MemberContext<R>>) -> Result<(), MemberError> {
         let mut assignment = consumer.context().assignment();
         let Some(failure) = assignment.failure().cloned() else { return Ok(()) };
-        assignment.report(&self.number.to_string());
+        assignment.report();
         Err(failure.into())
     }
 
@@ -294,7 +294,7 @@ impl<R: StageRuntime> Member<R> {
             );
         }
         context.is_leaving.store(true, Ordering::Relaxed);
-        context.assignment().report(&self.number.to_string());
+        context.assignment().report();
         tracing::info!(member = self.number, "drained, leaving");
         self.check_failure(consumer)
     }

@@ -38,7 +38,7 @@ use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::{Stage, Waiting};
 use tollgate_core::thread::Departures;
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, PartitionMetrics};
 
 /// Says who the member is in its group now; `None` if the consumer cannot tell.
 pub type WhoAmI<'c> = &'c dyn Fn() -> Option<ConsumerGroupMetadata>;
@@ -62,6 +62,8 @@ pub struct AssignedPartition<S: Stage> {
     last_record_ms: Option<i64>,
     /// What of the state's departures is counted already.
     counted: Departures,
+    /// The partition's series, which go with it.
+    gauges: PartitionMetrics,
 }
 
 impl<S: Stage> std::fmt::Debug for AssignedPartition<S> {
@@ -76,9 +78,9 @@ impl<S: Stage> std::fmt::Debug for AssignedPartition<S> {
 impl<S: Stage> AssignedPartition<S> {
     /// Returns a partition in a phase, of which nothing is known yet.
     #[must_use]
-    pub fn new(partition: Partition, generation: u64, stage: S, phase: Phase<CheckpointWriter>) -> Self {
-        let processor = PartitionProcessor::new(partition, stage);
-        Self { processor, generation, phase, last_record_ms: None, counted: Departures::default() }
+    pub fn new(partition: Partition, generation: u64, stage: S, phase: Phase<CheckpointWriter>, metrics: &Metrics) -> Self {
+        let (processor, gauges) = (PartitionProcessor::new(partition, stage), metrics.partition(partition));
+        Self { processor, generation, phase, last_record_ms: None, counted: Departures::default(), gauges }
     }
 
     /// Returns which assignment of the partition this is.
@@ -137,15 +139,14 @@ impl<S: Stage> AssignedPartition<S> {
         self.processor.stage().waiting()
     }
 
-    /// Returns how many records the partition is behind `end`, and how old the last one is, in milliseconds, while it is. `start` is where
-    /// it would be read from if nothing has come yet.
-    #[must_use]
-    pub fn lag(&self, end: Offset, start: Offset, now_ms: i64) -> (i64, i64) {
+    /// Sets the lag from the offset behind the partition's last record. `start` is where it would be read from if nothing has come yet.
+    pub fn show_lag(&self, end: Offset, start: Offset, now_ms: i64) {
         // librdkafka hears nothing of offsets that are committed in transactions; the state knows them.
         let next = self.processor.next().max(start);
         let records = (end.0 - next.0).max(0);
         let age_ms = self.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms - record_ms).max(0));
-        (records, age_ms)
+        self.gauges.lag_records.set(records);
+        self.gauges.lag_seconds.set(age_ms / 1_000);
     }
 
     /// Takes what the checkpoint writer has reported, and returns what follows from it. `stage` makes a stage with the state that was
@@ -237,9 +238,9 @@ impl<S: Stage> AssignedPartition<S> {
 
     /// Sets the gauges of the partition, and counts what its state has let go of.
     pub fn report(&mut self, metrics: &Metrics) {
-        let (label, state) = (self.processor.partition().to_string(), self.processor.stage().state());
-        metrics.live_threads.with_label_values(&[&label]).set(i64::try_from(state.len()).unwrap_or(i64::MAX));
-        metrics.state_bytes.with_label_values(&[&label]).set(i64::try_from(state.bytes()).unwrap_or(i64::MAX));
+        let state = self.processor.stage().state();
+        self.gauges.live_threads.set(i64::try_from(state.len()).unwrap_or(i64::MAX));
+        self.gauges.state_bytes.set(i64::try_from(state.bytes()).unwrap_or(i64::MAX));
         let now = state.departures();
         let before = std::mem::replace(&mut self.counted, now);
         for (reason, count) in [

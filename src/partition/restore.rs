@@ -9,7 +9,7 @@ use rdkafka::message::Message;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::kafka::{PlainContext, StageTopics, asker_config, reader_config};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, PartitionMetrics};
 use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateError};
 use tollgate_core::record::{Offset, Partition};
@@ -267,6 +267,7 @@ fn judge(next: Option<Offset>, committed: Option<Committed>, end: Offset) -> Res
 /// How far a restore is, for the log and the gauges.
 struct Progress<'p> {
     parts: &'p RestoreParts<'p>,
+    gauges: PartitionMetrics,
     started: Instant,
     told: Instant,
     records: u64,
@@ -275,7 +276,14 @@ struct Progress<'p> {
 
 impl<'p> Progress<'p> {
     fn new(parts: &'p RestoreParts<'p>) -> Self {
-        Self { parts, started: Instant::now(), told: Instant::now(), records: 0, bytes: 0 }
+        Self {
+            parts,
+            gauges: parts.metrics.partition(parts.partition),
+            started: Instant::now(),
+            told: Instant::now(),
+            records: 0,
+            bytes: 0,
+        }
     }
 
     fn step(&mut self, offset: Offset, end: Offset, bytes: usize, entries: usize) {
@@ -295,9 +303,8 @@ impl<'p> Progress<'p> {
     }
 
     fn gauge(&self, left: i64, eta_seconds: f64) {
-        let label = self.parts.partition.to_string();
-        self.parts.metrics.restore_remaining_records.with_label_values(&[&label]).set(left);
-        self.parts.metrics.restore_eta_seconds.with_label_values(&[&label]).set(eta_seconds.ceil() as i64);
+        self.gauges.restore_remaining_records.set(left);
+        self.gauges.restore_eta_seconds.set(eta_seconds.ceil() as i64);
     }
 
     fn finish(self) -> (u64, u64) {

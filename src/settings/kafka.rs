@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::redact::is_secret;
+pub use crate::topics::TopicSettings;
 use tollgate_core::settings::{Section, shape};
 
 /// Properties that correctness depends on; Tollgate sets them itself.
@@ -39,37 +40,18 @@ pub struct KafkaSettings {
     pub properties: BTreeMap<String, String>,
 }
 
-/// The topics' names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TopicSettings {
-    /// What agents do.
-    pub events: String,
-    /// Verdicts.
-    pub decisions: String,
-    /// Records that could not be read.
-    pub dlq: String,
-    /// Fleet-wide switches.
-    pub controls: String,
-    /// Abuse alerts.
-    pub alerts: String,
-    /// Checkpoints.
-    pub state: String,
-}
-
 impl KafkaSettings {
-    /// Whose state it is that stands in the state topic: the group's, of this events topic.
+    /// Returns whose state it is that stands in the state topic: the group's, of this events topic.
     #[must_use]
     pub fn state_owner(&self) -> String {
         format!("{}/{}", self.group_id, self.topics.events)
     }
 
-    /// Whether an event may ask for its verdict on this topic.
+    /// Returns whether an event may ask for its verdict on this topic.
     #[must_use]
     pub fn allows_reply_to(&self, topic: &str) -> bool {
-        let topics = &self.topics;
-        let ours = [&topics.events, &topics.decisions, &topics.dlq, &topics.controls, &topics.alerts, &topics.state];
         // A prefix may cover topics of ours; a verdict among the events would be read as one.
-        let is_ours = ours.into_iter().any(|our| our == topic);
+        let is_ours = self.topics.each().any(|our| our.name == topic);
         !is_ours
             && self.reply_topics.iter().any(|allowed| match allowed.strip_suffix('*') {
                 Some(prefix) => topic.starts_with(prefix),
@@ -95,18 +77,10 @@ impl KafkaSettings {
 }
 
 pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
-    let topics = section.section("topics");
     KafkaSettings {
         brokers: section.string("brokers"),
         group_id: section.string("group_id"),
-        topics: TopicSettings {
-            events: topics.string("events"),
-            decisions: topics.string("decisions"),
-            dlq: topics.string("dlq"),
-            controls: topics.string("controls"),
-            alerts: topics.string("alerts"),
-            state: topics.string("state"),
-        },
+        topics: TopicSettings::read(&section.section("topics")),
         reply_topics: section.strings("reply_topics").unwrap_or_default(),
         properties: section.entries("properties").filter_map(|(key, value)| read_property(section, key, value)).collect(),
     }

@@ -117,9 +117,8 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
 
 /// Every topic that the configuration names; a prefix of reply topics names none.
 fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
-    let topics = &kafka.topics;
-    let named = [&topics.events, &topics.decisions, &topics.dlq, &topics.controls, &topics.alerts, &topics.state];
-    named.into_iter().chain(kafka.reply_topics.iter().filter(|topic| !topic.ends_with('*'))).cloned().collect()
+    let ours = kafka.topics.each().map(|topic| topic.name.to_owned());
+    ours.chain(kafka.reply_topics.iter().filter(|topic| !topic.ends_with('*')).cloned()).collect()
 }
 
 /// The policy that the sample is written for, where no configuration was given.

@@ -92,7 +92,7 @@ impl Waiter {
         Ok(())
     }
 
-    /// The next verdict; `None` if told to stop.
+    /// Waits for the next verdict; returns `None` if the process is to stop.
     fn verdict(&self, stop: &Stop) -> anyhow::Result<Option<Vec<u8>>> {
         let deadline = Instant::now() + VERDICT_TIMEOUT;
         while !stop.is_given() {

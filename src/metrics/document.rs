@@ -1,0 +1,33 @@
+//! The list of metrics for people.
+
+use super::{Kind, Spec};
+
+const HEAD: &str = "\
+# Metrics
+
+Written from the list in `src/metrics/list.rs`; `UPDATE_DOCS=1 cargo test --test tidy` writes it anew.
+
+`/metrics` of the admin endpoint has them in Prometheus' text format. A series appears when there is something to say; those of a partition
+go with it when a worker gives it up. No label ever holds a thread, a user or anything else of an event but its type and what was decided;
+codes that policy servers make up count as `other` beyond 256 of them.
+
+| metric | type | labels | what | alert on |
+|---|---|---|---|---|
+";
+
+/// Returns the page on the metrics, in Markdown.
+#[must_use]
+pub fn page(metrics: &[Spec]) -> String {
+    let mut page = HEAD.to_owned();
+    for Spec { name, kind, labels, help, alert } in metrics {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram(_) => "histogram",
+        };
+        let cell = |text: String| if text.is_empty() { " ".to_owned() } else { format!(" {text} ") };
+        let (labels, alert) = (cell(labels.join(", ")), cell(alert.unwrap_or_default().to_owned()));
+        page += &format!("| `{name}` | {kind} |{labels}| {help} |{alert}|\n");
+    }
+    page
+}

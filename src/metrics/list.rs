@@ -1,0 +1,148 @@
+//! Every metric: its field, name, labels, help, and what to alert on. A metric is added by its line here.
+//!
+//! Names carry their base unit, counters end in `_total`. No label ever holds a thread, a user or anything else of an event but its
+//! type and what was decided.
+
+use super::define::define_metrics;
+
+/// Latencies that a waiter sees: 0.25 ms to 10 s.
+const LATENCY_SECONDS: &[f64] = &[0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+/// Times inside the process: 1 µs to 10 ms.
+const DECISION_SECONDS: &[f64] = &[0.000_001, 0.000_002, 0.000_005, 0.000_01, 0.000_02, 0.000_05, 0.000_1, 0.000_5, 0.001, 0.01];
+/// Times of a restore: 10 ms to 5 min.
+const RESTORE_SECONDS: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+
+define_metrics! {
+    Metrics {
+        counter events = "tollgate_events_consumed_total" ["type"] "Records consumed, by event type; `unreadable` became a dead letter.";
+        counter verdicts = "tollgate_verdicts_total" ["decided_by", "action", "code"] "Verdicts, by what decided, action and code.";
+        histogram(DECISION_SECONDS) decision_duration = "tollgate_decision_duration_seconds" []
+            "Seconds from a record to its verdict's bytes (one record in 64 is timed).";
+        histogram(LATENCY_SECONDS) event_to_verdict = "tollgate_event_to_verdict_seconds" []
+            "Seconds from an event's timestamp to its acknowledged verdict; as good as the producer's clock.";
+        counter dead_letters = "tollgate_dead_letters_total" ["reason"]
+            "Records that could not be read, by rejection code.", alert "more than your producers are known for";
+        counter dead_letters_without_value = "tollgate_dead_letters_without_value_total" []
+            "Dead letters too large for their topic: published without their value, which stays at the coordinates in the headers.";
+        counter misplaced_records = "tollgate_misplaced_records_total" []
+            "Records on another partition than their key hashes to: their producer does not use murmur2.", alert "any growth";
+        counter replies = "tollgate_replies_total" ["outcome"]
+            "Verdicts asked for on a reply topic: published, refused (not on the allow-list) or failed.";
+        counter provider_calls = "tollgate_guardrail_provider_calls_total" ["provider", "outcome"]
+            "Guardrail provider calls: allowed, denied, failed_closed or failed_open.";
+        counter guardrail_errors = "tollgate_guardrail_errors_total" ["provider", "reason"]
+            "Guardrail provider calls that failed: timed_out, connection, status, too_large, malformed, overloaded, circuit_open or not_asked.";
+        histogram(LATENCY_SECONDS) provider_duration = "tollgate_provider_duration_seconds" ["provider"]
+            "Seconds from a question for a policy server to its answer or error; refusals at once (overloaded, circuit_open) are left out.";
+        counter provider_retries = "tollgate_provider_retries_total" ["provider"]
+            "Times that a policy server was asked the same question again.";
+        gauge provider_in_flight = "tollgate_provider_in_flight" ["provider"] "Questions on their way to a policy server.";
+        gauge provider_queued = "tollgate_provider_queued" ["provider"] "Questions that wait for their turn with a policy server.";
+        gauge provider_circuit_open = "tollgate_provider_circuit_open" ["provider"]
+            "1 while a policy server is left alone because it failed too often.";
+        counter rebalances = "tollgate_rebalances_total" ["kind"] "Rebalances: assigned, revoked or lost.";
+        counter redelivered_records = "tollgate_redelivered_records_total" [] "Records that the state knew already: skipped.";
+        counter checkpoints = "tollgate_checkpoints_total" ["outcome"]
+            "Checkpoints: written, refused (the next one covers it), fenced (another member owns the partition) or lost.";
+        histogram(LATENCY_SECONDS) checkpoint_duration = "tollgate_checkpoint_duration_seconds" []
+            "Seconds to write a checkpoint and commit its offset.";
+        counter checkpoint_records = "tollgate_checkpoint_records_total" [] "State records written in checkpoints.";
+        counter checkpoint_bytes = "tollgate_checkpoint_bytes_total" [] "Bytes of state written in checkpoints.";
+        counter commit_failures = "tollgate_commit_failures_total" []
+            "Checkpoints, and with them offset commits, that failed; a later one covers them.", alert "growth that does not end";
+        counter publish_failures = "tollgate_publish_failures_total" ["role", "reason"]
+            "Publications that failed for good, by role (verdict, reply, dead_letter) and Kafka error.", alert "any growth";
+        counter member_restarts = "tollgate_member_restarts_total" []
+            "Times a group member started over after a failure.", alert "any growth";
+        counter backpressure = "tollgate_backpressure_total" []
+            "Times a member stopped taking records because too many publications waited.";
+        counter departed_threads = "tollgate_departed_threads_total" ["reason"]
+            "Threads let go of: expired, evicted (to make room) or refused (no room).";
+        histogram(RESTORE_SECONDS) restore_duration = "tollgate_restore_duration_seconds" ["outcome"]
+            "Seconds to bring a partition's state up after assignment.";
+        counter restore_failures = "tollgate_restore_failures_total" ["reason"]
+            "Restores that failed and are tried again: kafka (away), forbidden, unreadable or mismatch.", alert "any growth but of `kafka`";
+        counter restore_records = "tollgate_restore_records_total" [] "State records read by restores.";
+        counter restore_bytes = "tollgate_restore_bytes_total" [] "Bytes of state read by restores.";
+        counter controls_applied = "tollgate_controls_applied_total" ["type"] "Control records applied: passport or subject.";
+        counter control_rejections = "tollgate_control_rejections_total" ["code"]
+            "Control records refused, by code; what was in force stayed in force.", alert "any growth";
+        gauge controls = "tollgate_controls" ["type"] "Controls in force: passport, or subject for suspensions.";
+        histogram(LATENCY_SECONDS) control_delay = "tollgate_control_delay_seconds" []
+            "Seconds from a control record's timestamp until it was in force; as good as the producer's clock.";
+        gauge controls_lag_records = "tollgate_controls_lag_records" [] "Control records that are known of and not applied.";
+        gauge controls_stale_seconds = "tollgate_controls_stale_seconds" []
+            "Seconds since the brokers of the controls were heard of.", alert "above 30";
+        counter control_feed_restarts = "tollgate_control_feed_restarts_total" [] "Times reading the controls failed and went on.";
+        gauge policy_info = "tollgate_policy_info" ["version"] "1, with the version of the policy in force.";
+        gauge ready = "tollgate_ready" [] "1 while every member has its assignment and the state of it, and the controls are known.";
+    }
+    /// The series of one partition.
+    partition: PartitionMetrics by "partition" {
+        gauge lag_records = "tollgate_lag_records" "Records between a partition's end and what was consumed.";
+        gauge lag_seconds = "tollgate_lag_seconds"
+            "Seconds since the last consumed record was written, while there is lag; 0 without.", alert "high and growing";
+        gauge live_threads = "tollgate_live_threads" "Threads remembered.";
+        gauge state_bytes = "tollgate_state_bytes" "Bytes of the remembered threads.";
+        gauge restore_remaining_records = "tollgate_restore_remaining_records" "State records that a running restore has still to read.";
+        gauge restore_eta_seconds = "tollgate_restore_eta_seconds" "Seconds that a running restore will still take.";
+    }
+    /// The series of one group member.
+    member: MemberMetrics by "member" {
+        gauge in_flight = "tollgate_in_flight" "Publications that are not acknowledged.";
+        gauge waiting_events = "tollgate_waiting_events" "Events that wait for a policy server's answer, or behind one that does.";
+        gauge waiting_bytes = "tollgate_waiting_bytes" "Bytes of these events.";
+        gauge assigned_partitions = "tollgate_assigned_partitions" "Partitions assigned.";
+        gauge unrestored_partitions = "tollgate_unrestored_partitions"
+            "Partitions assigned that wait for their state. Alert if this stays above 0.", alert "above 0 for a minute";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(metrics: &Metrics) -> String {
+        String::from_utf8(metrics.render()).unwrap()
+    }
+
+    #[test]
+    fn every_metric_is_made() {
+        let metrics = Metrics::new().unwrap();
+        metrics.events.with_label_values(&["tool_call"]).inc();
+        assert!(text(&metrics).contains("tollgate_events_consumed_total{type=\"tool_call\"} 1"));
+        for spec in CATALOG {
+            // A second metric of the same name and labels is refused, so one that can be registered was not made.
+            let again = prometheus::IntCounterVec::new(prometheus::Opts::new(spec.name, spec.help), spec.labels).unwrap();
+            assert!(metrics.registry.register(Box::new(again)).is_err(), "{} is in the list and not made", spec.name);
+        }
+    }
+
+    fn series(metrics: &Metrics, label: &str) -> usize {
+        text(metrics).lines().filter(|line| line.contains(label)).count()
+    }
+
+    /// Whatever the list says of a partition or a member belongs to its handle, and goes with it.
+    #[test]
+    fn series_of_a_partition_or_member_go_with_their_last_holder() {
+        let metrics = Metrics::new().unwrap();
+        for (label, own) in [("partition", "partition=\"3\""), ("member", "member=\"3\"")] {
+            let listed = CATALOG.iter().filter(|spec| spec.labels.contains(&label)).count();
+            let (partition, member) = (metrics.partition(3), metrics.member("3"));
+            assert_eq!(series(&metrics, own), 0, "nothing is shown before it is known");
+            partition.make_all();
+            member.make_all();
+            let others = (metrics.partition(4), metrics.member("4"));
+            others.0.make_all();
+            others.1.make_all();
+            assert_eq!(series(&metrics, own), listed, "a metric by {label} stands in the block of its handle");
+            // The next holder has come before the last one goes.
+            let next = (metrics.partition(3), metrics.member("3"));
+            drop((partition, member));
+            assert_eq!(series(&metrics, own), listed);
+            drop(next);
+            assert_eq!(series(&metrics, own), 0);
+            assert_eq!(series(&metrics, &own.replace('3', "4")), listed, "those of another are left alone");
+        }
+    }
+}

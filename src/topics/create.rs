@@ -1,0 +1,44 @@
+//! What to create for a topic, and the command that does.
+
+use super::{Cleanup, PartitionRule, Topic};
+
+/// Milliseconds of a day.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// A topic as it is to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTopic<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// How many partitions it gets.
+    pub partitions: u32,
+    /// Its settings that differ from the cluster's defaults.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// Returns how to create topics where those whose number of partitions matters get `partitions`.
+pub fn to_create<'n>(topics: impl IntoIterator<Item = Topic<'n>>, partitions: u32) -> Vec<NewTopic<'n>> {
+    topics.into_iter().map(|topic| NewTopic::of(topic, partitions)).collect()
+}
+
+impl<'n> NewTopic<'n> {
+    /// Returns how to create a topic beside others that have that many partitions.
+    #[must_use]
+    pub fn of(topic: Topic<'n>, partitions: u32) -> Self {
+        let is_one = matches!(topic.spec.partitions, PartitionRule::One);
+        let settings = match topic.spec.cleanup {
+            Cleanup::Compact { .. } => vec![("cleanup.policy", "compact".to_owned())],
+            Cleanup::Delete { days: Some(days) } => vec![("retention.ms", (u64::from(days) * DAY_MS).to_string())],
+            Cleanup::Delete { days: None } => Vec::new(),
+        };
+        Self { name: topic.name, partitions: if is_one { 1 } else { partitions }, settings }
+    }
+
+    /// Returns the command of Kafka's own tools that creates it.
+    #[must_use]
+    pub fn command(&self, brokers: &str) -> String {
+        let Self { name, partitions, settings } = self;
+        let settings: String = settings.iter().map(|(key, value)| format!(" --config {key}={value}")).collect();
+        format!("kafka-topics.sh --bootstrap-server {brokers} --create --topic {name} --partitions {partitions}{settings}")
+    }
+}

@@ -1,0 +1,75 @@
+//! The table of topics for people: a page, and the names that hold where a configuration gives none.
+
+use super::{Carries, Cleanup, PartitionRule, Party, TopicSpec};
+
+const HEAD: &str = "\
+# Topics
+
+Written from the table in `src/topics/table.rs`; `UPDATE_DOCS=1 cargo test --test tidy` writes it anew.
+
+`tollgate run` ends if a topic that it needs is missing or does not fit, and says how to mend it. `tollgate dev` makes all of them. Every
+producer has to use the murmur2 partitioner, so that a thread stays on one partition. Every group and events topic needs a state topic of
+its own; controls may be shared.
+
+| key | default name | records | keyed by | needed |
+|---|---|---|---|---|
+";
+
+const SHAPE_HEAD: &str = "
+| topic | old records | partitions | `max.message.bytes` | written by | read by |
+|---|---|---|---|---|---|
+";
+
+/// Returns the page on the topics, in Markdown.
+#[must_use]
+pub fn page(specs: &[&TopicSpec]) -> String {
+    let mut page = HEAD.to_owned();
+    for spec in specs {
+        let needed = if spec.is_required { "yes" } else { "no" };
+        let TopicSpec { default_name, what, record_key, .. } = spec;
+        page += &format!("| `{}` | `{default_name}` | {what} | {record_key} | {needed} |\n", spec.path());
+    }
+    page += SHAPE_HEAD;
+    for spec in specs {
+        let (old, partitions, size) = (cleanup(spec.cleanup), partitions(spec.partitions), size(spec.carries));
+        page += &format!("| {} | {old} | {partitions} | {size} | {} | {} |\n", spec.key, parties(spec.written_by), parties(spec.read_by));
+    }
+    page
+}
+
+/// Returns the lines of `config/tollgate.yaml` below `topics:`.
+#[must_use]
+pub fn defaults(specs: &[&TopicSpec]) -> String {
+    specs.iter().map(|spec| format!("    {}: {}\n", spec.key, spec.default_name)).collect()
+}
+
+fn cleanup(cleanup: Cleanup) -> String {
+    match cleanup {
+        Cleanup::Compact { .. } => "`cleanup.policy=compact`".to_owned(),
+        Cleanup::Delete { days: Some(days) } => format!("deleted after {days} days"),
+        Cleanup::Delete { days: None } => "deleted by age, as you like".to_owned(),
+    }
+}
+
+fn partitions(rule: PartitionRule) -> String {
+    match rule {
+        PartitionRule::Free => "as you like".to_owned(),
+        PartitionRule::One => "one".to_owned(),
+        PartitionRule::AtLeast { topic, why } => format!("at least as many as {topic}: {why}"),
+        PartitionRule::SameAs { topic, why } => format!("as many as {topic}: {why}"),
+    }
+}
+
+fn size(carries: Carries) -> String {
+    match carries {
+        Carries::Theirs => "as your records need".to_owned(),
+        Carries::Ours => "batches keep to it".to_owned(),
+        Carries::CopiesOf(topic) => format!("that of {topic}: a record that is larger is published without its value"),
+        Carries::ThreadState => "`limits.thread_bytes_max` and 4 KiB".to_owned(),
+    }
+}
+
+fn parties(parties: &[Party]) -> String {
+    let words: Vec<_> = parties.iter().map(|party| party.as_str()).collect();
+    if words.is_empty() { "nobody yet".to_owned() } else { words.join(", ") }
+}

@@ -1,0 +1,274 @@
+//! What has to be true of the topics before a worker joins.
+
+use super::{Carries, Cleanup, NewTopic, PartitionRule, Topic};
+
+/// What a thread's state record may take beyond the thread's own bytes: key, ids of full length, the batch around it.
+const STATE_RECORD_OVERHEAD: u64 = 4_096;
+
+/// Why a worker cannot work with the topics as they are.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TopicFault {
+    /// Topics are missing.
+    #[error("no such topic: {missing}; create what is missing, for example: {create}")]
+    Missing {
+        /// All of them.
+        missing: String,
+        /// A command that creates them.
+        create: String,
+    },
+    /// A topic has fewer partitions than the one that it goes by.
+    #[error("topic {topic} has {found} partitions, {other} has {wanted}: {why}, so give {topic} at least {wanted} partitions")]
+    TooFewPartitions {
+        /// The topic.
+        topic: String,
+        /// How many it has.
+        found: usize,
+        /// The topic that it goes by.
+        other: String,
+        /// How many that has.
+        wanted: usize,
+        /// What the number matters for.
+        why: &'static str,
+    },
+    /// A topic has more or fewer partitions than the one that it goes by.
+    #[error(
+        "topic {topic} has {found} partitions, {other} has {wanted}: {why}. Where {other} was given more partitions, give {topic} as many (threads that now hash elsewhere start anew); where {topic} has too many, recreate it"
+    )]
+    OtherPartitions {
+        /// The topic.
+        topic: String,
+        /// How many it has.
+        found: usize,
+        /// The topic that it goes by.
+        other: String,
+        /// How many that has.
+        wanted: usize,
+        /// What the number matters for.
+        why: &'static str,
+    },
+    /// A topic would lose by age what it has to keep.
+    #[error(
+        "topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: kafka-configs.sh --bootstrap-server {brokers} --entity-type topics --entity-name {topic} --alter --add-config cleanup.policy=compact"
+    )]
+    NotCompacted {
+        /// The topic.
+        topic: String,
+        /// What would be lost.
+        lost: &'static str,
+        /// Its policy.
+        found: String,
+        /// Where.
+        brokers: String,
+    },
+    /// A thread's state may not fit into its topic.
+    #[error(
+        "topic {topic} has max.message.bytes={found}, and a thread's state may take {wanted} bytes: raise it, or lower limits.thread_bytes_max"
+    )]
+    StateTooSmall {
+        /// The topic.
+        topic: String,
+        /// What it takes, in bytes.
+        found: u64,
+        /// What it may have to, in bytes.
+        wanted: u64,
+    },
+}
+
+/// The sizes that topics put up with, as far as they are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest batch that every topic takes that we publish to, in bytes.
+    pub batch_bytes: Option<u64>,
+    /// The largest batch that the state topic takes, in bytes.
+    pub state_batch_bytes: Option<u64>,
+    /// Topics that are not as they had better be, each with what is wrong.
+    pub warnings: Vec<(String, String)>,
+}
+
+/// Judges which topics there are, from the number of partitions of each (0 for one that is missing).
+///
+/// # Errors
+/// The first [`TopicFault`] in the order of the topics, what is missing before anything else.
+pub fn judge_partitions(topics: &[Topic<'_>], counts: &[usize], brokers: &str) -> Result<(), TopicFault> {
+    let found = || topics.iter().copied().zip(counts.iter().copied());
+    let missing: Vec<Topic<'_>> = found().filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
+    if !missing.is_empty() {
+        let partitions = u32::try_from(usual_partitions(topics, counts)).unwrap_or(u32::MAX);
+        let create: Vec<_> = missing.iter().map(|topic| NewTopic::of(*topic, partitions).command(brokers)).collect();
+        let missing: Vec<_> = missing.iter().map(|topic| topic.name).collect();
+        return Err(TopicFault::Missing { missing: missing.join(", "), create: create.join("; ") });
+    }
+    for (topic, found_count) in found() {
+        let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {
+            continue;
+        };
+        let (topic_name, other) = (topic.name.to_owned(), other.name.to_owned());
+        match topic.spec.partitions {
+            PartitionRule::AtLeast { why, .. } if found_count < wanted => {
+                return Err(TopicFault::TooFewPartitions { topic: topic_name, found: found_count, other, wanted, why });
+            }
+            PartitionRule::SameAs { why, .. } if found_count != wanted => {
+                return Err(TopicFault::OtherPartitions { topic: topic_name, found: found_count, other, wanted, why });
+            }
+            PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. } | PartitionRule::Free | PartitionRule::One => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns how many partitions there is reason for: as many as the topics have that others go by, or where these are missing, as the others.
+fn usual_partitions(topics: &[Topic<'_>], counts: &[usize]) -> usize {
+    let count_of = |key: &str| topics.iter().zip(counts).find(|(topic, _)| topic.spec.key == key).map_or(0, |(_, count)| *count);
+    let followed = || topics.iter().zip(counts).filter_map(|(topic, count)| Some((topic.spec.partitions.follows()?, *count)));
+    let leading = followed().map(|(key, _)| count_of(key)).max().unwrap_or(0);
+    let following = followed().map(|(_, count)| count).max().unwrap_or(0);
+    if leading > 0 { leading } else { following.max(1) }
+}
+
+/// Judges how the topics are configured; `setting` returns a topic's setting by the names of both, or `None` where it is not known. A batch
+/// larger than its topic takes is refused whole, so the producer's batches must not be; a topic of copies that takes less than the original
+/// cannot hold all of them; a compacted topic must keep everything, and the state topic the state of the largest thread, whose own bytes
+/// are at most `thread_bytes_max`.
+///
+/// # Errors
+/// [`TopicFault::NotCompacted`] before [`TopicFault::StateTooSmall`].
+pub fn judge_settings(
+    topics: &[Topic<'_>],
+    setting: impl Fn(&str, &str) -> Option<String>,
+    brokers: &str,
+    thread_bytes_max: usize,
+) -> Result<Limits, TopicFault> {
+    for topic in topics {
+        if let Cleanup::Compact { keeps } = topic.spec.cleanup
+            && let Some(found) = setting(topic.name, "cleanup.policy").filter(|policy| policy != "compact")
+        {
+            return Err(TopicFault::NotCompacted { topic: topic.name.to_owned(), lost: keeps, found, brokers: brokers.to_owned() });
+        }
+    }
+    let size_of = |topic: &Topic<'_>| setting(topic.name, "max.message.bytes")?.parse::<u64>().ok();
+    let mut limits = Limits::default();
+    for topic in topics {
+        let Some(size) = size_of(topic) else { continue };
+        match topic.spec.carries {
+            Carries::Theirs => {}
+            Carries::Ours => limits.batch_bytes = Some(least(limits.batch_bytes, size)),
+            Carries::CopiesOf(key) => {
+                limits.batch_bytes = Some(least(limits.batch_bytes, size));
+                let original = topics.iter().find(|other| other.spec.key == key);
+                if let Some((original, wanted)) = original.and_then(|original| Some((original, size_of(original)?)))
+                    && size < wanted
+                {
+                    let cut = "larger dead letters will be published without their value";
+                    let warning = format!("max.message.bytes is {size}, that of {} is {wanted}: {cut}", original.name);
+                    limits.warnings.push((topic.name.to_owned(), warning));
+                }
+            }
+            Carries::ThreadState => {
+                let wanted = thread_bytes_max as u64 + STATE_RECORD_OVERHEAD;
+                if size < wanted {
+                    return Err(TopicFault::StateTooSmall { topic: topic.name.to_owned(), found: size, wanted });
+                }
+                limits.state_batch_bytes = Some(least(limits.state_batch_bytes, size));
+            }
+        }
+    }
+    Ok(limits)
+}
+
+fn least(known: Option<u64>, size: u64) -> u64 {
+    known.map_or(size, |known| known.min(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::{TOPICS, TopicSettings};
+
+    /// The topics that a worker needs, called as their keys.
+    fn required() -> Vec<Topic<'static>> {
+        TOPICS.iter().filter(|spec| spec.is_required).map(|spec| Topic { spec, name: spec.key }).collect()
+    }
+
+    fn partitions(counts: [usize; 5]) -> Result<(), String> {
+        judge_partitions(&required(), &counts, "b:1").map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn topics_that_fit_pass() {
+        let names: Vec<_> = required().iter().map(|topic| topic.name).collect();
+        assert_eq!(names, ["events", "decisions", "dlq", "controls", "state"]);
+        assert_eq!(partitions([3, 3, 1, 1, 3]), Ok(()));
+        assert_eq!(partitions([3, 7, 2, 4, 3]), Ok(()), "more verdict partitions and more controls partitions are put up with");
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_creates_it() {
+        let create = |name: &str, rest: &str| format!("kafka-topics.sh --bootstrap-server b:1 --create --topic {name} --partitions {rest}");
+        let compacted = " --config cleanup.policy=compact";
+        let dlq_and_state = format!("{}; {}", create("dlq", "3"), create("state", &format!("3{compacted}")));
+        let expected = format!("no such topic: dlq, state; create what is missing, for example: {dlq_and_state}");
+        assert_eq!(partitions([3, 3, 0, 1, 0]), Err(expected));
+        let controls = create("controls", &format!("1{compacted}"));
+        assert_eq!(partitions([3, 3, 3, 0, 3]), Err(format!("no such topic: controls; create what is missing, for example: {controls}")));
+        // The state stands there with 5, so the events get as many.
+        let events = create("events", "5");
+        assert_eq!(partitions([0, 4, 9, 9, 5]), Err(format!("no such topic: events; create what is missing, for example: {events}")));
+        let all = partitions([0; 5]).unwrap_err();
+        assert!(all.contains(&create("events", "1;")) && all.contains(&create("state", "1 ")), "{all}");
+    }
+
+    #[test]
+    fn partitions_go_by_those_of_the_events() {
+        let few = "topic decisions has 2 partitions, events has 3: verdicts go to the partition of their event, so give decisions at least 3 partitions";
+        assert_eq!(partitions([3, 2, 1, 1, 3]), Err(few.to_owned()));
+        for state in [2, 4] {
+            let fault = partitions([3, 3, 1, 1, state]).unwrap_err();
+            let begins = format!(
+                "topic state has {state} partitions, events has 3: the state of a partition stands on the partition of the same number. Where"
+            );
+            assert!(fault.starts_with(&begins), "{fault}");
+        }
+    }
+
+    fn settings(known: &[(&str, &str, &str)]) -> Result<Limits, String> {
+        let setting = |topic: &str, name: &str| {
+            let found = known.iter().find(|(of, called, _)| (*of, *called) == (topic, name));
+            found.map(|(_, _, value)| (*value).to_owned())
+        };
+        judge_settings(&required(), setting, "b:1", 10_000).map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn sizes_bound_batches() {
+        let (size, all) = ("max.message.bytes", |bytes: u64| Some(bytes));
+        assert_eq!(settings(&[]), Ok(Limits::default()), "brokers may not say");
+        let found =
+            settings(&[("events", size, "800"), ("decisions", size, "900"), ("dlq", size, "950"), ("state", size, "14096")]).unwrap();
+        assert_eq!(found, Limits { batch_bytes: all(900), state_batch_bytes: all(14_096), warnings: Vec::new() });
+        let found = settings(&[("events", size, "800"), ("dlq", size, "700")]).unwrap();
+        assert!(found.batch_bytes == all(700) && found.warnings.len() == 1, "{found:?}");
+        let cut = "max.message.bytes is 700, that of events is 800: larger dead letters will be published without their value";
+        assert_eq!(found.warnings, [("dlq".to_owned(), cut.to_owned())]);
+        let fault = settings(&[("state", size, "14095")]).unwrap_err();
+        assert!(fault.starts_with("topic state has max.message.bytes=14095, and a thread's state may take 14096 bytes"), "{fault}");
+    }
+
+    #[test]
+    fn what_must_be_kept_is_compacted() {
+        let policy = "cleanup.policy";
+        assert!(settings(&[("events", policy, "delete"), ("state", policy, "compact"), ("controls", policy, "compact")]).is_ok());
+        for (topic, found) in [("state", "delete"), ("controls", "compact,delete")] {
+            let fault = settings(&[(topic, policy, found)]).unwrap_err();
+            assert!(fault.starts_with(&format!("topic {topic} has cleanup.policy={found}: {topic} would be deleted by age.")), "{fault}");
+            assert!(fault.ends_with(&format!("--entity-name {topic} --alter --add-config cleanup.policy=compact")), "{fault}");
+        }
+    }
+
+    #[test]
+    fn faults_name_topics_as_they_are_called_here() {
+        let names = TopicSettings::named(|spec| format!("acme.{}", spec.key));
+        let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
+        let fault = judge_partitions(&topics, &[3, 2, 1, 1, 3], "b:1").unwrap_err().to_string();
+        assert!(fault.starts_with("topic acme.decisions has 2 partitions, acme.events has 3:"), "{fault}");
+    }
+}

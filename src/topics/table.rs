@@ -1,0 +1,225 @@
+//! The table of topics. An entry gives the role, the configuration key with its default, and a place in everything that goes by the table.
+
+use serde::Serialize;
+
+use tollgate_core::settings::Section;
+
+use super::{Carries, Cleanup, PartitionRule, Party, Topic, TopicSpec};
+
+/// Makes roles, specs and settings of a table's entries.
+macro_rules! define_topics {
+    ($($role:ident $key:ident $what:literal { $($field:ident: $value:expr),+ $(,)? })+) => {
+        /// What a topic is for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum TopicRole {
+            $(#[doc = $what] $role,)+
+        }
+
+        impl TopicRole {
+            /// Every role, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$role),+];
+
+            /// Returns what the table says of the role.
+            #[must_use]
+            pub const fn spec(self) -> &'static TopicSpec {
+                match self {
+                    $(Self::$role => {
+                        const SPEC: &TopicSpec = &TopicSpec { key: stringify!($key), what: $what, $($field: $value),+ };
+                        SPEC
+                    })+
+                }
+            }
+        }
+
+        /// Every topic.
+        pub const TOPICS: &[&TopicSpec] = &[$(TopicRole::$role.spec()),+];
+
+        /// The topics' names, one field a role.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        pub struct TopicSettings {
+            $(#[doc = $what] pub $key: String,)+
+        }
+
+        impl TopicSettings {
+            /// Names every topic.
+            pub fn named(mut name: impl FnMut(&'static TopicSpec) -> String) -> Self {
+                Self { $($key: name(TopicRole::$role.spec()),)+ }
+            }
+
+            /// Returns the topic of a role.
+            #[must_use]
+            pub fn of(&self, role: TopicRole) -> Topic<'_> {
+                let name = match role {
+                    $(TopicRole::$role => &self.$key,)+
+                };
+                Topic { spec: role.spec(), name }
+            }
+
+            /// Returns every topic, in the order of the table.
+            pub fn each(&self) -> impl Iterator<Item = Topic<'_>> {
+                TopicRole::ALL.iter().map(|role| self.of(*role))
+            }
+
+            /// Reads the names from `kafka.topics`.
+            pub(crate) fn read(section: &Section<'_>) -> Self {
+                Self::named(|spec| section.string(spec.key))
+            }
+        }
+    };
+}
+
+/// Hands the entries, and more behind them, to the macro that makes something of them.
+macro_rules! with_topics {
+    ($define:ident $($more:tt)*) => {
+        $define! {
+            Events events "What agents do: model responses, tool calls, tool results, turn boundaries." {
+                default_name: "agent.events",
+                record_key: "thread_id",
+                cleanup: Cleanup::Delete { days: None },
+                partitions: PartitionRule::Free,
+                carries: Carries::Theirs,
+                written_by: &[Party::Orchestrators, Party::Operators],
+                read_by: &[Party::Workers],
+                is_required: true,
+            }
+            Decisions decisions "One verdict for every model response, tool call and tool result." {
+                default_name: "agent.decisions",
+                record_key: "thread_id",
+                cleanup: Cleanup::Delete { days: None },
+                partitions: PartitionRule::AtLeast { topic: "events", why: "verdicts go to the partition of their event" },
+                carries: Carries::Ours,
+                written_by: &[Party::Workers],
+                read_by: &[Party::Orchestrators],
+                is_required: true,
+            }
+            Dlq dlq "Records that could not be read, byte for byte, with the reason in headers." {
+                default_name: "agent.events.dlq",
+                record_key: "as it came",
+                cleanup: Cleanup::Delete { days: None },
+                partitions: PartitionRule::Free,
+                carries: Carries::CopiesOf("events"),
+                written_by: &[Party::Workers],
+                read_by: &[Party::Operators],
+                is_required: true,
+            }
+            Controls controls "Switches for the whole fleet: passports and suspended subjects." {
+                default_name: "agent.controls",
+                record_key: "control id",
+                cleanup: Cleanup::Compact { keeps: "controls" },
+                partitions: PartitionRule::One,
+                carries: Carries::Theirs,
+                written_by: &[Party::Operators],
+                read_by: &[Party::Workers, Party::Operators],
+                is_required: true,
+            }
+            Alerts alerts "Abuse alerts: the name is taken, and nothing is written there yet." {
+                default_name: "agent.alerts",
+                record_key: "kind and hash of the subject",
+                cleanup: Cleanup::Delete { days: None },
+                partitions: PartitionRule::Free,
+                carries: Carries::Ours,
+                written_by: &[],
+                read_by: &[Party::Operators],
+                is_required: false,
+            }
+            State state "Checkpoints of the state of partitions; of one group and one events topic." {
+                default_name: "tollgate.state",
+                record_key: "internal",
+                cleanup: Cleanup::Compact { keeps: "state" },
+                partitions: PartitionRule::SameAs {
+                    topic: "events",
+                    why: "the state of a partition stands on the partition of the same number",
+                },
+                carries: Carries::ThreadState,
+                written_by: &[Party::Workers],
+                read_by: &[Party::Workers, Party::Operators],
+                is_required: true,
+            }
+            $($more)*
+        }
+    };
+}
+
+with_topics!(define_topics);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::topics::{TopicFault, defaults, judge_partitions, judge_settings, page, to_create};
+    use tollgate_core::settings::{Collector, parse};
+
+    /// The same table with one more entry.
+    mod more {
+        use super::*;
+
+        with_topics!(define_topics
+            Signals signals "What the deciding stage saw of a subject." {
+                default_name: "tollgate.signals",
+                record_key: "kind and hash of the subject",
+                cleanup: Cleanup::Delete { days: Some(8) },
+                partitions: PartitionRule::AtLeast { topic: "events", why: "signals are as many as events" },
+                carries: Carries::Ours,
+                written_by: &[Party::Workers],
+                read_by: &[Party::Workers],
+                is_required: true,
+            }
+        );
+    }
+
+    fn read<T>(user: &Value, specs: &[&TopicSpec], read: impl Fn(&Section<'_>) -> T) -> Result<T, tollgate_core::settings::Faults> {
+        let defaults = parse(&format!("topics:\n{}", defaults(specs))).unwrap();
+        let faults = Collector::default();
+        let names = read(&Section::root(user, &defaults, &faults).section("topics"));
+        faults.into_result(names)
+    }
+
+    #[test]
+    fn one_more_entry_is_one_more_key_with_its_default() {
+        let names = read(&json!({}), more::TOPICS, more::TopicSettings::read).unwrap();
+        assert_eq!((names.signals.as_str(), names.events.as_str()), ("tollgate.signals", "agent.events"));
+        let user = json!({"topics": {"signals": "acme.signals"}});
+        assert_eq!(read(&user, more::TOPICS, more::TopicSettings::read).unwrap().signals, "acme.signals");
+        let refused = read(&user, TOPICS, TopicSettings::read).unwrap_err().to_string();
+        assert!(refused.contains("topics.signals: found an unknown key"), "without the entry there is no such key: {refused}");
+        assert_eq!(json!(names).as_object().unwrap().len(), TOPICS.len() + 1);
+    }
+
+    #[test]
+    fn one_more_entry_is_asked_for_judged_and_created() {
+        let names = more::TopicSettings::named(|spec| format!("stem.{}", spec.key));
+        let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
+        let counts = |signals| topics.iter().map(|topic| if topic.spec.key == "signals" { signals } else { 4 }).collect::<Vec<_>>();
+        let missing = judge_partitions(&topics, &counts(0), "b:1").unwrap_err().to_string();
+        let command = "kafka-topics.sh --bootstrap-server b:1 --create --topic stem.signals --partitions 4 --config retention.ms=691200000";
+        assert_eq!(missing, format!("no such topic: stem.signals; create what is missing, for example: {command}"));
+        assert!(matches!(judge_partitions(&topics, &counts(3), "b:1"), Err(TopicFault::TooFewPartitions { found: 3, wanted: 4, .. })));
+        assert!(judge_partitions(&topics, &counts(4), "b:1").is_ok());
+        let smaller = |topic: &str, setting: &str| (topic == "stem.signals" && setting == "max.message.bytes").then(|| "9000".to_owned());
+        assert_eq!(judge_settings(&topics, smaller, "b:1", 0).unwrap().batch_bytes, Some(9_000));
+        // What `dev` and the benchmarks make.
+        let created = to_create(names.each(), 7);
+        let signals = created.iter().find(|topic| topic.name == "stem.signals").unwrap();
+        assert_eq!((signals.partitions, created.len()), (7, TOPICS.len() + 1));
+    }
+
+    #[test]
+    fn one_more_entry_is_one_more_row_of_the_page() {
+        let rows = |specs| page(specs).lines().filter(|line| line.starts_with("| `kafka.topics.")).count();
+        assert_eq!((rows(TOPICS), rows(more::TOPICS)), (TOPICS.len(), TOPICS.len() + 1));
+        let page = page(more::TOPICS);
+        assert!(page.contains("| `kafka.topics.signals` | `tollgate.signals` |") && page.contains("deleted after 8 days"), "{page}");
+    }
+
+    #[test]
+    fn the_table_names_topics_of_its_own() {
+        let is_ours = |key: &str| TOPICS.iter().any(|spec| spec.key == key);
+        for spec in TOPICS {
+            assert!(spec.partitions.follows().is_none_or(is_ours), "{}", spec.key);
+            assert!(!matches!(spec.carries, Carries::CopiesOf(other) if !is_ours(other)), "{}", spec.key);
+        }
+        let keys: Vec<_> = TOPICS.iter().map(|spec| spec.key).collect();
+        assert_eq!(keys, ["events", "decisions", "dlq", "controls", "alerts", "state"], "as configurations have them");
+    }
+}

@@ -1,0 +1,90 @@
+//! What is written from tables stands as the tables say: the pages on topics and metrics, and the default names of topics.
+//!
+//! `UPDATE_DOCS=1 cargo test --test tidy` writes them anew.
+
+use std::path::Path;
+
+use tollgate::metrics::{CATALOG, Kind};
+use tollgate::topics::TOPICS;
+
+use super::{assert_none, documents, read};
+
+/// Compares a file with what it has to be; writes it where that is asked for.
+fn check_written(path: &str, wanted: &str) {
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    let differs = wanted.lines().zip(found.lines()).position(|(wanted, found)| wanted != found);
+    let line = differs.unwrap_or_else(|| wanted.lines().count().min(found.lines().count())) + 1;
+    assert!(found == wanted, "{path} is stale from line {line} on; `UPDATE_DOCS=1 cargo test --test tidy` writes it anew");
+}
+
+#[test]
+fn the_page_on_metrics_is_the_list() {
+    check_written("docs/metrics.md", &tollgate::metrics::page(CATALOG));
+}
+
+#[test]
+fn the_page_on_topics_is_the_table() {
+    check_written("docs/topics.md", &tollgate::topics::page(TOPICS));
+}
+
+#[test]
+fn the_default_names_of_topics_are_those_of_the_table() {
+    let path = "config/tollgate.yaml";
+    let text = read(Path::new(path));
+    let (before, rest) = text.split_once("  topics:\n").expect("kafka.topics");
+    let after: String = rest.lines().skip_while(|line| line.starts_with("    ")).map(|line| format!("{line}\n")).collect();
+    check_written(path, &format!("{before}  topics:\n{}{after}", tollgate::topics::defaults(TOPICS)));
+}
+
+/// A name that looks like a metric's: in backticks, without labels and the suffixes of histograms.
+fn metric_names(text: &str) -> impl Iterator<Item = &str> {
+    let codes = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let names = codes.filter(|code| code.starts_with("tollgate_")).map(|code| code.split('{').next().unwrap_or(code));
+    let names = names.map(|name| ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name));
+    // The crates' names begin alike.
+    names.filter(|name| !["tollgate_core", "tollgate_testkit", "tollgate_bench"].contains(name) && !name.contains("::"))
+}
+
+#[test]
+fn no_document_names_a_metric_that_is_not_there() {
+    let (mut named, mut offenders) = (0, Vec::new());
+    for document in documents() {
+        for name in metric_names(&read(&document)) {
+            named += 1;
+            if !CATALOG.iter().any(|metric| metric.name == name) {
+                offenders.push(format!("{}: {name}", document.display()));
+            }
+        }
+    }
+    assert!(named >= CATALOG.len(), "only {named} names were found");
+    assert_none("a metric that a document names exists", &offenders);
+}
+
+#[test]
+fn metric_names_are_found() {
+    let text = "`tollgate_a_total`, `tollgate_b_seconds_bucket{le=\"1\"}`, tollgate_c and `tollgate_core` and `tollgate_core::gate`";
+    assert_eq!(metric_names(text).collect::<Vec<_>>(), ["tollgate_a_total", "tollgate_b_seconds"]);
+}
+
+#[test]
+fn metrics_are_named_as_prometheus_likes_them() {
+    let mut offenders = Vec::new();
+    for metric in CATALOG {
+        let is_counter = matches!(metric.kind, Kind::Counter);
+        let is_plain = metric.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        if !metric.name.starts_with("tollgate_") || is_counter != metric.name.ends_with("_total") || !is_plain || metric.help.is_empty() {
+            offenders.push(metric.name.to_owned());
+        }
+        offenders.extend(
+            metric
+                .labels
+                .iter()
+                .filter(|label| label.contains("thread") || label.contains("user"))
+                .map(|label| format!("{}: {label}", metric.name)),
+        );
+    }
+    assert_none("a metric has a prefix, its counter's suffix, help, and no thread or user as a label", &offenders);
+}
