@@ -7,8 +7,9 @@ use super::{assert_none, documents, files, read, source_files};
 /// Words that are nowhere, neither in names nor in comments and documents; a plural is the same word.
 const GONE: [&str; 8] = ["lane", "ledger", "keeper", "intake", "valve", "door", "ticket", "survey"];
 
-/// Words that no name in the code holds. In sentences they are English.
+/// Words that no name in the code holds. In sentences they are English, and so they are in the name of a test that is one: behind a verb.
 const GONE_FROM_NAMES: [&str; 1] = ["told"];
+const VERBS: [&str; 5] = ["be", "is", "are", "was", "were"];
 
 /// Phrases that no docstring holds: they say nothing of the thing itself.
 const EMPTY_PHRASES: [&str; 2] = ["See the module.", "The answer is"];
@@ -22,7 +23,7 @@ fn words_that_went_do_not_come_back() {
     let mut offenders = Vec::new();
     for (code, path, text) in sources {
         report(&path, &text, &GONE, &mut offenders);
-        report(&path, &code, &GONE_FROM_NAMES, &mut offenders);
+        report(&path, &without_sentences(&code), &GONE_FROM_NAMES, &mut offenders);
     }
     for path in documents().into_iter().chain(files(&["config"], "yaml")) {
         report(&path, &without_old_words(&read(&path)), &GONE, &mut offenders);
@@ -84,6 +85,12 @@ fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
         }
         found.into_iter().map(move |word| (at + 1, word))
     })
+}
+
+/// Code without what stands behind a verb in a name: `files_are_told_apart` is a sentence.
+fn without_sentences(code: &str) -> String {
+    let behind_verbs = VERBS.iter().flat_map(|verb| GONE_FROM_NAMES.map(|gone| (format!("_{verb}_{gone}"), format!("_{verb}"))));
+    behind_verbs.fold(code.to_owned(), |code, (sentence, verb)| code.replace(&sentence, &verb))
 }
 
 /// The glossary's last column names the words that went.
@@ -163,6 +170,12 @@ fn strings_and_comments_are_no_names() {
     let code = "let told = \"it \\\" told\"; // told\nf(r#\"told \" told\"#, '\"', told_by('\\''), \"\") /* x */ for<'told>";
     let names: Vec<_> = words(&without_strings(code)).filter(|(_, word)| word == "told").map(|(line, _)| line).collect();
     assert_eq!(names, [1, 2, 2]);
+}
+
+#[test]
+fn a_sentence_may_hold_what_a_name_may_not() {
+    let code = "fn ids_are_told_apart() { told(event.told) }";
+    assert_eq!(words(&without_sentences(code)).filter(|(_, word)| word == "told").count(), 2);
 }
 
 #[test]
