@@ -1,5 +1,12 @@
 //! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "tests fail by panicking"
+)]
 
 #[path = "tidy/order.rs"]
 mod order;

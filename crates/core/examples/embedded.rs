@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut gate = Gate::new(Policy::new(&PolicySettings::from_yaml(POLICY)?));
     for event in EVENTS {
         let verdict: Value = serde_json::from_slice(gate.decide(event.as_bytes()))?;
-        println!("{} {}: {}, {}", verdict["type"], verdict["tool_call_id"], verdict["action"], verdict["code"]);
+        let field = |name| verdict.get(name).and_then(Value::as_str).unwrap_or_default();
+        println!("{} {}: {}, {}", field("type"), field("tool_call_id"), field("action"), field("code"));
     }
     Ok(())
 }
