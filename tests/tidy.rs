@@ -1,5 +1,17 @@
 //! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "tests fail by panicking"
+)]
+
+#[path = "tidy/order.rs"]
+mod order;
+#[path = "tidy/words.rs"]
+mod words;
 
 #[path = "tidy/tables.rs"]
 mod tables;
@@ -126,14 +138,10 @@ fn nothing_is_left_for_later() {
     assert_none("nothing is left for later", &offenders);
 }
 
-/// The documents: the README must be there.
+/// The documents: those of the root, which must be there, and all below.
 fn documents() -> Vec<PathBuf> {
-    let mut documents = vec![PathBuf::from("README.md")];
-    documents.extend(["examples", "docs", "tests", "crates"].iter().filter(|folder| Path::new(folder).exists()).flat_map(|folder| {
-        let is_document = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(is_document).collect::<Vec<_>>()
-    }));
-    documents
+    let root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+    root.into_iter().map(PathBuf::from).chain(files(&["examples", "docs", "tests", "crates"], "md")).collect()
 }
 
 #[test]
@@ -187,31 +195,96 @@ fn every_fixture_holds_something() {
     assert_none("a fixture holds at least ten cases", &offenders);
 }
 
-/// README's first screen shows an event of the sample and the exact verdict on it.
+const README_LINES_MAX: usize = 150;
+
+#[test]
+fn the_readme_is_read_in_one_go() {
+    let length = read(Path::new("README.md")).lines().count();
+    assert!(length <= README_LINES_MAX, "README.md has {length} lines; what is more than {README_LINES_MAX} belongs into docs");
+}
+
+/// README's first screen shows an event of the sample and the verdict on it, with some fields left out.
 #[test]
 fn the_readme_shows_what_the_sample_gives() {
     let readme = std::fs::read_to_string("README.md").unwrap();
     let user = json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}});
     let mut gate = Gate::new(Policy::new(&PolicySettings::from_value(&user).unwrap()));
+    let shown: Vec<&str> = readme.lines().filter(|line| line.starts_with(r#"{"verdict_id":"#)).collect();
+    let [shown] = shown[..] else { panic!("README.md shows {} verdicts", shown.len()) };
+    for field in ["action", "allows_execution", "should_halt", "code", "message", "decided_by", "count"] {
+        assert!(shown.contains(&format!(r#""{field}":"#)), "README.md's verdict shows {field}");
+    }
     let sample = std::fs::read_to_string("src/commands/dev/sample.tsv").unwrap();
-    let shown = sample.lines().filter(|line| {
+    let given = sample.lines().filter(|line| {
         let (thread, event) = line.split_once('\t').unwrap();
         let verdict = gate.decide_keyed(Some(thread.as_bytes()), event.as_bytes());
-        !verdict.is_empty() && readme.contains(event) && readme.contains(std::str::from_utf8(verdict).unwrap())
+        readme.lines().any(|line| line == event) && is_shortened(shown, std::str::from_utf8(verdict).unwrap())
     });
-    assert_eq!(shown.count(), 1);
+    assert_eq!(given.count(), 1);
+}
+
+/// Whether `shown` is `text` with some members of the object left out, each run of them for one `…`.
+fn is_shortened(shown: &str, text: &str) -> bool {
+    let mut rest = text;
+    let parts: Vec<&str> = shown.split('…').collect();
+    for (at, part) in parts.iter().enumerate() {
+        let (is_first, is_last) = (at == 0, at + 1 == parts.len());
+        let begins = is_first || part.starts_with(',') || *part == "}";
+        let ends = is_last || part.ends_with(',');
+        // What is left out ends where the next part begins, and that is a comma between members or the object's end.
+        let found = match (is_first, is_last) {
+            (true, true) => return shown == text,
+            (true, false) => rest.starts_with(part).then_some(0),
+            (false, true) => rest.ends_with(part).then(|| rest.len() - part.len()),
+            (false, false) => rest.find(part),
+        };
+        let Some(found) = found.filter(|_| begins && ends) else { return false };
+        rest = &rest[found + part.len()..];
+    }
+    true
+}
+
+#[test]
+fn shortened_verdicts_are_known() {
+    let text = r#"{"a":1,"b":2,"c":3,"d":4}"#;
+    for shown in [text, r#"{"a":1,…,"c":3,…}"#, r#"{"a":1,"b":2,…,"d":4}"#] {
+        assert!(is_shortened(shown, text), "{shown}");
+    }
+    for shown in [r#"{"a":2,…}"#, r#"{"a":1,…,"c":4,…}"#, r#"{"a":1,…3,"d":4}"#, r#"{"a":1,…,"c":3}"#, r#"{"a":1,"b":…}"#] {
+        assert!(!is_shortened(shown, text), "{shown}");
+    }
 }
 
 /// Figures are measured in one run, and nobody improves one by hand.
 #[test]
-fn the_figures_of_the_readme_are_those_of_the_report() {
-    let (readme, report) = (read(Path::new("README.md")), read(Path::new("crates/bench/report/report.md")));
+fn figures_are_those_of_the_report() {
+    let report = read(Path::new("crates/bench/report/report.md"));
+    let machine = report.lines().next().unwrap().split_once(", ").expect("version and machine").1;
+    let table = report.lines().skip_while(|line| !line.starts_with("| what |")).take_while(|line| line.starts_with('|'));
+    let targets: Vec<_> = table.filter(|line| line.starts_with("| ")).collect();
+    assert!(targets.len() > 10, "a report with {} rows", targets.len());
+    let page = read(Path::new("docs/performance.md"));
+    let offenders: Vec<_> = targets.iter().filter(|row| !page.lines().any(|line| line == **row)).map(|row| (*row).to_owned()).collect();
+    assert_none("docs/performance.md shows every row of crates/bench/report/report.md's table", &offenders);
+    let readme = read(Path::new("README.md"));
     let (_, chapter) = readme.split_once("\n## Performance\n").expect("the chapter");
     let chapter = chapter.split("\n## ").next().unwrap();
-    let rows: Vec<_> = chapter.lines().filter(|line| line.starts_with("| ")).collect();
-    assert!(rows.len() > 10, "a table of {} rows", rows.len());
-    let offenders: Vec<_> = rows.iter().filter(|row| !report.lines().any(|line| line == **row)).map(|row| (*row).to_owned()).collect();
-    assert_none("a row of README's table stands in crates/bench/report/report.md", &offenders);
-    let machine = report.lines().next().unwrap().split_once(", ").expect("version and machine").1;
-    assert!(chapter.contains(machine), "the machine of the report: {machine}");
+    let rows = |text: &str| text.lines().filter(|line| line.starts_with("| ")).map(str::to_owned).collect::<Vec<_>>();
+    for (document, text) in [("README.md", chapter), ("docs/performance.md", page.split("\n## What").next().unwrap())] {
+        let offenders: Vec<_> = rows(text).into_iter().filter(|row| !targets.contains(&row.as_str())).collect();
+        assert_none(&format!("a row of {document} stands in crates/bench/report/report.md"), &offenders);
+        assert!(text.contains(machine), "{document} names the machine of the report: {machine}");
+    }
+    let shown = rows(chapter);
+    assert!(
+        shown.len() == 6 && shown.iter().any(|row| row.ends_with("| **no** |")),
+        "README.md shows five figures, a missed one among them"
+    );
+    let missed = targets.iter().filter(|row| row.ends_with("| **no** |")).count();
+    let words = ["None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"];
+    let sentence = words.get(missed).map(|missed| format!("{missed} of sixteen targets were missed"));
+    assert!(
+        targets.len() == 17 && sentence.is_some_and(|sentence| chapter.contains(&sentence)),
+        "README.md says how many targets were missed: {missed}"
+    );
 }
