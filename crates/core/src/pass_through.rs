@@ -121,6 +121,10 @@ impl KeyedState for Nothing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::{PartitionState, Restore, Restored, StateRecord};
+    use crate::processor::{Applied, PartitionProcessor};
+    use crate::record::Partition;
+    use crate::thread::{StoreLimits, StoredThread, Thread, ThreadLimits, ThreadStore};
     use serde_json::{Value, json};
 
     #[test]
@@ -129,5 +133,69 @@ mod tests {
         assert!((400..=450).contains(&VERDICT.len()), "{} bytes", VERDICT.len());
         assert_eq!((&verdict["action"], &verdict["policy_version"]), (&json!("allow"), &json!(PASS_THROUGH)));
         assert_eq!((&verdict["thread_id"], &verdict["event_id"]), (&json!(""), &json!("")));
+    }
+
+    const OWNER: &str = "tollgate/agent.events";
+
+    fn restore<K: KeyedState>(records: &[StateRecord], limits: K::Limits) -> Restored<K> {
+        let mut restore = Restore::<K>::default();
+        for (record, offset) in records.iter().zip(0..) {
+            restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
+        }
+        restore.finish(OWNER, limits).unwrap().unwrap()
+    }
+
+    /// What a deciding worker leaves: one thread, and a partition's time.
+    fn left_by_a_deciding_worker(thread: &StoredThread) -> Vec<StateRecord> {
+        let mut clock = StreamClock::default();
+        clock.advance(1_000, 60_000);
+        let partition = PartitionState { owner: OWNER.to_owned(), next: Offset(8), clock };
+        vec![StateRecord::entry::<ThreadStore>("t", Some(thread)), StateRecord::partition(&partition)]
+    }
+
+    #[test]
+    fn threads_in_the_topic_are_passed_over_and_stay() {
+        let thread = StoredThread { thread: Thread::default(), applied: Offset(7), touched_ms: Some(1_000) };
+        let mut records = left_by_a_deciding_worker(&thread);
+        let Restored { next, state } = restore::<Nothing>(&records, ());
+        assert_eq!((next, state.len(), state.clock().now_ms()), (Offset(8), 0, Some(1_000)));
+        let mut processor = PartitionProcessor::restored(Partition(0), PassThrough { state }, next);
+        let record = Record {
+            topic: "agent.events",
+            partition: Partition(0),
+            offset: Offset(8),
+            timestamp_ms: None,
+            key: Some(b"t"),
+            value: Some(b"{"),
+            headers: &[],
+        };
+        let mut out = VerdictBuffer::default();
+        assert_eq!(processor.apply(&record, &mut out), Ok(Applied::Taken(Progress::Done(()))));
+        assert_eq!((out.thread_id.as_str(), out.event_id.as_str(), &*out.json), ("t", "agent.events/0/8", VERDICT.as_bytes()));
+        processor.published(Offset(8), 0).unwrap();
+        processor.freeze(OWNER);
+        let checkpoint = processor.take_checkpoint().unwrap();
+        assert_eq!((checkpoint.next, checkpoint.records.len()), (Offset(9), 1), "the partition's own record alone");
+        records.extend(checkpoint.records.iter().cloned());
+        let limits = StoreLimits { threads_max: 10, thread: ThreadLimits { idle_ms_max: 60_000, bytes_max: 4_096 } };
+        let restored = restore::<ThreadStore>(&records, limits);
+        assert_eq!((restored.next, restored.state.clock().now_ms()), (Offset(9), Some(1_000)));
+        assert_eq!(restored.state.get("t"), Some(&thread));
+    }
+
+    /// A thread that is ahead of its partition is no state for anybody, however little of it is looked at.
+    #[test]
+    fn a_topic_that_is_no_state_is_refused_here_too() {
+        let thread = StoredThread { thread: Thread::default(), applied: Offset(8), touched_ms: None };
+        let records = left_by_a_deciding_worker(&thread);
+        let mut restore = Restore::<Nothing>::default();
+        for (record, offset) in records.iter().zip(0..) {
+            restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
+        }
+        assert_eq!(restore.entries(), 1);
+        assert_eq!(
+            restore.finish(OWNER, ()).err(),
+            Some((None, StateError::Ahead { kind: "thread", applied: Offset(8), next: Offset(8) }))
+        );
     }
 }

@@ -44,22 +44,22 @@ fn a_million_threads_stay_within_the_bound() {
         let event =
             format!(r#"{{"type":"tool_call","thread_id":"{n}","event_id":"e","tool_call_id":"c","tool_name":"ls","tool_input":{{}}}}"#);
         gate.record(None, Some(event.as_bytes()), &[]);
-        assert!(gate.lane().threads.len() <= 1_000, "thread {n}");
+        assert!(gate.threads().len() <= 1_000, "thread {n}");
     }
-    let departures = gate.lane().threads.departures();
+    let departures = gate.threads().departures();
     assert_eq!((departures.evicted, departures.refused), (999_000, 0));
-    assert!(gate.lane().threads.bytes() < 1_000 * 1_024);
+    assert!(gate.threads().bytes() < 1_000 * 1_024);
 }
 
 #[test]
 fn a_thread_whose_turn_has_ended_is_not_kept() {
     let mut gate = threads_max(1_000);
     gate.event(&call("t", "c1", "bash", 0));
-    assert_eq!(gate.lane().threads.len(), 1);
+    assert_eq!(gate.threads().len(), 1);
     gate.event(&json!({"type": "turn_end", "thread_id": "t"}));
-    assert!(gate.lane().threads.is_empty());
+    assert!(gate.threads().is_empty());
     gate.event(&json!({"type": "model_response", "thread_id": "t2", "response": {}}));
-    assert!(gate.lane().threads.is_empty(), "nothing is to be remembered of it");
+    assert!(gate.threads().is_empty(), "nothing is to be remembered of it");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn where_every_thread_holds_a_stop_a_new_one_is_refused() {
         support::assert_has("refused", &verdict, &expected);
     }
     assert!(gate.event(&json!({"type": "turn_start", "thread_id": "new"})).is_null());
-    assert_eq!(gate.lane().threads.len(), 10);
+    assert_eq!(gate.threads().len(), 10);
     gate.event(&json!({"type": "turn_end", "thread_id": "stopped-3"}));
     assert_eq!(gate.event(&call("new", "c1", "ls", 0))["action"], "allow");
 }
@@ -114,7 +114,7 @@ fn a_stop_that_was_idle_for_long_makes_room_where_there_is_none() {
     assert_eq!(ask("new", "12:01:59"), "thread_store_full");
     let admitted = (0..1_000).position(|_| ask("new", "12:30:00") == "allow").expect("room in the end");
     assert!(admitted > 100, "one timestamp frees nobody, nor do {admitted}");
-    assert_eq!(gate.lane().threads.departures().expired, 1);
+    assert_eq!(gate.threads().departures().expired, 1);
 }
 
 /// A busy thread leaves stale entries behind in the queue of touches; they are no reason to refuse anybody.
@@ -191,7 +191,7 @@ fn check_endless(turn: &Endless) {
             gate.record(None, Some(event), &[]);
         }
         quarters[4 * n / turn.steps] += started.elapsed();
-        largest = largest.max(gate.lane().threads.get("t").map_or(0, |stored| stored.thread.heap_bytes()));
+        largest = largest.max(gate.threads().get("t").map_or(0, |stored| stored.thread.heap_bytes()));
     }
     let [_, second, _, fourth] = quarters;
     assert!(fourth < 4 * second + Duration::from_millis(200), "{}: the later, the slower: {quarters:?}", turn.name);

@@ -1,4 +1,4 @@
-//! What holds for every input: the JSON dialect, decoding, the ledger, and the order in which a log is read.
+//! What holds for every input: the JSON dialect, decoding, the offset tracker, and the order in which a log is read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use support::{Gate, default_policy, policy};
+use tollgate_core::deciding::Outcome;
 use tollgate_core::json::{DEPTH_MAX, Parser, canonical};
-use tollgate_core::processor::{Applied, Ledger, LedgerError};
+use tollgate_core::processor::{OffsetTracker, TrackerError};
 use tollgate_core::record::partition_of;
 use tollgate_core::record::{Header, Offset};
 
@@ -297,8 +298,8 @@ fn mutate(event: &mut Value, mutation: &Mutation) {
 
 /// Feeds a value, and checks that it becomes exactly one thing, and that what is written fits to it.
 fn check_outcome(gate: &mut Gate, key: Option<&[u8]>, value: &[u8], headers: &[Header<'_>]) -> Result<(), TestCaseError> {
-    let (applied, bytes) = gate.record(key, Some(value), headers);
-    if let Applied::Boundary(_) = applied {
+    let (outcome, bytes) = gate.record(key, Some(value), headers);
+    if let Outcome::Boundary(_) = outcome {
         prop_assert!(bytes.is_empty());
         return Ok(());
     }
@@ -306,8 +307,8 @@ fn check_outcome(gate: &mut Gate, key: Option<&[u8]>, value: &[u8], headers: &[H
     let (action, allows) = (verdict["action"].as_str().unwrap(), verdict["allows_execution"].as_bool().unwrap());
     prop_assert_eq!(allows, matches!(action, "allow" | "warn"));
     prop_assert!(verdict["verdict_id"].as_str().unwrap().len() == 32 && verdict["event_id"].is_string());
-    match applied {
-        Applied::DeadLetter(rejection) => {
+    match outcome {
+        Outcome::DeadLetter(rejection) => {
             prop_assert_eq!(&verdict["code"], "invalid_event");
             prop_assert_eq!(verdict.get("thread_id").and_then(Value::as_str), rejection.told.thread_id.as_deref());
         }
@@ -358,7 +359,7 @@ proptest! {
     }
 }
 
-/// What is done to a ledger. Indices choose among the records opened so far.
+/// What is done to an offset tracker. Indices choose among the records opened so far.
 #[derive(Debug, Clone)]
 enum Step {
     Open { gap: i64, due: u32 },
@@ -372,7 +373,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The ledger, told as simply as can be: every record with what it waits for.
+/// The offset tracker, told as simply as can be: every record with what it waits for.
 #[derive(Default)]
 struct Model {
     records: Vec<(i64, u32)>,
@@ -380,7 +381,7 @@ struct Model {
 
 impl Model {
     /// The offset behind the finished run from the front.
-    fn finished(&self) -> Option<i64> {
+    fn committable(&self) -> Option<i64> {
         let run = self.records.iter().take_while(|(_, due)| *due == 0);
         run.map(|(offset, _)| offset + 1).last()
     }
@@ -394,32 +395,32 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_024, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_finished_ahead_of_an_acknowledgement(start in 0..1_000_i64, steps in vec(step(), 0..120)) {
-        let (mut ledger, mut model) = (Ledger::default(), Model::default());
+    fn nothing_is_committable_ahead_of_an_acknowledgement(start in 0..1_000_i64, steps in vec(step(), 0..120)) {
+        let (mut tracker, mut model) = (OffsetTracker::default(), Model::default());
         let mut next = start;
         for step in steps {
             match step {
                 Step::Open { gap, due } => {
                     next += gap;
-                    prop_assert_eq!(ledger.open(Offset(next), due), Ok(()));
+                    prop_assert_eq!(tracker.open(Offset(next), due), Ok(()));
                     model.records.push((next, due));
-                    let again = LedgerError::NotAscending { offset: Offset(next), opened: Offset(next) };
-                    prop_assert_eq!(ledger.open(Offset(next), due), Err(again));
+                    let again = TrackerError::NotAscending { offset: Offset(next), opened: Offset(next) };
+                    prop_assert_eq!(tracker.open(Offset(next), due), Err(again));
                 }
                 Step::Acknowledge(_) if model.records.is_empty() => {}
                 Step::Acknowledge(at) => {
                     let at = at.index(model.records.len());
                     let (offset, due) = &mut model.records[at];
-                    let expected = if *due > 0 { Ok(()) } else { Err(LedgerError::NotOpen(Offset(*offset))) };
+                    let expected = if *due > 0 { Ok(()) } else { Err(TrackerError::NotOpen(Offset(*offset))) };
                     *due = due.saturating_sub(1);
-                    prop_assert_eq!(ledger.acknowledge(Offset(*offset)), expected);
+                    prop_assert_eq!(tracker.acknowledge(Offset(*offset)), expected);
                 }
             }
-            prop_assert_eq!(ledger.finished().map(|offset| offset.0), model.finished());
-            prop_assert_eq!(ledger.in_flight(), model.in_flight());
+            prop_assert_eq!(tracker.committable().map(|offset| offset.0), model.committable());
+            prop_assert_eq!(tracker.in_flight(), model.in_flight());
             let first_due = model.records.iter().find(|(_, due)| *due > 0).map(|(offset, _)| *offset);
-            if let (Some(finished), Some(first_due)) = (ledger.finished(), first_due) {
-                prop_assert!(finished.0 <= first_due, "{:?} would be read again, {} not", finished, first_due);
+            if let (Some(committable), Some(first_due)) = (tracker.committable(), first_due) {
+                prop_assert!(committable.0 <= first_due, "{:?} would be read again, {} not", committable, first_due);
             }
         }
     }
@@ -488,15 +489,15 @@ fn rfc_3339(seconds: i64) -> String {
     format!("{year}-{month:02}-{:02}T{:02}:{:02}:{:02}Z", days + 1, rest / 3_600, rest % 3_600 / 60, rest % 60)
 }
 
-/// The verdicts of each thread, byte for byte, when the log is cut into lanes.
-fn verdicts(log: &[Value], lanes: u32) -> BTreeMap<String, Vec<Vec<u8>>> {
+/// The verdicts of each thread, byte for byte, when the log is cut into partitions.
+fn verdicts(log: &[Value], partitions: u32) -> BTreeMap<String, Vec<Vec<u8>>> {
     let config = json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["terminal"]}}}});
-    let mut gates: Vec<_> = (0..lanes).map(|_| Gate::new(policy(&config))).collect();
+    let mut gates: Vec<_> = (0..partitions).map(|_| Gate::new(policy(&config))).collect();
     let mut by_thread: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     for event in log {
         let thread_id = event["thread_id"].as_str().unwrap();
-        let lane = usize::try_from(partition_of(thread_id.as_bytes(), lanes).0).unwrap();
-        by_thread.entry(thread_id.to_owned()).or_default().push(gates[lane].bytes(event));
+        let partition = usize::try_from(partition_of(thread_id.as_bytes(), partitions).0).unwrap();
+        by_thread.entry(thread_id.to_owned()).or_default().push(gates[partition].bytes(event));
     }
     by_thread
 }
@@ -504,11 +505,11 @@ fn verdicts(log: &[Value], lanes: u32) -> BTreeMap<String, Vec<Vec<u8>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A thread's verdicts depend on its own events alone: neither on the other threads nor on how many lanes there are.
+    /// A thread's verdicts depend on its own events alone: neither on the other threads nor on how many partitions there are.
     #[test]
-    fn the_number_of_lanes_changes_no_byte(log in log(), lanes in 2..12_u32) {
+    fn the_number_of_partitions_changes_no_byte(log in log(), partitions in 2..12_u32) {
         let together = verdicts(&log, 1);
-        prop_assert_eq!(&verdicts(&log, lanes), &together);
+        prop_assert_eq!(&verdicts(&log, partitions), &together);
         prop_assert_eq!(&verdicts(&log, 1), &together);
         for (thread_id, expected) in &together {
             let alone: Vec<_> = log.iter().filter(|event| event["thread_id"] == thread_id.as_str()).cloned().collect();

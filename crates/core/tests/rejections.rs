@@ -5,15 +5,18 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::{Case, Gate, assert_has, check_each, default_policy, jsonl, policy};
+use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decode::{Body, Event, ModelBody, Rejection, RejectionCode, Told, ToolInput, decode};
 use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
+use tollgate_core::processor::Applied;
 use tollgate_core::record::Partition;
+use tollgate_core::stage::Progress;
 
 /// Stands for what a user said or a tool was given. It is put where a rule is broken, and must not come out again.
 const MARKER: &str = "MARKER-7f3a";
@@ -121,8 +124,8 @@ fn every_broken_rule_is_named() {
 fn check_rejected(policy: Policy, case: &Case) {
     let (name, expect) = (&case.name, &case.expect);
     let mut gate = Gate::new(policy);
-    let (applied, verdict) = case.feed(&mut gate);
-    let Applied::DeadLetter(rejection) = applied else { panic!("{name}: {applied:?}") };
+    let (outcome, verdict) = case.feed(&mut gate);
+    let Outcome::DeadLetter(rejection) = outcome else { panic!("{name}: {outcome:?}") };
     assert_eq!(rejection.code.as_str(), expect["code"].as_str().unwrap(), "{name}");
     assert_eq!(rejection.field, expect["field"].as_str().unwrap(), "{name}");
     assert_eq!(rejection.told.thread_id.as_deref(), expect["thread_id"].as_str(), "{name}: the thread that is told");
@@ -157,15 +160,16 @@ fn check_invalid_event(name: &str, told: &Told, message: &str, bytes: &[u8], cod
     assert_has(name, &verdict, &expected);
 }
 
-/// Header names are read before there is a record: whoever reads them rejects it, and the lane answers whoever waits.
+/// Header names are read before there is a record: whoever reads them rejects it, and the processor answers whoever waits.
 #[test]
 fn a_record_that_its_reader_rejects_is_answered_too() {
-    let (policy, mut out) = (default_policy(), VerdictBuffer::default());
+    let mut out = VerdictBuffer::default();
     let found = "a header whose name is not UTF-8";
     let rejection = Rejection::new(RejectionCode::HeaderInvalid, "headers", found, "name headers in UTF-8");
     let case = Case { key: Some(b"t".to_vec()), value: Some(b"{}".to_vec()), ..Case::default() };
-    let applied = Lane::new(Partition(0), &policy).reject(&policy, &case.record(&[]), rejection, &mut out);
-    let Applied::DeadLetter(rejection) = applied else { panic!("{applied:?}") };
+    let mut processor = support::processor(Partition(0), &Arc::new(default_policy()));
+    let applied = processor.reject(&case.record(&[]), rejection, &mut out);
+    let Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection))) = applied else { panic!("{applied:?}") };
     assert_eq!(rejection.told.thread_id.as_deref(), Some("t"));
     assert_eq!((out.thread_id.as_str(), out.event_id.as_str()), ("t", "agent.events/0/0"));
     check_invalid_event("a header", &rejection.told, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
@@ -269,14 +273,14 @@ fn describe(event: &Event<'_>) -> Value {
 #[test]
 fn ids_of_full_length_are_accepted() {
     for (field, length) in [("thread_id", 256), ("event_id", 128), ("turn_id", 256), ("tool_call_id", 512), ("tool_name", 512)] {
-        let (applied, _) = Gate::new(default_policy()).record(None, Some(call_with(field, &"é".repeat(length / 2)).as_bytes()), &[]);
-        assert!(matches!(applied, Applied::Verdict { .. }), "{field} of {length} bytes: {applied:?}");
+        let (outcome, _) = Gate::new(default_policy()).record(None, Some(call_with(field, &"é".repeat(length / 2)).as_bytes()), &[]);
+        assert!(matches!(outcome, Outcome::Verdict { .. }), "{field} of {length} bytes: {outcome:?}");
     }
     let depth = 1_024;
     let input = format!("{}{}", r#"{"a":"#.repeat(depth - 1), format_args!("{{}}{}", "}".repeat(depth - 1)));
     let event = format!(r#"{{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"bash","tool_input":{input}}}"#);
-    let (applied, _) = Gate::new(default_policy()).record(None, Some(event.as_bytes()), &[]);
-    assert!(matches!(applied, Applied::Verdict { .. }), "an input {depth} deep: {applied:?}");
+    let (outcome, _) = Gate::new(default_policy()).record(None, Some(event.as_bytes()), &[]);
+    assert!(matches!(outcome, Outcome::Verdict { .. }), "an input {depth} deep: {outcome:?}");
 }
 
 /// The bytes of the verdict on what could not be read: fixed order, what is not known left out.

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use support::{Gate, check_each, default_policy};
-use tollgate_core::processor::Applied;
+use tollgate_core::deciding::Outcome;
 use tollgate_core::record::partition_of;
 
 /// A recording, and what the default policy decides on it: a change here is a change of behaviour.
@@ -75,8 +75,8 @@ fn replay(log: &[(String, String)], lanes: u32) -> BTreeMap<String, Vec<Vec<u8>>
     for (thread_id, line) in log {
         let lane = usize::try_from(partition_of(thread_id.as_bytes(), lanes).0).unwrap();
         let (applied, bytes) = gates[lane].record(Some(thread_id.as_bytes()), Some(line.as_bytes()), &[]);
-        assert!(!matches!(applied, Applied::DeadLetter(_)), "{line}");
-        assert_eq!(bytes.is_empty(), matches!(applied, Applied::Boundary(_)), "{line}");
+        assert!(!matches!(applied, Outcome::DeadLetter(_)), "{line}");
+        assert_eq!(bytes.is_empty(), matches!(applied, Outcome::Boundary(_)), "{line}");
         verdicts.entry(thread_id.clone()).or_default().push(bytes);
     }
     verdicts

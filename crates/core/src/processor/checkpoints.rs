@@ -127,3 +127,138 @@ impl<S: Stage> PartitionProcessor<S> {
         self.has_applied && Some(self.next) > self.checkpoint.written
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deciding::{Deciding, VerdictBuffer};
+    use crate::guardrail::ProviderError;
+    use crate::policy::{Policy, PolicySettings};
+    use crate::processor::{Applied, AppliedBy};
+    use crate::record::{Partition, Record};
+    use crate::stage::{Progress, Resumed};
+    use serde_json::{Value, json};
+
+    const OWNER: &str = "tollgate/agent.events";
+
+    fn policy() -> Arc<Policy> {
+        let server = json!({"use": "http", "tools": ["ask"], "config": {"url": "http://127.0.0.1:1/", "name": "server"}});
+        let settings = json!({"guardrails": {"enabled": true, "providers": [server]}});
+        Arc::new(Policy::new(&PolicySettings::from_value(&settings).unwrap()))
+    }
+
+    fn processor() -> PartitionProcessor<Deciding> {
+        PartitionProcessor::new(Partition(0), Deciding::new(policy()))
+    }
+
+    fn apply(processor: &mut PartitionProcessor<Deciding>, offset: i64, event: &Value) -> AppliedBy<Deciding> {
+        let (value, offset) = (event.to_string(), Offset(offset));
+        let value = Some(value.as_bytes());
+        let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key: None, value, headers: &[] };
+        processor.apply(&record, &mut VerdictBuffer::default()).unwrap()
+    }
+
+    /// Applies an event of a thread that needs no answer and waits for no acknowledgement.
+    fn feed(processor: &mut PartitionProcessor<Deciding>, offset: i64, event: &Value) {
+        assert!(matches!(apply(processor, offset, event), Applied::Taken(Progress::Done(_))));
+        processor.published(Offset(offset), 0).unwrap();
+    }
+
+    fn call(thread: &str, tool: &str) -> Value {
+        json!({"type": "tool_call", "thread_id": thread, "tool_call_id": "c", "tool_name": tool, "tool_input": {}})
+    }
+
+    fn end(thread: &str) -> Value {
+        json!({"type": "turn_end", "thread_id": thread})
+    }
+
+    fn checkpoint(processor: &mut PartitionProcessor<Deciding>) -> Option<(i64, Vec<(String, bool)>)> {
+        processor.freeze(OWNER);
+        let checkpoint = processor.take_checkpoint()?;
+        let mut records: Vec<_> = checkpoint.records.iter().map(|record| (record.key.clone(), record.value.is_some())).collect();
+        assert_eq!(records.pop(), Some(("partition".to_owned(), true)), "the partition's own is the last");
+        records.sort();
+        Some((checkpoint.next.0, records))
+    }
+
+    fn records<const N: usize>(next: i64, records: [(&str, bool); N]) -> Option<(i64, Vec<(String, bool)>)> {
+        Some((next, records.map(|(key, is_there)| (key.to_owned(), is_there)).to_vec()))
+    }
+
+    #[test]
+    fn nothing_is_frozen_where_nothing_was_applied_since() {
+        let mut processor = processor();
+        assert_eq!((processor.is_behind(), checkpoint(&mut processor)), (false, None));
+        feed(&mut processor, 0, &call("t", "ls"));
+        assert_eq!((processor.is_behind(), checkpoint(&mut processor)), (true, records(1, [("thread/t", true)])));
+        processor.checkpoint_written();
+        assert_eq!((processor.is_behind(), checkpoint(&mut processor)), (false, None));
+        let mut restored = PartitionProcessor::restored(Partition(0), Deciding::new(policy()), Offset(9));
+        assert_eq!(apply(&mut restored, 8, &call("t", "ls")), Applied::Redelivered);
+        assert_eq!((restored.is_behind(), checkpoint(&mut restored)), (false, None));
+    }
+
+    #[test]
+    fn it_is_handed_out_once_and_nothing_else_is_frozen_before_it_is_settled() {
+        let mut processor = processor();
+        feed(&mut processor, 0, &call("t", "ls"));
+        assert_eq!(checkpoint(&mut processor), records(1, [("thread/t", true)]));
+        feed(&mut processor, 1, &call("u", "ls"));
+        assert!(processor.is_checkpointing());
+        assert_eq!(checkpoint(&mut processor), None);
+        processor.checkpoint_written();
+        assert!(!processor.is_checkpointing() && processor.is_behind());
+        assert_eq!(checkpoint(&mut processor), records(2, [("thread/u", true)]), "what was written is not written again");
+    }
+
+    #[test]
+    fn it_is_not_handed_out_before_everything_in_it_is_acknowledged() {
+        let mut processor = processor();
+        apply(&mut processor, 0, &call("t", "ls"));
+        assert_eq!(checkpoint(&mut processor), None, "it is not published");
+        processor.published(Offset(0), 1).unwrap();
+        assert_eq!((checkpoint(&mut processor), processor.is_checkpointing()), (None, true));
+        feed(&mut processor, 1, &call("u", "ls"));
+        processor.acknowledge(Offset(0)).unwrap();
+        assert_eq!(checkpoint(&mut processor), records(1, [("thread/t", true)]), "as of when it was frozen");
+    }
+
+    #[test]
+    fn what_was_refused_is_in_the_next_one_with_what_came_since() {
+        let mut processor = processor();
+        feed(&mut processor, 0, &call("ends", "ls"));
+        feed(&mut processor, 1, &call("stays", "ls"));
+        assert_eq!(checkpoint(&mut processor), records(2, [("thread/ends", true), ("thread/stays", true)]));
+        processor.checkpoint_refused();
+        assert!(processor.is_behind() && !processor.is_checkpointing());
+        // Nobody knows whether it was written after all, so what has ended since leaves a tombstone.
+        feed(&mut processor, 2, &end("ends"));
+        let next = records(3, [("thread/ends", false), ("thread/stays", true)]);
+        assert_eq!(checkpoint(&mut processor), next);
+        processor.checkpoint_refused();
+        assert_eq!(checkpoint(&mut processor), next, "a tombstone that was refused is shown again, and though nothing was applied since");
+        processor.checkpoint_written();
+        feed(&mut processor, 3, &call("t", "ls"));
+        assert_eq!(checkpoint(&mut processor), records(4, [("thread/t", true)]));
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_frozen_behind_its_last_record_before_the_checkpoint_and_before_the_first_one_behind() {
+        let mut processor = processor();
+        let mut out = VerdictBuffer::default();
+        assert!(matches!(apply(&mut processor, 0, &call("t", "ask")), Applied::Taken(Progress::Asks(_))));
+        assert_eq!(apply(&mut processor, 1, &call("t", "ls")), Applied::Taken(Progress::Waits));
+        processor.freeze(OWNER);
+        // It ends behind the checkpoint, in which it is there.
+        assert_eq!(apply(&mut processor, 2, &end("t")), Applied::Taken(Progress::Waits));
+        assert_eq!(checkpoint(&mut processor), None);
+        processor.answer(Offset(0), Err(ProviderError::TimedOut));
+        while let Some(Resumed::Done { record, .. }) = processor.resume(&mut out) {
+            processor.published(record.lend(|record| record.offset), 0).unwrap();
+        }
+        assert_eq!(processor.stage().threads().len(), 0);
+        assert_eq!(checkpoint(&mut processor), records(2, [("thread/t", true)]));
+        processor.checkpoint_written();
+        assert_eq!(checkpoint(&mut processor), records(3, [("thread/t", false)]));
+    }
+}

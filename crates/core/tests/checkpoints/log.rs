@@ -1,6 +1,7 @@
-//! A random log of one partition, and what a lane that is never interrupted makes of it.
+//! A random log of one partition, and what a processor that is never interrupted makes of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -8,15 +9,18 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::Restored;
+use tollgate_core::deciding::{self, VerdictBuffer};
 use tollgate_core::decode::decode;
 use tollgate_core::guardrail::Question;
 use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
+use tollgate_core::processor::Applied;
 use tollgate_core::record::{Offset, OwnedRecord, Partition, Record};
+use tollgate_core::stage::{Progress, Resumed};
 use tollgate_core::thread::{Departures, StoredThread, StreamClock, ThreadStore};
 
 use crate::servers::{self, answer_to};
+use crate::support::{self, Processor};
 
 pub const PARTITION: Partition = Partition(0);
 
@@ -45,10 +49,10 @@ impl Logged {
     }
 }
 
-/// What a record has become: the same for every lane that applies it.
+/// What a record has become: the same for every processor that applies it.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
-    pub applied: Applied,
+    pub applied: Applied<deciding::Outcome, Question>,
     pub json: Vec<u8>,
     pub thread_id: String,
     pub event_id: String,
@@ -56,28 +60,30 @@ pub struct Outcome {
 
 impl Outcome {
     /// Applies a record, which has to answer with nothing that a record before it left in `out`.
-    pub fn of(lane: &mut Lane, policy: &Policy, logged: &Logged, out: &mut VerdictBuffer) -> Self {
+    pub fn of(processor: &mut Processor, logged: &Logged, out: &mut VerdictBuffer) -> Self {
         *out = VerdictBuffer::default();
-        let applied = lane.apply(policy, &logged.record(), out);
+        let applied = processor.apply(&logged.record(), out).expect("the records come in order");
         Self::read(applied, out)
     }
 
     /// What was applied, with what it left in the buffer.
-    pub fn read(applied: Applied, out: &VerdictBuffer) -> Self {
+    pub fn read(applied: Applied<deciding::Outcome, Question>, out: &VerdictBuffer) -> Self {
         Self { applied, json: out.json.clone(), thread_id: out.thread_id.clone(), event_id: out.event_id.clone() }
     }
 
     /// Nothing that anybody is told.
-    pub fn silent(applied: Applied) -> Self {
+    pub fn silent(applied: Applied<deciding::Outcome, Question>) -> Self {
         Self::read(applied, &VerdictBuffer::default())
     }
 
     /// How many publications it waits for: a verdict; a dead letter, and its verdict where the thread was told; none for a control.
     pub fn due(&self) -> u32 {
         match &self.applied {
-            Applied::Verdict { .. } => 1,
-            Applied::DeadLetter(rejection) => 1 + u32::from(rejection.told.thread_id.is_some()),
-            Applied::Boundary(_) | Applied::Redelivered | Applied::Asks(_) | Applied::Waits => 0,
+            Applied::Taken(Progress::Done(deciding::Outcome::Verdict { .. })) => 1,
+            Applied::Taken(Progress::Done(deciding::Outcome::DeadLetter(rejection))) => 1 + u32::from(rejection.told.thread_id.is_some()),
+            Applied::Taken(Progress::Done(deciding::Outcome::Boundary(_)) | Progress::Asks(_) | Progress::Waits) | Applied::Redelivered => {
+                0
+            }
         }
     }
 }
@@ -97,12 +103,12 @@ impl Snapshot {
         Self { next, clock: store.clock(), threads }
     }
 
-    pub fn of_lane(lane: &Lane) -> Self {
-        Self::new(lane.next(), &lane.threads)
+    pub fn of_processor(processor: &Processor) -> Self {
+        Self::new(processor.next(), processor.stage().threads())
     }
 
-    pub fn of_restored(restored: &Restored) -> Self {
-        Self::new(restored.next, &restored.threads)
+    pub fn of_restored(restored: &Restored<ThreadStore>) -> Self {
+        Self::new(restored.next, &restored.state)
     }
 
     /// The same but for some threads.
@@ -128,31 +134,31 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// Folds a log with one lane from its beginning to its end, which gets every answer at once.
-    pub fn of(policy: &Policy, log: Vec<Logged>) -> Self {
-        let (mut lane, mut out) = (Lane::new(PARTITION, policy), VerdictBuffer::default());
-        let mut snapshots = vec![Snapshot::of_lane(&lane)];
+    /// Folds a log with one processor from its beginning to its end, which gets every answer at once.
+    pub fn of(policy: &Arc<Policy>, log: Vec<Logged>) -> Self {
+        let (mut processor, mut out) = (support::processor(PARTITION, policy), VerdictBuffer::default());
+        let mut snapshots = vec![Snapshot::of_processor(&processor)];
         let (mut outcomes, mut questions) = (Vec::new(), Vec::new());
         for logged in &log {
             let mut asked = Vec::new();
-            let mut outcome = Outcome::of(&mut lane, policy, logged, &mut out);
-            while let Applied::Asks(question) = outcome.applied {
+            let mut outcome = Outcome::of(&mut processor, logged, &mut out);
+            while let Applied::Taken(Progress::Asks(question)) = outcome.applied {
                 assert!(asked.iter().all(|earlier: &Question| earlier.provider < question.provider), "at {}", logged.offset);
-                lane.answer(logged.offset, answer_to(&question));
+                processor.answer(logged.offset, answer_to(&question));
                 asked.push(question);
                 out = VerdictBuffer::default();
-                let applied = match lane.resume(policy, &mut out).expect("what is answered goes on") {
-                    Resumed::Asks(_, question) => Applied::Asks(question),
-                    Resumed::Decided(_, applied) => applied,
+                let progress = match processor.resume(&mut out).expect("what is answered goes on") {
+                    Resumed::Asks(_, question) => Progress::Asks(question),
+                    Resumed::Done { outcome, .. } => Progress::Done(outcome),
                 };
-                outcome = Outcome::read(applied, &out);
+                outcome = Outcome::read(Applied::Taken(progress), &out);
             }
             outcomes.push(outcome);
             questions.push(asked);
-            snapshots.push(Snapshot::of_lane(&lane));
+            snapshots.push(Snapshot::of_processor(&processor));
         }
         let thread_ids = log.iter().map(|logged| logged.thread_id(policy)).collect();
-        let truth = Self { log, outcomes, questions, thread_ids, snapshots, departures: lane.threads.departures() };
+        let truth = Self { log, outcomes, questions, thread_ids, snapshots, departures: processor.stage().threads().departures() };
         truth.check(policy);
         truth
     }
@@ -162,7 +168,7 @@ impl Truth {
         let is_server = |provider: &usize| servers::NAMES.contains(&policy.guardrails().name_of(*provider));
         let mut last = BTreeMap::new();
         for (record, asked) in self.questions.iter().enumerate() {
-            if let Applied::Verdict { decided, .. } = &self.outcomes[record].applied {
+            if let Applied::Taken(Progress::Done(deciding::Outcome::Verdict { decided, .. })) = &self.outcomes[record].applied {
                 let called = decided.provider_calls.iter().map(|(provider, _)| *provider).filter(is_server);
                 assert!(called.eq(asked.iter().map(|question| question.provider)), "record {record}");
             } else {

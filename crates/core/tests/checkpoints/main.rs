@@ -1,5 +1,5 @@
 //! What holds however workers come and go: no record is lost, none is decided in two ways, and the state that is restored is the one
-//! that a lane which was never interrupted has at the committed offset.
+//! that a processor which was never interrupted has at the committed offset.
 //!
 //! Random logs and random schedules over a model of the topics; `model.rs` and `worker.rs` check after every step.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
@@ -13,6 +13,7 @@ mod support;
 mod worker;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -31,7 +32,7 @@ const ASKING: Shape = Shape { threads: 8, calls: 12, has_pauses: false };
 
 /// Follows a schedule to the end of the log; the answer is what came about.
 fn follow(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<BTreeMap<&'static str, usize>, TestCaseError> {
-    let policy = support::policy(config);
+    let policy = Arc::new(support::policy(config));
     let truth = Truth::of(&policy, log);
     let mut world = World::new(&policy, &truth);
     schedule.iter().try_for_each(|step| world.step(step))?;

@@ -1,16 +1,20 @@
-//! A model of what surrounds a lane: the group's offset, the decisions log, a compacted state topic that is written in transactions,
+//! A model of what surrounds a partition processor: the group's offset, the decisions log, a compacted state topic that is written in transactions,
 //! the worker that owns the partition, and workers that only believe that they do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use tollgate_core::checkpoint::{Checkpoint, Restore, Restored};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane};
+use tollgate_core::processor::Applied;
 use tollgate_core::record::Offset;
+use tollgate_core::stage::{Stage, Waiting};
+use tollgate_core::thread::ThreadStore;
 
 use crate::log::{PARTITION, Snapshot, Truth};
 use crate::schedule::{Act, Step};
+use crate::support;
 use crate::worker::{Checked, OWNER, Outside, Worker};
 
 /// Workers that were fenced and do not know it yet; with one more, the first of them finds out.
@@ -28,13 +32,13 @@ pub struct World<'t> {
 }
 
 impl<'t> World<'t> {
-    pub fn new(policy: &'t Policy, truth: &'t Truth) -> Self {
+    pub fn new(policy: &'t Arc<Policy>, truth: &'t Truth) -> Self {
         Self {
             outside: Outside::new(policy, truth),
             state: Vec::new(),
             state_end: Offset(0),
             committed: None,
-            owner: Worker::new(Lane::new(PARTITION, policy), Offset(0), 0),
+            owner: Worker::new(support::processor(PARTITION, policy), Offset(0), 0),
             zombies: Vec::new(),
         }
     }
@@ -44,9 +48,9 @@ impl<'t> World<'t> {
             Step::Owner(Act::Settle { is_written: true }) => match self.owner.writing.take() {
                 Some(checkpoint) => {
                     self.commit(&checkpoint)?;
-                    self.owner.lane.checkpoint_written();
+                    self.owner.processor.checkpoint_written();
                     self.owner.written = checkpoint.next;
-                    prop_assert_eq!(self.owner.lane.is_behind(), self.owner.next > checkpoint.next);
+                    prop_assert_eq!(self.owner.processor.is_behind(), self.owner.next > checkpoint.next);
                     Ok(())
                 }
                 None => Ok(()),
@@ -113,8 +117,8 @@ impl<'t> World<'t> {
             Act::Begin => worker.begin(outside)?,
             Act::Settle { .. } => {
                 if worker.writing.take().is_some() {
-                    worker.lane.checkpoint_refused();
-                    prop_assert!(worker.lane.is_behind(), "what was refused is still to be written");
+                    worker.processor.checkpoint_refused();
+                    prop_assert!(worker.processor.is_behind(), "what was refused is still to be written");
                     outside.see(if zombie.is_some() { "fenced" } else { "refused checkpoint" });
                 }
             }
@@ -136,8 +140,8 @@ impl<'t> World<'t> {
     /// Writes a checkpoint and commits its offset, both or neither.
     fn commit(&mut self, checkpoint: &Checkpoint) -> Checked {
         prop_assert!(self.committed < Some(checkpoint.next), "{} after {:?}", checkpoint.next, self.committed);
-        let finished = self.outside.truth.index_of(checkpoint.next);
-        let missing = self.outside.landed.iter().take(finished).position(|landed| landed.contains(&false));
+        let committed = self.outside.truth.index_of(checkpoint.next);
+        let missing = self.outside.landed.iter().take(committed).position(|landed| landed.contains(&false));
         prop_assert_eq!(missing, None, "committed {} without a verdict", checkpoint.next);
         prop_assert_eq!(checkpoint.records.last().map(|record| record.key.as_str()), Some("partition"));
         let mut written = BTreeSet::new();
@@ -156,7 +160,7 @@ impl<'t> World<'t> {
     }
 
     /// Restores, and finds the state as of exactly the committed offset.
-    fn restore(&self) -> Result<Option<Restored>, TestCaseError> {
+    fn restore(&self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
         let mut restore = Restore::default();
         self.state.iter().for_each(|(offset, key, value)| restore.take(*offset, Some(key.as_bytes()), value.as_deref()));
         let restored =
@@ -172,11 +176,11 @@ impl<'t> World<'t> {
         Ok(restored)
     }
 
-    /// Another worker becomes the owner, and reads from up to `reread` records before the committed offset. The answer is the one before.
+    /// Another worker becomes the owner, and reads from up to `reread` records before the committed offset. Returns the one before.
     fn take_over(&mut self, reread: usize) -> Result<Worker, TestCaseError> {
-        let lane = match self.restore()? {
-            Some(restored) => Lane::restored(PARTITION, self.outside.policy, restored),
-            None => Lane::new(PARTITION, self.outside.policy),
+        let processor = match self.restore()? {
+            Some(restored) => support::restored(PARTITION, self.outside.policy, restored),
+            None => support::processor(PARTITION, self.outside.policy),
         };
         let restored_at = self.committed.unwrap_or(Offset(0));
         let committed = self.outside.truth.index_of(restored_at);
@@ -184,7 +188,7 @@ impl<'t> World<'t> {
         if at < committed {
             self.outside.see("redelivery");
         }
-        Ok(std::mem::replace(&mut self.owner, Worker::new(lane, restored_at, at)))
+        Ok(std::mem::replace(&mut self.owner, Worker::new(processor, restored_at, at)))
     }
 
     /// Compacts the topic up to some record: of every key the last one stays, and a tombstone may go with what it deletes.
@@ -207,8 +211,8 @@ impl<'t> World<'t> {
         for act in [Act::Begin, Act::Settle { is_written: true }, Act::Freeze, Act::Begin, Act::Settle { is_written: true }] {
             self.step(&Step::Owner(act))?;
         }
-        prop_assert!(!self.owner.lane.is_checkpointing() && !self.owner.lane.is_behind());
-        prop_assert_eq!((self.owner.lane.waiting_records(), self.owner.lane.waiting_bytes()), (0, 0));
+        prop_assert!(!self.owner.processor.is_checkpointing() && !self.owner.processor.is_behind());
+        prop_assert_eq!(self.owner.processor.stage().waiting(), Waiting { records: 0, bytes: 0 });
         Ok(())
     }
 
@@ -217,7 +221,7 @@ impl<'t> World<'t> {
         self.step(&Step::Owner(Act::Poll(usize::MAX)))?;
         self.finish()?;
         prop_assert_eq!(
-            &Snapshot::of_lane(&self.owner.lane),
+            &Snapshot::of_processor(&self.owner.processor),
             self.outside.truth.last_snapshot(),
             "the owner's last state, and what it should be"
         );

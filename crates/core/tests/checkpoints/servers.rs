@@ -10,7 +10,7 @@ use tollgate_core::guardrail::{Answer, ProviderError, Question};
 pub const NAMES: [&str; 2] = ["first", "second"];
 
 /// A configuration with one server or two. Which thread makes room, and which one expires while it waits, depends on when answers come:
-/// so there is room for every thread of a log, and more idle time than a log without pauses can let pass. Nor is a line ever too long.
+/// so there is room for every thread of a log, and more idle time than a log without pauses can let pass. Nor is a queue ever too long.
 pub fn config() -> impl Strategy<Value = Value> {
     let tools = || select(vec![None, Some(json!(["bash"])), Some(json!(["bash", "terminal"])), Some(json!(["read_*", "terminal"]))]);
     let limits = (select(vec![100_000, 2_678_400]), select(vec![4_096, 65_536])).prop_map(|(idle, bytes)| {

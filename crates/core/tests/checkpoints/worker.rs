@@ -1,17 +1,20 @@
-//! A worker with its lane: whatever it does is held against the truth after every step.
+//! A worker with its partition processor: whatever it does is held against the truth after every step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tollgate_core::checkpoint::Checkpoint;
+use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
+use tollgate_core::processor::{Applied, TrackerError};
 use tollgate_core::record::Offset;
+use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
 use tollgate_core::thread::Departures;
 
 use crate::log::{Outcome, Snapshot, Truth};
 use crate::servers::answer_to;
+use crate::support::Processor;
 
 pub type Checked = Result<(), TestCaseError>;
 
@@ -22,7 +25,7 @@ type Publication = (usize, u32);
 
 /// What all workers share: the log with the truth about it, and the decisions log.
 pub struct Outside<'t> {
-    pub policy: &'t Policy,
+    pub policy: &'t Arc<Policy>,
     pub truth: &'t Truth,
     /// The decisions log, as far as it matters: which publications are in it for certain.
     pub landed: Vec<Vec<bool>>,
@@ -35,7 +38,7 @@ pub struct Outside<'t> {
 }
 
 impl<'t> Outside<'t> {
-    pub fn new(policy: &'t Policy, truth: &'t Truth) -> Self {
+    pub fn new(policy: &'t Arc<Policy>, truth: &'t Truth) -> Self {
         let landed = truth.outcomes.iter().map(|outcome| vec![false; usize::try_from(outcome.due()).unwrap()]).collect();
         let (ended, asked) = (vec![false; truth.log.len()], vec![false; truth.log.len()]);
         Self { policy, truth, landed, ended, asked, seen: BTreeMap::new() }
@@ -50,9 +53,9 @@ impl<'t> Outside<'t> {
     }
 }
 
-/// A worker with its lane.
+/// A worker with its partition processor.
 pub struct Worker {
-    pub lane: Lane,
+    pub processor: Processor,
     /// What its state was restored as of: the records before it come out as known.
     restored_at: Offset,
     /// What its state is as of.
@@ -65,7 +68,7 @@ pub struct Worker {
     at: usize,
     pub unacknowledged: Vec<Publication>,
     /// The records of each thread that wait, the one that is asked about first.
-    lines: BTreeMap<String, VecDeque<usize>>,
+    queues: BTreeMap<String, VecDeque<usize>>,
     /// Records that are asked about and not answered.
     asking: Vec<usize>,
     /// How many questions there have been about each record.
@@ -77,16 +80,16 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(lane: Lane, restored_at: Offset, at: usize) -> Self {
+    pub fn new(processor: Processor, restored_at: Offset, at: usize) -> Self {
         Self {
-            lane,
+            processor,
             restored_at,
             next: restored_at,
             written: restored_at,
             begun_at: at,
             at,
             unacknowledged: Vec::new(),
-            lines: BTreeMap::new(),
+            queues: BTreeMap::new(),
             asking: Vec::new(),
             questions: BTreeMap::new(),
             frozen: None,
@@ -97,38 +100,40 @@ impl Worker {
 
     /// Whether any of its events waits.
     pub fn waits(&self) -> bool {
-        !self.lines.is_empty()
+        !self.queues.is_empty()
     }
 
     /// Reads records. What becomes of them is decided at once, unless their thread waits or a server has to be asked.
     pub fn poll(&mut self, outside: &mut Outside<'_>, count: usize) -> Checked {
         let truth = outside.truth;
         for logged in truth.log.iter().skip(self.at).take(count) {
-            let outcome = Outcome::of(&mut self.lane, outside.policy, logged, &mut self.out);
+            let outcome = Outcome::of(&mut self.processor, logged, &mut self.out);
             let record = self.at;
             self.at += 1;
             if logged.offset < self.restored_at {
                 prop_assert_eq!(outcome, Outcome::silent(Applied::Redelivered), "at {}", logged.offset);
-                prop_assert_eq!(self.lane.ledger.open(logged.offset, 0), Ok(()));
+                prop_assert_eq!((self.processor.committable(), self.processor.in_flight()), (None, 0), "at {}", logged.offset);
                 continue;
             }
             self.next = logged.offset.next();
-            prop_assert_eq!(self.lane.next(), self.next);
-            let line = truth.thread_ids[record].as_ref().and_then(|id| self.lines.get_mut(id));
-            if let Some(line) = line {
-                prop_assert_eq!(outcome, Outcome::silent(Applied::Waits), "at {}", logged.offset);
-                line.push_back(record);
+            prop_assert_eq!(self.processor.next(), self.next);
+            let queue = truth.thread_ids[record].as_ref().and_then(|id| self.queues.get_mut(id));
+            let not_open = Err(TrackerError::NotOpen(logged.offset));
+            if let Some(queue) = queue {
+                prop_assert_eq!(outcome, Outcome::silent(Applied::Taken(Progress::Waits)), "at {}", logged.offset);
+                queue.push_back(record);
                 outside.see("waited behind");
-                prop_assert_eq!(self.lane.ledger.open_undecided(logged.offset), Ok(()));
+                prop_assert_eq!(self.processor.acknowledge(logged.offset), not_open);
             } else if let Some(question) = truth.questions[record].first() {
-                prop_assert_eq!(outcome, Outcome::silent(Applied::Asks(question.clone())), "at {}", logged.offset);
+                prop_assert_eq!(outcome, Outcome::silent(Applied::Taken(Progress::Asks(question.clone()))), "at {}", logged.offset);
                 let thread_id = truth.thread_ids[record].clone().unwrap();
-                self.lines.insert(thread_id, VecDeque::from([record]));
+                self.queues.insert(thread_id, VecDeque::from([record]));
                 self.ask(outside, record);
-                prop_assert_eq!(self.lane.ledger.open_undecided(logged.offset), Ok(()));
+                prop_assert_eq!(self.processor.acknowledge(logged.offset), not_open);
             } else {
                 let due = self.publish(outside, record, &outcome)?;
-                prop_assert_eq!(self.lane.ledger.open(logged.offset, due), Ok(()));
+                prop_assert_eq!(self.processor.published(logged.offset, due), Ok(()));
+                prop_assert_eq!(self.processor.published(logged.offset, due), Err(TrackerError::NotUndecided(logged.offset)));
             }
         }
         Ok(())
@@ -144,7 +149,7 @@ impl Worker {
         self.asking.push(record);
     }
 
-    /// Publishes what a record became: the bytes that every other worker publishes for it. The answer is how many publications there are.
+    /// Publishes what a record became: the bytes that every other worker publishes for it. Returns how many publications there are.
     fn publish(&mut self, outside: &mut Outside<'_>, record: usize, outcome: &Outcome) -> Result<u32, TestCaseError> {
         let truth = outside.truth;
         prop_assert_eq!(outcome, &truth.outcomes[record], "at {}", truth.log[record].offset);
@@ -158,7 +163,7 @@ impl Worker {
         for _ in 0..count.min(self.unacknowledged.len()) {
             let publication = self.unacknowledged.swap_remove(from % self.unacknowledged.len());
             outside.land(publication);
-            prop_assert_eq!(self.lane.ledger.acknowledge(outside.truth.log[publication.0].offset), Ok(()));
+            prop_assert_eq!(self.processor.acknowledge(outside.truth.log[publication.0].offset), Ok(()));
         }
         Ok(())
     }
@@ -173,15 +178,15 @@ impl Worker {
                 outside.see("answered out of order");
             }
             let question = &truth.questions[record][self.questions[&record] - 1];
-            self.lane.answer(truth.log[record].offset, answer_to(question));
+            self.processor.answer(truth.log[record].offset, answer_to(question));
             answered.insert(record);
         }
         self.go_on(outside)?;
         // What nobody asks about any more is not answered again.
         answered.into_iter().filter(|record| !self.asking.contains(record)).for_each(|record| {
-            self.lane.answer(truth.log[record].offset, Ok(br#"{"allow": false}"#.to_vec()));
+            self.processor.answer(truth.log[record].offset, Ok(br#"{"allow": false}"#.to_vec()));
         });
-        prop_assert!(self.lane.resume(outside.policy, &mut self.out).is_none());
+        prop_assert!(self.processor.resume(&mut self.out).is_none());
         Ok(())
     }
 
@@ -189,15 +194,15 @@ impl Worker {
         let truth = outside.truth;
         loop {
             self.out = VerdictBuffer::default();
-            let Some(resumed) = self.lane.resume(outside.policy, &mut self.out) else { break };
+            let Some(resumed) = self.processor.resume(&mut self.out) else { break };
             let offset = match &resumed {
                 Resumed::Asks(offset, _) => *offset,
-                Resumed::Decided(owned, _) => owned.lend(|record| record.offset),
+                Resumed::Done { record: owned, .. } => owned.lend(|record| record.offset),
             };
             let record = truth.index_of(offset);
             prop_assert_eq!(truth.log[record].offset, offset);
             let thread_id = truth.thread_ids[record].as_ref().unwrap();
-            prop_assert_eq!(self.lines.get(thread_id).and_then(VecDeque::front), Some(&record), "{} is not the first", offset);
+            prop_assert_eq!(self.queues.get(thread_id).and_then(VecDeque::front), Some(&record), "{} is not the first", offset);
             prop_assert!(!self.asking.contains(&record), "{} is not answered", offset);
             let question = truth.questions[record].get(self.questions.get(&record).copied().unwrap_or_default());
             match resumed {
@@ -205,37 +210,40 @@ impl Worker {
                     prop_assert_eq!(Some(&found), question, "at {}", offset);
                     self.ask(outside, record);
                 }
-                Resumed::Decided(owned, applied) => {
+                Resumed::Done { record: owned, outcome, key, next } => {
                     prop_assert_eq!(question, None, "{} was decided without an answer", offset);
                     prop_assert!(owned.lend(|record| record.value == truth.log[truth.index_of(record.offset)].record().value));
-                    let outcome = Outcome::read(applied, &self.out);
+                    let outcome = Outcome::read(Applied::Taken(Progress::Done(outcome)), &self.out);
                     let due = self.publish(outside, record, &outcome)?;
-                    prop_assert_eq!(self.lane.ledger.decide(offset, due), Ok(()));
-                    let line = self.lines.get_mut(thread_id).unwrap();
-                    line.pop_front();
-                    if line.is_empty() {
-                        self.lines.remove(thread_id);
+                    prop_assert_eq!(self.processor.published(offset, due), Ok(()));
+                    prop_assert_eq!(self.processor.published(offset, due), Err(TrackerError::NotUndecided(offset)));
+                    let queue = self.queues.get_mut(thread_id).unwrap();
+                    queue.pop_front();
+                    let behind = queue.front().map(|record| truth.log[*record].offset);
+                    prop_assert_eq!((&*key, next), (thread_id.as_str(), behind), "what waits behind {}", offset);
+                    if queue.is_empty() {
+                        self.queues.remove(thread_id);
                     }
                 }
             }
         }
-        let stuck = self.lines.values().filter_map(VecDeque::front).find(|record| !self.asking.contains(record));
+        let stuck = self.queues.values().filter_map(VecDeque::front).find(|record| !self.asking.contains(record));
         prop_assert_eq!(stuck, None, "a record was answered and not decided");
         Ok(())
     }
 
     pub fn freeze(&mut self, outside: &mut Outside<'_>) -> Checked {
-        let was_checkpointing = self.lane.is_checkpointing();
+        let was_checkpointing = self.processor.is_checkpointing();
         prop_assert_eq!(was_checkpointing, self.frozen.is_some() || self.writing.is_some());
-        prop_assert_eq!(self.lane.is_behind(), self.next > self.written);
-        self.lane.freeze(OWNER);
+        prop_assert_eq!(self.processor.is_behind(), self.next > self.written);
+        self.processor.freeze(OWNER);
         if !was_checkpointing && self.next > self.written {
             self.frozen = Some(self.next);
             if self.waits() {
                 outside.see("frozen while waiting");
             }
         }
-        prop_assert_eq!(self.lane.is_checkpointing(), was_checkpointing || self.frozen.is_some());
+        prop_assert_eq!(self.processor.is_checkpointing(), was_checkpointing || self.frozen.is_some());
         Ok(())
     }
 
@@ -243,7 +251,7 @@ impl Worker {
     pub fn begin(&mut self, outside: &mut Outside<'_>) -> Checked {
         let first = self.first_unfinished().map(|record| outside.truth.log[record].offset);
         let due = self.frozen.filter(|next| first.is_none_or(|first| *next <= first));
-        let checkpoint = self.lane.take_checkpoint();
+        let checkpoint = self.processor.take_checkpoint();
         prop_assert_eq!(checkpoint.as_ref().map(|checkpoint| checkpoint.next), due, "{:?} is not finished", first);
         if let Some(checkpoint) = checkpoint {
             self.frozen = None;
@@ -257,30 +265,32 @@ impl Worker {
 
     /// The first record that waits, or has a publication that is not acknowledged.
     fn first_unfinished(&self) -> Option<usize> {
-        let waiting = self.lines.values().filter_map(VecDeque::front).copied();
+        let waiting = self.queues.values().filter_map(VecDeque::front).copied();
         self.unacknowledged.iter().map(|(record, _)| *record).chain(waiting).min()
     }
 
-    /// What holds after every step: what waits, what is finished, and that no thread has to go where none need.
+    /// What holds after every step: what waits, what is committable, and that no thread has to go where none need.
     pub fn check(&self, truth: &Truth) -> Checked {
-        let waiting = || self.lines.values().flatten();
-        prop_assert_eq!(self.lane.waiting_records(), waiting().count());
-        prop_assert_eq!(self.lane.waiting_bytes(), waiting().map(|record| truth.log[*record].bytes()).sum::<usize>());
+        let waiting = || self.queues.values().flatten();
+        let size = Waiting { records: waiting().count(), bytes: waiting().map(|record| truth.log[*record].bytes()).sum() };
+        prop_assert_eq!(self.processor.stage().waiting(), size);
         let unfinished = self.first_unfinished().unwrap_or(self.at);
-        let finished = (self.begun_at..unfinished).last().map(|record| truth.log[record].offset.next());
-        prop_assert_eq!(self.lane.ledger.finished(), finished);
-        prop_assert_eq!(self.lane.ledger.in_flight(), self.at - unfinished);
+        // A record that comes again is not tracked: whoever wrote the state down has committed the offset behind it.
+        let first_new = self.begun_at.max(truth.index_of(self.restored_at));
+        let committable = (first_new..unfinished).last().map(|record| truth.log[record].offset.next());
+        prop_assert_eq!(self.processor.committable(), committable);
+        prop_assert_eq!(self.processor.in_flight(), self.at - unfinished);
         if truth.departures == Departures::default() {
-            prop_assert_eq!(self.lane.threads.departures(), truth.departures);
+            prop_assert_eq!(self.processor.stage().threads().departures(), truth.departures);
         }
         Ok(())
     }
 
     /// The threads that do not wait are what they are where every answer came at once.
     pub fn check_state(&self, truth: &Truth) -> Checked {
-        let waits = |id: &str| self.lines.contains_key(id);
+        let waits = |id: &str| self.queues.contains_key(id);
         let expected = truth.snapshot(self.next).clone().without(waits);
-        prop_assert_eq!(Snapshot::of_lane(&self.lane).without(waits), expected, "what the threads are that do not wait");
+        prop_assert_eq!(Snapshot::of_processor(&self.processor).without(waits), expected, "what the threads are that do not wait");
         Ok(())
     }
 }

@@ -298,7 +298,7 @@ fn check_again(name: &str, before: &[Value], again: &Value) {
     }
     assert!(!first.is_empty(), "{name}: nothing was named `again`");
     // That it was touched is all that may change.
-    let thread = |gate: &Gate| gate.lane().threads.get("t").map(|stored| stored.thread.clone());
+    let thread = |gate: &Gate| gate.threads().get("t").map(|stored| stored.thread.clone());
     let state = thread(&gate);
     let second = gate.bytes(&as_event(again.clone(), "again"));
     assert_eq!(String::from_utf8(second).unwrap(), String::from_utf8(first).unwrap(), "{name}");

@@ -1,15 +1,19 @@
 //! Threads that wait for a policy server: in order behind their own question, in nobody else's way, and in the state as of one offset.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::{Checkpoint, Restore};
+use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
+use tollgate_core::processor::Applied;
 use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_core::thread::ThreadStore;
 
-use crate::support;
+use crate::support::{self, Processor};
 
 const OWNER: &str = "tollgate/agent.events";
 
@@ -27,10 +31,10 @@ fn with(config: &mut Value, key: &str, value: Value) {
     config["limits"][key] = value;
 }
 
-/// A lane with whoever owns it: what was asked, what was published, what is finished.
+/// A processor with whoever owns it: what was asked, what was published, what is committable.
 struct Desk {
-    policy: Policy,
-    lane: Lane,
+    policy: Arc<Policy>,
+    processor: Processor,
     next: i64,
     asked: Vec<(Offset, Question)>,
     /// Verdicts by event, in the order in which they came.
@@ -40,9 +44,9 @@ struct Desk {
 
 impl Desk {
     fn new(config: &Value) -> Self {
-        let policy = support::policy(config);
-        let lane = Lane::new(Partition(0), &policy);
-        Self { policy, lane, next: 0, asked: Vec::new(), verdicts: Vec::new(), out: VerdictBuffer::default() }
+        let policy = Arc::new(support::policy(config));
+        let processor = support::processor(Partition(0), &policy);
+        Self { policy, processor, next: 0, asked: Vec::new(), verdicts: Vec::new(), out: VerdictBuffer::default() }
     }
 
     /// Feeds an event; its id is its offset's, unless it brings one.
@@ -56,39 +60,31 @@ impl Desk {
         let value = event.to_string().into_bytes();
         let (topic, partition) = ("agent.events", Partition(0));
         let record = Record { topic, partition, offset, timestamp_ms: None, key: None, value: Some(&value), headers: &[] };
-        match self.lane.apply(&self.policy, &record, &mut self.out) {
-            Applied::Asks(question) => {
-                self.lane.ledger.open_undecided(offset).unwrap();
-                self.asked.push((offset, question));
-            }
-            Applied::Waits => self.lane.ledger.open_undecided(offset).unwrap(),
-            Applied::Redelivered => {}
-            applied => {
-                self.publish(&applied);
-                self.lane.ledger.open(offset, 0).unwrap();
-            }
+        match self.processor.apply(&record, &mut self.out).unwrap() {
+            Applied::Taken(Progress::Asks(question)) => self.asked.push((offset, question)),
+            Applied::Taken(Progress::Done(outcome)) => self.publish(offset, &outcome),
+            Applied::Taken(Progress::Waits) | Applied::Redelivered => {}
         }
     }
 
-    fn publish(&mut self, applied: &Applied) {
-        if matches!(applied, Applied::Verdict { .. }) {
+    /// Publishes what a record became, to where nobody acknowledges anything.
+    fn publish(&mut self, offset: Offset, outcome: &Outcome) {
+        if matches!(outcome, Outcome::Verdict { .. }) {
             let verdict = serde_json::from_slice(&self.out.json).unwrap();
             self.verdicts.push((self.out.event_id.clone(), verdict));
         }
+        self.processor.published(offset, 0).unwrap();
     }
 
     /// Answers what was asked under an offset, and goes on as far as that goes.
     fn answer(&mut self, offset: i64, answer: Answer) {
         let at = self.asked.iter().position(|(asked, _)| *asked == Offset(offset)).expect("it was asked");
         self.asked.remove(at);
-        self.lane.answer(Offset(offset), answer);
-        while let Some(resumed) = self.lane.resume(&self.policy, &mut self.out) {
+        self.processor.answer(Offset(offset), answer);
+        while let Some(resumed) = self.processor.resume(&mut self.out) {
             match resumed {
                 Resumed::Asks(offset, question) => self.asked.push((offset, question)),
-                Resumed::Decided(record, applied) => {
-                    self.publish(&applied);
-                    record.lend(|record| self.lane.ledger.decide(record.offset, 0)).unwrap();
-                }
+                Resumed::Done { record, outcome, .. } => self.publish(record.lend(|record| record.offset), &outcome),
             }
         }
     }
@@ -101,8 +97,16 @@ impl Desk {
         self.verdicts.iter().map(|(event, verdict)| (event.as_str(), verdict["code"].as_str().unwrap())).collect()
     }
 
-    fn finished(&self) -> Option<i64> {
-        self.lane.ledger.finished().map(|offset| offset.0)
+    fn committable(&self) -> Option<i64> {
+        self.processor.committable().map(|offset| offset.0)
+    }
+
+    fn waiting(&self) -> Waiting {
+        self.processor.stage().waiting()
+    }
+
+    fn threads(&self) -> &ThreadStore {
+        self.processor.stage().threads()
     }
 }
 
@@ -131,13 +135,13 @@ fn one_threads_wait_delays_no_other_thread_and_its_own_events_stay_in_order() {
     desk.feed(&call("slow", "3", "bash"));
     desk.feed(&call("quick", "2", "ls"));
     assert_eq!(desk.codes(), [("e2", "allow"), ("e4", "allow")]);
-    assert_eq!((desk.asked(), desk.finished(), desk.lane.waiting_records()), (vec![0], None, 3));
+    assert_eq!((desk.asked(), desk.committable(), desk.waiting().records), (vec![0], None, 3));
     desk.answer(0, no());
     assert_eq!(desk.codes()[2..], [("e0", "acme.no"), ("e1", "allow")]);
-    assert_eq!((desk.asked(), desk.finished()), (vec![3], Some(3)));
+    assert_eq!((desk.asked(), desk.committable()), (vec![3], Some(3)));
     desk.answer(3, yes());
     assert_eq!(desk.codes()[4..], [("e3", "allow")]);
-    assert_eq!((desk.finished(), desk.lane.waiting_records(), desk.lane.waiting_bytes()), (Some(5), 0, 0));
+    assert_eq!((desk.committable(), desk.waiting()), (Some(5), Waiting { records: 0, bytes: 0 }));
 }
 
 #[test]
@@ -225,7 +229,7 @@ fn the_loop_controller_sees_calls_and_results_in_the_threads_order() {
 }
 
 #[test]
-fn a_thread_with_too_long_a_line_is_not_asked_about() {
+fn a_thread_with_too_long_a_queue_is_not_asked_about() {
     let mut config = config();
     with(&mut config, "thread_queue_max", json!(3));
     let mut desk = Desk::new(&config);
@@ -253,7 +257,7 @@ fn a_waiting_thread_neither_expires_nor_makes_room() {
     for (id, time) in [("a", "2026-01-01T00:01:00Z"), ("b", "2026-01-01T00:02:00Z"), ("c", "2026-01-01T00:30:00Z")] {
         desk.feed(&at(call(id, "1", "ls"), time));
     }
-    assert!(desk.lane.threads.get("slow").is_some());
+    assert!(desk.threads().get("slow").is_some());
     desk.answer(0, no());
     assert_eq!(desk.codes().last(), Some(&("e0", "acme.no")));
     // Both places are held by threads that wait: there is no room for a third.
@@ -264,21 +268,21 @@ fn a_waiting_thread_neither_expires_nor_makes_room() {
     assert_eq!(desk.codes(), [("e2", "thread_store_full")]);
 }
 
-fn restore(desk: &Desk, checkpoints: &[std::sync::Arc<Checkpoint>]) -> Lane {
+fn restore(desk: &Desk, checkpoints: &[Arc<Checkpoint>]) -> Processor {
     let mut restore = Restore::default();
     let records = checkpoints.iter().flat_map(|checkpoint| &checkpoint.records);
     for (record, offset) in records.zip(0..) {
         restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
     }
-    Lane::restored(Partition(0), &desk.policy, restore.finish(OWNER, desk.policy.store_limits()).unwrap().unwrap())
+    support::restored(Partition(0), &desk.policy, restore.finish(OWNER, desk.policy.store_limits()).unwrap().unwrap())
 }
 
-fn threads(lane: &Lane) -> BTreeMap<String, String> {
-    lane.threads.iter().map(|(id, stored)| (id.to_owned(), format!("{stored:?}"))).collect()
+fn threads(processor: &Processor) -> BTreeMap<String, String> {
+    processor.stage().threads().iter().map(|(id, stored)| (id.to_owned(), format!("{stored:?}"))).collect()
 }
 
 /// The log is read to `frozen` and frozen there; more of it is read, and the answers come in some order. Whatever happens, the
-/// checkpoint is what a lane has that read so far and got every answer at once.
+/// checkpoint is what a processor has that read so far and got every answer at once.
 #[test]
 fn a_checkpoint_is_as_of_one_offset_whoever_waits_and_however_answers_come() {
     let log: Vec<Value> = (0..12)
@@ -299,24 +303,24 @@ fn a_checkpoint_is_as_of_one_offset_whoever_waits_and_however_answers_come() {
         for order in orders {
             let mut desk = Desk::new(&config());
             log[..frozen].iter().for_each(|event| desk.feed(event));
-            desk.lane.freeze(OWNER);
+            desk.processor.freeze(OWNER);
             log[frozen..].iter().for_each(|event| desk.feed(event));
-            let mut checkpoint = desk.lane.take_checkpoint();
+            let mut checkpoint = desk.processor.take_checkpoint();
             while !desk.asked.is_empty() {
-                assert!(checkpoint.is_none() || desk.finished() >= Some(i64::try_from(frozen).unwrap()));
+                assert!(checkpoint.is_none() || desk.committable() >= Some(i64::try_from(frozen).unwrap()));
                 desk.answer(order(&desk.asked()), yes());
-                checkpoint = checkpoint.or_else(|| desk.lane.take_checkpoint());
+                checkpoint = checkpoint.or_else(|| desk.processor.take_checkpoint());
             }
             let checkpoint = checkpoint.expect("it was frozen, and everything before it is decided");
             assert_eq!(checkpoint.next, Offset(i64::try_from(frozen).unwrap()));
             let restored = restore(&desk, std::slice::from_ref(&checkpoint));
-            assert_eq!(threads(&restored), threads(&truth.lane), "frozen at {frozen}");
-            assert_eq!(restored.threads.clock(), truth.lane.threads.clock());
+            assert_eq!(threads(&restored), threads(&truth.processor), "frozen at {frozen}");
+            assert_eq!(restored.stage().threads().clock(), truth.threads().clock());
             // What came behind it is in the next one.
-            desk.lane.checkpoint_written();
-            desk.lane.freeze(OWNER);
-            let second = desk.lane.take_checkpoint().expect("more was applied since");
-            assert_eq!(threads(&restore(&desk, &[checkpoint, second])), threads(&desk.lane));
+            desk.processor.checkpoint_written();
+            desk.processor.freeze(OWNER);
+            let second = desk.processor.take_checkpoint().expect("more was applied since");
+            assert_eq!(threads(&restore(&desk, &[checkpoint, second])), threads(&desk.processor));
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Bytes that something has damaged: a reader may refuse them or not, but it does not fall over.
 
-use tollgate_core::checkpoint::{Malformed, StateError, StateKey, StateRecord, VERSION, read_partition, read_thread};
+use tollgate_core::checkpoint::{KeyedState, Malformed, StateError, StateKey, StateRecord, VERSION, read_partition, read_thread};
+use tollgate_core::thread::ThreadStore;
 
 use crate::{golden, values};
 
 /// Reads a record's value as what its key says that it is, and writes it again.
 fn written_again(key: &str, value: &[u8]) -> Result<Vec<u8>, StateError> {
-    let record = match StateKey::read(Some(key.as_bytes()))? {
-        StateKey::Thread(id) => StateRecord::thread(id, Some(&read_thread(value)?)),
+    let record = match StateKey::read(Some(key.as_bytes()), ThreadStore::KIND)? {
+        StateKey::Entry(id) => StateRecord::entry::<ThreadStore>(id, Some(&read_thread(value)?)),
         StateKey::Partition => StateRecord::partition(&read_partition(value)?),
     };
     Ok(record.value.unwrap())

@@ -14,11 +14,11 @@ mod script;
 mod support;
 
 use std::path::PathBuf;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::{Restore, Restored, StateKey, StateRecord, VERSION, read_partition, read_thread};
-use tollgate_core::processor::{Applied, Lane};
+use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateKey, StateRecord, VERSION, read_partition, read_thread};
+use tollgate_core::deciding::Outcome;
 use tollgate_core::record::Offset;
 use tollgate_core::thread::{StoredThread, ThreadStore};
 
@@ -43,7 +43,7 @@ fn golden(version: u8) -> Vec<StateRecord> {
     static UPDATED: Once = Once::new();
     UPDATED.call_once(|| {
         if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
-            let (_, checkpoint) = scripted(&policy());
+            let (_, checkpoint) = scripted(policy());
             let lines: String = checkpoint.records.iter().map(|record| format!("{}\n", line(record))).collect();
             std::fs::write(path(VERSION), lines).expect("the golden can be written");
         }
@@ -63,7 +63,7 @@ fn values(records: &[StateRecord]) -> impl Iterator<Item = (&str, &[u8])> {
 }
 
 /// What the records leave.
-fn restore(records: &[StateRecord]) -> Restored {
+fn restore(records: &[StateRecord]) -> Restored<ThreadStore> {
     let mut restore = Restore::default();
     for (record, offset) in records.iter().zip(0..) {
         restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
@@ -80,7 +80,7 @@ fn in_order(store: &ThreadStore) -> Vec<(String, StoredThread)> {
 
 #[test]
 fn what_is_written_is_the_golden_byte_for_byte() {
-    let (_, checkpoint) = scripted(&policy());
+    let (_, checkpoint) = scripted(policy());
     let golden = golden(VERSION);
     let keys = |records: &[StateRecord]| records.iter().map(|record| record.key.clone()).collect::<Vec<_>>();
     assert_eq!(keys(&checkpoint.records), keys(&golden), "the script leaves other records than the golden holds");
@@ -99,55 +99,54 @@ fn what_is_written_is_the_golden_byte_for_byte() {
 /// Whatever is written now. A version that says more than an older one said must read the older one as what it meant.
 #[test]
 fn every_version_is_read_for_ever() {
-    let (lane, checkpoint) = scripted(&policy());
+    let (processor, checkpoint) = scripted(policy());
     for version in 1..=VERSION {
         let golden = golden(version);
         let mut threads = 0;
         for (key, value) in values(&golden) {
-            match StateKey::read(Some(key.as_bytes())).unwrap() {
-                StateKey::Thread(id) => {
-                    assert_eq!(Some(&read_thread(value).unwrap()), lane.threads.get(id), "version {version}, {key}");
+            match StateKey::read(Some(key.as_bytes()), ThreadStore::KIND).unwrap() {
+                StateKey::Entry(id) => {
+                    assert_eq!(Some(&read_thread(value).unwrap()), processor.stage().threads().get(id), "version {version}, {key}");
                     threads += 1;
                 }
                 StateKey::Partition => {
                     let partition = read_partition(value).unwrap();
                     assert_eq!((partition.owner.as_str(), partition.next), (OWNER, checkpoint.next), "version {version}");
-                    assert_eq!(partition.clock, lane.threads.clock(), "version {version}");
+                    assert_eq!(partition.clock, processor.stage().threads().clock(), "version {version}");
                 }
             }
         }
-        assert_eq!(threads, lane.threads.len(), "version {version}");
+        assert_eq!(threads, processor.stage().threads().len(), "version {version}");
         let restored = restore(&golden);
         assert_eq!(restored.next, checkpoint.next, "version {version}");
-        assert_eq!(in_order(&restored.threads), in_order(&lane.threads), "version {version}");
+        assert_eq!(in_order(&restored.state), in_order(processor.stage().threads()), "version {version}");
     }
 }
 
-/// The same, told by what follows from it: a lane that restores the golden decides as the one that was never away.
+/// The same, told by what follows from it: a processor that restores the golden decides as the one that was never away.
 #[test]
-fn a_lane_goes_on_from_every_version() {
-    let policy = policy();
+fn a_processor_goes_on_from_every_version() {
     let [_, _, after] = script::script();
-    let (mut lane, _) = scripted(&policy);
-    let expected = feed(&mut lane, &policy, &after);
-    let decisive = |(applied, bytes): &&(Applied, Vec<u8>)| match applied {
-        Applied::Verdict { .. } => serde_json::from_slice::<Value>(bytes).unwrap()["code"] != "allow",
-        Applied::DeadLetter(_) => true,
+    let (mut processor, _) = scripted(policy());
+    let expected = feed(&mut processor, &after);
+    let decisive = |(outcome, bytes): &&(Outcome, Vec<u8>)| match outcome {
+        Outcome::Verdict { .. } => serde_json::from_slice::<Value>(bytes).unwrap()["code"] != "allow",
+        Outcome::DeadLetter(_) => true,
         _ => false,
     };
     assert!(expected.iter().filter(decisive).count() >= 9, "the events do not depend on the state: {expected:?}");
     for version in 1..=VERSION {
-        let mut lane = Lane::restored(PARTITION, &policy, restore(&golden(version)));
-        assert_eq!(feed(&mut lane, &policy, &after), expected, "version {version}");
+        let mut processor = support::restored(PARTITION, &Arc::new(policy()), restore(&golden(version)));
+        assert_eq!(feed(&mut processor, &after), expected, "version {version}");
     }
 }
 
 /// A golden is worth as much as what is in it.
 #[test]
 fn the_script_leaves_every_shape() {
-    let (lane, checkpoint) = scripted(&policy());
+    let (processor, checkpoint) = scripted(policy());
     // An empty list is not a list of something.
-    let told = format!("{:?} {:?}", lane.threads.clock(), in_order(&lane.threads)).replace("[]", "empty");
+    let told = format!("{:?} {:?}", processor.stage().threads().clock(), in_order(processor.stage().threads())).replace("[]", "empty");
     let shapes = [
         "id: Some(\"turn 6\")",
         "started_by: Some",
@@ -184,5 +183,5 @@ fn the_script_leaves_every_shape() {
     let missing: Vec<_> = shapes.iter().filter(|shape| !told.contains(**shape)).collect();
     assert!(missing.is_empty(), "{missing:?} is nowhere in {told}");
     assert_eq!(checkpoint.records.iter().filter(|record| record.value.is_none()).count(), 1, "one thread is gone");
-    assert_eq!(checkpoint.records.len(), lane.threads.len() + 2, "every thread, the one that is gone, and the partition");
+    assert_eq!(checkpoint.records.len(), processor.stage().threads().len() + 2, "every thread, the one that is gone, and the partition");
 }

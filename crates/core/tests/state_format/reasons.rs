@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::{Restore, StateRecord};
 use tollgate_core::controls::Controls;
+use tollgate_core::deciding::Outcome;
 use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane};
 use tollgate_core::record::Offset;
 use tollgate_core::ruling::{Evidence, GuardrailReason};
 
@@ -93,9 +93,9 @@ fn golden() -> Vec<StateRecord> {
 
 #[test]
 fn what_decisions_stood_on_is_written_as_ever_and_read_back() {
-    let policy = policy();
-    let mut lane = Lane::new(PARTITION, &policy);
-    let verdicts = feed(&mut lane, &policy, &events());
+    let policy = Arc::new(policy());
+    let mut processor = support::processor(PARTITION, &policy);
+    let verdicts = feed(&mut processor, &events());
     let codes: Vec<_> = verdicts.iter().map(|(_, bytes)| serde_json::from_slice::<Value>(bytes).unwrap()["code"].clone()).collect();
     assert_eq!(
         codes,
@@ -113,7 +113,7 @@ fn what_decisions_stood_on_is_written_as_ever_and_read_back() {
         .as_array()
         .unwrap()[..]
     );
-    let written = checkpoint(&mut lane);
+    let written = checkpoint(&mut processor);
     if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
         let lines: String = written.records.iter().map(|record| format!("{}\n", line(record))).collect();
         std::fs::write(GOLDEN, lines).unwrap();
@@ -123,8 +123,8 @@ fn what_decisions_stood_on_is_written_as_ever_and_read_back() {
     for (record, offset) in golden().iter().zip(0..) {
         restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
     }
-    let mut restored = Lane::restored(PARTITION, &policy, restore.finish(OWNER, policy.store_limits()).unwrap().unwrap());
+    let mut restored = support::restored(PARTITION, &policy, restore.finish(OWNER, policy.store_limits()).unwrap().unwrap());
     // The same events under new offsets: answered from what is remembered, byte for byte.
-    let bytes = |verdicts: Vec<(Applied, Vec<u8>)>| verdicts.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>();
-    assert_eq!(bytes(feed(&mut restored, &policy, &events())), bytes(verdicts));
+    let bytes = |verdicts: Vec<(Outcome, Vec<u8>)>| verdicts.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>();
+    assert_eq!(bytes(feed(&mut restored, &events())), bytes(verdicts));
 }

@@ -1,8 +1,10 @@
 //! What is not the state of a partition, and what whoever finds it is told.
 
-use tollgate_core::checkpoint::{Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION, read_thread};
+use tollgate_core::checkpoint::{
+    KeyedState, Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION, read_thread,
+};
 use tollgate_core::record::Offset;
-use tollgate_core::thread::StreamClock;
+use tollgate_core::thread::{StreamClock, ThreadStore};
 
 use crate::script::{OWNER, policy};
 use crate::support::check_each;
@@ -13,7 +15,7 @@ type Taken<'t> = (Option<&'t [u8]>, Option<&'t [u8]>);
 const NEWER: u8 = VERSION + 1;
 
 /// Restores from these records, which stand from offset 10 on.
-fn restore(records: &[Taken<'_>]) -> Result<Option<Restored>, (Option<Offset>, StateError)> {
+fn restore(records: &[Taken<'_>]) -> Result<Option<Restored<ThreadStore>>, (Option<Offset>, StateError)> {
     let mut restore = Restore::default();
     records.iter().zip(10..).for_each(|((key, value), offset)| restore.take(Offset(offset), *key, *value));
     restore.finish(OWNER, policy().store_limits())
@@ -79,20 +81,20 @@ fn a_key_that_no_version_has_used_is_refused() {
     ];
     let (value, _) = thread();
     for key in foreign {
-        let expected = StateError::Key(key.unwrap_or_default().len());
-        assert_eq!(StateKey::read(key), Err(expected.clone()), "{key:?}");
+        let expected = StateError::Key { bytes: key.unwrap_or_default().len(), kind: ThreadStore::KIND };
+        assert_eq!(StateKey::read(key, ThreadStore::KIND), Err(expected.clone()), "{key:?}");
         assert_eq!(refusal(&[(key, Some(&value))]), (Some(Offset(10)), expected), "{key:?}");
     }
-    assert_eq!(StateKey::read(Some(b"thread/a/b")), Ok(StateKey::Thread("a/b")));
-    assert_eq!(StateKey::read(Some(b"thread/partition")), Ok(StateKey::Thread("partition")));
-    assert_eq!(StateKey::read(PARTITION_KEY), Ok(StateKey::Partition));
+    assert_eq!(StateKey::read(Some(b"thread/a/b"), ThreadStore::KIND), Ok(StateKey::Entry("a/b")));
+    assert_eq!(StateKey::read(Some(b"thread/partition"), ThreadStore::KIND), Ok(StateKey::Entry("partition")));
+    assert_eq!(StateKey::read(PARTITION_KEY, ThreadStore::KIND), Ok(StateKey::Partition));
 }
 
 #[test]
 fn threads_without_a_partition_are_refused() {
     let (value, applied) = thread();
     let partition = partition(OWNER, applied.next());
-    let expected = (None, StateError::NoPartition { threads: 2 });
+    let expected = (None, StateError::NoPartition { entries: 2, kind: "thread" });
     let threads: [Taken<'_>; 2] = [(THREAD_KEY, Some(&value)), (Some(b"thread/u"), Some(&value))];
     assert_eq!(refusal(&threads), expected);
     assert_eq!(refusal(&[threads[0], (PARTITION_KEY, Some(&partition)), threads[1], (PARTITION_KEY, None)]), expected, "it is gone");
@@ -111,7 +113,7 @@ fn a_thread_ahead_of_its_partition_is_refused() {
     let (value, applied) = thread();
     let restore_at = |next: Offset| restore(&[(THREAD_KEY, Some(&value)), (PARTITION_KEY, Some(&partition(OWNER, next)))]);
     for next in [applied, Offset(0)] {
-        assert_eq!(restore_at(next).err(), Some((None, StateError::Ahead { applied, next })));
+        assert_eq!(restore_at(next).err(), Some((None, StateError::Ahead { kind: "thread", applied, next })));
     }
     assert_eq!(restore_at(applied.next()).unwrap().unwrap().next, applied.next());
 }
@@ -124,7 +126,7 @@ fn a_record_that_cannot_be_read_is_of_no_account_once_another_stands_in_its_plac
     let broken: &[u8] = &value[..5];
     let newer: &[u8] = &[NEWER];
     let rest: Taken<'_> = (PARTITION_KEY, Some(&partition));
-    let threads = |records: &[Taken<'_>]| restore(records).unwrap().unwrap().threads.len();
+    let threads = |records: &[Taken<'_>]| restore(records).unwrap().unwrap().state.len();
     assert_eq!(threads(&[(THREAD_KEY, Some(broken)), rest, (THREAD_KEY, Some(&value))]), 1);
     assert_eq!(threads(&[(THREAD_KEY, Some(newer)), rest, (THREAD_KEY, None)]), 0);
     assert_eq!(threads(&[(PARTITION_KEY, Some(b"")), rest]), 0);
@@ -152,9 +154,12 @@ fn every_message_says_what_is_wrong_and_what_it_means() {
         (Malformed::Truncated.into(), vec!["cannot be read (it ends too early)", by_other]),
         (Malformed::Trailing(3).into(), vec!["cannot be read (3 bytes follow its end)", by_other]),
         (Malformed::Invalid("a flag").into(), vec!["cannot be read (a flag has a value that it cannot have)", by_other]),
-        (StateError::Key(4), vec!["a key of 4 bytes", "neither `partition` nor `thread/<id>`", by_other]),
-        (StateError::NoPartition { threads: 2 }, vec!["threads: 2", "no record of the partition"]),
-        (StateError::Ahead { applied: Offset(8), next: Offset(5) }, vec!["as of offset 8", "(5)", "not what tollgate left there"]),
+        (StateError::Key { bytes: 4, kind: "thread" }, vec!["a key of 4 bytes", "neither `partition` nor `thread/<id>`", by_other]),
+        (StateError::NoPartition { entries: 2, kind: "thread" }, vec!["threads: 2", "no record of the partition"]),
+        (
+            StateError::Ahead { kind: "thread", applied: Offset(8), next: Offset(5) },
+            vec!["as of offset 8", "(5)", "not what tollgate left there"],
+        ),
         (StateError::Foreign { found: "a".to_owned(), wanted: "b".to_owned() }, vec!["that of a", "this is b", "kafka.topics.state"]),
     ];
     check_each(

@@ -1,14 +1,16 @@
 //! The script whose state the goldens hold: events that leave a thread in every shape that differs in a checkpoint.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::Checkpoint;
-use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
+use tollgate_core::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::GuardrailReason;
 
-use crate::support;
+use crate::support::{self, Processor};
 
 pub const OWNER: &str = "tollgate-golden";
 pub const PARTITION: Partition = Partition(7);
@@ -173,44 +175,40 @@ fn epilogue() -> Vec<Value> {
     ]
 }
 
-/// Feeds events to a lane from its next offset on; the answer is what they become.
-pub fn feed(lane: &mut Lane, policy: &Policy, events: &[Value]) -> Vec<(Applied, Vec<u8>)> {
+/// Feeds events to a processor from its next offset on, and returns what they become.
+pub fn feed(processor: &mut Processor, events: &[Value]) -> Vec<(Outcome, Vec<u8>)> {
     let mut out = VerdictBuffer::default();
-    let first = lane.next().0.max(FIRST);
+    let first = processor.next().0.max(FIRST);
     let feed_one = |(event, offset): (&Value, i64)| {
         out.json.clear();
         let (offset, value) = (Offset(offset), event.to_string());
         let value = Some(value.as_bytes());
         let record = Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] };
-        let mut applied = lane.apply(policy, &record, &mut out);
-        if let Applied::Asks(_) = applied {
-            lane.answer(offset, Err(ProviderError::NotAsked));
-            let Some(Resumed::Decided(_, resumed)) = lane.resume(policy, &mut out) else { panic!("it was answered") };
-            applied = resumed;
-        }
-        lane.ledger.open(offset, 0).unwrap();
-        (applied, out.json.clone())
+        let applied = processor.apply(&record, &mut out).expect("the records come in order");
+        let outcome = support::decided(processor, offset, applied, &mut out);
+        processor.published(offset, 0).unwrap();
+        (outcome, out.json.clone())
     };
     events.iter().zip(first..).map(feed_one).collect()
 }
 
-/// Writes down what has changed in a lane.
-pub fn checkpoint(lane: &mut Lane) -> Checkpoint {
-    lane.freeze(OWNER);
-    let checkpoint = lane.take_checkpoint().expect("everything is acknowledged");
-    lane.checkpoint_written();
+/// Writes down what has changed in a processor.
+pub fn checkpoint(processor: &mut Processor) -> Checkpoint {
+    processor.freeze(OWNER);
+    let checkpoint = processor.take_checkpoint().expect("everything is acknowledged");
+    processor.checkpoint_written();
     Checkpoint::clone(&checkpoint)
 }
 
-/// The lane behind the script, and its second checkpoint, which tells everything that there is.
-pub fn scripted(policy: &Policy) -> (Lane, Checkpoint) {
+/// The processor behind the script, and its second checkpoint, which tells everything that there is.
+pub fn scripted(policy: Policy) -> (Processor, Checkpoint) {
     let [before, golden, _] = script();
-    let mut lane = Lane::new(PARTITION, policy);
-    feed(&mut lane, policy, &before);
-    checkpoint(&mut lane);
-    for (event, (applied, _)) in golden.iter().zip(feed(&mut lane, policy, &golden)) {
-        assert!(!matches!(applied, Applied::DeadLetter(_)), "{event}: {applied:?}");
+    let mut processor = support::processor(PARTITION, &Arc::new(policy));
+    feed(&mut processor, &before);
+    checkpoint(&mut processor);
+    for (event, (outcome, _)) in golden.iter().zip(feed(&mut processor, &golden)) {
+        assert!(!matches!(outcome, Outcome::DeadLetter(_)), "{event}: {outcome:?}");
     }
-    let checkpoint = checkpoint(&mut lane);
-    (lane, checkpoint)
+    let checkpoint = checkpoint(&mut processor);
+    (processor, checkpoint)
 }

@@ -1,12 +1,18 @@
 //! What several test binaries share: the policy of a configuration, and events fed through a partition processor.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use tollgate_core::guardrail::ProviderError;
+use tollgate_core::checkpoint::Restored;
+use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
+use tollgate_core::guardrail::{ProviderError, Question};
 use tollgate_core::policy::Policy;
 use tollgate_core::policy::PolicySettings;
-use tollgate_core::processor::{Applied, Lane, Resumed, VerdictBuffer};
+use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_core::stage::{Progress, Resumed};
+use tollgate_core::thread::ThreadStore;
 
 /// The settings of a configuration over the built-in defaults.
 pub fn settings(user: &Value) -> PolicySettings {
@@ -23,43 +29,65 @@ pub fn default_policy() -> Policy {
     policy(&json!({}))
 }
 
-/// A lane that is fed values one after the other.
+/// A partition processor that gives verdicts.
+pub type Processor = PartitionProcessor<Deciding>;
+
+/// A processor that has seen nothing.
+pub fn processor(partition: Partition, policy: &Arc<Policy>) -> Processor {
+    Processor::new(partition, Deciding::new(Arc::clone(policy)))
+}
+
+/// A processor with the threads that a checkpoint left.
+pub fn restored(partition: Partition, policy: &Arc<Policy>, restored: Restored<ThreadStore>) -> Processor {
+    let Restored { next, state } = restored;
+    Processor::restored(partition, Deciding::with_threads(Arc::clone(policy), state), next)
+}
+
+/// Goes on with a record to which nobody has anything to say, until it is decided.
+pub fn decided(processor: &mut Processor, offset: Offset, applied: Applied<Outcome, Question>, out: &mut VerdictBuffer) -> Outcome {
+    let Applied::Taken(mut progress) = applied else { panic!("{offset} was applied before") };
+    loop {
+        match progress {
+            Progress::Done(outcome) => return outcome,
+            Progress::Waits => panic!("{offset} waits, and nothing is before it"),
+            Progress::Asks(_) => processor.answer(offset, Err(ProviderError::NotAsked)),
+        }
+        progress = match processor.resume(out).expect("an event that was answered goes on") {
+            Resumed::Done { outcome, .. } => Progress::Done(outcome),
+            Resumed::Asks(_, question) => Progress::Asks(question),
+        };
+    }
+}
+
+/// A processor that is fed values one after the other.
 pub struct Gate {
-    policy: Policy,
-    lane: Lane,
+    processor: Processor,
     offset: i64,
     out: VerdictBuffer,
 }
 
 impl Gate {
     pub fn new(policy: Policy) -> Self {
-        let lane = Lane::new(Partition(0), &policy);
-        Self { policy, lane, offset: 0, out: VerdictBuffer::default() }
+        let processor = processor(Partition(0), &Arc::new(policy));
+        Self { processor, offset: 0, out: VerdictBuffer::default() }
     }
 
-    pub fn lane(&self) -> &Lane {
-        &self.lane
+    pub fn threads(&self) -> &ThreadStore {
+        self.processor.stage().threads()
     }
 
-    /// Feeds a record's parts; the answer is what it became and the verdict's bytes (empty if there is none).
-    pub fn record(&mut self, key: Option<&[u8]>, value: Option<&[u8]>, headers: &[Header<'_>]) -> (Applied, Vec<u8>) {
+    /// Feeds a record's parts, and returns what it became and the verdict's bytes (empty if there is none).
+    pub fn record(&mut self, key: Option<&[u8]>, value: Option<&[u8]>, headers: &[Header<'_>]) -> (Outcome, Vec<u8>) {
         let offset = Offset(self.offset);
         self.offset += 1;
         self.out.json.clear();
         let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key, value, headers };
-        let mut applied = self.lane.apply(&self.policy, &record, &mut self.out);
-        // There is nobody to ask here.
-        while let Applied::Asks(_) = applied {
-            self.lane.answer(offset, Err(ProviderError::NotAsked));
-            applied = match self.lane.resume(&self.policy, &mut self.out).expect("an event that was answered goes on") {
-                Resumed::Decided(_, applied) => applied,
-                Resumed::Asks(_, question) => Applied::Asks(question),
-            };
-        }
-        (applied, self.out.json.clone())
+        let applied = self.processor.apply(&record, &mut self.out).expect("the records come in order");
+        let outcome = decided(&mut self.processor, offset, applied, &mut self.out);
+        (outcome, self.out.json.clone())
     }
 
-    /// Feeds an event; the answer is its verdict's bytes, empty if there is none.
+    /// Feeds an event, and returns its verdict's bytes, empty if there is none.
     pub fn bytes(&mut self, event: &Value) -> Vec<u8> {
         self.record(None, Some(event.to_string().as_bytes()), &[]).1
     }
@@ -121,7 +149,7 @@ impl Case {
         Record { topic: "agent.events", partition: Partition(0), offset: Offset(0), timestamp_ms: None, key, value, headers }
     }
 
-    pub fn feed(&self, gate: &mut Gate) -> (Applied, Vec<u8>) {
+    pub fn feed(&self, gate: &mut Gate) -> (Outcome, Vec<u8>) {
         gate.record(self.key.as_deref(), self.value.as_deref(), &self.headers())
     }
 }
