@@ -1,6 +1,6 @@
 //! Workers with this stage, one after the other, and what outlives them: the state topic, the committed offset, and what was published.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -257,7 +257,9 @@ impl<'t> World<'t> {
         let before = self.truth.index_of(checkpoint.next);
         let missing = (0..before).find(|record| self.acknowledged[*record] < self.truth.told[*record].due());
         prop_assert_eq!(missing, None, "committed {} without what was to be published", checkpoint.next);
+        let mut written = BTreeSet::new();
         for record in &checkpoint.records {
+            prop_assert!(written.insert(&record.key), "{} is written twice", record.key);
             let last = self.state.iter().rev().find(|(key, _)| *key == record.key).and_then(|(_, value)| value.as_ref());
             prop_assert!(record.value.is_none() || record.value.as_ref() != last, "{} is written though it has not changed", record.key);
             self.see(if record.value.is_some() { "value" } else { "tombstone" });
