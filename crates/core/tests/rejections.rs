@@ -169,7 +169,7 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
     let case = Case { key: Some(b"t".to_vec()), value: Some(b"{}".to_vec()), ..Case::default() };
     let mut processor = support::processor(Partition(0), &Arc::new(default_policy()));
     let applied = processor.reject(&case.record(&[]), rejection, &mut out);
-    let Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection))) = applied else { panic!("{applied:?}") };
+    let Ok(Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection)))) = applied else { panic!("{applied:?}") };
     assert_eq!(rejection.told.thread_id.as_deref(), Some("t"));
     assert_eq!((out.thread_id.as_str(), out.event_id.as_str()), ("t", "agent.events/0/0"));
     check_invalid_event("a header", &rejection.told, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);

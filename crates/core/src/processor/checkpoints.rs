@@ -53,6 +53,17 @@ impl CheckpointProgress {
         Self { step: Step::None, written: Some(next) }
     }
 
+    /// Ends what is being written. What is only frozen stays: nobody can have word of it yet.
+    fn settle(&mut self) -> Option<Arc<Checkpoint>> {
+        match std::mem::take(&mut self.step) {
+            Step::Writing(checkpoint) => Some(checkpoint),
+            step => {
+                self.step = step;
+                None
+            }
+        }
+    }
+
     /// Notes that a record of a key that waited has been applied, and which is the next one that waits.
     pub(super) fn passed<K: KeyedState>(&mut self, key: &str, next: Option<Offset>, state: &mut K) {
         let Step::Frozen(frozen) = &mut self.step else { return };
@@ -102,14 +113,14 @@ impl<S: Stage> PartitionProcessor<S> {
 
     /// Notes that the checkpoint that was handed out is written, and its offset committed.
     pub fn checkpoint_written(&mut self) {
-        if let Step::Writing(checkpoint) = std::mem::take(&mut self.checkpoint.step) {
+        if let Some(checkpoint) = self.checkpoint.settle() {
             self.checkpoint.written = Some(checkpoint.next);
         }
     }
 
     /// Notes that the checkpoint that was handed out came to nothing: what was in it belongs to the next one.
     pub fn checkpoint_refused(&mut self) {
-        if let Step::Writing(checkpoint) = std::mem::take(&mut self.checkpoint.step) {
+        if let Some(checkpoint) = self.checkpoint.settle() {
             let state = self.stage.state_mut();
             checkpoint.keys::<S::State>().for_each(|key| state.mark_changed(key));
         }
@@ -260,5 +271,16 @@ mod tests {
         assert_eq!(checkpoint(&mut processor), records(2, [("thread/t", true)]));
         processor.checkpoint_written();
         assert_eq!(checkpoint(&mut processor), records(3, [("thread/t", false)]));
+    }
+
+    #[test]
+    fn word_of_a_checkpoint_that_was_not_handed_out_changes_nothing() {
+        let mut processor = processor();
+        feed(&mut processor, 0, &call("t", "ls"));
+        processor.freeze(OWNER);
+        processor.checkpoint_written();
+        processor.checkpoint_refused();
+        assert!(processor.is_checkpointing() && processor.is_behind());
+        assert_eq!(checkpoint(&mut processor), records(1, [("thread/t", true)]));
     }
 }

@@ -91,27 +91,28 @@ impl<S: Stage> PartitionProcessor<S> {
         if !self.advance(record) {
             return Ok(Applied::Redelivered);
         }
-        let progress = self.stage.apply(record, out);
-        if !matches!(progress, Progress::Done(_)) {
-            self.tracker.open_undecided(record.offset)?;
-        }
-        Ok(Applied::Taken(progress))
+        self.tracker.open_undecided(record.offset)?;
+        Ok(Applied::Taken(self.stage.apply(record, out)))
     }
 
     /// Takes a record that its reader could not even take apart.
-    pub fn reject(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut S::Output) -> AppliedBy<S> {
+    ///
+    /// # Errors
+    /// As [`PartitionProcessor::apply`].
+    pub fn reject(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut S::Output) -> Result<AppliedBy<S>, TrackerError> {
         if !self.advance(record) {
-            return Applied::Redelivered;
+            return Ok(Applied::Redelivered);
         }
-        Applied::Taken(Progress::Done(self.stage.reject(record, rejection, out)))
+        self.tracker.open_undecided(record.offset)?;
+        Ok(Applied::Taken(Progress::Done(self.stage.reject(record, rejection, out))))
     }
 
     /// Notes how many acknowledgements a record that is done waits for; one that waits for none is finished at once.
     ///
     /// # Errors
-    /// [`TrackerError`] if the record was not just applied or resumed.
+    /// [`TrackerError::NotUndecided`] if the record was never applied, came again, or was published before.
     pub fn published(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
-        if self.tracker.opened() < Some(offset) { self.tracker.open(offset, due) } else { self.tracker.decide(offset, due) }
+        self.tracker.decide(offset, due)
     }
 
     /// Takes one acknowledgement of what was published for a record.
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn what_no_reader_could_take_apart_is_published_and_acknowledged_like_the_rest() {
         let mut processor = Passing::new(Partition(1), PassThrough::default());
-        assert_eq!(processor.reject(&record(0), rejection(), &mut Default::default()), DONE);
+        assert_eq!(processor.reject(&record(0), rejection(), &mut Default::default()), Ok(DONE));
         processor.published(Offset(0), 1).unwrap();
         assert_eq!(processor.committable(), None);
         processor.acknowledge(Offset(0)).unwrap();
@@ -221,7 +222,8 @@ mod tests {
     fn what_the_state_knows_is_redelivered_and_there_is_nothing_to_acknowledge() {
         let mut processor = Passing::restored(Partition(1), PassThrough::default(), Offset(5));
         assert_eq!(apply(&mut processor, 3), Applied::Redelivered);
-        assert_eq!(processor.reject(&record(4), rejection(), &mut Default::default()), Applied::Redelivered);
+        assert_eq!(processor.reject(&record(4), rejection(), &mut Default::default()), Ok(Applied::Redelivered));
+        assert_eq!(processor.published(Offset(4), 1), Err(TrackerError::NotUndecided(Offset(4))));
         assert_eq!((processor.next(), processor.committable(), processor.in_flight()), (Offset(5), None, 0));
         assert_eq!(processor.acknowledge(Offset(3)), Err(TrackerError::NotOpen(Offset(3))));
         assert_eq!(apply(&mut processor, 5), DONE);
@@ -240,5 +242,26 @@ mod tests {
         assert_eq!(processor.next(), Offset(8));
         processor.published(Offset(7), 1).unwrap();
         assert_eq!(processor.in_flight(), 1);
+    }
+
+    #[test]
+    fn what_was_never_applied_is_not_published() {
+        let mut processor = Passing::new(Partition(1), PassThrough::default());
+        assert_eq!(processor.published(Offset(0), 1), Err(TrackerError::NotUndecided(Offset(0))));
+        apply(&mut processor, 0);
+        assert_eq!(processor.published(Offset(1), 1), Err(TrackerError::NotUndecided(Offset(1))));
+        assert_eq!((processor.committable(), processor.in_flight()), (None, 1));
+    }
+
+    /// Whoever forgets a record commits nothing beyond it.
+    #[test]
+    fn a_record_that_is_done_and_not_published_holds_those_behind_it_back() {
+        let mut processor = Passing::new(Partition(1), PassThrough::default());
+        (0..3).for_each(|offset| assert_eq!(apply(&mut processor, offset), DONE));
+        processor.published(Offset(1), 0).unwrap();
+        processor.published(Offset(2), 0).unwrap();
+        assert_eq!((processor.committable(), processor.in_flight()), (None, 3));
+        processor.published(Offset(0), 0).unwrap();
+        assert_eq!((processor.committable(), processor.in_flight()), (Some(Offset(3)), 0));
     }
 }

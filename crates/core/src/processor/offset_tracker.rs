@@ -88,12 +88,6 @@ impl OffsetTracker {
         Ok(())
     }
 
-    /// Returns the last offset that was opened.
-    #[must_use]
-    pub fn opened(&self) -> Option<Offset> {
-        self.opened
-    }
-
     fn push(&mut self, entry: Entry) -> Result<(), TrackerError> {
         if let Some(opened) = self.opened.filter(|opened| entry.offset <= *opened) {
             return Err(TrackerError::NotAscending { offset: entry.offset, opened });
