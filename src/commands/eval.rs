@@ -130,8 +130,8 @@ impl<'s> Evaluation<'s> {
             Outcome::Verdict { .. } => {}
             Outcome::DeadLetter(rejection) => {
                 self.report(number, &rejection)?;
-                // As on the decisions topic: whoever awaits a verdict gets one, if its thread can be told.
-                if rejection.told.thread_id.is_none() {
+                // As on the decisions topic: whoever awaits a verdict gets one, if its thread is known.
+                if rejection.event.thread_id.is_none() {
                     return Ok(());
                 }
             }

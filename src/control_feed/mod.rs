@@ -94,14 +94,14 @@ impl ControlFeed {
     /// Waits until all has been applied that stood in the topic; the answer is `false` if the sign to stop came first.
     pub async fn caught_up(&self) -> bool {
         let FeedParts { kafka, health, stop, .. } = &self.parts;
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         while !health.has_caught_up() {
             if stop.is_given() {
                 return false;
             }
             tokio::time::sleep(CAUGHT_UP_POLL).await;
-            if told.elapsed() > WAITING_INTERVAL {
-                told = Instant::now();
+            if reported.elapsed() > WAITING_INTERVAL {
+                reported = Instant::now();
                 tracing::warn!(topic = kafka.topics.controls, "the controls are not read to their end yet; nothing is decided before");
             }
         }

@@ -103,7 +103,7 @@ impl<S: Stage> AssignedPartition<S> {
         self.last_record_ms = record.timestamp_ms;
         match rejection {
             None => self.processor.apply(record, out),
-            Some(rejection) => Ok(self.processor.reject(record, rejection, out)),
+            Some(rejection) => self.processor.reject(record, rejection, out),
         }
     }
 

@@ -22,7 +22,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);
 /// How long nothing may come before the reading is given up and started over.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
-/// How often progress is told.
+/// How often progress is reported.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why a partition's state could not be taken over. It is tried again; until then the partition waits.
@@ -269,7 +269,7 @@ struct Progress<'p> {
     parts: &'p RestoreParts<'p>,
     gauges: PartitionMetrics,
     started: Instant,
-    told: Instant,
+    reported: Instant,
     records: u64,
     bytes: u64,
 }
@@ -280,7 +280,7 @@ impl<'p> Progress<'p> {
             parts,
             gauges: parts.metrics.partition(parts.partition),
             started: Instant::now(),
-            told: Instant::now(),
+            reported: Instant::now(),
             records: 0,
             bytes: 0,
         }
@@ -289,10 +289,10 @@ impl<'p> Progress<'p> {
     fn step(&mut self, offset: Offset, end: Offset, bytes: usize, entries: usize) {
         self.records += 1;
         self.bytes += bytes as u64;
-        if self.told.elapsed() < PROGRESS_INTERVAL {
+        if self.reported.elapsed() < PROGRESS_INTERVAL {
             return;
         }
-        self.told = Instant::now();
+        self.reported = Instant::now();
         let (done, left) = ((offset.0 + 1).max(1) as f64, (end.0 - offset.0 - 1).max(0));
         let seconds = self.started.elapsed().as_secs_f64();
         let eta_seconds = seconds * left as f64 / done;

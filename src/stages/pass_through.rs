@@ -43,8 +43,8 @@ impl PassingThrough {
 impl StageRuntime for PassingThrough {
     type Stage = PassThrough;
 
-    fn stage(&self, _: Option<Nothing>) -> PassThrough {
-        PassThrough::default()
+    fn stage(&self, state: Option<Nothing>) -> PassThrough {
+        state.map_or_else(PassThrough::default, PassThrough::with_state)
     }
 
     fn limits(&self) {}

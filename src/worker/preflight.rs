@@ -62,7 +62,7 @@ pub enum PreflightError {
     /// The topics are not as a worker needs them.
     #[error(transparent)]
     Topics(#[from] TopicFault),
-    /// Told to stop before the brokers answered.
+    /// PartialEvent to stop before the brokers answered.
     #[error("stopped before the brokers at {0} could be reached")]
     Stopped(String),
 }

@@ -310,7 +310,7 @@ fn check_outcome(gate: &mut Gate, key: Option<&[u8]>, value: &[u8], headers: &[H
     match outcome {
         Outcome::DeadLetter(rejection) => {
             prop_assert_eq!(&verdict["code"], "invalid_event");
-            prop_assert_eq!(verdict.get("thread_id").and_then(Value::as_str), rejection.told.thread_id.as_deref());
+            prop_assert_eq!(verdict.get("thread_id").and_then(Value::as_str), rejection.event.thread_id.as_deref());
         }
         _ => {
             prop_assert!(verdict["code"] != "invalid_event" && verdict["thread_id"].is_string());

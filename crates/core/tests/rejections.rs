@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::{Case, Gate, assert_has, check_each, default_policy, jsonl, policy};
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::decode::{Body, Event, ModelBody, Rejection, RejectionCode, Told, ToolInput, decode};
+use tollgate_core::decode::{Body, Event, ModelBody, Rejection, RejectionCode, PartialEvent, ToolInput, decode};
 use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;
@@ -128,8 +128,8 @@ fn check_rejected(policy: Policy, case: &Case) {
     let Outcome::DeadLetter(rejection) = outcome else { panic!("{name}: {outcome:?}") };
     assert_eq!(rejection.code.as_str(), expect["code"].as_str().unwrap(), "{name}");
     assert_eq!(rejection.field, expect["field"].as_str().unwrap(), "{name}");
-    assert_eq!(rejection.told.thread_id.as_deref(), expect["thread_id"].as_str(), "{name}: the thread that is told");
-    assert_eq!(rejection.told.event_id.as_deref(), expect["event_id"].as_str(), "{name}: the event that is told");
+    assert_eq!(rejection.event.thread_id.as_deref(), expect["thread_id"].as_str(), "{name}: the thread that is told");
+    assert_eq!(rejection.event.event_id.as_deref(), expect["event_id"].as_str(), "{name}: the event that is told");
     let found = expect["found"].as_str().unwrap_or_default();
     assert!(rejection.found.contains(found), "{name}: found {} instead of {found}", rejection.found);
     let fix = expect["fix"].as_str().unwrap_or_default();
@@ -137,12 +137,12 @@ fn check_rejected(policy: Policy, case: &Case) {
     // The dead letter's message, and whatever is published with it.
     let message = rejection.to_string();
     assert!(message.starts_with(rejection.field) && message.len() < 300, "{name}: {message}");
-    check_invalid_event(name, &rejection.told, &message, &verdict, rejection.code);
+    check_invalid_event(name, &rejection.event, &message, &verdict, rejection.code);
     assert!(!message.contains(MARKER), "{name}: {message}");
 }
 
 /// The verdict for whoever waits: closed, under the told ids, and without a word of the record.
-fn check_invalid_event(name: &str, told: &Told, message: &str, bytes: &[u8], code: RejectionCode) {
+fn check_invalid_event(name: &str, told: &PartialEvent, message: &str, bytes: &[u8], code: RejectionCode) {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(!text.contains(MARKER), "{name}: {text}");
     let verdict: Value = serde_json::from_str(text).unwrap();
@@ -170,9 +170,9 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
     let mut processor = support::processor(Partition(0), &Arc::new(default_policy()));
     let applied = processor.reject(&case.record(&[]), rejection, &mut out);
     let Ok(Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection)))) = applied else { panic!("{applied:?}") };
-    assert_eq!(rejection.told.thread_id.as_deref(), Some("t"));
+    assert_eq!(rejection.event.thread_id.as_deref(), Some("t"));
     assert_eq!((out.thread_id.as_str(), out.event_id.as_str()), ("t", "agent.events/0/0"));
-    check_invalid_event("a header", &rejection.told, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
+    check_invalid_event("a header", &rejection.event, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
 }
 
 /// A rule without a case is a rule that nobody has seen at work.

@@ -5,7 +5,7 @@
 
 use rdkafka::message::{Header, Headers, OwnedHeaders};
 
-use tollgate_core::decode::{EventType, Rejection, RejectionCode, Told};
+use tollgate_core::decode::{EventType, Rejection, RejectionCode, PartialEvent};
 use tollgate_core::evaluate::verdict;
 
 use crate::outbox::{Delivery, Reduced, Returned, Role};
@@ -51,20 +51,20 @@ fn short_verdict(value: &Option<Vec<u8>>, policy_version: &str) -> Vec<u8> {
     if value.len() <= SHORT_VERDICT_BYTES {
         return value.to_vec();
     }
-    let told = told_by_verdict(value);
-    let event_id = told.event_id.clone().unwrap_or_default();
+    let event = partial_event_of_verdict(value);
+    let event_id = event.event_id.clone().unwrap_or_default();
     let found = format!("what would be a verdict of {} bytes, more than the topic takes", value.len());
     let rejection = Rejection::new(RejectionCode::VerdictTooLarge, "value", found, "raise max.message.bytes of the topic");
     let mut json = Vec::new();
-    verdict::write_invalid(&rejection.told(told), &event_id, policy_version, &mut json);
+    verdict::write_invalid(&rejection.with_event(event), &event_id, policy_version, &mut json);
     json
 }
 
 /// What a verdict says of its event. Reading our own JSON back is slow and rare; keeping the event with every publication would be neither.
-fn told_by_verdict(verdict: &[u8]) -> Told {
+fn partial_event_of_verdict(verdict: &[u8]) -> PartialEvent {
     let value: serde_json::Value = serde_json::from_slice(verdict).unwrap_or_default();
     let text = |key: &str| value.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    Told {
+    PartialEvent {
         thread_id: text("thread_id"),
         event_id: text("event_id"),
         event_type: text("type").as_deref().and_then(EventType::from_name),

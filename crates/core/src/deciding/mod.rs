@@ -12,7 +12,7 @@ pub use outcome::{Outcome, VerdictBuffer};
 
 use std::sync::Arc;
 
-use crate::decode::{Event, Rejection, decode, told_by_transport};
+use crate::decode::{Event, Rejection, decode, partial_event_of};
 use crate::evaluate::{self, Prepared, Tools};
 use crate::guardrail::{Answer, ProviderError, Question};
 use crate::json::Parser;
@@ -91,7 +91,7 @@ impl Stage for Deciding {
     }
 
     fn reject(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Outcome {
-        reject(&self.policy, record, rejection.told(told_by_transport(record)), out)
+        reject(&self.policy, record, rejection.with_event(partial_event_of(record)), out)
     }
 
     fn answer(&mut self, offset: Offset, response: Answer) {

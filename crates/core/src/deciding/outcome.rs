@@ -58,9 +58,9 @@ impl VerdictBuffer {
 
 /// Writes the verdict for whoever awaits one on a record that cannot be read.
 pub(super) fn reject(policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Outcome {
-    let told = &rejection.told;
-    let event_id = told.event_id.as_deref().map_or_else(|| Cow::Owned(record.coordinates()), Cow::Borrowed);
-    out.address(told.thread_id.as_deref().unwrap_or_default(), &event_id);
+    let event = &rejection.event;
+    let event_id = event.event_id.as_deref().map_or_else(|| Cow::Owned(record.coordinates()), Cow::Borrowed);
+    out.address(event.thread_id.as_deref().unwrap_or_default(), &event_id);
     verdict::write_invalid(&rejection, &event_id, policy.version(), &mut out.json);
     Outcome::DeadLetter(rejection)
 }

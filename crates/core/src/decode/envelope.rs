@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{EventType, Rejection, RejectionCode, THREAD_ID_BYTES_MAX, Told};
+use super::{EventType, Rejection, RejectionCode, THREAD_ID_BYTES_MAX, PartialEvent};
 use crate::json::Value;
 use crate::record::Record;
 
@@ -50,30 +50,30 @@ pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<
         return Ok(Envelope { fields: Some(root), cloud_event: None });
     };
     opened.map_err(|rejection| {
-        let told = if is_structured { told_by_structured(root, told(record)) } else { told(record) };
-        rejection.told(told)
+        let event = if is_structured { structured_partial_event(root, partial_event_of(record)) } else { partial_event_of(record) };
+        rejection.with_event(event)
     })
 }
 
 /// What the key and the headers tell of an event whose value does not.
 #[must_use]
-pub fn told(record: &Record<'_>) -> Told {
+pub fn partial_event_of(record: &Record<'_>) -> PartialEvent {
     let text = |name| record.header(name).and_then(|bytes| std::str::from_utf8(bytes).ok()).map(str::to_owned);
-    Told {
+    PartialEvent {
         thread_id: text("ce_subject").or_else(|| key_text(record)).filter(|id| (1..=THREAD_ID_BYTES_MAX).contains(&id.len())),
         event_id: text("ce_id").or_else(|| text("event_id")).filter(|id| (1..=super::EVENT_ID_BYTES_MAX).contains(&id.len())),
         event_type: text("ce_type").and_then(|name| EventType::from_name(short_type(&name))),
-        ..Told::default()
+        ..PartialEvent::default()
     }
 }
 
 /// What a structured envelope tells of an event that it does not hold up.
-fn told_by_structured(root: Value<'_>, outer: Told) -> Told {
+fn structured_partial_event(root: Value<'_>, outer: PartialEvent) -> PartialEvent {
     let text = |name, bytes_max| {
         let text = root.get(name).and_then(|value| value.as_text()?.into_str()).map(Cow::into_owned);
         text.filter(|text| (1..=bytes_max).contains(&text.len()))
     };
-    Told {
+    PartialEvent {
         thread_id: text("subject", THREAD_ID_BYTES_MAX).or(outer.thread_id),
         event_id: text("id", super::EVENT_ID_BYTES_MAX).or(outer.event_id),
         event_type: text("type", usize::MAX).and_then(|name| EventType::from_name(short_type(&name))).or(outer.event_type),
@@ -134,7 +134,7 @@ fn is_binary(record: &Record<'_>) -> bool {
 /// A binary CloudEvent may have no data, and a turn boundary needs none; `None` for any other record.
 pub(super) fn open_without_data<'d>(record: &Record<'d>) -> Option<Result<Envelope<'d>, Rejection>> {
     let is_empty = record.value.is_none_or(<[u8]>::is_empty);
-    (is_empty && is_binary(record)).then(|| binary(record, None).map_err(|rejection| rejection.told(told(record))))
+    (is_empty && is_binary(record)).then(|| binary(record, None).map_err(|rejection| rejection.with_event(partial_event_of(record))))
 }
 
 fn binary<'d>(record: &Record<'d>, data: Option<Value<'d>>) -> Result<Envelope<'d>, Rejection> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::envelope::{Envelope, short_type};
 use super::{
     Attribution, Body, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, Record, Rejection, RejectionCode, THREAD_ID_BYTES_MAX,
-    TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, Told, ToolCall, ToolInput, ToolResult, envelope, parse_timestamp,
+    TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, PartialEvent, ToolCall, ToolInput, ToolResult, envelope, parse_timestamp,
 };
 use crate::json::{Shape, Text, Value};
 
@@ -60,7 +60,7 @@ pub(super) fn read<'d>(record: &Record<'d>, envelope: &Envelope<'d>) -> Read<Eve
     let mut reader = Reader { record, envelope, fields: Fields::default(), event_type: None };
     match reader.collect().and_then(|()| reader.event()) {
         Ok(event) => Ok(event),
-        Err(rejection) => Err(rejection.told(reader.told())),
+        Err(rejection) => Err(rejection.with_event(reader.partial_event())),
     }
 }
 
@@ -266,15 +266,15 @@ impl<'d> Reader<'_, 'd> {
     }
 
     /// Whatever is readable, for the answer to whoever awaits the verdict.
-    fn told(&self) -> Told {
+    fn partial_event(&self) -> PartialEvent {
         let short = |value: Option<Value<'d>>, bytes_max| {
             value.and_then(|value| value.as_text()?.into_str()).filter(|text| text.len() <= bytes_max).map(Cow::into_owned)
         };
         let fields = &self.fields;
-        let outer = envelope::told(self.record);
+        let outer = envelope::partial_event_of(self.record);
         let cloud_event = self.envelope.cloud_event.as_ref();
         let nonempty = |text: &String| !text.is_empty();
-        Told {
+        PartialEvent {
             thread_id: short(fields.thread_id, THREAD_ID_BYTES_MAX)
                 .or_else(|| cloud_event?.subject.as_deref().filter(|id| id.len() <= THREAD_ID_BYTES_MAX).map(str::to_owned))
                 .filter(nonempty)

@@ -12,9 +12,9 @@ mod fields;
 mod rejection;
 mod timestamp;
 
-pub use envelope::told as told_by_transport;
+pub use envelope::partial_event_of;
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
-pub use rejection::{Rejection, RejectionCode, Told};
+pub use rejection::{Rejection, RejectionCode, PartialEvent};
 pub use timestamp::parse_timestamp;
 
 use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
@@ -37,14 +37,14 @@ pub const TOOL_NAME_BYTES_MAX: usize = 512;
 /// Reads one record.
 ///
 /// # Errors
-/// A [`Rejection`] for the first rule of the event contract that the record breaks, with whatever could be told of the event.
+/// A [`Rejection`] for the first rule of the event contract that the record breaks, with whatever is known of the event.
 pub fn decode<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Event<'d>, Rejection> {
     if let Some(envelope) = envelope::open_without_data(record) {
         return fields::read(record, &envelope?);
     }
     let root = match read_value(record, parser, value_bytes_max) {
         Ok(root) => root,
-        Err(rejection) => return Err(rejection.told(told_by_transport(record))),
+        Err(rejection) => return Err(rejection.with_event(partial_event_of(record))),
     };
     let envelope = envelope::open(record, root)?;
     fields::read(record, &envelope)

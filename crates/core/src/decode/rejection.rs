@@ -111,9 +111,9 @@ codes! {
     }
 }
 
-/// What could be told of an event that could not be read: enough to answer whoever awaits its verdict.
+/// What is known of an event that could not be read: enough to answer whoever awaits its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct PartialEvent {
     /// The thread, from the event, the CloudEvents subject or the key.
     pub thread_id: Option<String>,
     /// The event's id.
@@ -129,7 +129,7 @@ pub struct Told {
 }
 
 /// A record that is not an event: the field, the shape of what was found there and what to send instead. It never holds a value
-/// from the record, apart from the ids under [`Rejection::told`].
+/// from the record, apart from the ids under [`Rejection::event`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: found {found}; {fix}")]
 pub struct Rejection {
@@ -141,21 +141,21 @@ pub struct Rejection {
     pub found: String,
     /// What to send instead.
     pub fix: &'static str,
-    /// What could be told of the event all the same.
-    pub told: Box<Told>,
+    /// What is known of the event all the same.
+    pub event: Box<PartialEvent>,
 }
 
 impl Rejection {
-    /// A rejection of which nothing is told yet.
+    /// Returns a rejection of an event of which nothing is known yet.
     #[must_use]
     pub fn new(code: RejectionCode, field: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
-        Self { code, field, found: found.into(), fix, told: Box::default() }
+        Self { code, field, found: found.into(), fix, event: Box::default() }
     }
 
-    /// The same rejection with what could be told of the event.
+    /// Returns the same rejection with what is known of the event.
     #[must_use]
-    pub fn told(mut self, told: Told) -> Self {
-        *self.told = told;
+    pub fn with_event(mut self, event: PartialEvent) -> Self {
+        *self.event = event;
         self
     }
 }

@@ -162,7 +162,7 @@ pub fn fold(
         out.truncate(start);
         let found = format!("what would be a verdict of {bytes} bytes");
         let fix = "send shorter tool names and ids, or fewer calls";
-        return Err(Rejection::new(RejectionCode::VerdictTooLarge, "value", found, fix).told(write::told(event)));
+        return Err(Rejection::new(RejectionCode::VerdictTooLarge, "value", found, fix).with_event(write::partial_event(event)));
     }
     Ok(Some(decided))
 }
@@ -258,7 +258,7 @@ impl<'e> Fold<'e> {
             memory.calls.note_answer(key.id, Answered { event: self.fingerprint, ruling: ruling.clone() });
             (seen, ruling)
         } else {
-            let args = result_arguments(result, seen).map_err(|rejection| rejection.told(write::told(self.event)))?;
+            let args = result_arguments(result, seen).map_err(|rejection| rejection.with_event(write::partial_event(self.event)))?;
             (Some(args), self.observe(memory, key, args, result))
         };
         Ok(write::ruling(&self.frame(&thread.turn), &Subject::result(result, args), &ruling, out))

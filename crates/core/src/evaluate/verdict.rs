@@ -21,9 +21,9 @@ pub struct Verdict<'a> {
     pub verdict_id: Fingerprint,
     /// The event it answers.
     pub event_id: &'a str,
-    /// Its type; left out where that could not be told.
+    /// Its type; left out where that is not known.
     pub event_type: Option<EventType>,
-    /// Its thread; left out where that could not be told.
+    /// Its thread; left out where that is not known.
     pub thread_id: Option<&'a str>,
     /// Its turn.
     pub turn_id: Option<&'a str>,
@@ -107,21 +107,21 @@ impl<'a> ReasonView<'a> {
 /// The code of every verdict on an event that could not be read.
 pub const INVALID_EVENT: &str = "invalid_event";
 
-/// Writes the verdict on an event that could not be read: closed, and saying what to mend. `event_id` is the told one, or else the
+/// Writes the verdict on an event that could not be read: closed, and saying what to mend. `event_id` is its own, or else the
 /// record's coordinates.
 pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str, out: &mut Vec<u8>) {
-    let told = &rejection.told;
+    let event = &rejection.event;
     let message = format!("{}: {rejection}", rejection.code.as_str());
-    // Where the type could not be told, it may be a call that waits.
-    let may_be_a_call = matches!(told.event_type, Some(EventType::ToolCall) | None);
+    // Where the type is not known, it may be a call that waits.
+    let may_be_a_call = matches!(event.event_type, Some(EventType::ToolCall) | None);
     let verdict = Verdict {
-        verdict_id: verdict_id(told.thread_id.as_deref().unwrap_or_default(), event_id),
+        verdict_id: verdict_id(event.thread_id.as_deref().unwrap_or_default(), event_id),
         event_id,
-        event_type: told.event_type,
-        thread_id: told.thread_id.as_deref(),
-        turn_id: told.turn_id.as_deref(),
-        tool_call_id: told.tool_call_id.as_deref(),
-        tool_name: told.tool_name.as_deref(),
+        event_type: event.event_type,
+        thread_id: event.thread_id.as_deref(),
+        turn_id: event.turn_id.as_deref(),
+        tool_call_id: event.tool_call_id.as_deref(),
+        tool_name: event.tool_name.as_deref(),
         action: Action::Block,
         allows_execution: false,
         should_halt: false,

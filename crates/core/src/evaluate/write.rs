@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Decided;
 use super::verdict::{ReasonView, SignatureView, Verdict};
-use crate::decode::{Body, Event, Told, ToolCall, ToolResult};
+use crate::decode::{Body, Event, PartialEvent, ToolCall, ToolResult};
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
 use crate::ruling::{Action, Basis, DecidedBy, LoopCode, Reason, Ruling};
@@ -103,13 +103,13 @@ pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: 
 }
 
 /// What is known of an event that was read and is rejected all the same.
-pub(super) fn told(event: &Event<'_>) -> Told {
+pub(super) fn partial_event(event: &Event<'_>) -> PartialEvent {
     let (tool_call_id, tool_name) = match &event.body {
         Body::ToolCall(call) => (Some(&call.tool_call_id), Some(&call.tool_name)),
         Body::ToolResult(result) => (Some(&result.tool_call_id), Some(&result.tool_name)),
         _ => (None, None),
     };
-    Told {
+    PartialEvent {
         thread_id: Some(event.thread_id.to_string()),
         event_id: Some(event.event_id.to_string()),
         event_type: Some(event.event_type()),

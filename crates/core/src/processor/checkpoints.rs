@@ -20,11 +20,11 @@ use crate::stage::Stage;
 use super::PartitionProcessor;
 
 /// How far the one checkpoint of a partition that is under way has come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CheckpointProgress {
     step: Step,
-    /// What the last one that was written reached.
-    written: Option<Offset>,
+    /// What the last one that was written reached, or else where the partition began.
+    written: Offset,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ struct Frozen {
 impl CheckpointProgress {
     /// Returns the progress of a partition whose state was restored as of an offset.
     pub(super) fn written_up_to(next: Offset) -> Self {
-        Self { step: Step::None, written: Some(next) }
+        Self { step: Step::None, written: next }
     }
 
     /// Ends what is being written. What is only frozen stays: nobody can have word of it yet.
@@ -114,7 +114,7 @@ impl<S: Stage> PartitionProcessor<S> {
     /// Notes that the checkpoint that was handed out is written, and its offset committed.
     pub fn checkpoint_written(&mut self) {
         if let Some(checkpoint) = self.checkpoint.settle() {
-            self.checkpoint.written = Some(checkpoint.next);
+            self.checkpoint.written = checkpoint.next;
         }
     }
 
@@ -135,7 +135,7 @@ impl<S: Stage> PartitionProcessor<S> {
     /// Returns whether records were applied that no written checkpoint knows.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        self.has_applied && Some(self.next) > self.checkpoint.written
+        self.next > self.checkpoint.written
     }
 }
 

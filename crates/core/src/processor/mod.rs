@@ -26,8 +26,6 @@ pub struct PartitionProcessor<S> {
     tracker: OffsetTracker,
     /// The record behind the last one that was applied.
     next: Offset,
-    /// Whether any was applied since the processor was made.
-    has_applied: bool,
     checkpoint: CheckpointProgress,
 }
 
@@ -54,8 +52,7 @@ impl<S: Stage> PartitionProcessor<S> {
             stage,
             tracker: OffsetTracker::default(),
             next: Offset(0),
-            has_applied: false,
-            checkpoint: CheckpointProgress::default(),
+            checkpoint: CheckpointProgress::written_up_to(Offset(0)),
         }
     }
 
@@ -154,7 +151,7 @@ impl<S: Stage> PartitionProcessor<S> {
     fn advance(&mut self, record: &Record<'_>) -> bool {
         let is_new = record.offset >= self.next;
         if is_new {
-            (self.next, self.has_applied) = (record.offset.next(), true);
+            self.next = record.offset.next();
         }
         is_new
     }

@@ -99,6 +99,10 @@ impl OffsetTracker {
     }
 
     fn entry(&mut self, offset: Offset) -> Option<&mut Entry> {
+        // Most records are decided as soon as they are opened.
+        if self.opened == Some(offset) {
+            return self.entries.back_mut().filter(|entry| entry.offset == offset);
+        }
         let at = self.entries.binary_search_by_key(&offset, |entry| entry.offset).ok()?;
         self.entries.get_mut(at)
     }

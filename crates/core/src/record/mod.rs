@@ -89,7 +89,7 @@ pub struct OwnedRecord {
 type OwnedHeader = (Box<str>, Option<Box<[u8]>>);
 
 impl OwnedRecord {
-    /// A copy of a record.
+    /// Returns a copy of a record.
     #[must_use]
     pub fn of(record: &Record<'_>) -> Self {
         Self {
@@ -101,6 +101,12 @@ impl OwnedRecord {
             value: record.value.map(Into::into),
             headers: record.headers.iter().map(|header| (header.name.into(), header.value.map(Into::into))).collect(),
         }
+    }
+
+    /// Returns its offset.
+    #[must_use]
+    pub fn offset(&self) -> Offset {
+        self.offset
     }
 
     /// Lends it as what it was.
@@ -117,7 +123,7 @@ impl OwnedRecord {
         })
     }
 
-    /// Bytes in memory, about.
+    /// Returns its bytes in memory, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let length = |bytes: &Option<Box<[u8]>>| bytes.as_ref().map_or(0, |bytes| bytes.len());

@@ -80,7 +80,7 @@ impl Outcome {
     pub fn due(&self) -> u32 {
         match &self.applied {
             Applied::Taken(Progress::Done(deciding::Outcome::Verdict { .. })) => 1,
-            Applied::Taken(Progress::Done(deciding::Outcome::DeadLetter(rejection))) => 1 + u32::from(rejection.told.thread_id.is_some()),
+            Applied::Taken(Progress::Done(deciding::Outcome::DeadLetter(rejection))) => 1 + u32::from(rejection.event.thread_id.is_some()),
             Applied::Taken(Progress::Done(deciding::Outcome::Boundary(_)) | Progress::Asks(_) | Progress::Waits) | Applied::Redelivered => {
                 0
             }

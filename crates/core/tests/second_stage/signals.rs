@@ -226,7 +226,7 @@ impl Stage for Signals {
             return Some(Resumed::Asks(offset, self.ask(&key, round, None, record)));
         }
         let outcome = record.lend(|record| self.fold(&key, record, weight.unwrap_or(1), out));
-        let next = self.queues.get(&key).and_then(VecDeque::front).map(|waiter| waiter.record.lend(|record| record.offset));
+        let next = self.queues.get(&key).and_then(VecDeque::front).map(|waiter| waiter.record.offset());
         match next {
             Some(_) => self.ready.push_front(key.clone()),
             None => drop(self.queues.remove(&key)),
