@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::broker::Broker;
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, Worker, header, parsed};
+use tollgate_testkit::{Broker, Context, Gate, Outgoing, Worker, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 const PARTITIONS: i32 = 8;

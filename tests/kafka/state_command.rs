@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, header, parsed};
+use tollgate_testkit::{Context, Gate, Outgoing, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 const COMMAND: &str = "kubectl apply -f deploy.yaml";

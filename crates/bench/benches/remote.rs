@@ -1,7 +1,7 @@
 //! What asking a policy server costs over a bare exchange of the same bytes: latency, and processor time per question.
 //!
 //! The server is a process of its own, so that its processor time does not count, but it shares the machine. Questions are asked as members
-//! ask them: from a plain thread, on a runtime of one thread. `cargo bench --bench remote`
+//! ask them: from a plain thread, on a runtime of one thread. `cargo bench -p tollgate-bench --bench remote`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::{Absence, Keeper, Subject};
+use super::{Absence, Subject};
+use tollgate_testkit::ProcessGuard;
 
 /// What a platform team would run instead, and the floor.
 pub const BASELINES: [&str; 3] = ["bare", "python", "kafka-streams"];
@@ -93,10 +94,10 @@ impl Checkout {
 /// Runs a command to its end, and gives what it has put out. It is killed if that takes too long.
 fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, Absence> {
     let run = || -> Result<_> {
-        let mut keeper = Keeper::start()?;
-        keeper.run(command)?;
-        let status = keeper.wait(time_max);
-        let text = fs::read(keeper.log_path()).context("its output is lost")?;
+        let mut guard = ProcessGuard::start()?;
+        guard.run(command)?;
+        let status = guard.wait(time_max);
+        let text = fs::read(guard.log_path()).context("its output is lost")?;
         Ok((status, String::from_utf8_lossy(&text).into_owned()))
     };
     let (status, text) = run().map_err(|error| Absence::failed(part, &format!("{error:#}")))?;
@@ -131,7 +132,7 @@ pub(super) mod tests {
     const TIME_MAX: Duration = Duration::from_secs(30);
 
     /// A checkout with a baseline `bare` and a cargo that are these shell scripts.
-    pub(in crate::bench) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {
+    pub(crate) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {
         let root = tempfile::tempdir().unwrap();
         let baselines = root.path().join("benches/base'lines");
         fs::create_dir_all(baselines.join("bare")).unwrap();

@@ -10,9 +10,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
+use super::Schedule;
 use super::topics::client;
-use super::{Mix, MixEvent, Schedule};
 use tollgate::settings::KafkaSettings;
+use tollgate_testkit::{Mix, MixEvent};
 
 /// The header that names an event's number. Verdicts bring it back, whoever decides.
 pub const NUMBER_HEADER: &str = "correlation_id";

@@ -19,9 +19,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::{Checkpoint, Restore};
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::processor::{Lane, VerdictBuffer};
 use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Lane, VerdictBuffer};
+use tollgate_core::record::{Offset, Partition, Record};
 
 use events::measure::{is_json, print_json, rounded};
 

@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use config::{Config, File, FileFormat};
 use serde_json::{Value, json};
-use tollgate_core::controls::Controls;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::guardrail::{GuardrailChain, GuardrailProvider, Link};
-use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
-use tollgate_core::policy::Policy;
 use tollgate::settings::Settings;
+use tollgate_core::controls::Controls;
+use tollgate_core::guardrail::{GuardrailChain, GuardrailProvider, Link};
+use tollgate_core::policy::Policy;
+use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
+use tollgate_core::record::{Offset, Partition, Record};
 
 /// The defaults that are built into the binary, which a library without `io` cannot read.
 const DEFAULTS: &str = include_str!("../../config/tollgate.yaml");

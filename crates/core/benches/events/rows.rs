@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tollgate_core::guardrail::OapPassport;
-use tollgate_core::processor::Applied;
 use tollgate_core::passport::{Passport, Terms};
 use tollgate_core::policy::Policy;
+use tollgate_core::processor::Applied;
 
 use super::{At, Feed, policy, policy_with, policy_with_a_suspension};
 

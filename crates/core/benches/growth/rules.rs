@@ -6,10 +6,10 @@ use std::hint::black_box;
 
 use tollgate_core::decode::{Attribution, ToolInput};
 use tollgate_core::guardrail::{Allowlist, GuardrailProvider, GuardrailRequest, Step};
-use tollgate_core::ruling::Action;
 use tollgate_core::json::{DEPTH_MAX, Parser};
-use tollgate_core::processor::Applied;
 use tollgate_core::policy::Policy;
+use tollgate_core::processor::Applied;
+use tollgate_core::ruling::Action;
 
 use crate::events::measure::time_per_event;
 use crate::events::random::Random;

@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader, Lines, Write, stdin};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::json;
-use tollgate_core::processor::Applied;
 use tollgate_core::policy::Policy;
+use tollgate_core::processor::Applied;
 
 use crate::events::measure::{median, time_per_event};
 use crate::events::random::{Random, Zipf};

@@ -6,8 +6,8 @@ use criterion::{BatchSize, Criterion};
 use tollgate_core::decode::{Attribution, ToolInput};
 use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{GuardrailProvider, GuardrailRequest, Step};
-use tollgate_core::loops::{LoopMemory, Observation, Signature};
 use tollgate_core::json::{DEPTH_MAX, Parser, Text};
+use tollgate_core::loops::{LoopMemory, Observation, Signature};
 
 use crate::events::policy;
 use crate::events::rows::{passport, passport_of};

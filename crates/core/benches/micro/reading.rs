@@ -6,10 +6,10 @@ use criterion::{Criterion, Throughput};
 use serde_json::json;
 use tollgate_core::decode;
 use tollgate_core::decode::ToolInput;
-use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::digest::Digest;
-use tollgate_core::loops::{arguments_digest, classify};
 use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
+use tollgate_core::loops::{arguments_digest, classify};
+use tollgate_core::record::{Offset, Partition, Record};
 
 use crate::events::At;
 

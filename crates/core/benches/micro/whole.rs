@@ -4,10 +4,10 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use tollgate_core::decode::{Event, Rejection, RejectionCode, decode};
-use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::evaluate::{evaluate, refuse, verdict};
 use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
+use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::thread::Thread;
 
 use crate::events::rows::{ROWS, Row};
