@@ -1,7 +1,8 @@
 //! How fast the kill switch is: from producing a suspension until the first blocked call is read on every one of 16 partitions that two
 //! worker processes share, under a steady stream of calls on all of them; and the same for lifting it.
 //!
-//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench controls`
+//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
+//! controls`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 use std::collections::BTreeMap;

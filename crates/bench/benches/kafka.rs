@@ -1,7 +1,8 @@
 //! What a worker does through a real broker: events per second and CPU per event, as a ratio to a pass-through of the same topic in the
 //! same minute, and the time from event to verdict as a waiter sees it.
 //!
-//! Broker, worker, producer and waiter share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench kafka`
+//! Broker, worker, producer and waiter share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
+//! kafka`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 use std::fs;

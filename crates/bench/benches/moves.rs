@@ -1,7 +1,8 @@
 //! What it costs that a partition changes hands: threads restored per second, and for how long verdicts are held up when a worker joins
 //! or leaves as planned.
 //!
-//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench moves`
+//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
+//! moves`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 use std::collections::HashMap;

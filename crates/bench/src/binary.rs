@@ -17,8 +17,8 @@ const NAME: &str = "tollgate";
 /// This package's folder when it was compiled, which `cargo run` names in the environment of what it runs.
 const MANIFEST_DIR: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Returns the `tollgate` binary to measure: `named`, or the one that cargo builds if cargo has started this program, or the one beside this
-/// program, or the one of `PATH`.
+/// Returns the `tollgate` binary to measure: `named`, or the one that cargo builds if cargo has started this program, or the one beside
+/// this program, or the one of `PATH`.
 ///
 /// # Errors
 /// There is none, or it cannot be built: the error says how to get one.

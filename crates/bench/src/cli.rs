@@ -58,8 +58,8 @@ pub struct Cli {
     /// TOLLGATE_DECISIONS_TOPIC and TOLLGATE_GROUP. May be given several times
     #[arg(long = "baseline", value_name = "NAME=COMMAND", value_parser = baseline)]
     pub(super) baselines: Vec<Subject>,
-    /// Measure all of it, the baselines and the core's benchmarks of a checkout among it, and write report.json, report.md and plot.svg into
-    /// this directory
+    /// Measure all of it, the baselines and the core's benchmarks of a checkout among it, and write report.json, report.md and plot.svg
+    /// into this directory
     #[arg(long, value_name = "DIR")]
     pub(super) report: Option<PathBuf>,
     /// The folder of a checkout that holds the baselines of a report; the root of the checkout is three folders above it

@@ -50,7 +50,7 @@ impl ProducerContext for Deliveries {
     }
 }
 
-/// See the module.
+/// Publishes events when they are due.
 pub struct Sender {
     producer: BaseProducer<Deliveries>,
     deliveries: Deliveries,

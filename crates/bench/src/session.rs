@@ -41,7 +41,7 @@ impl Plan {
     }
 }
 
-/// See the module.
+/// A cluster to measure on, with what it takes to start workers there.
 #[derive(Debug)]
 pub struct Session {
     /// How measurements are made.

@@ -1,7 +1,7 @@
 //! All that a report shows, part by part: what fails or takes too long costs its own rows and no others.
 //!
-//! Everything is built first, then the core is measured alone, then workers on a cluster. The parts share one time ([`Budget`]); where it gets
-//! short there are fewer rounds.
+//! Everything is built first, then the core is measured alone, then workers on a cluster. The parts share one time ([`Budget`]); where it
+//! gets short there are fewer rounds.
 
 use std::time::{Duration, Instant};
 

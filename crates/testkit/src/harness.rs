@@ -138,8 +138,8 @@ impl std::fmt::Display for Skip {
     }
 }
 
-/// Runs the tests that the command line selects, one after the other unless it says otherwise, and ends the broker. `tollgate` is the binary
-/// under test, `target_tmpdir` is cargo's `CARGO_TARGET_TMPDIR`.
+/// Runs the tests that the command line selects, one after the other unless it says otherwise, and ends the broker. `tollgate` is the
+/// binary under test, `target_tmpdir` is cargo's `CARGO_TARGET_TMPDIR`.
 ///
 /// Tests that cannot run are reported as ignored; with `CI=true` the want of a broker is a failure instead.
 #[must_use]

@@ -1,5 +1,5 @@
-//! What tests and benchmarks of Tollgate run against: a real Kafka broker, deployments of the `tollgate` binary on it, processes that end with
-//! their starter, policy servers, traffic.
+//! What tests and benchmarks of Tollgate run against: a real Kafka broker, deployments of the `tollgate` binary on it, processes that end
+//! with their starter, policy servers, traffic.
 //!
 //! | module | what |
 //! |---|---|

@@ -152,7 +152,7 @@ fn write_end(out: &mut String, findings: &Findings) -> std::fmt::Result {
     }
     if findings.seconds > 0.0 {
         let minutes = findings.seconds / 60.0;
-        writeln!(out, "\nAll of this is one run of `tollgate bench --report`, which took {minutes:.0} minutes, builds included.")?;
+        writeln!(out, "\nAll of this is one run of `tollgate-bench --report`, which took {minutes:.0} minutes, builds included.")?;
     }
     Ok(())
 }

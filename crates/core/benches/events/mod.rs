@@ -1,28 +1,26 @@
-//! What the benchmarks of the core share: the policy of the defaults, events as orchestrators send them, and a lane to feed them to.
+//! What the benchmarks of the core share: the policy of the defaults, events as orchestrators send them, and a partition processor to feed
+//! them to.
 //!
 //! Events are written out field by field in the order in which an orchestrator builds them, not sorted by name as `json!` would: sorting
 //! the arguments is a part of what is measured.
 
 pub mod measure;
+// By its path: the test kit itself would bring rdkafka into the tree of these benchmarks.
 #[path = "../../../testkit/src/traffic/random.rs"]
-#[allow(unused_imports, reason = "its tests run elsewhere")]
+#[allow(unused_imports, reason = "a benchmark compiles its tests and runs none")]
 pub mod random;
 pub mod rows;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use config::{Config, File, FileFormat};
 use serde_json::{Value, json};
-use tollgate::settings::Settings;
 use tollgate_core::controls::Controls;
 use tollgate_core::guardrail::{GuardrailChain, GuardrailProvider, Link};
-use tollgate_core::policy::Policy;
+use tollgate_core::policy::{Policy, PolicySettings};
 use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
 use tollgate_core::record::{Offset, Partition, Record};
 
-/// The defaults that are built into the binary, which a library without `io` cannot read.
-const DEFAULTS: &str = include_str!("../../config/tollgate.yaml");
 /// How long the tool call of the target is, in bytes.
 pub const CALL_BYTES: usize = 600;
 /// What the arguments are filled up with.
@@ -30,15 +28,13 @@ const FILLER: &str = "look at how the total of the cart is computed before the d
                       then say which of the two functions would have to change, and what the tests say about orders without any items in them";
 
 /// The settings of a configuration over the defaults.
-pub fn settings(user: &Value) -> Settings {
-    let parsed = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Yaml)).build();
-    let defaults: Value = parsed.and_then(Config::try_deserialize).expect("the defaults parse");
-    Settings::read(user, &defaults).expect("a valid configuration")
+pub fn settings(user: &Value) -> PolicySettings {
+    PolicySettings::from_value(user).expect("a valid configuration")
 }
 
 /// The policy of the defaults.
 pub fn policy() -> Policy {
-    Policy::new(&settings(&json!({})).policy)
+    Policy::new(&settings(&json!({})))
 }
 
 /// The policy of the defaults while somebody is suspended, so that every call's user has to be looked for.
@@ -47,7 +43,7 @@ pub fn policy_with_a_suspension() -> Policy {
     let hash = "ab".repeat(32);
     let value = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string();
     controls.apply(Some(format!("subject/user/{hash}").as_bytes()), Some(value.as_bytes())).expect("a control");
-    Policy::under(&settings(&json!({})).policy, Arc::new(controls))
+    Policy::under(&settings(&json!({})), Arc::new(controls))
 }
 
 /// The policy of the defaults with one guardrail provider.
@@ -176,10 +172,10 @@ impl At {
     }
 }
 
-/// A lane that is fed with events as its worker would, from offset 0 on.
+/// A partition processor that is fed with events as its worker would, from offset 0 on.
 #[derive(Debug)]
 pub struct Feed<'p> {
-    pub lane: Lane,
+    pub processor: Lane,
     policy: &'p Policy,
     out: VerdictBuffer,
     offset: i64,
@@ -187,7 +183,7 @@ pub struct Feed<'p> {
 
 impl<'p> Feed<'p> {
     pub fn new(policy: &'p Policy) -> Self {
-        Self { lane: Lane::new(Partition(0), policy), policy, out: VerdictBuffer::default(), offset: 0 }
+        Self { processor: Lane::new(Partition(0), policy), policy, out: VerdictBuffer::default(), offset: 0 }
     }
 
     /// Decides on one event. The record has no key, which events need not have, and no headers.
@@ -196,7 +192,7 @@ impl<'p> Feed<'p> {
         self.offset += 1;
         let value = Some(event.as_bytes());
         let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key: None, value, headers: &[] };
-        self.lane.apply(self.policy, &record, &mut self.out)
+        self.processor.apply(self.policy, &record, &mut self.out)
     }
 
     /// Decides on all of them.

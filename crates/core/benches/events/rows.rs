@@ -1,8 +1,8 @@
 //! The whole-event rows: which events are measured, and in which state of their threads.
 //!
-//! The time, the allocations and the instructions of a row are those of the same events. Every row has a prelude that brings the lane to the
-//! state in question, and events that are then measured, one or two for each of the threads. A row knows the code that its verdicts carry,
-//! and [`Row::check`] holds it to that, so that nothing else is measured than what the row is named after.
+//! The time, the allocations and the instructions of a row are those of the same events. Every row has a prelude that brings the processor
+//! to the state in question, and events that are then measured, one or two for each of the threads. A row knows the code that its verdicts
+//! carry, and [`Row::check`] holds it to that, so that nothing else is measured than what the row is named after.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A lane in the row's state.
+    /// A processor in the row's state.
     pub fn prepare(&self) -> Feed<'_> {
         let mut feed = Feed::new(&self.policy);
         feed.apply_all(&self.prelude);

@@ -57,8 +57,8 @@ impl Broker {
         Ok(broker)
     }
 
-    /// Starts a broker as tests like it: dead members, open transactions and small topics are dealt with at once. `target_tmpdir` is cargo's
-    /// `CARGO_TARGET_TMPDIR`, beside which its jars are kept.
+    /// Starts a broker as tests like it: dead members, open transactions and small topics are dealt with at once. `target_tmpdir` is
+    /// cargo's `CARGO_TARGET_TMPDIR`, beside which its jars are kept.
     ///
     /// # Errors
     /// Those of [`Broker::start`].

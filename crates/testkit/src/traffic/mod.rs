@@ -66,7 +66,7 @@ impl MixEvent {
     }
 }
 
-/// See the module.
+/// The traffic of a seed, event by event.
 #[derive(Debug, Clone)]
 pub struct Mix {
     settings: MixSettings,
