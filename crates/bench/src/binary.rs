@@ -45,7 +45,7 @@ pub fn build(beside: &Path) -> Result<PathBuf> {
     let mut command = Command::new(&cargo);
     command.args(["build", "--package=tollgate", "--bin=tollgate", "--message-format=json-render-diagnostics"]);
     command.arg(format!("--profile={}", profile(beside)?)).arg(format!("--manifest-path={MANIFEST_DIR}/Cargo.toml"));
-    command.args(["--no-default-features", &format!("--features={}", features())]);
+    command.args(features());
     let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("{} cannot be run", cargo.display()))?;
     ensure!(output.status.success(), "the worker cannot be built; name one that is built already with --tollgate PATH");
     built(&output.stdout).context("cargo does not say where it has put the worker; name it with --tollgate PATH")
@@ -58,10 +58,15 @@ fn profile(program: &Path) -> Result<String> {
     Ok(if folder == "debug" { "dev" } else { folder }.to_owned())
 }
 
-/// The features of the worker that this program was built with.
-fn features() -> String {
-    let all = [("openssl-vendored", cfg!(feature = "openssl-vendored")), ("openssl-system", cfg!(feature = "openssl-system"))];
-    all.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name).collect::<Vec<_>>().join(",")
+/// What gives the worker the features that this program was built with. By default nothing: then it is the very binary that `cargo build`
+/// makes.
+fn features() -> Vec<String> {
+    if cfg!(feature = "default") {
+        return Vec::new();
+    }
+    let system = cfg!(feature = "openssl-system").then(|| "--features=openssl-system".to_owned());
+    let vendored = cfg!(feature = "openssl-vendored").then(|| "--features=openssl-vendored".to_owned());
+    ["--no-default-features".to_owned()].into_iter().chain(system).chain(vendored).collect()
 }
 
 /// Where the worker is by cargo's messages, one JSON object a line.

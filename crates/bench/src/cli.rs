@@ -108,3 +108,29 @@ fn positive(text: &str) -> Result<f64, String> {
         _ => Err("write a positive number".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_options_are_consistent_and_the_help_says_how_the_worker_is_built() {
+        Cli::command().debug_assert();
+        let help = Cli::command().render_long_help().to_string();
+        assert!(help.contains("cargo run --release -p tollgate-bench") && help.contains("--tollgate <PATH>"), "{help}");
+    }
+
+    #[test]
+    fn options_are_read() {
+        let cli =
+            Cli::parse_from(["tollgate-bench", "--rate", "500", "-X", "a=b", "--baseline", "python=./worker.py", "--config", "x.yaml"]);
+        assert_eq!((cli.rate, cli.common.properties.as_slice()), (Some(500.0), ["a=b".to_owned()].as_slice()));
+        assert_eq!(cli.baselines, [Subject::Baseline { name: "python".to_owned(), command: "./worker.py".to_owned() }]);
+        assert_eq!(cli.baselines_folder, PathBuf::from("crates/bench/baselines"));
+        for wrong in [["--rate", "0"], ["--rate", "inf"], ["--baseline", "python"], ["--overload", "-1"]] {
+            assert!(Cli::try_parse_from(["tollgate-bench"].iter().chain(&wrong)).is_err(), "{wrong:?}");
+        }
+    }
+}
