@@ -82,7 +82,7 @@ fn find(this: &Path, path: Option<OsString>) -> Result<PathBuf> {
     let mut candidates = [this.with_file_name(NAME)].into_iter().chain(in_path);
     candidates.find(|candidate| candidate.is_file()).with_context(|| {
         format!(
-            "there is no `tollgate` beside {} and none in PATH, whose workers would be measured: build it with `cargo build --release` in a \
+            "there is no `tollgate` beside {} and none in PATH: build it with `cargo build --release` in a \
              checkout, or name it with --tollgate PATH",
             this.display()
         )

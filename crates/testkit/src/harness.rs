@@ -46,7 +46,7 @@ macro_rules! alone {
 }
 
 /// What the tests run on.
-struct Ground {
+struct Environment {
     cluster: Cluster,
     tollgate: PathBuf,
     target_tmpdir: PathBuf,
@@ -69,7 +69,7 @@ impl Cluster {
     }
 }
 
-impl Ground {
+impl Environment {
     fn run(&self, body: Body) -> Result<()> {
         let own = match &self.cluster {
             Cluster::Running { bootstrap } => match body {
@@ -107,10 +107,10 @@ enum Skip {
 }
 
 impl Skip {
-    fn on(ground: &Ground) -> Option<Self> {
-        match ground.cluster {
+    fn on(environment: &Environment) -> Option<Self> {
+        match environment.cluster {
             Cluster::Running { .. } => Some(Self::NotOurs),
-            Cluster::Own(_) => lacking(&test_cache(&ground.target_tmpdir)).map(|lacking| Self::NoBroker { lacking }),
+            Cluster::Own(_) => lacking(&test_cache(&environment.target_tmpdir)).map(|lacking| Self::NoBroker { lacking }),
         }
     }
 
@@ -146,10 +146,13 @@ impl std::fmt::Display for Skip {
 pub fn run(cases: &[Case], tollgate: &Path, target_tmpdir: &Path) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
-    let ground =
-        Arc::new(Ground { cluster: Cluster::from_environment(), tollgate: tollgate.to_owned(), target_tmpdir: target_tmpdir.to_owned() });
-    let skip = if arguments.list { None } else { Skip::on(&ground) };
-    let trials: Vec<Trial> = cases.iter().map(|case| trial(*case, &ground, skip.as_ref())).collect();
+    let environment = Arc::new(Environment {
+        cluster: Cluster::from_environment(),
+        tollgate: tollgate.to_owned(),
+        target_tmpdir: target_tmpdir.to_owned(),
+    });
+    let skip = if arguments.list { None } else { Skip::on(&environment) };
+    let trials: Vec<Trial> = cases.iter().map(|case| trial(*case, &environment, skip.as_ref())).collect();
 
     let skipped: Vec<&str> =
         trials.iter().filter(|trial| arguments.is_ignored(trial) && !arguments.is_filtered_out(trial)).map(Trial::name).collect();
@@ -165,8 +168,8 @@ pub fn run(cases: &[Case], tollgate: &Path, target_tmpdir: &Path) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn trial(case: Case, ground: &Arc<Ground>, skip: Option<&Skip>) -> Trial {
-    let ground = Arc::clone(ground);
-    Trial::test(case.name, move || ground.run(case.body).map_err(|error| format!("{error:?}").into()))
+fn trial(case: Case, environment: &Arc<Environment>, skip: Option<&Skip>) -> Trial {
+    let environment = Arc::clone(environment);
+    Trial::test(case.name, move || environment.run(case.body).map_err(|error| format!("{error:?}").into()))
         .with_ignored_flag(skip.is_some_and(|skip| skip.covers(case.body)))
 }
