@@ -19,6 +19,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use process::start_logging;
+
 use crate::config::load;
 use crate::settings::Settings;
 
@@ -32,14 +34,15 @@ pub struct Cli {
     command: Command,
 }
 
+/// The options of every command, and of `tollgate-bench`, which starts workers with them.
 #[derive(Debug, Args)]
-struct Common {
+pub struct Common {
     /// Configuration file (YAML); without one the built-in defaults apply
     #[arg(short, long, global = true, value_name = "FILE", env = "TOLLGATE_CONFIG")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Set a librdkafka property, over those of the configuration
     #[arg(short = 'X', global = true, value_name = "KEY=VALUE")]
-    properties: Vec<String>,
+    pub properties: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,18 +99,28 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Run(args) => cli.common.settings().and_then(|settings| run::execute(&args, settings)),
         Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
     };
+    exit_code("tollgate", outcome)
+}
+
+/// Returns the exit code of what has come of a command; an error is printed on stderr under the program's name.
+#[must_use]
+pub fn exit_code(program: &str, outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         // A reader that has seen enough is no failure.
         if is_broken_pipe(&error) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("tollgate: {error:#}");
+        eprintln!("{program}: {error:#}");
         ExitCode::FAILURE
     })
 }
 
 impl Common {
-    fn settings(&self) -> anyhow::Result<Settings> {
+    /// Reads the configuration, with the properties of the command line over it.
+    ///
+    /// # Errors
+    /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;

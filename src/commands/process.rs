@@ -22,7 +22,10 @@ use tollgate_core::policy::{GuardrailSettings, PolicySettings};
 const ENDED_AT_ONCE: i32 = 143;
 
 /// Starts logging to stderr.
-pub(super) fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
+///
+/// # Errors
+/// `log.filter` is no filter, or logging was started before.
+pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&log.filter).map_err(|error| {
         anyhow::anyhow!("log.filter: found a string that is no filter ({error}); write a level such as info, or info,librdkafka=error")
     })?;

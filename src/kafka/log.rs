@@ -23,7 +23,7 @@ impl ConsumerContext for PlainContext {}
 
 /// Passes a log line on. One kind is dropped: `kafka.properties` go to consumers and producers alike, and each complains of those
 /// that are the other's.
-pub(crate) fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
+pub fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
     if facility == "CONFWARN" && message.contains("property and will be ignored by") {
         return;
     }

@@ -7,8 +7,7 @@ mod producer;
 mod state;
 
 pub use consumer::{consumer_config, heartbeat_interval};
-pub use log::PlainContext;
-pub(crate) use log::log;
+pub use log::{PlainContext, log};
 pub use message::{headers_of, own_headers, with_record};
 pub use producer::{Linger, producer_config, reply_producer_config};
 pub use state::{StageTopics, reader_config};

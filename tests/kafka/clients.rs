@@ -6,8 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::gate::Gate;
+use tollgate_testkit::{Context, Gate};
 
 /// What the scripted agent of the examples does: the end of each step's event id, its code, and what was done.
 const STEPS: [(&str, &str, &str); 5] = [

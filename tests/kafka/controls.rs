@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::broker::Broker;
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, Worker, header, parsed};
+use tollgate_testkit::{Broker, Context, Gate, Outgoing, Record, Worker, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 const PARTITIONS: i32 = 8;
@@ -51,7 +49,7 @@ fn codes(context: &Context, gate: &Gate, partitions: i32, user: &str) -> Result<
     let round = context.unique("round");
     let calls: Vec<_> = (0..partitions).map(|partition| call(partition, user, &format!("{round}/{partition}"))).collect();
     context.produce(&gate.events, &calls)?;
-    let is_of = |record: &crate::context::Record| header(record, "event_id").starts_with(&format!("{round}/"));
+    let is_of = |record: &Record| header(record, "event_id").starts_with(&format!("{round}/"));
     let verdicts =
         context.read_until(&gate.decisions, TIME_MAX, |records| records.iter().filter(|record| is_of(record)).count() == calls.len())?;
     Ok(verdicts

@@ -4,13 +4,9 @@
 //! broker of our own; the tests that must take the broker down are ignored then.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod broker;
 mod chaos;
 mod clients;
-mod context;
 mod controls;
-mod gate;
-mod harness;
 mod membership;
 mod pass_through;
 mod remote;
@@ -21,9 +17,11 @@ mod traffic;
 mod trouble;
 mod verdicts;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use harness::{Case, alone, sharing};
+use tollgate_testkit::harness::{self, Case};
+use tollgate_testkit::{alone, sharing};
 
 /// Every test: `sharing!` for one that minds its own topics and groups, `alone!` for one that stops or kills the broker.
 const CASES: &[Case] = &[
@@ -51,7 +49,6 @@ const CASES: &[Case] = &[
     sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
     sharing!(controls::what_does_not_fit_is_named),
     sharing!(pass_through::a_pass_through_answers_every_record_and_commits),
-    sharing!(pass_through::a_benchmark_measures_and_cleans_up),
     sharing!(clients::the_python_client_does_what_verdicts_say),
     sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),
@@ -78,5 +75,5 @@ const CASES: &[Case] = &[
 ];
 
 fn main() -> ExitCode {
-    harness::run(CASES)
+    harness::run(CASES, Path::new(env!("CARGO_BIN_EXE_tollgate")), Path::new(env!("CARGO_TARGET_TMPDIR")))
 }

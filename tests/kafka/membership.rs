@@ -8,10 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::broker::Broker;
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, Worker, header};
 use crate::traffic::{awaited, conversations};
+use tollgate_testkit::{Broker, Context, Gate, Outgoing, Worker, header};
 
 const TIME_MAX: Duration = Duration::from_secs(90);
 

@@ -1,13 +1,11 @@
-//! The worker without decisions, and the benchmark that it is there for.
+//! The worker without decisions, which benchmarks compare the gate with.
 
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, header, parsed};
+use tollgate_testkit::{Context, Gate, Outgoing, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -51,34 +49,5 @@ pub(crate) fn a_pass_through_answers_every_record_and_commits(context: &Context)
     assert!(worker.stop()?.success());
     assert_eq!(context.committed(&gate.group, &gate.events)?.into_iter().collect::<Vec<_>>(), [(0, 2), (1, 2)]);
     assert!(context.read_all(&gate.dlq)?.is_empty());
-    Ok(())
-}
-
-/// A short measurement of each kind on this cluster: the figures are there, and no verdict is missing.
-pub(crate) fn a_benchmark_measures_and_cleans_up(context: &Context) -> Result<()> {
-    let directory = tempfile::tempdir()?;
-    let run = |arguments: &[&str]| -> Result<Value> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-        command.args(["bench", "--json", "--brokers", context.bootstrap(), "--partitions", "2", "--threads", "200"]);
-        let output = command.args(arguments).current_dir(directory.path()).output()?;
-        ensure!(output.status.success(), "bench {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        Ok(serde_json::from_slice(&output.stdout)?)
-    };
-    let found = run(&["--rate", "300", "--duration", "2"])?;
-    let latency = &found["latency"];
-    assert_eq!((&latency["misses"], &latency["duplicates"], &latency["refused"]), (&json!(0), &json!(0), &json!(0)), "{latency}");
-    assert!(latency["awaited"].as_u64().unwrap() > 500, "{latency}");
-    assert!(latency["latency_ms"]["p50"].as_f64().unwrap() > 0.0, "{latency}");
-    assert!((270.0..330.0).contains(&latency["achieved_per_second"].as_f64().unwrap()), "{latency}");
-
-    let found = run(&["--drain", "20000", "--rounds", "1"])?;
-    let verdicts: Vec<_> =
-        found["drained"].as_array().unwrap().iter().map(|drained| drained["rounds"][0]["verdicts"].as_u64().unwrap()).collect();
-    // The pass-through answers turn boundaries too.
-    assert!(verdicts.len() == 2 && verdicts[0] < 20_000 && verdicts[1] == 20_000, "{found}");
-
-    let failed = Command::new(env!("CARGO_BIN_EXE_tollgate")).args(["bench", "--brokers", "127.0.0.1:1"]).output()?;
-    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert!(failed.status.code() == Some(1) && said.contains("127.0.0.1:1 do not answer"), "{said}");
     Ok(())
 }

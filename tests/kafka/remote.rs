@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, by_thread, header, parsed, text};
 use crate::membership::wait_until;
 use tollgate_testkit::PolicyServer;
+use tollgate_testkit::{Context, Gate, Outgoing, by_thread, header, parsed, text};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 /// How long the server thinks about a thread that is called slow.

@@ -6,8 +6,7 @@ use anyhow::Result;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::broker::Broker;
-use crate::context::{Context, Outgoing};
+use tollgate_testkit::{Broker, Context, Outgoing};
 
 /// Keys with the hashes that the tests of the Java client publish for them, and where they land by those.
 pub(crate) fn a_key_lands_where_java_puts_it(context: &Context) -> Result<()> {

@@ -9,10 +9,9 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 
-use crate::context::{Context, Outgoing, Record};
-use crate::gate::{Gate, Worker, by_thread, header, text};
 use crate::membership::{under_load, wait_until};
 use crate::traffic::{awaited, conversations};
+use tollgate_testkit::{Context, Gate, Outgoing, Record, Worker, by_thread, header, text};
 
 const TIME_MAX: Duration = Duration::from_secs(90);
 const FENCED: &str = "tollgate_checkpoints_total{outcome=\"fenced\"}";

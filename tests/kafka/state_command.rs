@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, header, parsed};
+use tollgate_testkit::{Context, Gate, Outgoing, Record, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 const COMMAND: &str = "kubectl apply -f deploy.yaml";
@@ -82,7 +81,7 @@ fn produce(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<(i64, 
 
 /// The code of the verdict on an event.
 fn verdict_on(context: &Context, gate: &Gate, id: &str) -> Result<Value> {
-    let is_it = |record: &crate::context::Record| header(record, "event_id") == id;
+    let is_it = |record: &Record| header(record, "event_id") == id;
     let records = context.read_until(&gate.decisions, TIME_MAX, |records| records.iter().any(is_it))?;
     Ok(records.iter().find(|record| is_it(record)).map(parsed).expect("it was read")["code"].clone())
 }
@@ -192,8 +191,7 @@ pub(crate) fn a_reset_clears_what_blocks_a_thread(context: &Context) -> Result<(
     let whole = json_of(&state(&gate, &["reset", "t", "--execute"])?)?;
     let published = context.read_all(&gate.events)?;
     for report in [done, whole] {
-        let is_it =
-            |record: &&crate::context::Record| Some(record.offset) == report["offset"].as_i64() && i64::from(record.partition) == partition;
+        let is_it = |record: &&Record| Some(record.offset) == report["offset"].as_i64() && i64::from(record.partition) == partition;
         let record = published.iter().find(is_it).expect("it was published");
         assert_eq!((record.key.as_deref(), parsed(record)), (Some(b"t".as_slice()), report["event"].clone()));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::context::Outgoing;
+use tollgate_testkit::Outgoing;
 
 /// A small generator of pseudo-random numbers (SplitMix64): tests must be repeatable, not unpredictable.
 pub(crate) struct Random(pub(crate) u64);

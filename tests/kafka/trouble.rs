@@ -5,9 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::context::{Context, Outgoing};
-use crate::gate::{Gate, by_thread, header, parsed, text};
 use crate::traffic::{awaited, conversations};
+use tollgate_testkit::{Context, Gate, Outgoing, by_thread, header, parsed, text};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 

@@ -4,7 +4,7 @@
 # Starts a broker from the tests' jars unless TOLLGATE_BROKERS names a cluster.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$(cd "$here/../.." && pwd)/target}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$(cd "$here/../../.." && pwd)/target}
 case ${1:-} in
     compare | measure) driver=$here/driver/$1.py ;;
     *)

@@ -1,20 +1,12 @@
 //! How fast the kill switch is: from producing a suspension until the first blocked call is read on every one of 16 partitions that two
 //! worker processes share, under a steady stream of calls on all of them; and the same for lifting it.
 //!
-//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench --bench controls`
+//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
+//! controls`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
-#[path = "../tests/kafka/broker.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod broker;
-#[path = "../tests/kafka/context.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod context;
-#[path = "../tests/kafka/gate.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod gate;
-
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
@@ -25,9 +17,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 use tollgate_core::controls::{ControlId, Subject, SubjectHasher};
 use tollgate_core::ruling::SubjectKind;
-
-use context::Context;
-use gate::{Gate, Worker};
+use tollgate_testkit::{Broker, Context, Gate, Worker};
 
 const PARTITIONS: i32 = 16;
 /// Suspensions, and as many times a suspension is lifted.
@@ -41,8 +31,9 @@ const TARGET_MS: f64 = 200.0;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
-    let broker = broker::start(&[])?;
-    let context = Context::new(broker.bootstrap())?;
+    let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
+    let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+    let context = Context::new(broker.bootstrap(), &tollgate)?;
     let mut gate = Gate::new(&context, PARTITIONS)?;
     // As it comes, without what tests set to be quick.
     gate.configure("/kafka/properties", json!({}));
@@ -78,7 +69,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Prints a distribution; the answer is its 99th percentile.
+/// Prints a distribution; returns its 99th percentile.
 fn show(name: &str, mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[(times.len() as f64 * share).ceil() as usize - 1];
@@ -156,7 +147,7 @@ impl<'c> Stream<'c> {
         Ok(())
     }
 
-    /// Goes on until there was a verdict of this code on every partition; the answer is when the first one was read on each.
+    /// Goes on until there was a verdict of this code on every partition; returns when the first one was read on each.
     fn until_all(&mut self, code: &str) -> Result<Vec<Instant>> {
         let mut first: BTreeMap<i32, Instant> = BTreeMap::new();
         let deadline = Instant::now() + TIME_MAX;
@@ -178,7 +169,7 @@ impl<'c> Stream<'c> {
         Ok(first.into_values().collect())
     }
 
-    /// Suspends the user, or lets them go on, and waits until that has told everywhere: milliseconds by partition.
+    /// Suspends the user, or lets them go on, and waits until that is in force everywhere: milliseconds by partition.
     fn switch(&mut self, is_suspended: bool) -> Result<Vec<f64>> {
         let hash = SubjectHasher::new(None).hash(&Subject { kind: SubjectKind::User, tenant: "acme", id: &self.user });
         let key = ControlId::Subject(SubjectKind::User, hash).to_string();

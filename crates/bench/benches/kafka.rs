@@ -1,20 +1,12 @@
 //! What a worker does through a real broker: events per second and CPU per event, as a ratio to a pass-through of the same topic in the
 //! same minute, and the time from event to verdict as a waiter sees it.
 //!
-//! Broker, worker, producer and waiter share the machine, so absolute figures are this machine's. `cargo bench --bench kafka`
+//! Broker, worker, producer and waiter share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
+//! kafka`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
-#[path = "../tests/kafka/broker.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod broker;
-#[path = "../tests/kafka/context.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod context;
-#[path = "../tests/kafka/gate.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod gate;
-
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
@@ -23,9 +15,7 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
-
-use context::{Context, Outgoing};
-use gate::{Gate, Worker};
+use tollgate_testkit::{Broker, Context, Gate, Outgoing, Worker};
 
 const PARTITIONS: i32 = 8;
 const ROUNDS: usize = 3;
@@ -35,8 +25,9 @@ const RATES: [u64; 3] = [100, 1_000, 5_000];
 const RATE_TIME: Duration = Duration::from_secs(10);
 
 fn main() -> Result<()> {
-    let broker = broker::start(&[])?;
-    let context = Context::new(broker.bootstrap())?;
+    let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
+    let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+    let context = Context::new(broker.bootstrap(), &tollgate)?;
     println!("{:<14} {:>12} {:>16}", "draining", "events/s", "CPU µs/event");
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {

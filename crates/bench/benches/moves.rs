@@ -1,29 +1,19 @@
 //! What it costs that a partition changes hands: threads restored per second, and for how long verdicts are held up when a worker joins
 //! or leaves as planned.
 //!
-//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench --bench moves`
+//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
+//! moves`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
-#[path = "../tests/kafka/broker.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod broker;
-#[path = "../tests/kafka/context.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod context;
-#[path = "../tests/kafka/gate.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod gate;
-
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-
-use context::{Context, Outgoing, Record};
-use gate::{Gate, Worker, header};
+use tollgate_testkit::{Broker, Context, Gate, Outgoing, Record, Worker, header};
 
 const RESTORED_PARTITIONS: i32 = 4;
 const RESTORED_THREADS: usize = 100_000;
@@ -32,8 +22,9 @@ const MOVES: usize = 8;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
-    let broker = broker::start(&[])?;
-    let context = Context::new(broker.bootstrap())?;
+    let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
+    let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+    let context = Context::new(broker.bootstrap(), &tollgate)?;
     restore(&context)?;
     moves(&context)
 }
@@ -145,7 +136,7 @@ fn is_ready(worker: &Worker) -> bool {
     worker.get("/readyz").is_ok_and(|(status, _)| status == 200)
 }
 
-/// A call on every partition every 5 ms; the answer is how many there were.
+/// A call on every partition every 5 ms; returns how many there were.
 fn load(context: &Context, gate: &Gate, stop: &AtomicBool) -> Result<usize> {
     let mut sent = 0;
     while !stop.load(Ordering::Relaxed) {

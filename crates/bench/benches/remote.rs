@@ -1,7 +1,7 @@
 //! What asking a policy server costs over a bare exchange of the same bytes: latency, and processor time per question.
 //!
 //! The server is a process of its own, so that its processor time does not count, but it shares the machine. Questions are asked as members
-//! ask them: from a plain thread, on a runtime of one thread. `cargo bench --bench remote`
+//! ask them: from a plain thread, on a runtime of one thread. `cargo bench -p tollgate-bench --bench remote`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tollgate::metrics::Metrics;
-use tollgate::remote::{Endpoint, Remotes};
+use tollgate::policy_servers::{Endpoint, PolicyServers};
 use tollgate_core::policy::{Dialect, HttpSettings};
 
 const SERVE: &str = "--serve";
@@ -93,7 +93,7 @@ fn bare(address: SocketAddr, concurrency: usize) {
 fn asked(address: SocketAddr, concurrency: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let endpoint = Endpoint::new(&settings(address), &Metrics::new().unwrap()).unwrap();
-    let remotes = Remotes::new(vec![(0, endpoint)], runtime.handle().clone());
+    let remotes = PolicyServers::new(vec![(0, endpoint)], runtime.handle().clone());
     let (answers, received) = std::sync::mpsc::channel();
     let (cpu, started_at) = (cpu(), Instant::now());
     (0..concurrency).for_each(|_| remotes.ask(0, QUESTION.to_vec(), Instant::now(), &answers));

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// The longest reason that is told.
+/// The longest reason that is shown.
 const WHY_CHARS_MAX: usize = 300;
 
-/// See the module.
+/// A part of a report that was not measured, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Absence {
     /// What was not measured.

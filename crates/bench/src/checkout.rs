@@ -8,16 +8,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::{Absence, Keeper, Subject};
+use super::{Absence, Subject};
+use tollgate_testkit::ProcessGuard;
 
 /// What a platform team would run instead, and the floor.
 pub const BASELINES: [&str; 3] = ["bare", "python", "kafka-streams"];
+/// How many folders the baselines are below the root of a checkout.
+const DEPTH: usize = 3;
 /// The status of a `run.sh` that this machine lacks something for.
 const LACKING: i32 = 69;
 /// The status of a shell that does not find a command.
 const NOT_FOUND: i32 = 127;
 
-/// See the module.
+/// A checkout of this repository, whose baselines and benchmarks of the core can be built and run.
 #[derive(Debug, Clone)]
 pub struct Checkout {
     /// The folder of the baselines; it need not be there.
@@ -78,13 +81,13 @@ impl Checkout {
     }
 
     fn bench(&self, name: &str) -> Result<Command, Absence> {
-        let manifest = self.baselines.ancestors().nth(2).map(|root| root.join("Cargo.toml")).filter(|manifest| manifest.is_file());
+        let manifest = self.baselines.ancestors().nth(DEPTH).map(|root| root.join("Cargo.toml")).filter(|manifest| manifest.is_file());
         let Some(manifest) = manifest else {
             let why = format!("{} is not in a checkout, whose benchmark `{name}` measures it", self.baselines.display());
             return Err(Absence::missing(name, &why));
         };
         let mut command = Command::new(&self.cargo);
-        command.args(["bench", "--quiet", "--no-default-features", "--bench", name]);
+        command.args(["bench", "--quiet", "-p", "tollgate-core", "--bench", name]);
         command.arg(format!("--manifest-path={}", manifest.display()));
         Ok(command)
     }
@@ -93,10 +96,10 @@ impl Checkout {
 /// Runs a command to its end, and gives what it has put out. It is killed if that takes too long.
 fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, Absence> {
     let run = || -> Result<_> {
-        let mut keeper = Keeper::start()?;
-        keeper.run(command)?;
-        let status = keeper.wait(time_max);
-        let text = fs::read(keeper.log_path()).context("its output is lost")?;
+        let mut guard = ProcessGuard::start()?;
+        guard.run(command)?;
+        let status = guard.wait(time_max);
+        let text = fs::read(guard.log_path()).context("its output is lost")?;
         Ok((status, String::from_utf8_lossy(&text).into_owned()))
     };
     let (status, text) = run().map_err(|error| Absence::failed(part, &format!("{error:#}")))?;
@@ -131,9 +134,9 @@ pub(super) mod tests {
     const TIME_MAX: Duration = Duration::from_secs(30);
 
     /// A checkout with a baseline `bare` and a cargo that are these shell scripts.
-    pub(in crate::bench) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {
+    pub(crate) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {
         let root = tempfile::tempdir().unwrap();
-        let baselines = root.path().join("benches/base'lines");
+        let baselines = root.path().join("crates/bench/base'lines");
         fs::create_dir_all(baselines.join("bare")).unwrap();
         fs::write(root.path().join("Cargo.toml"), "").unwrap();
         for (path, script) in [(baselines.join("bare/run.sh"), bare), (root.path().join("cargo"), cargo)] {
@@ -148,7 +151,7 @@ pub(super) mod tests {
     fn a_baseline_is_prepared_and_started_by_one_script() {
         let (root, checkout) = checkout(r#"echo "$1$TOLLGATE_PREPARED" >"$(dirname "$0")/argument""#, "");
         let Subject::Baseline { name, command } = checkout.prepare_baseline("bare", TIME_MAX).unwrap() else { panic!("no baseline") };
-        let argument = root.path().join("benches/base'lines/bare/argument");
+        let argument = root.path().join("crates/bench/base'lines/bare/argument");
         assert_eq!((name.as_str(), fs::read_to_string(&argument).unwrap().trim()), ("bare", "--prepare"));
         assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
         assert_eq!(fs::read_to_string(&argument).unwrap().trim(), "1");
@@ -175,8 +178,7 @@ pub(super) mod tests {
         checkout.prepare_bench("decision", TIME_MAX).unwrap();
         let printed = checkout.run_bench("decision", TIME_MAX).unwrap();
         assert!(
-            printed.starts_with("bench --quiet --no-default-features --bench decision --manifest-path=/")
-                && printed.ends_with("-- --json\n"),
+            printed.starts_with("bench --quiet -p tollgate-core --bench decision --manifest-path=/") && printed.ends_with("-- --json\n"),
             "{printed}"
         );
         let gone = checkout.clone().with_cargo(Path::new("no-such-program")).prepare_bench("decision", TIME_MAX).unwrap_err();

@@ -1,107 +1,45 @@
-//! `tollgate bench`: open-loop load, and latency from the moment each event was meant to be sent.
+//! What the command does: open-loop load, and latency from the moment each event was meant to be sent.
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
+use tollgate::commands::start_logging;
 
-use crate::bench::{
-    Checkout, Findings, Invocation, Machine, Plan, Progress, Search, Session, Subject, Suite, Times, Versus, markdown, page, rows,
+use super::{
+    Checkout, Cli, Findings, Invocation, Machine, Plan, Progress, Search, Session, Subject, Suite, Times, Versus, binary, markdown, page,
+    rows,
 };
-use crate::settings::Settings;
-
-use super::process;
 
 /// Events of a topic that is drained; a report drains more, as it compares with who fetches a lot ahead.
 const DRAINED_EVENTS: u32 = 200_000;
 const REPORT_DRAINED_EVENTS: u32 = 300_000;
 const PICTURE: &str = "![Latency against offered load](plot.svg)";
 
-/// What the gate may be compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Opponent {
-    /// The same worker with deciding left out.
-    PassThrough,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct BenchArgs {
-    /// Brokers to use; without them and without a configuration file a broker is started (Java and Maven are needed)
-    #[arg(long, value_name = "HOST:PORT,…", conflicts_with = "own_broker")]
-    brokers: Option<String>,
-    /// Start a broker, whatever the configuration says
-    #[arg(long)]
-    own_broker: bool,
-    /// Events per second to measure latency at; left out: half of the peak, which is searched first
-    #[arg(long, value_name = "EVENTS", value_parser = positive)]
-    rate: Option<f64>,
-    /// Search the highest rate that is sustained: 99 % of it achieved, lag that does not grow, no verdict missing
-    #[arg(long)]
-    find_peak: bool,
-    /// Offer this many times the peak, and see what is kept and how the worker comes back
-    #[arg(long, value_name = "FACTOR", value_parser = positive)]
-    overload: Option<f64>,
-    /// Compare with the same worker without deciding, in turns: CPU per event, peak, latency
-    #[arg(long)]
-    versus: Option<Opponent>,
-    /// How often things are measured that are compared
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
-    /// Measure events per CPU second over a topic preloaded with so many (200000 where it is needed and not given)
-    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1_000..))]
-    drain: Option<u32>,
-    /// Have a command drain the same topic and compare its verdicts: it gets TOLLGATE_BROKERS, TOLLGATE_EVENTS_TOPIC,
-    /// TOLLGATE_DECISIONS_TOPIC and TOLLGATE_GROUP. May be given several times
-    #[arg(long = "baseline", value_name = "NAME=COMMAND", value_parser = baseline)]
-    baselines: Vec<Subject>,
-    /// Measure all of it, the baselines and the core's benchmarks of a checkout among it, and write report.json, report.md and plot.svg into
-    /// this directory
-    #[arg(long, value_name = "DIR")]
-    report: Option<PathBuf>,
-    /// The folder of a checkout that holds the baselines of a report; the core's benchmarks are two folders above it
-    #[arg(long = "baselines", value_name = "DIR", default_value = "benches/baselines")]
-    baselines_folder: PathBuf,
-    /// Minutes that a report may take once everything is built; where time is short there are fewer rounds
-    #[arg(long, value_name = "MINUTES", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    time_limit: u32,
-    /// Seconds that a latency measurement takes, behind its warm-up
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-    duration: u32,
-    /// Seconds of every measurement that do not count
-    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
-    warm_up: u32,
-    /// Milliseconds after which a verdict no longer counts
-    #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
-    deadline_ms: u32,
-    /// Where the traffic begins: the same seed gives the same events
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Threads of the traffic
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    threads: u32,
-    /// Partitions of the topics
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    partitions: u32,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn execute(args: &BenchArgs, mut settings: Settings, invocation: Invocation) -> anyhow::Result<ExitCode> {
+/// Carries a parsed command line out: the findings go to stdout, progress to stderr.
+///
+/// # Errors
+/// The configuration is wrong, there is no worker to start or no broker to use, or something that was asked for could not be measured.
+pub fn execute(args: Cli) -> anyhow::Result<ExitCode> {
+    let mut settings = args.common.settings()?;
     if settings.log.filter == "info" {
         settings.log.filter = "error,librdkafka=off".to_owned();
     }
-    process::start_logging(&settings.log)?;
-    let names_cluster = invocation.config.is_some() || std::env::var_os("TOLLGATE__KAFKA__BROKERS").is_some();
+    start_logging(&settings.log)?;
+    let names_cluster = args.common.config.is_some() || std::env::var_os("TOLLGATE__KAFKA__BROKERS").is_some();
     if let Some(brokers) = &args.brokers {
         settings.kafka.brokers.clone_from(brokers);
     }
     let starts_broker = args.own_broker || (args.brokers.is_none() && !names_cluster);
-    let invocation = Invocation { brokers: settings.kafka.brokers.clone(), ..invocation };
+    let invocation = Invocation {
+        binary: binary::resolve(args.tollgate.as_deref(), &Progress::default())?,
+        config: args.common.config.clone(),
+        properties: args.common.properties.clone(),
+        brokers: settings.kafka.brokers.clone(),
+    };
     let open = |progress| Session::open(args.plan(), settings.kafka, invocation, starts_broker, progress);
     let findings = match &args.report {
         Some(directory) => args.write_report(directory, open)?,
@@ -134,7 +72,7 @@ fn json(findings: &Findings) -> serde_json::Value {
     value
 }
 
-impl BenchArgs {
+impl Cli {
     fn plan(&self) -> Plan {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let deadline = Duration::from_millis(self.deadline_ms.into());
@@ -205,23 +143,5 @@ impl BenchArgs {
             }
             Ok(())
         })
-    }
-}
-
-/// `NAME=COMMAND`.
-fn baseline(text: &str) -> Result<Subject, String> {
-    match text.split_once('=') {
-        Some((name, command)) if !name.is_empty() && !command.is_empty() => {
-            Ok(Subject::Baseline { name: name.to_owned(), command: command.to_owned() })
-        }
-        _ => Err("write NAME=COMMAND, such as python=./worker.py".to_owned()),
-    }
-}
-
-/// A positive number of events, or a factor.
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err("write a positive number".to_owned()),
     }
 }

@@ -305,8 +305,8 @@ fn read(reader: &Reader, count: u64) -> Result<Verdicts> {
     Ok(verdicts)
 }
 
-/// Compares verdicts; somebody who allows everything decides nothing, and there is nothing to compare. Of a run that was cut only what it has
-/// decided counts.
+/// Compares verdicts; somebody who allows everything decides nothing, and there is nothing to compare. Of a run that was cut only what it
+/// has decided counts.
 fn compare(ours: &Verdicts, theirs: &Verdicts, is_cut: bool) -> Option<Agreement> {
     if theirs.values().all(|decision| decision.action == "allow") {
         return None;

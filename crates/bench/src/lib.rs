@@ -1,22 +1,23 @@
-//! Load on a worker, and what it makes of it.
+//! Load on a worker, and what it makes of it: the library of `tollgate-bench`.
 //!
 //! ```text
-//! mix (seed) ─▶ sender ─▶ events ─▶ worker under test ─▶ decisions ─▶ reader ─▶ arrivals ─▶ tally
-//!                 ▲ schedule: when each event is due ──────────────────────────────▲
+//! traffic (seed) ─▶ sender ─▶ events ─▶ worker under test ─▶ decisions ─▶ reader ─▶ arrivals ─▶ tally
+//!                     ▲ schedule: when each event is due ──────────────────────────────▲
 //! ```
 //!
-//! What is pure stands apart from what touches Kafka: the traffic, the schedule, the meter, the search for the peak, the report.
+//! What is pure stands apart from what touches Kafka: the schedule, the meter, the search for the peak, the report. The traffic, the broker
+//! and the process guard are the test kit's. Workers are processes of the `tollgate` binary ([`build_worker`]).
 
 mod absence;
-mod broker;
+mod binary;
 mod budget;
 mod checkout;
+mod cli;
+mod command;
 mod drain;
-mod keeper;
 mod load;
 mod machine;
 mod meter;
-mod mix;
 mod offline;
 mod overload;
 mod partitions;
@@ -33,28 +34,29 @@ mod usage;
 mod versus;
 mod worker;
 
-pub use absence::Absence;
-pub use broker::{Broker, default_cache, lacking};
-pub use budget::Budget;
-pub use checkout::{BASELINES, Checkout};
-pub use drain::{Agreement, DrainRound, Drained};
-pub use keeper::Keeper;
-pub use load::{Load, Observed, Phase, Times};
-pub use machine::Machine;
-pub use meter::{Arrivals, Percentiles, Tally};
-pub use mix::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};
-pub use offline::{BENCHES, DecisionCost, Growth, InstructionCost, Offline, ThreadMemory};
-pub use overload::{Burst, Overload};
-pub use partitions::{PARTITIONS, PartitionCost};
-pub use peak::{Search, Shortfall, sustained};
-pub use producer::{NUMBER_HEADER, Sender, Sent};
-pub use progress::Progress;
-pub use reader::Reader;
-pub use report::{Findings, Row, SweepPoint, markdown, page, rows};
-pub use schedule::Schedule;
-pub use session::{Bed, Peak, Plan, Session};
-pub use suite::Suite;
-pub use topics::Topics;
-pub use usage::Usage;
-pub use versus::{Ratio, Round, Side, Versus};
-pub use worker::{Invocation, Subject, Worker};
+pub use binary::build as build_worker;
+pub use cli::Cli;
+pub use command::execute;
+
+use absence::Absence;
+use budget::Budget;
+use checkout::{BASELINES, Checkout};
+use drain::Drained;
+use load::{Load, Observed, Phase, Times};
+use machine::Machine;
+use meter::{Arrivals, Tally};
+use offline::{BENCHES, Offline};
+use overload::Overload;
+use partitions::{PARTITIONS, PartitionCost};
+use peak::{Search, sustained};
+use producer::Sender;
+use progress::Progress;
+use reader::Reader;
+use report::{Findings, SweepPoint, markdown, page, rows};
+use schedule::Schedule;
+use session::{Bed, Peak, Plan, Session};
+use suite::Suite;
+use topics::Topics;
+use usage::Usage;
+use versus::{Ratio, Versus};
+use worker::{Invocation, Subject, Worker};

@@ -42,7 +42,7 @@ pub struct Phase {
     /// The verdicts.
     #[serde(flatten)]
     pub tally: Tally,
-    /// Microseconds of the worker's CPU per event, where it can be told.
+    /// Microseconds of the worker's CPU per event, where it is known.
     pub cpu_us_per_event: Option<f64>,
     /// What the worker used when the phase was over.
     pub usage: Option<Usage>,

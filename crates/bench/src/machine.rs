@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Serialize;
 
-/// See the module.
+/// The machine and the build that figures were measured with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
     /// The processor.

@@ -12,7 +12,7 @@ use super::{Absence, Checkout};
 /// The benchmarks.
 pub const BENCHES: [&str; 4] = ["decision", "instructions", "memory", "growth"];
 
-/// See the module.
+/// Figures of the core alone.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Offline {
     /// The whole path of an event, from its bytes to the verdict's.

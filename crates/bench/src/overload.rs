@@ -28,7 +28,7 @@ const CALM_MIN: Duration = Duration::from_secs(5);
 /// How long an event of the overload may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// What came of offering more than the peak, and how the worker came back.
 #[derive(Debug, Clone, Serialize)]
 pub struct Overload {
     /// How many times the peak was offered.
@@ -121,7 +121,8 @@ impl Session {
 }
 
 impl Bed<'_> {
-    /// Offers a multiple of the peak for some time, then little, and says how many seconds after the load fell events were answered quickly.
+    /// Offers a multiple of the peak for some time, then little, and says how many seconds after the load fell events were answered
+    /// quickly.
     fn flood(&mut self, peak: f64, factor: f64, time: Duration, settled: Duration) -> Result<(Observed, Option<f64>)> {
         let schedule = Schedule::new(peak * factor, Duration::ZERO, time).then(peak * CALM, time * 2 + CALM_MIN);
         // Nothing of an overload is a miss: how long it waits is what is measured.

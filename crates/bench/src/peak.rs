@@ -54,8 +54,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Searches with `probe`, which says whether a rate is sustained, until that is known closely enough or `is_late`. The answer is the
-    /// highest that is, and that was so twice: whoever is fresh can be lucky once. `None` if none was.
+    /// Searches with `probe`, which says whether a rate is sustained, until that is known closely enough or `is_late`. Returns the
+    /// highest rate that is, and that was so twice: whoever is fresh can be lucky once. `None` if none was.
     ///
     /// # Errors
     /// Those of `probe`.

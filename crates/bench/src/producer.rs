@@ -10,9 +10,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
+use super::Schedule;
 use super::topics::client;
-use super::{Mix, MixEvent, Schedule};
 use tollgate::settings::KafkaSettings;
+use tollgate_testkit::{Mix, MixEvent};
 
 /// The header that names an event's number. Verdicts bring it back, whoever decides.
 pub const NUMBER_HEADER: &str = "correlation_id";
@@ -29,7 +30,7 @@ struct Deliveries(Arc<(AtomicU64, Mutex<Option<String>>)>);
 
 impl ClientContext for Deliveries {
     fn log(&self, level: rdkafka::config::RDKafkaLogLevel, facility: &str, message: &str) {
-        tollgate::librdkafka::log(level, facility, message);
+        tollgate::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
@@ -49,7 +50,7 @@ impl ProducerContext for Deliveries {
     }
 }
 
-/// See the module.
+/// Publishes events when they are due.
 pub struct Sender {
     producer: BaseProducer<Deliveries>,
     deliveries: Deliveries,

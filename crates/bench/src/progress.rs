@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const WIDTH: usize = 30;
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// Shows on stderr what is being done, and since when.
 #[derive(Debug)]
 pub struct Progress {
     is_shown: bool,

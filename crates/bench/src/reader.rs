@@ -12,7 +12,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::Arrivals;
 use super::producer::NUMBER_HEADER;
 use super::topics::client;
-use tollgate::librdkafka::PlainContext;
+use tollgate::kafka::PlainContext;
 use tollgate::settings::KafkaSettings;
 
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ const ROUND: usize = 256;
 /// How long verdicts are waited for once all events are sent, if some still come.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// Waits for verdicts on every partition of a topic, as an orchestrator does.
 pub struct Reader {
     consumer: BaseConsumer<PlainContext>,
     topic: String,
@@ -75,8 +75,9 @@ impl Reader {
         Ok(Self { consumer, topic: topic.to_owned(), partitions })
     }
 
-    /// Reads verdicts until all that are `awaited` are there, or none has come for the time of grace, or only few for half a minute. What is
-    /// awaited is known when all has been sent. Verdicts that come after their deadline are misses all the same; they are read so that the next phase begins without them.
+    /// Reads verdicts until all that are `awaited` are there, or none has come for the time of grace, or only few for half a minute. What
+    /// is awaited is known when all has been sent. Verdicts that come after their deadline are misses all the same; they are read so that
+    /// the next phase begins without them.
     pub fn collect(&self, arrivals: &mut Arrivals, start: Instant, awaited: &OnceLock<Option<Vec<bool>>>, grace: Duration) {
         let mut last_progress = Instant::now();
         let mut all_sent = None;

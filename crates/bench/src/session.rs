@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::broker::{Broker, default_cache};
-use super::{Invocation, Load, Mix, MixSettings, Observed, Phase, Progress, Search, Sender, Subject, Times, Topics, Worker, sustained};
+use super::{Invocation, Load, Observed, Phase, Progress, Search, Sender, Subject, Times, Topics, Worker, sustained};
 use tollgate::settings::{KafkaSettings, TopicSettings};
+use tollgate_testkit::{Broker, Mix, MixSettings, default_cache};
 
 /// Events a second, and for how long, before anything is measured: a broker that has just started is slow for some seconds.
 const KINDLING_RATE: f64 = 2_000.0;
@@ -41,7 +41,7 @@ impl Plan {
     }
 }
 
-/// See the module.
+/// A cluster to measure on, with what it takes to start workers there.
 #[derive(Debug)]
 pub struct Session {
     /// How measurements are made.
@@ -189,8 +189,8 @@ impl Session {
     }
 
     pub(super) fn delete(&self, topics: &TopicSettings) -> Result<()> {
-        let TopicSettings { events, decisions, dlq, controls, alerts, state } = topics;
-        self.topics.delete(&[events, decisions, dlq, controls, alerts, state])
+        let names: Vec<_> = topics.each().map(|topic| topic.name).collect();
+        self.topics.delete(&names)
     }
 
     /// Searches the highest rate that a worker sustains.

@@ -1,16 +1,14 @@
 //! All that a report shows, part by part: what fails or takes too long costs its own rows and no others.
 //!
-//! Everything is built first, then the core is measured alone, then workers on a cluster. The parts share one time ([`Budget`]); where it gets
-//! short there are fewer rounds.
+//! Everything is built first, then the core is measured alone, then workers on a cluster. The parts share one time ([`Budget`]); where it
+//! gets short there are fewer rounds.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::budget::Budget;
-use super::checkout::BASELINES;
-use super::offline::BENCHES;
 use super::{Absence, Bed, Checkout, Findings, Progress, Ratio, Session, Subject, SweepPoint, Versus};
+use super::{BASELINES, BENCHES, Budget};
 
 /// Shares of the peak that latency is measured at.
 const SWEEP: [f64; 6] = [0.1, 0.25, 0.5, 0.75, 0.9, 1.0];

@@ -7,8 +7,9 @@ use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::types::RDKafkaErrorCode;
 
-use tollgate::librdkafka::PlainContext;
-use tollgate::settings::{KafkaSettings, TopicSettings};
+use tollgate::kafka::PlainContext;
+use tollgate::settings::KafkaSettings;
+use tollgate::topics::{TopicSettings, to_create};
 
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -54,17 +55,11 @@ impl Topics {
     /// # Errors
     /// The cluster does not allow it, or they get no leaders.
     pub fn create(&self, stem: &str, partitions: u32) -> Result<TopicSettings> {
-        let named = |name: &str| format!("{stem}.{name}");
-        let topics = TopicSettings {
-            events: named("events"),
-            decisions: named("decisions"),
-            dlq: named("dlq"),
-            controls: named("controls"),
-            alerts: named("alerts"),
-            state: named("state"),
-        };
-        self.create_named(&[&topics.events, &topics.decisions, &topics.dlq], partitions, &[])?;
-        self.create_named(&[&topics.controls, &topics.state], partitions, &[("cleanup.policy", "compact")])?;
+        let topics = TopicSettings::named(|spec| format!("{stem}.{}", spec.key));
+        for topic in to_create(topics.each().filter(|topic| topic.spec.is_required), partitions) {
+            let settings: Vec<_> = topic.settings.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            self.create_named(&[topic.name], topic.partitions, &settings)?;
+        }
         Ok(topics)
     }
 

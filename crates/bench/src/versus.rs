@@ -106,8 +106,8 @@ impl Versus {
 }
 
 impl Session {
-    /// Has the gate and the pass-through take turns, for so many rounds: latency at a rate, or, if none is given, the peak and latency at half
-    /// of the gate's first one. Where time is limited there may be fewer rounds.
+    /// Has the gate and the pass-through take turns, for so many rounds: latency at a rate, or, if none is given, the peak and latency at
+    /// half of the gate's first one. Where time is limited there may be fewer rounds.
     ///
     /// # Errors
     /// A worker ends, or sustains nothing.

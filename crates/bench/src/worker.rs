@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::broker::free_ports;
-use super::{DENIED_TOOL, Keeper, Usage};
+use super::Usage;
 use tollgate::settings::TopicSettings;
+use tollgate_testkit::{DENIED_TOOL, ProcessGuard, free_ports};
 
 const READY_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(45);
@@ -61,7 +61,7 @@ pub struct Invocation {
 /// A process under test. Dropping it kills it.
 #[derive(Debug)]
 pub struct Worker {
-    keeper: Keeper,
+    guard: ProcessGuard,
     subject: Subject,
     admin_port: u16,
     group: u32,
@@ -73,7 +73,7 @@ impl Worker {
     /// # Errors
     /// It cannot be started.
     pub fn start(invocation: &Invocation, subject: &Subject, topics: &TopicSettings, group_id: &str) -> Result<Self> {
-        let mut keeper = Keeper::start()?;
+        let mut guard = ProcessGuard::start()?;
         let [admin_port] = free_ports()?;
         let mut command = match subject {
             Subject::Gate | Subject::PassThrough => ours(invocation, subject),
@@ -96,7 +96,7 @@ impl Worker {
             if invocation.config.is_none() {
                 command.env("TOLLGATE_DENIED_TOOLS", DENIED_TOOL);
             }
-            command.env("TOLLGATE_STATE_DIR", keeper.home().join("state"));
+            command.env("TOLLGATE_STATE_DIR", guard.home().join("state"));
         } else {
             command.env("TOLLGATE__KAFKA__BROKERS", &invocation.brokers).env("TOLLGATE__KAFKA__GROUP_ID", group_id);
             command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
@@ -111,9 +111,9 @@ impl Worker {
                 command.env(format!("TOLLGATE__KAFKA__TOPICS__{name}"), topic);
             }
         }
-        keeper.run(&command).with_context(|| format!("{} cannot be started", subject.name()))?;
-        let group = keeper.id().context("a process has an id")?;
-        Ok(Self { keeper, subject: subject.clone(), admin_port, group })
+        guard.run(&command).with_context(|| format!("{} cannot be started", subject.name()))?;
+        let group = guard.id().context("a process has an id")?;
+        Ok(Self { guard, subject: subject.clone(), admin_port, group })
     }
 
     /// Waits until `/readyz` says so; of a baseline nothing is asked but that it runs.
@@ -124,7 +124,7 @@ impl Worker {
         let deadline = Instant::now() + READY_TIME_MAX;
         while !self.is_ready() {
             self.check()?;
-            ensure!(Instant::now() < deadline, "{} does not get ready:\n{}", self.subject.name(), self.keeper.log_tail());
+            ensure!(Instant::now() < deadline, "{} does not get ready:\n{}", self.subject.name(), self.guard.log_tail());
             std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
@@ -150,8 +150,8 @@ impl Worker {
     /// # Errors
     /// It has ended: with the end of its log.
     pub fn check(&mut self) -> Result<()> {
-        if !self.keeper.is_running()? {
-            bail!("{} ended; its log:\n{}", self.subject.name(), self.keeper.log_tail());
+        if !self.guard.is_running()? {
+            bail!("{} ended; its log:\n{}", self.subject.name(), self.guard.log_tail());
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Worker {
     /// The end of its log.
     #[must_use]
     pub fn log_tail(&self) -> String {
-        self.keeper.log_tail()
+        self.guard.log_tail()
     }
 
     /// Asks it to stop and waits until it has; a baseline that does not is killed.
@@ -175,12 +175,12 @@ impl Worker {
     /// # Errors
     /// It does not end.
     pub fn stop(mut self) -> Result<()> {
-        if self.keeper.is_running()? {
-            self.keeper.signal("TERM")?;
-            if let Err(error) = self.keeper.wait(STOP_TIME_MAX)
+        if self.guard.is_running()? {
+            self.guard.signal("TERM")?;
+            if let Err(error) = self.guard.wait(STOP_TIME_MAX)
                 && !matches!(self.subject, Subject::Baseline { .. })
             {
-                return Err(error.context(self.keeper.log_tail()));
+                return Err(error.context(self.guard.log_tail()));
             }
         }
         Ok(())

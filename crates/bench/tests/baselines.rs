@@ -1,13 +1,12 @@
-//! What the Python worker under `benches/baselines` decides is what the gate decides: only then do the two compare in speed.
+//! What the Python worker under `crates/bench/baselines` decides is what the gate decides: only then do the two compare in speed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use support::{Gate, policy};
+use tollgate_core::Gate;
+use tollgate_core::policy::{Policy, PolicySettings};
 
 const DENIED_TOOLS: [&str; 2] = ["format_disk", "shutdown_host"];
 const EVENTS: &str = "6000";
@@ -40,15 +39,15 @@ fn the_python_baseline_decides_as_the_gate_does() {
         command
     };
     for seed in ["1", "2", "3"] {
-        let traffic = output(python().args(["benches/baselines/driver/traffic.py", "trouble", seed, EVENTS]));
+        let traffic = output(python().args(["baselines/driver/traffic.py", "trouble", seed, EVENTS]));
         std::fs::write(&events, &traffic).unwrap();
-        let mut worker = Command::new("benches/baselines/python/run.sh");
+        let mut worker = Command::new("baselines/python/run.sh");
         worker.arg("--eval").arg(&events).env("CARGO_TARGET_DIR", &target).env("PYTHONDONTWRITEBYTECODE", "1");
         let answered = output(worker.env("TOLLGATE_DENIED_TOOLS", DENIED_TOOLS.join(",")));
 
         let allowlist = json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": DENIED_TOOLS}}});
-        let mut gate = Gate::new(policy(&json!({"guardrails": allowlist})));
-        let expected = lines(&traffic).map(|event| gate.record(None, Some(event), &[]).1).filter(|verdict| !verdict.is_empty());
+        let mut gate = Gate::new(Policy::new(&PolicySettings::from_value(&json!({"guardrails": allowlist})).unwrap()));
+        let expected = lines(&traffic).map(|event| gate.decide(event).to_vec()).filter(|verdict| !verdict.is_empty());
         let expected: Vec<_> = expected.map(|verdict| decision(&verdict)).collect();
         let found: Vec<_> = lines(&answered).map(decision).collect();
         for (ours, theirs) in expected.iter().zip(&found) {

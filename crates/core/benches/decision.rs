@@ -5,7 +5,7 @@
 //! that gets slower gets slower for both: quote the ratio. Allocations are counted in a pass of their own by an allocator that looks at one
 //! thread-local flag while nobody counts; growing a list in place counts as one.
 //!
-//! `cargo bench --no-default-features --bench decision`, with `-- --json` for one JSON object
+//! `cargo bench -p tollgate-core --bench decision`, with `-- --json` for one JSON object
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

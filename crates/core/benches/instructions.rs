@@ -1,4 +1,5 @@
-//! How many instructions a decision takes, by valgrind's callgrind: the number to compare over time, since a busy machine does not change it.
+//! How many instructions a decision takes, by valgrind's callgrind: the number to compare over time, since a busy machine does not change
+//! it.
 //!
 //! Every row of `decision` runs twice in a process of its own under callgrind, once with half of its events and once with all of them; the
 //! difference, divided by the number of events in it, leaves out start-up and the prelude.
@@ -8,7 +9,7 @@
 //! instructions where the extensions need a few dozen. The last column says how much of a row that is, from the profile itself. Without it
 //! a row says what the rest of the gate costs, which is what to compare between two machines.
 //!
-//! `cargo bench --no-default-features --bench instructions`, with `-- --json` for one JSON object. Where valgrind is missing it says so and
+//! `cargo bench -p tollgate-core --bench instructions`, with `-- --json` for one JSON object. Where valgrind is missing it says so and
 //! succeeds, unless `-- --insist` is given.
 #![allow(
     clippy::unwrap_used,
@@ -130,7 +131,7 @@ fn read(profile: &Path) -> Count {
             }
         }
     }
-    let told = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a profile ends in its total");
-    assert_eq!(count.total.to_string(), told.trim(), "the profile is not read as it is meant");
+    let said = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a profile ends in its total");
+    assert_eq!(count.total.to_string(), said.trim(), "the profile is not read as it is meant");
     count
 }

@@ -1,6 +1,6 @@
 //! What a live thread costs in memory, and its checkpoint on the wire: bytes of the process per thread, the allocator's own included.
 //!
-//! `cargo bench --no-default-features --bench memory`, with `-- --json` for one JSON object (Linux: it reads `/proc/self/statm`). The
+//! `cargo bench -p tollgate-core --bench memory`, with `-- --json` for one JSON object (Linux: it reads `/proc/self/statm`). The
 //! kinds that have a target are measured at a million threads; the busy ones take about 2 GB, and about as much again for the checkpoint.
 #![allow(
     clippy::unwrap_used,
@@ -15,13 +15,16 @@
 mod events;
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::{Checkpoint, Restore};
+use tollgate_core::deciding::{Deciding, VerdictBuffer};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Lane, VerdictBuffer};
+use tollgate_core::processor::PartitionProcessor;
 use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::thread::ThreadStore;
 
 use events::measure::{is_json, print_json, rounded};
 
@@ -60,7 +63,7 @@ fn main() {
     if let Ok(kind) = std::env::var(KIND) {
         let kind = &KINDS[kind.parse::<usize>().expect("a number")];
         let settings = events::settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}));
-        let cost = measure(kind, &Policy::new(&settings.policy));
+        let cost = measure(kind, &Arc::new(Policy::new(&settings)));
         return if is_json() { println!("{}", cost.json(kind)) } else { cost.print(kind) };
     }
     if !is_json() {
@@ -111,26 +114,26 @@ impl Cost {
     }
 }
 
-fn measure(kind: &Kind, policy: &Policy) -> Cost {
+fn measure(kind: &Kind, policy: &Arc<Policy>) -> Cost {
     let before = resident_bytes();
-    let mut lane = Lane::new(Partition(0), policy);
-    let apply_ns = fill(&mut lane, policy, kind);
+    let mut processor = PartitionProcessor::new(Partition(0), Deciding::new(Arc::clone(policy)));
+    let apply_ns = fill(&mut processor, kind);
     let bytes = resident_bytes().saturating_sub(before) / kind.threads;
-    assert_eq!(lane.threads.len(), kind.threads);
+    assert_eq!(processor.stage().threads().len(), kind.threads);
 
     let started = Instant::now();
-    lane.freeze("tollgate");
+    processor.freeze("tollgate");
     let freeze_ns = started.elapsed().as_nanos() as f64 / kind.threads as f64;
-    (0..lane.next().0).for_each(|offset| lane.ledger.open(Offset(offset), 0).expect("ascending"));
-    let checkpoint = lane.take_checkpoint().expect("everything is acknowledged");
+    (0..processor.next().0).for_each(|offset| processor.published(Offset(offset), 0).expect("it was taken"));
+    let checkpoint = processor.take_checkpoint().expect("everything is acknowledged");
     // The restored threads may have the memory of those that they were made of.
-    drop(lane);
+    drop(processor);
     let state_bytes = checkpoint.bytes() / kind.threads;
     Cost { bytes, state_bytes, freeze_ns, restored_per_second: restore(&checkpoint, policy), apply_ns }
 }
 
-/// Applies the events of the threads, one thread after the other; the answer is nanoseconds per event.
-fn fill(lane: &mut Lane, policy: &Policy, kind: &Kind) -> f64 {
+/// Applies the events of the threads, one thread after the other, and returns nanoseconds per event.
+fn fill(processor: &mut PartitionProcessor<Deciding>, kind: &Kind) -> f64 {
     let (mut out, mut offset) = (VerdictBuffer::default(), 0);
     let started = Instant::now();
     for number in 0..kind.threads {
@@ -149,7 +152,7 @@ fn fill(lane: &mut Lane, policy: &Policy, kind: &Kind) -> f64 {
                 value,
                 headers: &[],
             };
-            lane.apply(policy, &record, &mut out);
+            processor.apply(&record, &mut out).expect("offsets go up");
         };
         apply(format!(r#"{{"type":"turn_start","thread_id":"{thread}","turn_id":"{turn}","event_id":"s"}}"#));
         for call in 0..kind.calls {
@@ -166,14 +169,14 @@ fn fill(lane: &mut Lane, policy: &Policy, kind: &Kind) -> f64 {
 }
 
 /// Threads restored per second.
-fn restore(checkpoint: &Checkpoint, policy: &Policy) -> f64 {
+fn restore(checkpoint: &Checkpoint, policy: &Arc<Policy>) -> f64 {
     let started = Instant::now();
-    let mut restore = Restore::default();
+    let mut restore = Restore::<ThreadStore>::default();
     for (offset, record) in checkpoint.records.iter().enumerate() {
         restore.take(Offset(offset as i64), Some(record.key.as_bytes()), record.value.as_deref());
     }
     let restored = restore.finish("tollgate", policy.store_limits()).expect("what was written can be read").expect("there is state");
-    restored.threads.len() as f64 / started.elapsed().as_secs_f64()
+    restored.state.len() as f64 / started.elapsed().as_secs_f64()
 }
 
 fn resident_bytes() -> usize {

@@ -1,11 +1,33 @@
-//! What tests and benchmarks of Tollgate run against: a real Kafka broker, processes that end with their starter, policy servers, traffic.
+//! What tests and benchmarks of Tollgate run against: a real Kafka broker, deployments of the `tollgate` binary on it, processes that end
+//! with their starter, policy servers, traffic.
+//!
+//! | module | what |
+//! |---|---|
+//! | `broker`, `process_guard`, `ports` | a broker of our own, which is gone when its starter is, whatever ends that |
+//! | `cluster` | topics, records and groups of a cluster, as tests and benchmarks need them |
+//! | `deployment` | a configuration with its topics, and worker processes on them |
+//! | [`harness`] | runs tests on one broker, and says which are skipped and why |
+//! | `policy_server`, `traffic` | a policy server that decides by the tool; events as a fleet of agents sends them |
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "it is there for tests and benchmarks, which fail by panicking"
+)]
 
 mod broker;
+mod cluster;
+mod deployment;
+pub mod harness;
 mod policy_server;
+mod ports;
 mod process_guard;
 mod traffic;
 
-pub use broker::{Broker, default_cache, lacking};
+pub use broker::{Broker, default_cache, lacking, test_cache};
+pub use cluster::{Context, Outgoing, Position, Record};
+pub use deployment::{Gate, Worker, by_thread, header, parsed, text};
 pub use policy_server::{Decide, PolicyServer};
+pub use ports::free_ports;
 pub use process_guard::ProcessGuard;
 pub use traffic::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};

@@ -17,15 +17,15 @@ const LOG_TAIL_LINES: usize = 30;
 /// removed. The removal is tried twice because a killed process may still complete the system call it is in.
 const SCRIPT: &str = r#"
 home=$(mktemp -d "${TMPDIR:-/tmp}/tollgate.XXXXXX") || exit
-kept=
+guarded=
 clean() {
-    [ -z "$kept" ] || kill -KILL "-$kept" 2>/dev/null
+    [ -z "$guarded" ] || kill -KILL "-$guarded" 2>/dev/null
     rm -rf "$home" 2>/dev/null || { sleep 1; rm -rf "$home"; }
 }
 trap clean EXIT
 trap exit HUP INT PIPE TERM
 echo "$home" 2>/dev/null
-while read -r pid; do kept=$pid; done
+while read -r pid; do guarded=$pid; done
 "#;
 
 /// Runs a command only once a line arrives on its standard input, and not at all if that ends first.
@@ -37,11 +37,11 @@ pub struct ProcessGuard {
     home: PathBuf,
     shell: Child,
     orders: Option<ChildStdin>,
-    kept: Option<Child>,
+    guarded: Option<Child>,
 }
 
 impl ProcessGuard {
-    /// Starts the keeper, in a process group of its own: an interrupt typed at the terminal must reach its starter
+    /// Starts the guard, in a process group of its own: an interrupt typed at the terminal must reach its starter
     /// alone.
     ///
     /// # Errors
@@ -54,11 +54,11 @@ impl ProcessGuard {
             .process_group(0)
             .spawn()
             .context("cannot start sh")?;
-        let (orders, answer) = (shell.stdin.take(), shell.stdout.take().context("the keeper has no output")?);
+        let (orders, answer) = (shell.stdin.take(), shell.stdout.take().context("the guard has no output")?);
         let mut home = String::new();
         BufReader::new(answer).read_line(&mut home)?;
-        ensure!(!home.is_empty(), "the keeper could not make a temporary directory");
-        Ok(Self { home: PathBuf::from(home.trim_end()), shell, orders, kept: None })
+        ensure!(!home.is_empty(), "the guard could not make a temporary directory");
+        Ok(Self { home: PathBuf::from(home.trim_end()), shell, orders, guarded: None })
     }
 
     /// The temporary directory.
@@ -67,7 +67,7 @@ impl ProcessGuard {
         &self.home
     }
 
-    /// Runs `command` as the one process that is kept. It waits behind a gate until the keeper knows its id, so that there is no instant
+    /// Runs `command` as the one process that is guarded. It waits behind a gate until the guard knows its id, so that there is no instant
     /// at which killing this process would leave it running. Of `command`, the program, arguments and variables count.
     ///
     /// # Errors
@@ -81,24 +81,24 @@ impl ProcessGuard {
         let mut child = gated.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).process_group(0).spawn()?;
         let gate = child.stdin.take();
         let pid = child.id();
-        self.kept = Some(child);
+        self.guarded = Some(child);
         self.tell(&pid.to_string())?;
         gate.context("the gate has no input")?.write_all(b"open\n")?;
         Ok(())
     }
 
-    /// Where the output of the kept process goes.
+    /// Where the output of the guarded process goes.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.home.join("output.log")
     }
 
-    /// Whether the kept process is running.
+    /// Whether the guarded process is running.
     ///
     /// # Errors
-    /// The system does not say, or the keeper is gone.
+    /// The system does not say, or the guard is gone.
     pub fn is_running(&mut self) -> Result<bool> {
-        let Some(child) = &mut self.kept else { return Ok(false) };
+        let Some(child) = &mut self.guarded else { return Ok(false) };
         if child.try_wait()?.is_none() {
             return Ok(true);
         }
@@ -106,29 +106,29 @@ impl ProcessGuard {
         Ok(false)
     }
 
-    /// The id of the kept process, which is also that of its process group.
+    /// The id of the guarded process, which is also that of its process group.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
-        self.kept.as_ref().map(Child::id)
+        self.guarded.as_ref().map(Child::id)
     }
 
-    /// Sends a signal (`TERM`, `KILL`, …) to the kept process and its children.
+    /// Sends a signal (`TERM`, `KILL`, …) to the guarded process and its children.
     ///
     /// # Errors
     /// There is none, or it is gone.
     pub fn signal(&mut self, name: &str) -> Result<()> {
-        let pid = self.kept.as_ref().context("no process is running")?.id();
+        let pid = self.guarded.as_ref().context("no process is running")?.id();
         let status = Command::new("sh").args(["-c", r#"kill -"$0" "-$1""#, name, &pid.to_string()]).status()?;
         ensure!(status.success(), "kill -{name} {pid}: {status}");
         Ok(())
     }
 
-    /// Waits until the kept process ends.
+    /// Waits until the guarded process ends.
     ///
     /// # Errors
     /// It does not in that time, or there is none.
     pub fn wait(&mut self, time_max: Duration) -> Result<ExitStatus> {
-        let child = self.kept.as_mut().context("no process is running")?;
+        let child = self.guarded.as_mut().context("no process is running")?;
         let deadline = Instant::now() + time_max;
         let status = loop {
             match child.try_wait()? {
@@ -141,7 +141,7 @@ impl ProcessGuard {
         Ok(status)
     }
 
-    /// The last lines of what the kept process has put out.
+    /// The last lines of what the guarded process has put out.
     #[must_use]
     pub fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.log_path()).unwrap_or_default();
@@ -151,14 +151,14 @@ impl ProcessGuard {
 
     /// The process is gone, and its id may be another's soon.
     fn forget(&mut self) -> Result<()> {
-        self.kept = None;
+        self.guarded = None;
         self.tell("")
     }
 
     fn tell(&mut self, order: &str) -> Result<()> {
         match &mut self.orders {
             Some(orders) => Ok(writeln!(orders, "{order}")?),
-            None => bail!("the keeper has no input"),
+            None => bail!("the guard has no input"),
         }
     }
 }
@@ -168,6 +168,6 @@ impl Drop for ProcessGuard {
         drop(self.orders.take());
         // It kills the process before it ends; what is left to do here is to reap both.
         let _reaped = self.shell.wait();
-        let _reaped = self.kept.as_mut().map(Child::wait);
+        let _reaped = self.guarded.as_mut().map(Child::wait);
     }
 }

@@ -124,7 +124,7 @@ mod tests {
     fn thread_record(id: &str, turn_id: &str, applied: i64) -> StateRecord {
         let mut thread = Thread::default();
         thread.turn.id = Some(turn_id.into());
-        StateRecord::thread(id, Some(&StoredThread { thread, applied: Offset(applied), touched_ms: None }))
+        StateRecord::entry::<ThreadStore>(id, Some(&StoredThread { thread, applied: Offset(applied), touched_ms: None }))
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
     fn a_thread_that_is_gone_is_not_known() {
         let mut lookup = lookup();
         feed(&mut lookup, 0, &thread_record("t", "turn-1", 3));
-        feed(&mut lookup, 1, &StateRecord::thread("t", None));
+        feed(&mut lookup, 1, &StateRecord::entry::<ThreadStore>("t", None));
         feed(&mut lookup, 2, &partition_record());
         let known = lookup.finish(Partition(1)).unwrap();
         assert!(known.view().unwrap().is_none());

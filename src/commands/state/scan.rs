@@ -129,7 +129,7 @@ mod tests {
     fn record(id: &str, applied: i64, touched_ms: Option<i64>, turn_id: &str) -> StateRecord {
         let mut thread = Thread::default();
         thread.turn.id = Some(turn_id.into());
-        StateRecord::thread(id, Some(&StoredThread { thread, applied: Offset(applied), touched_ms }))
+        StateRecord::entry::<ThreadStore>(id, Some(&StoredThread { thread, applied: Offset(applied), touched_ms }))
     }
 
     fn scan(partition: i32, records: &[StateRecord]) -> Scanned {
@@ -151,7 +151,7 @@ mod tests {
             record("a", 1, Some(10), "turn-1"),
             record("b", 2, Some(10), "turn-1"),
             record("a", 3, Some(20), "a turn with a longer name"),
-            StateRecord::thread("b", None),
+            StateRecord::entry::<ThreadStore>("b", None),
             StateRecord::partition(&state),
         ];
         let Scanned { lines, owner, unreadable } = scan(4, &records);

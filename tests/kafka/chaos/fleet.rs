@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
 
-use crate::gate::{Gate, Worker};
 use crate::traffic::Random;
+use tollgate_testkit::{Gate, Worker};
 
 use super::report::{Deeds, Findings};
 

@@ -13,7 +13,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
-use crate::context::{Context, Outgoing};
+use tollgate_testkit::{Context, Outgoing};
 
 use super::traffic::Traffic;
 

@@ -18,10 +18,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::broker::Broker;
-use crate::context::Context;
-use crate::gate::Gate;
 use crate::traffic::Random;
+use tollgate_testkit::{Broker, Context, Gate};
 
 use fleet::Fleet;
 use load::Load;

@@ -8,8 +8,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::context::{Context, Record};
-use crate::gate::Gate;
+use tollgate_testkit::{Context, Gate, Record};
 
 const READ_TIME_MAX: Duration = Duration::from_secs(60);
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);

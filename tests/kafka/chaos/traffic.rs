@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use crate::context::Outgoing;
 use crate::traffic::Random;
+use tollgate_testkit::Outgoing;
 
 /// Threads that are live at once.
 const AGENTS: usize = 300;

@@ -12,8 +12,7 @@ use tollgate_core::policy::Policy;
 use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
 use tollgate_core::record::{Header, Offset, Partition, Record as Decodable};
 
-use crate::context::{Context, Outgoing, Record};
-use crate::gate::{Gate, header};
+use tollgate_testkit::{Context, Gate, Outgoing, Record, header};
 
 use super::report::{Findings, Totals};
 use super::topics::Reader;

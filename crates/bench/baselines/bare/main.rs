@@ -1,9 +1,9 @@
 //! The floor: a loop that takes every record and produces a constant verdict for it, and does nothing else.
 //!
 //! One thread, one consumer and one producer with the settings that a worker has, the record's key and partition, a payload as long as a
-//! plain verdict under the headers of one, offsets committed once a second up to what the broker has acknowledged. Nothing of this crate is used: whatever a worker
-//! costs beyond this is the worker's own. Configured by `TOLLGATE_BROKERS`, `TOLLGATE_EVENTS_TOPIC`, `TOLLGATE_DECISIONS_TOPIC` and
-//! `TOLLGATE_GROUP`; `ready` on stderr says that partitions are assigned; SIGTERM ends it.
+//! plain verdict under the headers of one, offsets committed once a second up to what the broker has acknowledged. Nothing of this crate is
+//! used: whatever a worker costs beyond this is the worker's own. Configured by `TOLLGATE_BROKERS`, `TOLLGATE_EVENTS_TOPIC`,
+//! `TOLLGATE_DECISIONS_TOPIC` and `TOLLGATE_GROUP`; `ready` on stderr says that partitions are assigned; SIGTERM ends it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

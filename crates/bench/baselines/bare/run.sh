@@ -4,7 +4,7 @@
 #
 # Exit status 69: this machine lacks something, and the last line on stderr says what.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../../.." && pwd)
+root=$(cd "$(dirname "$0")/../../../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 if [ -z "${TOLLGATE_PREPARED:-}" ]; then
     if ! command -v cargo >/dev/null; then
@@ -12,7 +12,8 @@ if [ -z "${TOLLGATE_PREPARED:-}" ]; then
         exit 69
     fi
     # shellcheck disable=SC2086
-    cargo build --quiet --release ${TOLLGATE_CARGO_ARGS:-} --manifest-path "$root/Cargo.toml" --target-dir "$target" --example bare-loop >&2
+    cargo build --quiet --release ${TOLLGATE_CARGO_ARGS:-} --manifest-path "$root/Cargo.toml" --target-dir "$target" \
+        --package tollgate-bench --example bare-loop >&2
 fi
 if [ "${1:-}" != --prepare ]; then
     exec "$target/release/examples/bare-loop"

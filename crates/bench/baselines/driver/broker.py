@@ -10,7 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
+BROKER = ROOT / "crates/testkit/src/broker"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 START_SECONDS = 120
 CLUSTER_ID = "dG9sbGdhdGUtYmVuY2gtMQ"
@@ -38,7 +39,7 @@ def free_port():
 
 def jars():
     """The broker's jars, which the tests download as well."""
-    pom = ROOT / "tests/kafka/pom.xml"
+    pom = BROKER / "pom.xml"
     for folder in (TARGET / "kafka-jars", TARGET / "baselines/kafka-jars"):
         if (folder / "pom.xml").exists() and (folder / "pom.xml").read_bytes() == pom.read_bytes():
             return folder
@@ -72,16 +73,16 @@ class Broker:
         properties.write_text(
             "\n".join(
                 (
-                    (ROOT / "tests/kafka/server.properties").read_text(),
+                    (BROKER / "server.properties").read_text(),
                     f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{port + 1}",
                     f"controller.quorum.voters=1@127.0.0.1:{port + 1}",
                     f"log.dirs={self.home / 'data'}",
-                    # Three seconds are for tests that kill it; a broker that is busy is not to be fenced for that.
+                    # A broker that is busy is not to be fenced for that.
                     "broker.session.timeout.ms=30000",
                 )
             )
         )
-        log4j = ROOT / "tests/kafka/log4j2.properties"
+        log4j = BROKER / "log4j2.properties"
         java = ["java", "-cp", f"{jars()}/*", f"-Dlog4j2.configurationFile={log4j}"]
         with open(self.home / "log", "wb") as log:
             format_storage = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", properties]

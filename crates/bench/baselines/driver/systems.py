@@ -36,7 +36,7 @@ def tollgate():
     if binary:
         return binary
     arguments = os.environ.get("TOLLGATE_CARGO_ARGS", "").split()
-    build = ["cargo", "build", "--quiet", "--release", *arguments, "--bin", "tollgate", "--target-dir", TARGET]
+    build = ["cargo", "build", "--quiet", "--release", *arguments, "--package", "tollgate", "--bin", "tollgate", "--target-dir", TARGET]
     subprocess.run(build, check=True, cwd=ROOT)
     return str(TARGET / "release/tollgate")
 

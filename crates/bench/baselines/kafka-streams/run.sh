@@ -6,7 +6,7 @@
 # --threads N, --guarantee exactly_once_v2 and --eval FILE are the application's; JAVA_OPTS are the JVM's.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-target=${CARGO_TARGET_DIR:-$here/../../../target}
+target=${CARGO_TARGET_DIR:-$here/../../../../target}
 mkdir -p "$target/baselines"
 output=$(cd "$target/baselines" && pwd)/kafka-streams
 if ! command -v java >/dev/null; then

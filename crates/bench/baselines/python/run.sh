@@ -4,7 +4,7 @@
 # Exit status 69: this machine lacks something, and the last line on stderr says what.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-target=${CARGO_TARGET_DIR:-$here/../../../target}
+target=${CARGO_TARGET_DIR:-$here/../../../../target}
 venv=$target/baselines/python-venv
 if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
     if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then

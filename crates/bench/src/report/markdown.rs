@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::{Drained, Offline, Overload, PartitionCost, Phase, Ratio, Versus};
 use super::{Findings, rows};
+use crate::drain::DrainRound;
+use crate::{Drained, Offline, Overload, PartitionCost, Phase, Ratio, Versus};
 
 /// The findings, as far as there are any: where, the table of targets, then the details.
 #[must_use]
@@ -151,7 +152,7 @@ fn write_end(out: &mut String, findings: &Findings) -> std::fmt::Result {
     }
     if findings.seconds > 0.0 {
         let minutes = findings.seconds / 60.0;
-        writeln!(out, "\nAll of this is one run of `tollgate bench --report`, which took {minutes:.0} minutes, builds included.")?;
+        writeln!(out, "\nAll of this is one run of `tollgate-bench --report`, which took {minutes:.0} minutes, builds included.")?;
     }
     Ok(())
 }
@@ -191,7 +192,7 @@ fn write_drained(out: &mut String, drained: &[Drained]) -> std::fmt::Result {
     writeln!(out, "\nDraining the same preloaded topic, median of the rounds:\n")?;
     writeln!(out, "| worker | events/s | events per CPU second | CPU µs/event | verdicts equal to ours |\n|---|---:|---:|---:|---:|")?;
     for drained in drained.iter().filter(|drained| !drained.rounds.is_empty()) {
-        let median = |of: fn(&super::super::DrainRound) -> f64| Ratio::of(drained.rounds.iter().map(of)).map_or(0.0, |ratio| ratio.median);
+        let median = |of: fn(&DrainRound) -> f64| Ratio::of(drained.rounds.iter().map(of)).map_or(0.0, |ratio| ratio.median);
         let (rate, per_cpu_second) = (median(|round| round.events_per_second), median(|round| round.events_per_cpu_second));
         let agreement = drained.agreement.as_ref().map_or_else(
             || "–".to_owned(),

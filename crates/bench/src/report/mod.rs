@@ -7,13 +7,12 @@ pub(crate) mod samples;
 mod targets;
 
 pub use markdown::{markdown, page};
-pub use plot::{Series, plot};
-pub use targets::{Row, rows};
+use plot::{Series, plot};
+pub use targets::rows;
 
 use serde::Serialize;
 
-use super::machine::Machine;
-use super::{Absence, Drained, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
+use crate::{Absence, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
 
 /// Everything that was measured in one run; what was not asked for is left out.
 #[derive(Debug, Clone, Serialize)]

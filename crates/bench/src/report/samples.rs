@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{Burst, DecisionCost, DrainRound, Growth, InstructionCost, Percentiles, Ratio, Search, Tally, ThreadMemory, Times};
+use crate::drain::DrainRound;
+use crate::meter::Percentiles;
+use crate::offline::{DecisionCost, Growth, InstructionCost, ThreadMemory};
+use crate::overload::Burst;
+use crate::{Ratio, Search, Tally, Times};
 
 pub(crate) fn phase(rate: f64, latency_ms: f64) -> Phase {
     let percentiles = |p50: f64| Percentiles { p50, p90: p50 * 1.5, p99: p50 * 2.0, p999: p50 * 4.0, p9999: p50 * 5.0, max: p50 * 6.0 };
@@ -76,7 +80,7 @@ pub(crate) fn findings() -> Findings {
         offline: offline(),
         absences: vec![
             Absence::missing("kafka-streams", "java is not installed (17 or newer)"),
-            Absence::failed("growth", "cargo bench --bench growth takes longer than 60 s"),
+            Absence::failed("growth", "cargo bench -p tollgate-core --bench growth takes longer than 60 s"),
         ],
         seconds: 840.0,
         ..Findings::new(machine, plan)

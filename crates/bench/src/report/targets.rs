@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::super::{Drained, Growth, PARTITIONS, Ratio, ThreadMemory};
 use super::Findings;
+use crate::offline::{Growth, ThreadMemory};
+use crate::{Drained, PARTITIONS, Ratio};
 
 /// The worker's memory may grow by that much under an overload: its queues are bounded by count, and events are large.
 const GROWTH_MAX: f64 = 4.0;
@@ -182,7 +183,8 @@ fn growth(findings: &Findings) -> [Row; 3] {
 mod tests {
     use super::super::samples::{self, findings};
     use super::*;
-    use crate::{Absence, Burst, Machine, Overload, PartitionCost};
+    use crate::overload::Burst;
+    use crate::{Absence, Machine, Overload, PartitionCost};
 
     fn met(rows: &[Row]) -> Vec<Option<bool>> {
         rows.iter().map(|row| row.met).collect()

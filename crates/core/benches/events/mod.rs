@@ -1,28 +1,28 @@
-//! What the benchmarks of the core share: the policy of the defaults, events as orchestrators send them, and a lane to feed them to.
+//! What the benchmarks of the core share: the policy of the defaults, events as orchestrators send them, and a partition processor to feed
+//! them to.
 //!
 //! Events are written out field by field in the order in which an orchestrator builds them, not sorted by name as `json!` would: sorting
 //! the arguments is a part of what is measured.
 
 pub mod measure;
+// By its path: the test kit itself would bring rdkafka into the tree of these benchmarks.
 #[path = "../../../testkit/src/traffic/random.rs"]
-#[allow(unused_imports, reason = "its tests run elsewhere")]
+#[allow(unused_imports, reason = "a benchmark compiles its tests and runs none")]
 pub mod random;
 pub mod rows;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use config::{Config, File, FileFormat};
 use serde_json::{Value, json};
-use tollgate::settings::Settings;
 use tollgate_core::controls::Controls;
+use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::guardrail::{GuardrailChain, GuardrailProvider, Link};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
+use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::stage::Progress;
 
-/// The defaults that are built into the binary, which a library without `io` cannot read.
-const DEFAULTS: &str = include_str!("../../config/tollgate.yaml");
 /// How long the tool call of the target is, in bytes.
 pub const CALL_BYTES: usize = 600;
 /// What the arguments are filled up with.
@@ -30,29 +30,28 @@ const FILLER: &str = "look at how the total of the cart is computed before the d
                       then say which of the two functions would have to change, and what the tests say about orders without any items in them";
 
 /// The settings of a configuration over the defaults.
-pub fn settings(user: &Value) -> Settings {
-    let parsed = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Yaml)).build();
-    let defaults: Value = parsed.and_then(Config::try_deserialize).expect("the defaults parse");
-    Settings::read(user, &defaults).expect("a valid configuration")
+pub fn settings(user: &Value) -> PolicySettings {
+    PolicySettings::from_value(user).expect("a valid configuration")
 }
 
 /// The policy of the defaults.
-pub fn policy() -> Policy {
-    Policy::new(&settings(&json!({})).policy)
+pub fn policy() -> Arc<Policy> {
+    Arc::new(Policy::new(&settings(&json!({}))))
 }
 
 /// The policy of the defaults while somebody is suspended, so that every call's user has to be looked for.
-pub fn policy_with_a_suspension() -> Policy {
+pub fn policy_with_a_suspension() -> Arc<Policy> {
     let controls = Controls::new(Some("a key"));
     let hash = "ab".repeat(32);
     let value = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string();
     controls.apply(Some(format!("subject/user/{hash}").as_bytes()), Some(value.as_bytes())).expect("a control");
-    Policy::under(&settings(&json!({})).policy, Arc::new(controls))
+    Arc::new(Policy::under(&settings(&json!({})), Arc::new(controls)))
 }
 
 /// The policy of the defaults with one guardrail provider.
-pub fn policy_with(provider: impl GuardrailProvider + 'static) -> Policy {
-    policy().with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(provider), tools: None }], true, None))
+pub fn policy_with(provider: impl GuardrailProvider + 'static) -> Arc<Policy> {
+    let chain = GuardrailChain::new(vec![Link { provider: Box::new(provider), tools: None }], true, None);
+    Arc::new(Policy::new(&settings(&json!({}))).with_guardrails(chain))
 }
 
 /// One call: of which thread, in which of its turns, and the how-manieth of that turn.
@@ -176,27 +175,33 @@ impl At {
     }
 }
 
-/// A lane that is fed with events as its worker would, from offset 0 on.
+/// A partition processor that is fed with events as its worker would, from offset 0 on.
 #[derive(Debug)]
-pub struct Feed<'p> {
-    pub lane: Lane,
-    policy: &'p Policy,
+pub struct Feed {
+    pub processor: PartitionProcessor<Deciding>,
     out: VerdictBuffer,
     offset: i64,
 }
 
-impl<'p> Feed<'p> {
-    pub fn new(policy: &'p Policy) -> Self {
-        Self { lane: Lane::new(Partition(0), policy), policy, out: VerdictBuffer::default(), offset: 0 }
+impl Feed {
+    pub fn new(policy: &Arc<Policy>) -> Self {
+        let processor = PartitionProcessor::new(Partition(0), Deciding::new(Arc::clone(policy)));
+        Self { processor, out: VerdictBuffer::default(), offset: 0 }
     }
 
-    /// Decides on one event. The record has no key, which events need not have, and no headers.
-    pub fn apply(&mut self, event: &str) -> Applied {
+    /// Decides on one event, and counts it as published. The record has no key, which events need not have, and no headers.
+    pub fn apply(&mut self, event: &str) -> Outcome {
         let offset = Offset(self.offset);
         self.offset += 1;
         let value = Some(event.as_bytes());
         let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key: None, value, headers: &[] };
-        self.lane.apply(self.policy, &record, &mut self.out)
+        match self.processor.apply(&record, &mut self.out) {
+            Ok(Applied::Taken(Progress::Done(outcome))) => {
+                self.processor.published(offset, 0).expect("it was just taken");
+                outcome
+            }
+            other => panic!("an event that is decided at once became {other:?}"),
+        }
     }
 
     /// Decides on all of them.

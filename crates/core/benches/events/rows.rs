@@ -1,16 +1,16 @@
 //! The whole-event rows: which events are measured, and in which state of their threads.
 //!
-//! The time, the allocations and the instructions of a row are those of the same events. Every row has a prelude that brings the lane to the
-//! state in question, and events that are then measured, one or two for each of the threads. A row knows the code that its verdicts carry,
-//! and [`Row::check`] holds it to that, so that nothing else is measured than what the row is named after.
+//! The time, the allocations and the instructions of a row are those of the same events. Every row has a prelude that brings the processor
+//! to the state in question, and events that are then measured, one or two for each of the threads. A row knows the code that its verdicts
+//! carry, and [`Row::check`] holds it to that, so that nothing else is measured than what the row is named after.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tollgate_core::deciding::Outcome;
 use tollgate_core::guardrail::OapPassport;
 use tollgate_core::passport::{Passport, Terms};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::Applied;
 
 use super::{At, Feed, policy, policy_with, policy_with_a_suspension};
 
@@ -23,7 +23,7 @@ const CALLS_BEFORE: usize = 3;
 #[derive(Debug)]
 pub struct Row {
     pub name: &'static str,
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     /// What comes before, unmeasured.
     pub prelude: Vec<String>,
     /// What is measured.
@@ -33,8 +33,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// A lane in the row's state.
-    pub fn prepare(&self) -> Feed<'_> {
+    /// A processor in the row's state.
+    pub fn prepare(&self) -> Feed {
         let mut feed = Feed::new(&self.policy);
         feed.apply_all(&self.prelude);
         feed
@@ -50,7 +50,7 @@ impl Row {
         let mut feed = self.prepare();
         for event in &self.measured {
             let applied = feed.apply(event);
-            let is_expected = matches!(&applied, Applied::Verdict { decided, .. } if decided.code == self.code);
+            let is_expected = matches!(&applied, Outcome::Verdict { decided, .. } if decided.code == self.code);
             assert!(is_expected, "{}: {applied:?} on {event}", self.name);
         }
     }

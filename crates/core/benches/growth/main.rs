@@ -1,10 +1,10 @@
-//! What an event costs as work grows: with a thousand to a million live threads in one lane, and with ten to ten thousand rules of every
-//! kind. Partitions are another matter: they grow through Kafka.
+//! What an event costs as work grows: with a thousand to a million live threads in one partition processor, and with ten to ten thousand
+//! rules of every kind. Partitions are another matter: they grow through Kafka.
 //!
 //! The sizes are timed in turn, so that a machine that gets slower gets slower for all; the ratio is the median of what each round came to
 //! as a multiple of the same round's smallest size.
 //!
-//! `cargo bench --no-default-features --bench growth`, with `-- --json` for one JSON object. It needs about 2 GB of memory.
+//! `cargo bench -p tollgate-core --bench growth`, with `-- --json` for one JSON object. It needs about 2 GB of memory.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

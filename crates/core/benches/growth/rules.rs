@@ -3,12 +3,13 @@
 //! What a call names is drawn from all entries, so that no rule stays in the caches because it is the one that always decides.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
+use tollgate_core::deciding::Outcome;
 use tollgate_core::decode::{Attribution, ToolInput};
 use tollgate_core::guardrail::{Allowlist, GuardrailProvider, GuardrailRequest, Step};
 use tollgate_core::json::{DEPTH_MAX, Parser};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::Applied;
 use tollgate_core::ruling::Action;
 
 use crate::events::measure::time_per_event;
@@ -100,10 +101,10 @@ fn calls<'r>(kind: &'r Kind, entries: usize, random: &'r mut Random) -> impl Ite
     (0..EVENTS).map(move |_| (kind.call)(random.below(entries), entries))
 }
 
-fn whole_events(kind: &Kind, policies: &[Policy; SIZES]) -> Growth {
+fn whole_events(kind: &Kind, policies: &[Arc<Policy>; SIZES]) -> Growth {
     let mut growth = Growth::new(format!("rules, {}", kind.name), ENTRIES);
     let mut random = Random::new(SEED);
-    let mut feeds = policies.each_ref().map(Feed::new);
+    let mut feeds = policies.each_ref().map(|policy| Feed::new(policy));
     for turn in 0..ROUNDS {
         for (size, feed) in feeds.iter_mut().enumerate() {
             // Every event begins a turn, so that none is one that was ruled on before.
@@ -121,9 +122,9 @@ fn whole_events(kind: &Kind, policies: &[Policy; SIZES]) -> Growth {
     growth
 }
 
-fn check(kind: &Kind, applied: &Applied) {
+fn check(kind: &Kind, applied: &Outcome) {
     let action = if kind.is_allowed { Action::Allow } else { Action::Block };
-    assert!(matches!(applied, Applied::Verdict { decided, .. } if decided.action == action), "{}: {applied:?}", kind.name);
+    assert!(matches!(applied, Outcome::Verdict { decided, .. } if decided.action == action), "{}: {applied:?}", kind.name);
 }
 
 fn event(thread: usize, turn: usize, tool_name: &str, input: &str) -> String {

@@ -1,16 +1,17 @@
-//! Cost by live threads: calls and results of many agents in one lane.
+//! Cost by live threads: calls and results of many agents in one partition processor.
 //!
 //! Threads take part in two orders: uniformly, where every event goes to a thread that nobody has touched for long, and by Zipf's law with
 //! exponent 1, as real fleets have busy agents and quiet ones. Both are drawn by a seeded generator. Every thread makes eight calls in a
-//! turn, and lanes begin in the middle of that: of eight threads one has made no call, one has made one, and so on.
+//! turn, and measuring begins in the middle of that: of eight threads one has made no call, one has made one, and so on.
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Lines, Write, stdin};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 use serde_json::json;
+use tollgate_core::deciding::Outcome;
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::Applied;
 
 use crate::events::measure::{median, time_per_event};
 use crate::events::random::{Random, Zipf};
@@ -19,7 +20,7 @@ use crate::{Growth, SIZES};
 
 const THREADS: [usize; SIZES] = [1_000, 10_000, 100_000, 1_000_000];
 const ROUNDS: usize = 61;
-/// Events of a round that bring the lane back into the caches, as far as it fits: another one has had them.
+/// Events of a round that bring the processor back into the caches, as far as it fits: another one has had them.
 const WARM_UP: usize = 2_000;
 const EVENTS: usize = 6_000;
 /// Events that are timed at once: about a millisecond, so that most of a round's blocks are not interrupted by another program.
@@ -66,7 +67,7 @@ impl RemoteFleet {
         self.answers.next().expect("an answer").expect("an answer")
     }
 
-    /// One round; the answer is nanoseconds per event.
+    /// Runs one round and returns nanoseconds per event.
     fn run(&mut self, order: &str) -> f64 {
         writeln!(self.orders, "{order}").expect("it listens");
         self.next_line().parse().expect("a number")
@@ -83,19 +84,19 @@ impl RemoteFleet {
 /// Runs rounds for the process that started this one, if it is one that was started so.
 pub fn serve() -> bool {
     let Ok(threads) = std::env::var(FLEET) else { return false };
-    let policy = Policy::new(&settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}})).policy);
+    let policy = Arc::new(Policy::new(&settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}))));
     let mut fleet = Fleet::new(&policy, threads.parse().expect("a number"));
     println!("{READY}");
     for order in stdin().lines() {
         let order: Order = if order.expect("an order") == "Zipf" { |fleet| fleet.zipf() } else { |fleet| fleet.uniform() };
         println!("{}", fleet.run(order));
     }
-    assert_eq!(fleet.feed.lane.threads.len(), fleet.stands.len(), "no thread has left");
+    assert_eq!(fleet.feed.processor.stage().threads().len(), fleet.stands.len(), "no thread has left");
     true
 }
 
 /// Which thread is next.
-type Order = fn(&mut Fleet<'_>) -> usize;
+type Order = fn(&mut Fleet) -> usize;
 
 /// Events one behind the other, as a batch of records lies in memory; used again, so that making events leaves no holes there.
 #[derive(Debug, Default)]
@@ -129,17 +130,17 @@ struct Stand {
     is_open: bool,
 }
 
-/// The agents whose threads live in one lane.
-struct Fleet<'p> {
-    feed: Feed<'p>,
+/// The agents whose threads live in one partition processor.
+struct Fleet {
+    feed: Feed,
     stands: Vec<Stand>,
     random: Random,
     zipf: Zipf,
     batch: Batch,
 }
 
-impl<'p> Fleet<'p> {
-    fn new(policy: &'p Policy, threads: usize) -> Self {
+impl Fleet {
+    fn new(policy: &Arc<Policy>, threads: usize) -> Self {
         let mut fleet = Self {
             feed: Feed::new(policy),
             stands: vec![Stand { turn: 1, call: 0, is_open: false }; threads],
@@ -161,7 +162,7 @@ impl<'p> Fleet<'p> {
         fleet
     }
 
-    /// One round; the answer is nanoseconds per event, the median of its blocks.
+    /// Runs one round and returns nanoseconds per event, the median of its blocks.
     fn run(&mut self, order: Order) -> f64 {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();
@@ -179,7 +180,7 @@ impl<'p> Fleet<'p> {
 
     fn apply(&mut self, event: &str) {
         let applied = black_box(self.feed.apply(event));
-        assert!(matches!(applied, Applied::Verdict { .. } | Applied::Boundary(_)), "{applied:?}");
+        assert!(matches!(applied, Outcome::Verdict { .. } | Outcome::Boundary(_)), "{applied:?}");
     }
 
     fn uniform(&mut self) -> usize {

@@ -3,7 +3,7 @@
 //! They say where time goes; how a whole event compares with other machines and other days is what `decision` and `instructions` are for.
 //! Every part is measured through the interface that the rest of the core uses. Where that is wider than the part, the name says so.
 //!
-//! `cargo bench --no-default-features --bench micro`, with `-- loops` for the groups whose name holds that
+//! `cargo bench -p tollgate-core --bench micro`, with `-- loops` for the groups whose name holds that
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -88,7 +88,8 @@ fn with_event(text: &str, use_event: impl FnOnce(&Event<'_>)) {
     use_event(&decode(&record, &mut Parser::new(), EVENT_BYTES_MAX).expect("an event"));
 }
 
-/// Record → verdict through a lane in which a thousand threads live: the rows of `decision`. An iteration is one event of every thread.
+/// Record → verdict through a partition processor in which a thousand threads live: the rows of `decision`. An iteration is one event of
+/// every thread.
 pub fn events(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("whole event");
     group.sample_size(20);
@@ -96,7 +97,7 @@ pub fn events(criterion: &mut Criterion) {
         let row = make();
         row.check();
         group.throughput(Throughput::Elements(row.measured.len() as u64));
-        // The lane is handed back, so that dropping it is not measured.
+        // The processor is handed back, so that dropping it is not measured.
         group.bench_function(row.name, |bencher| {
             bencher.iter_batched(|| row.prepare(), |feed| decide_all(feed, &row), BatchSize::PerIteration)
         });
@@ -104,7 +105,7 @@ pub fn events(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn decide_all<'r>(mut feed: Feed<'r>, row: &'r Row) -> Feed<'r> {
+fn decide_all(mut feed: Feed, row: &Row) -> Feed {
     feed.apply_all(&row.measured);
     feed
 }

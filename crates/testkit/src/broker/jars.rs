@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 const POM: &str = include_str!("pom.xml");
 const JAVA_VERSION_MIN: u32 = 17;
 
-/// What this machine lacks to run the broker, in words for whoever can install it.
+/// Returns what this machine lacks to run the broker, in words for whoever can install it.
 #[must_use]
 pub fn lacking(cache: &Path) -> Option<String> {
     let mut lacks = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn class_path(cache: &Path) -> Result<String> {
     Ok(format!("{}/*", cache.display()))
 }
 
-/// Where the jars are kept: what `TOLLGATE_KAFKA_JARS` says, or else the user's cache directory.
+/// Returns where the jars are kept: what `TOLLGATE_KAFKA_JARS` says, or else the user's cache directory.
 ///
 /// # Errors
 /// No variable names a directory.
@@ -43,6 +43,13 @@ pub fn default_cache() -> Result<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let in_cache = || Some(named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?.join("tollgate/kafka-jars"));
     named("TOLLGATE_KAFKA_JARS").or_else(in_cache).context("TOLLGATE_KAFKA_JARS should name a directory for the broker's jars")
+}
+
+/// Returns where tests and benchmarks keep the jars: beside cargo's directory for them, so that `cargo clean` removes the jars and no test
+/// run does.
+#[must_use]
+pub fn test_cache(target_tmpdir: &Path) -> PathBuf {
+    target_tmpdir.with_file_name("kafka-jars")
 }
 
 /// The POM that the jars were downloaded for lies beside them, so a change of any version makes the cache stale.
@@ -61,7 +68,7 @@ fn download(cache: &Path) -> Result<()> {
         Ok(fs::rename(&unfinished, cache)?)
     });
     if downloaded.is_err() {
-        // What went wrong is told already.
+        // The error says what went wrong.
         let _removed = fs::remove_dir_all(&unfinished);
     }
     // Another process may have been quicker.

@@ -2,11 +2,10 @@
 
 mod jars;
 
-pub use jars::{default_cache, lacking};
+pub use jars::{default_cache, lacking, test_cache};
 
 use std::fs;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 
-use super::ProcessGuard;
+use super::{ProcessGuard, free_ports};
 
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(30);
@@ -58,13 +57,22 @@ impl Broker {
         Ok(broker)
     }
 
-    /// The address for `bootstrap.servers`.
+    /// Starts a broker as tests like it: dead members, open transactions and small topics are dealt with at once. `target_tmpdir` is
+    /// cargo's `CARGO_TARGET_TMPDIR`, beside which its jars are kept.
+    ///
+    /// # Errors
+    /// Those of [`Broker::start`].
+    pub fn start_for_tests(target_tmpdir: &Path) -> Result<Self> {
+        Self::start(&test_cache(target_tmpdir), include_str!("tests.properties"))
+    }
+
+    /// Returns the address for `bootstrap.servers`.
     #[must_use]
     pub fn bootstrap(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Where it logs to.
+    /// Returns where it logs to.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.guard.log_path()
@@ -145,17 +153,4 @@ impl Broker {
             !metadata.brokers().is_empty() && led
         })
     }
-}
-
-/// Ports that nobody listens on, from below the range that systems take the local ports of outgoing connections from: a port from that
-/// range could be taken by a client while the broker is down.
-pub(super) fn free_ports<const N: usize>() -> Result<[u16; N]> {
-    let random = RandomState::new().build_hasher().finish();
-    let start = 15_000 + u16::try_from(random % 15_000)?;
-    let mut ports = [0; N];
-    let mut free = (start..32_000).filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
-    for port in &mut ports {
-        *port = free.next().context("no free port")?;
-    }
-    Ok(ports)
 }

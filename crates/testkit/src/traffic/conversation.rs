@@ -49,7 +49,7 @@ pub(super) enum Outcome {
     Failure,
 }
 
-/// See the module.
+/// A thread of the traffic: where it is in its turn, and what it may repeat.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conversation {
     /// The number of its turn.

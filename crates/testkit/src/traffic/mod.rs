@@ -66,7 +66,7 @@ impl MixEvent {
     }
 }
 
-/// See the module.
+/// The traffic of a seed, event by event.
 #[derive(Debug, Clone)]
 pub struct Mix {
     settings: MixSettings,
@@ -136,7 +136,10 @@ mod tests {
         assert_ne!(once, events(MixSettings { seed: 2, ..settings }, 3_000));
         let bytes: Vec<u8> = once.iter().flat_map(|event| event.value.iter().copied()).collect();
         // Pinned: the traffic that figures were published for must not change unseen.
-        assert_eq!(tollgate_core::digest::Digest::of(&bytes).to_string(), "642b0debf22983a940e5902b88294639b2ee75e86ccee3da476097b9cdf6d430");
+        assert_eq!(
+            tollgate_core::digest::Digest::of(&bytes).to_string(),
+            "642b0debf22983a940e5902b88294639b2ee75e86ccee3da476097b9cdf6d430"
+        );
     }
 
     #[test]

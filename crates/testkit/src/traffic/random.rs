@@ -1,7 +1,7 @@
 //! A small generator of pseudo-random numbers (SplitMix64). It is written out here so that a seed gives the same traffic with every
 //! version and on every machine: only integer steps, and floating-point ones that IEEE 754 leaves no choice in.
 
-/// See the module.
+/// A generator of pseudo-random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 

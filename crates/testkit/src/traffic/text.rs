@@ -53,7 +53,7 @@ const WORDS: [&str; 40] = [
 /// What a JSON string may hold besides letters, escaped as it has to be there.
 const ESCAPES: [&str; 5] = ["\\n", "\\\"", "\\t", "\\u00e9", "\\\\"];
 
-/// See the module.
+/// Filler for arguments and results, cut from text that was drawn once.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     /// Letters, spaces and full stops: may stand in a JSON string, and in one inside of another.

@@ -1,25 +1,28 @@
 //! Runs the tests on one broker, and says which are skipped and why where it cannot.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use anyhow::{Result, anyhow, bail};
 use libtest_mimic::{Arguments, Trial};
 
-use crate::broker::{self, Broker};
-use crate::context::Context;
+use crate::broker::{Broker, lacking, test_cache};
+use crate::cluster::Context;
 
-/// A test: its name and what it does.
-#[derive(Clone, Copy)]
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) body: Body,
+/// A test: its name and what it does. [`sharing!`](crate::sharing) and [`alone!`](crate::alone) make one of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it does.
+    pub body: Body,
 }
 
 /// What a test does, and whether others may use the broker meanwhile.
-#[derive(Clone, Copy)]
-pub(crate) enum Body {
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
     /// Minds its own topics and groups.
     Sharing(fn(&Context) -> Result<()>),
     /// Has the broker to itself, may stop and kill it, and may leave it down.
@@ -27,6 +30,7 @@ pub(crate) enum Body {
 }
 
 /// The [`Case`] of a function `fn(&Context) -> Result<()>`, named after it.
+#[macro_export]
 macro_rules! sharing {
     ($function:path) => {
         $crate::harness::Case { name: stringify!($function), body: $crate::harness::Body::Sharing($function) }
@@ -34,13 +38,19 @@ macro_rules! sharing {
 }
 
 /// The [`Case`] of a function `fn(&Context, &mut Broker) -> Result<()>`, named after it.
+#[macro_export]
 macro_rules! alone {
     ($function:path) => {
         $crate::harness::Case { name: stringify!($function), body: $crate::harness::Body::Alone($function) }
     };
 }
 
-pub(crate) use {alone, sharing};
+/// What the tests run on.
+struct Environment {
+    cluster: Cluster,
+    tollgate: PathBuf,
+    target_tmpdir: PathBuf,
+}
 
 /// Where the tests run.
 enum Cluster {
@@ -57,24 +67,29 @@ impl Cluster {
             _ => Self::Own(OnceLock::new()),
         }
     }
+}
 
+impl Environment {
     fn run(&self, body: Body) -> Result<()> {
-        let own = match self {
-            Self::Running { bootstrap } => match body {
-                Body::Sharing(body) => return body(&Context::new(bootstrap.clone())?),
+        let own = match &self.cluster {
+            Cluster::Running { bootstrap } => match body {
+                Body::Sharing(body) => return body(&Context::new(bootstrap.clone(), &self.tollgate)?),
                 Body::Alone(_) => bail!("needs a broker that it may stop"),
             },
-            Self::Own(own) => own.get_or_init(|| broker::start(&[]).map(RwLock::new).map_err(|error| format!("{error:?}"))),
+            Cluster::Own(own) => own.get_or_init(|| {
+                let started = Broker::start_for_tests(&self.target_tmpdir);
+                started.map(RwLock::new).map_err(|error| format!("{error:?}"))
+            }),
         };
         let broker = own.as_ref().map_err(|error| anyhow!("{error}"))?;
         match body {
             Body::Sharing(body) => {
                 let broker = broker.read().unwrap_or_else(PoisonError::into_inner);
-                body(&Context::new(broker.bootstrap())?)
+                body(&Context::new(broker.bootstrap(), &self.tollgate)?)
             }
             Body::Alone(body) => {
                 let mut broker = broker.write().unwrap_or_else(PoisonError::into_inner);
-                let context = Context::new(broker.bootstrap())?;
+                let context = Context::new(broker.bootstrap(), &self.tollgate)?;
                 let outcome = catch_unwind(AssertUnwindSafe(|| body(&context, &mut broker)));
                 broker.start_again()?;
                 outcome.unwrap_or_else(|panic| resume_unwind(panic))
@@ -92,10 +107,10 @@ enum Skip {
 }
 
 impl Skip {
-    fn on(cluster: &Cluster) -> Option<Self> {
-        match cluster {
+    fn on(environment: &Environment) -> Option<Self> {
+        match environment.cluster {
             Cluster::Running { .. } => Some(Self::NotOurs),
-            Cluster::Own(_) => broker::lacking().map(|lacking| Self::NoBroker { lacking }),
+            Cluster::Own(_) => lacking(&test_cache(&environment.target_tmpdir)).map(|lacking| Self::NoBroker { lacking }),
         }
     }
 
@@ -123,15 +138,21 @@ impl std::fmt::Display for Skip {
     }
 }
 
-/// Runs the tests that the command line selects, one after the other unless it says otherwise, and ends the broker.
+/// Runs the tests that the command line selects, one after the other unless it says otherwise, and ends the broker. `tollgate` is the
+/// binary under test, `target_tmpdir` is cargo's `CARGO_TARGET_TMPDIR`.
 ///
 /// Tests that cannot run are reported as ignored; with `CI=true` the want of a broker is a failure instead.
-pub(crate) fn run(cases: &[Case]) -> ExitCode {
+#[must_use]
+pub fn run(cases: &[Case], tollgate: &Path, target_tmpdir: &Path) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
-    let cluster = Arc::new(Cluster::from_environment());
-    let skip = if arguments.list { None } else { Skip::on(&cluster) };
-    let trials: Vec<Trial> = cases.iter().map(|case| trial(*case, &cluster, skip.as_ref())).collect();
+    let environment = Arc::new(Environment {
+        cluster: Cluster::from_environment(),
+        tollgate: tollgate.to_owned(),
+        target_tmpdir: target_tmpdir.to_owned(),
+    });
+    let skip = if arguments.list { None } else { Skip::on(&environment) };
+    let trials: Vec<Trial> = cases.iter().map(|case| trial(*case, &environment, skip.as_ref())).collect();
 
     let skipped: Vec<&str> =
         trials.iter().filter(|trial| arguments.is_ignored(trial) && !arguments.is_filtered_out(trial)).map(Trial::name).collect();
@@ -147,8 +168,8 @@ pub(crate) fn run(cases: &[Case]) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn trial(case: Case, cluster: &Arc<Cluster>, skip: Option<&Skip>) -> Trial {
-    let cluster = Arc::clone(cluster);
-    Trial::test(case.name, move || cluster.run(case.body).map_err(|error| format!("{error:?}").into()))
+fn trial(case: Case, environment: &Arc<Environment>, skip: Option<&Skip>) -> Trial {
+    let environment = Arc::clone(environment);
+    Trial::test(case.name, move || environment.run(case.body).map_err(|error| format!("{error:?}").into()))
         .with_ignored_flag(skip.is_some_and(|skip| skip.covers(case.body)))
 }

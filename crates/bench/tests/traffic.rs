@@ -1,22 +1,19 @@
-//! The traffic of `tollgate bench`, decided on: every event can be read, and what is asked of it comes out.
+//! The traffic of `tollgate-bench`, decided on: every event can be read, and what is asked of it comes out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-#![cfg(feature = "io")]
-
-mod support;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use support::{Gate, policy};
-use tollgate_bench::{DENIED_TOOL, Mix, MixEvent, MixSettings};
+use tollgate_core::Gate;
+use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_testkit::{DENIED_TOOL, Mix, MixEvent, MixSettings};
 
 const EVENTS: usize = 100_000;
 
 #[test]
 fn loops_stops_and_denials_come_out_at_the_asked_share() {
-    let mut gate = Gate::new(policy(
-        &json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": [DENIED_TOOL]}}}}),
-    ));
+    let user = json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": [DENIED_TOOL]}}}});
+    let mut gate = Gate::new(Policy::new(&PolicySettings::from_value(&user).unwrap()));
     let mut mix = Mix::new(MixSettings { threads: 500, ..MixSettings::default() });
     let mut event = MixEvent::blank();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -24,11 +21,11 @@ fn loops_stops_and_denials_come_out_at_the_asked_share() {
     for number in 0..EVENTS {
         mix.next_into(&mut event);
         bytes += event.value.len();
-        let (_, verdict) = gate.record(Some(event.thread_id.as_bytes()), Some(&event.value), &[]);
+        let verdict = gate.decide_keyed(Some(event.thread_id.as_bytes()), &event.value);
         assert_eq!(verdict.is_empty(), !event.is_awaited(), "event {number}");
         *counts.entry(event.event_type.as_str().to_owned()).or_default() += 1;
         if !verdict.is_empty() {
-            let verdict: Value = serde_json::from_slice(&verdict).unwrap();
+            let verdict: Value = serde_json::from_slice(verdict).unwrap();
             assert_ne!(verdict["decided_by"], "envelope", "{verdict}");
             assert_eq!(verdict["event_id"], format!("event-{number:012}"));
             *counts.entry(verdict["decided_by"].as_str().unwrap().to_owned()).or_default() += 1;

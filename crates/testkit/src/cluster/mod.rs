@@ -1,0 +1,155 @@
+//! The cluster under test: the few things that tests and benchmarks do with topics, records and groups.
+
+mod produce;
+mod read;
+mod record;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, ensure};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::{Client, ClientContext, DefaultClientContext};
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::producer::BaseProducer;
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+
+use produce::Acknowledgements;
+pub use record::{Outgoing, Position, Record};
+
+/// How long any one request or a batch of them may take; a broker that was just killed needs some of it.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What a test or a benchmark is handed: clients of the cluster, and which `tollgate` its deployments run.
+pub struct Context {
+    bootstrap: String,
+    tollgate: PathBuf,
+    admin: AdminClient<DefaultClientContext>,
+    producer: BaseProducer<Acknowledgements>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("bootstrap", &self.bootstrap).field("tollgate", &self.tollgate).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// Connects to the cluster at `bootstrap`; `tollgate` is the binary under test.
+    ///
+    /// # Errors
+    /// A client cannot be made.
+    pub fn new(bootstrap: String, tollgate: &Path) -> Result<Self> {
+        // The producer is made at once, not when it is wanted: it takes half a second to be given the id that idempotence needs.
+        let admin = client(&bootstrap).create()?;
+        let producer = client(&bootstrap)
+            .set("partitioner", "murmur2_random")
+            .set("enable.idempotence", "true")
+            .set("linger.ms", "0")
+            .set("message.max.bytes", "10000000")
+            .create_with_context(Acknowledgements)?;
+        Ok(Self { bootstrap, tollgate: tollgate.to_owned(), admin, producer })
+    }
+
+    /// Returns the address for `bootstrap.servers`.
+    #[must_use]
+    pub fn bootstrap(&self) -> &str {
+        &self.bootstrap
+    }
+
+    /// Returns the binary under test.
+    #[must_use]
+    pub fn tollgate(&self) -> &Path {
+        &self.tollgate
+    }
+
+    /// Returns a client's configuration, to add to.
+    #[must_use]
+    pub fn client(&self) -> ClientConfig {
+        client(&self.bootstrap)
+    }
+
+    /// Returns a name that nothing else on this cluster has, whoever else runs these tests there.
+    #[must_use]
+    pub fn unique(&self, stem: &str) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        format!("{stem}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Creates a topic under a unique name, which it returns.
+    ///
+    /// # Errors
+    /// The cluster does not allow it, or its partitions get no leaders in time.
+    pub fn topic(&self, stem: &str, partitions: i32, settings: &[(&str, &str)]) -> Result<String> {
+        let name = self.unique(stem);
+        self.create_topics(&[&name], partitions, settings)?;
+        Ok(name)
+    }
+
+    /// Creates topics and waits until all their partitions can be written and read.
+    ///
+    /// # Errors
+    /// The cluster does not allow it, or their partitions get no leaders in time.
+    pub fn create_topics(&self, names: &[&str], partitions: i32, settings: &[(&str, &str)]) -> Result<()> {
+        let topics: Vec<NewTopic<'_>> = names
+            .iter()
+            .map(|name| {
+                let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(-1));
+                settings.iter().fold(topic, |topic, (key, value)| topic.set(key, value))
+            })
+            .collect();
+        let options = AdminOptions::new().request_timeout(Some(REQUEST_TIME_MAX)).operation_timeout(Some(REQUEST_TIME_MAX));
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        for created in runtime.block_on(self.admin.create_topics(&topics, &options))? {
+            created.map_err(|(name, error)| anyhow!("cannot create topic {name}: {error}"))?;
+        }
+        let deadline = Instant::now() + REQUEST_TIME_MAX;
+        for name in names {
+            while partition_count(self.admin.inner(), name)? != partitions {
+                ensure!(Instant::now() < deadline, "topic {name} has no leaders");
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the offsets that a group has committed, by partition; partitions without one are left out.
+    ///
+    /// # Errors
+    /// There is no such topic, or the brokers do not answer.
+    pub fn committed(&self, group: &str, topic: &str) -> Result<BTreeMap<i32, i64>> {
+        // What a transaction that is taken for open is about counts as it was before.
+        let consumer: BaseConsumer = self.client().set("group.id", group).set("isolation.level", "read_uncommitted").create()?;
+        let asked = all_partitions(topic, partition_count(consumer.client(), topic)?)?;
+        let answered = consumer.committed_offsets(asked, REQUEST_TIME_MAX)?;
+        let offset = |offset| if let Offset::Offset(offset) = offset { Some(offset) } else { None };
+        Ok(answered.elements().iter().filter_map(|element| Some((element.partition(), offset(element.offset())?))).collect())
+    }
+}
+
+fn client(bootstrap: &str) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    // The default backs off for up to ten seconds, which a test that restarts the broker would wait for.
+    config.set("bootstrap.servers", bootstrap).set("reconnect.backoff.max.ms", "500");
+    config
+}
+
+/// How many partitions of a topic have a leader.
+fn partition_count<C: ClientContext>(client: &Client<C>, topic: &str) -> Result<i32> {
+    let metadata = client.fetch_metadata(Some(topic), REQUEST_TIME_MAX)?;
+    let led = metadata.topics().iter().flat_map(|topic| topic.partitions()).filter(|partition| partition.leader() >= 0);
+    Ok(i32::try_from(led.count())?)
+}
+
+/// All partitions of a topic, from their beginning.
+fn all_partitions(topic: &str, count: i32) -> Result<TopicPartitionList> {
+    ensure!(count > 0, "there is no topic {topic}");
+    let mut partitions = TopicPartitionList::new();
+    for partition in 0..count {
+        partitions.add_partition_offset(topic, partition, Offset::Beginning)?;
+    }
+    Ok(partitions)
+}

@@ -1,0 +1,192 @@
+//! The system under test: topics, and `tollgate` processes of one group on them.
+
+mod verdicts;
+mod worker;
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use tollgate_core::policy::{Policy, PolicySettings};
+
+use super::cluster::{Context, Outgoing, Record};
+use super::ports::next_free_port;
+
+use verdicts::distinct_events;
+pub use verdicts::{by_thread, header, parsed, text};
+pub use worker::Worker;
+
+/// Compaction as eager as Kafka lets it be, so that tests restore from what it leaves. Tombstones stay for longer than any restore takes,
+/// a worker that is frozen in the middle of one included.
+const STATE_SETTINGS: [(&str, &str); 6] = [
+    ("cleanup.policy", "compact"),
+    ("segment.ms", "3000"),
+    ("segment.bytes", "1048576"),
+    ("min.cleanable.dirty.ratio", "0.01"),
+    ("max.compaction.lag.ms", "3000"),
+    ("delete.retention.ms", "15000"),
+];
+
+/// One deployment: its topics, its group and its configuration.
+#[derive(Debug)]
+pub struct Gate {
+    /// The topic of events.
+    pub events: String,
+    /// The topic of verdicts.
+    pub decisions: String,
+    /// The topic of dead letters.
+    pub dlq: String,
+    /// The topic of checkpoints.
+    pub state: String,
+    /// The topic of controls.
+    pub controls: String,
+    /// The consumer group.
+    pub group: String,
+    tollgate: PathBuf,
+    config: Value,
+    directory: tempfile::TempDir,
+}
+
+impl Gate {
+    /// Creates topics of so many partitions, and a configuration that names them.
+    ///
+    /// # Errors
+    /// The topics cannot be created.
+    pub fn new(context: &Context, partitions: i32) -> Result<Self> {
+        Self::with_topic_settings(context, partitions, &[], &[], &[])
+    }
+
+    /// The same with settings of the events, decisions and dead letter topics.
+    ///
+    /// # Errors
+    /// The topics cannot be created.
+    pub fn with_topic_settings(
+        context: &Context,
+        partitions: i32,
+        events: &[(&str, &str)],
+        decisions: &[(&str, &str)],
+        dlq: &[(&str, &str)],
+    ) -> Result<Self> {
+        let (events, decisions) = (context.topic("events", partitions, events)?, context.topic("decisions", partitions, decisions)?);
+        let dlq = context.topic("dlq", 2, dlq)?;
+        let state = context.topic("state", partitions, &STATE_SETTINGS)?;
+        let controls = context.topic("controls", 1, &[("cleanup.policy", "compact")])?;
+        let group = context.unique("tollgate");
+        let config = json!({
+            "kafka": {
+                "brokers": context.bootstrap(),
+                "group_id": group,
+                "topics": {"events": events, "decisions": decisions, "dlq": dlq, "state": state, "controls": controls},
+                // Quick enough for tests that kill workers.
+                "properties": {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "reconnect.backoff.max.ms": 500},
+            },
+            "worker": {"members": 1},
+        });
+        let tollgate = context.tollgate().to_owned();
+        Ok(Self { events, decisions, dlq, state, controls, group, tollgate, config, directory: tempfile::tempdir()? })
+    }
+
+    /// Sets a value of the configuration, by its JSON pointer.
+    ///
+    /// # Panics
+    /// The pointer leads through something that is no section.
+    pub fn configure(&mut self, pointer: &str, value: Value) {
+        let mut place = &mut self.config;
+        for key in pointer.trim_start_matches('/').split('/') {
+            place = place.as_object_mut().expect("a section").entry(key).or_insert_with(|| json!({}));
+        }
+        *place = value;
+    }
+
+    /// Returns the policy of this deployment's configuration.
+    ///
+    /// # Errors
+    /// The configuration is not valid.
+    pub fn policy(&self) -> Result<Policy> {
+        Ok(Policy::new(&PolicySettings::from_value(&self.config)?))
+    }
+
+    /// Starts a worker and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not start, or does not get ready in time: with its log.
+    pub fn start(&self) -> Result<Worker> {
+        let worker = self.spawn("")?;
+        worker.wait_ready()?;
+        Ok(worker)
+    }
+
+    /// Starts a worker with further arguments and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not start, or does not get ready in time: with its log.
+    pub fn start_with(&self, arguments: &[&str]) -> Result<Worker> {
+        let worker = self.spawn_with("", arguments)?;
+        worker.wait_ready()?;
+        Ok(worker)
+    }
+
+    /// Starts a worker; `instance_id` is its static membership, if not empty.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn spawn(&self, instance_id: &str) -> Result<Worker> {
+        self.spawn_with(instance_id, &[])
+    }
+
+    fn spawn_with(&self, instance_id: &str, arguments: &[&str]) -> Result<Worker> {
+        let admin_port = next_free_port()?;
+        let log = self.directory.path().join(format!("worker-{admin_port}.log"));
+        let mut command = self.command("run");
+        command.args(arguments);
+        command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
+        if !instance_id.is_empty() {
+            command.env("TOLLGATE__WORKER__INSTANCE_ID", instance_id);
+        }
+        let child = command.stderr(File::create(&log)?).stdout(Stdio::null()).spawn()?;
+        Ok(Worker::new(child, admin_port, log))
+    }
+
+    /// Returns a `tollgate` command with this deployment's configuration.
+    ///
+    /// # Panics
+    /// The configuration cannot be written.
+    #[must_use]
+    pub fn command(&self, subcommand: &str) -> Command {
+        // A worker that was started a moment ago may be reading the file just now.
+        let (path, new) = (self.directory.path().join("tollgate.yaml"), self.directory.path().join("new.yaml"));
+        let written = fs::write(&new, self.config.to_string()).and_then(|()| fs::rename(&new, &path));
+        written.expect("the temporary directory is there");
+        let mut command = Command::new(&self.tollgate);
+        command.arg("--config").arg(path).arg(subcommand);
+        command
+    }
+
+    /// Returns what `tollgate eval` says of the same events: verdict lines in order.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn eval(&self, events: &[Outgoing]) -> Result<Vec<String>> {
+        let path = self.directory.path().join("events.jsonl");
+        let mut file = File::create(&path)?;
+        for event in events {
+            file.write_all(event.value.as_deref().unwrap_or_default())?;
+            file.write_all(b"\n")?;
+        }
+        let output = self.command("eval").arg(&path).output()?;
+        ensure!(matches!(output.status.code(), Some(0 | 3)), "eval: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    }
+
+    /// Reads decisions until there are verdicts on so many different events.
+    ///
+    /// # Errors
+    /// They do not come in that time.
+    pub fn verdicts(&self, context: &Context, count: usize, time_max: Duration) -> Result<Vec<Record>> {
+        context.read_until(&self.decisions, time_max, |records| records.len() >= count && distinct_events(records) >= count)
+    }
+}

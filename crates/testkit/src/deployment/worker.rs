@@ -1,0 +1,164 @@
+//! A worker process, asked and observed as an operator would: signals, admin endpoint, log.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+const READY_TIME_MAX: Duration = Duration::from_secs(40);
+const STOP_TIME_MAX: Duration = Duration::from_secs(40);
+
+/// A `tollgate run` process. Dropping it kills it.
+#[derive(Debug)]
+pub struct Worker {
+    child: Child,
+    admin_port: u16,
+    log: PathBuf,
+}
+
+impl Worker {
+    pub(super) fn new(child: Child, admin_port: u16, log: PathBuf) -> Self {
+        Self { child, admin_port, log }
+    }
+
+    /// Returns its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until `/readyz` says that it is ready.
+    ///
+    /// # Errors
+    /// It does not get ready in time: with its log.
+    pub fn wait_ready(&self) -> Result<()> {
+        let deadline = Instant::now() + READY_TIME_MAX;
+        while !self.get("/readyz").is_ok_and(|(status, _)| status == 200) {
+            ensure!(Instant::now() < deadline, "not ready in time:\n{}", self.log());
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Returns a page of the admin endpoint: status and body.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn get(&self, path: &str) -> Result<(u16, String)> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.admin_port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a head")?;
+        let status = head.split_whitespace().nth(1).context("an answer has a status")?.parse()?;
+        Ok((status, body.to_owned()))
+    }
+
+    /// Returns the value of a metric, summed over its labels.
+    ///
+    /// # Errors
+    /// The admin endpoint does not answer.
+    pub fn metric(&self, name: &str) -> Result<f64> {
+        let (_, text) = self.get("/metrics")?;
+        let is_of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
+        Ok(text.lines().filter(is_of).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+    }
+
+    /// Returns the partitions that the worker holds.
+    ///
+    /// # Errors
+    /// The admin endpoint does not answer.
+    pub fn partitions(&self) -> Result<Vec<i64>> {
+        let (_, body) = self.get("/readyz")?;
+        let report: Value = serde_json::from_str(&body)?;
+        let members = report["members"].as_array().cloned().unwrap_or_default();
+        Ok(members
+            .iter()
+            .flat_map(|member| member["partitions"].as_array().cloned().unwrap_or_default())
+            .filter_map(|n| n.as_i64())
+            .collect())
+    }
+
+    /// Asks it to stop and waits until it has.
+    ///
+    /// # Errors
+    /// It does not end in time: with its log.
+    pub fn stop(mut self) -> Result<ExitStatus> {
+        self.signal("TERM")?;
+        self.wait(STOP_TIME_MAX)
+    }
+
+    /// Sends a signal (`TERM`, `STOP`, …).
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status()?;
+        ensure!(sent.success(), "kill -{name} failed");
+        Ok(())
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// It does not in that time: with its log.
+    pub fn wait(&mut self, time_max: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + time_max;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if Instant::now() >= deadline {
+                bail!("the worker did not end in time:\n{}", self.log());
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Returns how it has ended, if it has.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    /// Kills it, as a crash would.
+    ///
+    /// # Errors
+    /// The system does not do it.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Returns what it has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Removes its log, which nobody wants to see any more.
+    ///
+    /// # Errors
+    /// It is gone already.
+    pub fn remove_log(&self) -> Result<()> {
+        Ok(fs::remove_file(&self.log)?)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It has ended, or the test has failed.
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
