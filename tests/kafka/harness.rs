@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use anyhow::{Result, anyhow, bail};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Completion, Trial};
 
 use crate::broker::{self, Broker};
 use crate::context::Context;
@@ -83,6 +83,18 @@ impl Cluster {
     }
 }
 
+/// What a test needs and other machines do without: it is reported as ignored, with this as the reason, even with `CI=true`.
+#[derive(Debug)]
+pub(crate) struct NotHere(pub(crate) String);
+
+impl std::fmt::Display for NotHere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotHere {}
+
 /// Why tests are skipped.
 enum Skip {
     /// The broker cannot run here.
@@ -149,6 +161,13 @@ pub(crate) fn run(cases: &[Case]) -> ExitCode {
 
 fn trial(case: Case, cluster: &Arc<Cluster>, skip: Option<&Skip>) -> Trial {
     let cluster = Arc::clone(cluster);
-    Trial::test(case.name, move || cluster.run(case.body).map_err(|error| format!("{error:?}").into()))
-        .with_ignored_flag(skip.is_some_and(|skip| skip.covers(case.body)))
+    let run = move || match cluster.run(case.body) {
+        Ok(()) => Ok(Completion::Completed),
+        Err(error) if error.is::<NotHere>() => {
+            eprintln!("\nWARNING: {} is NOT run: {error}", case.name);
+            Ok(Completion::ignored_with(error))
+        }
+        Err(error) => Err(format!("{error:?}").into()),
+    };
+    Trial::ignorable_test(case.name, run).with_ignored_flag(skip.is_some_and(|skip| skip.covers(case.body)))
 }

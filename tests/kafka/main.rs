@@ -13,6 +13,8 @@ mod gate;
 mod harness;
 mod membership;
 mod pass_through;
+#[path = "../../crates/core/tests/support/recorded.rs"]
+mod recorded;
 mod remote;
 mod smoke;
 mod state;

@@ -70,7 +70,9 @@ fn check_rules(command: &str, rules: &Rules) {
     for fewer in &rules.fewer {
         assert!(fewer.check(command).iter().all(is_kept), "fewer blocked patterns object to more");
     }
-    assert!(!findings.is_empty() || rules.open.check(command).is_empty(), "a list allows what is not allowed where everything is");
-    let is_refused = findings.contains(&CommandFinding::NothingAllowed);
-    assert_eq!(is_refused, rules.allows_nothing && findings != [CommandFinding::Empty], "a list of nothing allows something");
+    let open = rules.open.check(command);
+    assert!(!findings.is_empty() || open.is_empty(), "a list allows what is not allowed where everything is");
+    assert!(!open.contains(&CommandFinding::NothingAllowed), "a list of everything allows nothing");
+    let is_refused = findings.contains(&CommandFinding::NothingAllowed) || findings == [CommandFinding::Empty];
+    assert!(is_refused || !rules.allows_nothing, "a list of nothing allows something");
 }
