@@ -9,6 +9,8 @@ mod clients;
 mod controls;
 mod membership;
 mod pass_through;
+#[path = "../../crates/core/tests/support/recorded.rs"]
+mod recorded;
 mod remote;
 mod smoke;
 mod state;

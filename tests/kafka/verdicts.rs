@@ -1,13 +1,14 @@
 //! Verdicts through Kafka are those of `eval`, in order, whoever decides.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde_json::json;
 
+use crate::recorded;
 use crate::traffic::{awaited, conversations};
+use tollgate_testkit::harness::NotHere;
 use tollgate_testkit::{Context, Gate, Outgoing, by_thread, header, parsed, text};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
@@ -27,18 +28,17 @@ pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(context: &Context) -> 
     Ok(())
 }
 
-/// The recorded runs of real agents.
+/// The recorded runs of real agents, where they are on this machine.
 pub(crate) fn recorded_runs_get_the_verdicts_of_eval(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 8)?;
-    let output =
-        Command::new("gzip").args(["-dc", "tests/data/real/sweagent-demos.jsonl.gz", "tests/data/real/tau-airline.jsonl.gz"]).output()?;
-    ensure!(output.status.success(), "gzip: {}", String::from_utf8_lossy(&output.stderr));
-    let line = |line: &str| -> Result<Outgoing> {
-        let event: serde_json::Value = serde_json::from_str(line)?;
-        Ok(Outgoing::new(event["thread_id"].as_str().unwrap_or_default(), line))
-    };
-    let events = String::from_utf8(output.stdout)?.lines().map(line).collect::<Result<Vec<_>>>()?;
+    let mut events = Vec::new();
+    for name in [recorded::SWEAGENT_DEMOS, recorded::TAU_AIRLINE] {
+        for line in recorded::events(name).map_err(NotHere)? {
+            let event: serde_json::Value = serde_json::from_str(&line)?;
+            events.push(Outgoing::new(event["thread_id"].as_str().unwrap_or_default(), line));
+        }
+    }
     assert_eq!(events.len(), 4_286);
+    let gate = Gate::new(context, 8)?;
     let _worker = gate.start()?;
     agree(context, &gate, &events)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tollgate::metrics::Metrics;
-use tollgate::remote::{Endpoint, Remotes};
+use tollgate::policy_servers::{Endpoint, PolicyServers};
 use tollgate_core::guardrail::{Answer, ProviderError};
 
 use crate::server::{Peer, Server};
@@ -229,11 +229,11 @@ async fn whoever_asks_from_a_thread_is_answered_exactly_once_under_every_fault()
         servers.push(server);
         expected.push((fault, answer));
     }
-    let remotes = Remotes::new(endpoints, tokio::runtime::Handle::current());
+    let servers = PolicyServers::new(endpoints, tokio::runtime::Handle::current());
     let providers = expected.len();
     let asker = std::thread::spawn(move || {
         for ticket in 0..providers * QUESTIONS {
-            remotes.ask(ticket % providers, question(Fault::Silent), ticket, &answers);
+            servers.ask(ticket % providers, question(Fault::Silent), ticket, &answers);
         }
     });
     let mut tickets: Vec<usize> = tokio::task::spawn_blocking(move || {

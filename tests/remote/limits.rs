@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use tollgate::metrics::Metrics;
-use tollgate::remote::{Endpoint, Remotes};
+use tollgate::policy_servers::{Endpoint, PolicyServers};
 use tollgate_core::guardrail::{Answer, ProviderError};
 use tollgate_core::policy::HttpSettings;
 
@@ -107,11 +107,11 @@ async fn waiting_for_a_turn_counts_towards_the_deadline() {
 /// Asks from a plain thread and gives how the answers came out, having checked that there is one for each and that it is its own.
 async fn ask_from_a_thread(settings: HttpSettings, questions: usize) -> (usize, usize) {
     let endpoint = endpoint(settings, &Metrics::new().unwrap());
-    let remotes = Remotes::new(vec![(5, endpoint)], tokio::runtime::Handle::current());
+    let servers = PolicyServers::new(vec![(5, endpoint)], tokio::runtime::Handle::current());
     let asked = tokio::task::spawn_blocking(move || {
         let (answers, received) = std::sync::mpsc::channel();
         for ticket in 0..questions {
-            remotes.ask(5, ticket.to_string().into_bytes(), ticket, &answers);
+            servers.ask(5, ticket.to_string().into_bytes(), ticket, &answers);
         }
         drop(answers);
         received.iter().collect::<Vec<(usize, Answer)>>()
@@ -166,14 +166,14 @@ fn whoever_waits_hears_that_the_runtime_has_stopped() {
     let server = runtime.block_on(gated(&Arc::new(Semaphore::new(0))));
     let metrics = Metrics::new().unwrap();
     let settings = HttpSettings { concurrency_max: 2, ..settings(&server.url) };
-    let remotes = Remotes::new(vec![(0, endpoint(settings, &metrics))], runtime.handle().clone());
+    let servers = PolicyServers::new(vec![(0, endpoint(settings, &metrics))], runtime.handle().clone());
     let (answers, received) = std::sync::mpsc::channel();
     for ticket in 0..10 {
-        remotes.ask(0, b"?".to_vec(), ticket, &answers);
+        servers.ask(0, b"?".to_vec(), ticket, &answers);
     }
     runtime.block_on(until("two questions", || server.seen.questions() == 2));
     runtime.shutdown_timeout(Duration::from_secs(5));
-    remotes.ask(0, b"?".to_vec(), 10, &answers);
+    servers.ask(0, b"?".to_vec(), 10, &answers);
     drop(answers);
     let mut answered: Vec<(usize, Answer)> = received.iter().collect();
     answered.sort_unstable_by_key(|(ticket, _)| *ticket);

@@ -12,7 +12,7 @@ mod tls;
 use std::time::Duration;
 
 use tollgate::metrics::Metrics;
-use tollgate::remote::Endpoint;
+use tollgate::policy_servers::Endpoint;
 use tollgate_core::policy::{Dialect, HttpSettings};
 
 /// What a busy machine may add to any time.

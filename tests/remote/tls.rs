@@ -15,7 +15,7 @@ use openssl::symm::Cipher;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509NameBuilder};
 use tollgate::metrics::Metrics;
-use tollgate::remote::Endpoint;
+use tollgate::policy_servers::Endpoint;
 use tollgate_core::guardrail::ProviderError;
 use tollgate_core::policy::HttpSettings;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use anyhow::{Result, anyhow, bail};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Completion, Trial};
 
 use crate::broker::{Broker, lacking, test_cache};
 use crate::cluster::Context;
@@ -98,6 +98,18 @@ impl Environment {
     }
 }
 
+/// What a test needs and other machines do without: it is reported as ignored, with this as the reason, even with `CI=true`.
+#[derive(Debug)]
+pub struct NotHere(pub String);
+
+impl std::fmt::Display for NotHere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotHere {}
+
 /// Why tests are skipped.
 enum Skip {
     /// The broker cannot run here.
@@ -170,6 +182,13 @@ pub fn run(cases: &[Case], tollgate: &Path, target_tmpdir: &Path) -> ExitCode {
 
 fn trial(case: Case, environment: &Arc<Environment>, skip: Option<&Skip>) -> Trial {
     let environment = Arc::clone(environment);
-    Trial::test(case.name, move || environment.run(case.body).map_err(|error| format!("{error:?}").into()))
-        .with_ignored_flag(skip.is_some_and(|skip| skip.covers(case.body)))
+    let run = move || match environment.run(case.body) {
+        Ok(()) => Ok(Completion::Completed),
+        Err(error) if error.is::<NotHere>() => {
+            eprintln!("\nWARNING: {} is NOT run: {error}", case.name);
+            Ok(Completion::ignored_with(error))
+        }
+        Err(error) => Err(format!("{error:?}").into()),
+    };
+    Trial::ignorable_test(case.name, run).with_ignored_flag(skip.is_some_and(|skip| skip.covers(case.body)))
 }

@@ -1,0 +1,47 @@
+//! The core decides and does nothing else: what does I/O, keeps time or counts is not among what it is built from.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// Kafka, runtimes, metrics, servers and clients, and what they log with.
+const IMPURE: [&str; 12] = [
+    "rdkafka",
+    "rdkafka-sys",
+    "tokio",
+    "mio",
+    "async-std",
+    "smol",
+    "prometheus",
+    "hyper",
+    "axum",
+    "openssl",
+    "tracing",
+    "tracing-subscriber",
+];
+
+/// The crates that a package is built from, itself included.
+fn crates_of(package: &str) -> BTreeSet<String> {
+    let arguments = ["tree", "--offline", "--edges", "normal", "--prefix", "none", "--format", "{lib}"];
+    let output = Command::new(env!("CARGO")).args(arguments).args(["--package", package]).output().expect("cargo runs");
+    assert!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.split_whitespace().next().unwrap_or_default().replace('_', "-")).collect()
+}
+
+#[test]
+fn the_core_is_built_from_nothing_that_acts() {
+    let core = crates_of("tollgate-core");
+    assert!(core.contains("tollgate-core") && core.contains("serde-json"), "this is not the core's tree: {core:?}");
+    let found: Vec<_> = IMPURE.iter().filter(|name| core.contains(**name)).collect();
+    assert!(found.is_empty(), "the core depends on {found:?}; `cargo tree -p tollgate-core -e normal -i NAME` says why");
+}
+
+/// What is looked for would be found: the worker has it.
+#[test]
+fn the_worker_is_built_from_what_acts() {
+    let worker = crates_of("tollgate");
+    for name in ["rdkafka", "tokio", "prometheus"] {
+        assert!(worker.contains(name), "{name} is not in {worker:?}");
+    }
+}
