@@ -9,6 +9,7 @@ pub mod evaluate;
 mod gate;
 pub mod guardrail;
 pub mod json;
+mod lists;
 pub mod loops;
 pub mod passport;
 pub mod policy;
@@ -18,5 +19,6 @@ pub mod ruling;
 pub mod safety;
 pub mod settings;
 pub mod thread;
+mod wire;
 
 pub use gate::Gate;
