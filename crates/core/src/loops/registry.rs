@@ -169,9 +169,9 @@ mod tests {
     fn failed_twice(section: &Value) -> (LoopMemory, LoopOutcome, LoopOutcome) {
         let chain = LoopChain::new(&settings_of(section));
         let (mut memory, call, error) = (LoopMemory::default(), Signature::new("bash", Digest::of(b"{}")), Text::plain(b"Error"));
-        let mut told = || chain.after_call(&mut memory, &call, &Observation::new(true, Some(&error)));
-        told();
-        let after = told();
+        let mut fail = || chain.after_call(&mut memory, &call, &Observation::new(true, Some(&error)));
+        fail();
+        let after = fail();
         let before = chain.before_call(&mut memory, &call);
         (memory, after, before)
     }

@@ -18,7 +18,7 @@ pub(super) fn write<C: LoopController>(number: u64, memory: &C::Memory, out: &mu
     }
 }
 
-/// Reads slots behind their count. `take` is told the number, the version and the bytes of each.
+/// Reads slots behind their count. `take` is given the number, the version and the bytes of each.
 pub(super) fn read(input: &mut Input<'_>, mut take: impl FnMut(u64, u32, Input<'_>) -> Result<(), Malformed>) -> Result<(), Malformed> {
     let mut last = None;
     for _ in 0..u64::read(input)? {

@@ -159,7 +159,7 @@ fn every_version_is_read_for_ever() {
     }
 }
 
-/// The same, told by what follows from it: a lane that restores the golden decides as the one that was never away.
+/// The same by what follows from it: a lane that restores the golden decides as the one that was never away.
 #[test]
 fn a_lane_goes_on_from_every_version() {
     let policy = policy();

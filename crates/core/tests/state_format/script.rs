@@ -173,7 +173,7 @@ fn epilogue() -> Vec<Value> {
     ]
 }
 
-/// Feeds events to a lane from its next offset on; the answer is what they become.
+/// Feeds events to a lane from its next offset on, and returns what they become.
 pub fn feed(lane: &mut Lane, policy: &Policy, events: &[Value]) -> Vec<(Applied, Vec<u8>)> {
     let mut out = VerdictBuffer::default();
     let first = lane.next().0.max(FIRST);
