@@ -236,6 +236,19 @@ mod tests {
         assert_eq!(shown, expected);
     }
 
+    /// People read it from top to bottom, and scripts compare texts.
+    #[test]
+    fn what_loop_controllers_remember_is_shown_in_the_same_order_as_ever() {
+        let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));
+        let stored = StoredThread { thread: thread(tool, args, id, event), applied: Offset(17), touched_ms: Some(5) };
+        let shown = serde_json::to_string(&ThreadView::new("t", Partition(2), 123, &stored, &state())).unwrap();
+        let signature = format!(r#"{{"tool":"{tool}","args_hash":"{}""#, args.fingerprint());
+        let expected = format!(
+            r#""loops":{{"holds_a_stop":true,"tools":[{{"tool":"{tool}","failures":2}}],"signatures":[{signature},"failures":2,"last_result":null,"repeats":0,"is_stopped":true}},{signature},"failures":0,"last_result":"{event}","repeats":3,"is_stopped":false}}]}},"suppression":"#
+        );
+        assert!(shown.contains(&expected), "{shown}");
+    }
+
     #[test]
     fn a_thread_that_remembers_nothing_can_be_shown() {
         let shown = view(&StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None });
