@@ -10,6 +10,7 @@ pub mod evaluate;
 mod gate;
 pub mod guardrail;
 pub mod json;
+mod lists;
 pub mod loops;
 pub mod pass_through;
 pub mod passport;
@@ -21,5 +22,6 @@ pub mod safety;
 pub mod settings;
 pub mod stage;
 pub mod thread;
+mod wire;
 
 pub use gate::Gate;

@@ -7,10 +7,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::{Gate, check_each, default_policy, policy};
-use tollgate_core::digest::Digest;
-use tollgate_core::json::Text;
-use tollgate_core::loops::{LoopChain, LoopController, LoopDecision, LoopMemory, Observation, Repetition, Signature};
-use tollgate_core::ruling::LoopCode;
 
 fn call(thread_id: &str, id: &str, tool: &str, x: usize) -> Value {
     json!({"type": "tool_call", "thread_id": thread_id, "event_id": format!("{id}-call"), "tool_call_id": id, "tool_name": tool, "tool_input": {"x": x}})
@@ -261,41 +257,4 @@ fn check_linear(name: &str, event: EventOfSize) {
     };
     let (small, large) = (time(10_000), time(40_000));
     assert!(large < 9 * small + Duration::from_millis(5), "{name}: {small:?} for 10,000, {large:?} for 40,000");
-}
-
-/// A controller of another kind beside the repetition controller: it halts after a number of results.
-#[derive(Debug)]
-struct Budget(u32);
-
-impl LoopController for Budget {
-    fn name(&self) -> &'static str {
-        "budget"
-    }
-
-    fn before_call(&self, _: &mut LoopMemory, _: &Signature<'_>) -> LoopDecision {
-        LoopDecision::allow(0)
-    }
-
-    fn after_call(&self, memory: &mut LoopMemory, call: &Signature<'_>, _: &Observation<'_>) -> LoopDecision {
-        let failures = memory.tool_failures(call);
-        if failures >= self.0 { LoopDecision::found(LoopCode::SameToolFailureHalt, failures) } else { LoopDecision::allow(failures) }
-    }
-}
-
-#[test]
-fn two_loop_controllers_combine() {
-    let repetition = || Box::new(Repetition::new(support::settings(&json!({})).tool_loop_guardrails));
-    let chain = LoopChain::new(vec![repetition(), Box::new(Budget(2))]);
-    let (mut memory, call, error) = (LoopMemory::default(), Signature::new("bash", Digest::of(b"{}")), Text::plain(b"Error"));
-    let mut told = || {
-        let outcome = chain.after_call(&mut memory, &call, &Observation::new(true, Some(&error)));
-        let codes: Vec<_> = outcome.reasons.iter().map(|reason| reason.code().to_owned()).collect();
-        (codes, outcome.count)
-    };
-    assert_eq!(told(), (vec![], 1));
-    let both = vec!["same_tool_failure_halt".to_owned(), "repeated_exact_failure_warning".to_owned()];
-    assert_eq!(told(), (both, 2), "the more severe one decides, and both are named");
-    let before = chain.before_call(&mut memory, &call);
-    assert_eq!(before.reasons.iter().map(|reason| reason.code()).collect::<Vec<_>>(), ["repeated_exact_failure_block"]);
-    assert!(memory.holds_a_stop);
 }

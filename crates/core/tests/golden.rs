@@ -8,7 +8,7 @@ use support::{Gate, default_policy, jsonl, policy};
 use tollgate_core::decode::ToolInput;
 use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
 use tollgate_core::loops::{
-    Failure, LoopController, LoopDecision, LoopMemory, Observation, Repetition, Signature, arguments_digest, classify, result_digest,
+    Failure, LoopController, LoopDecision, Observation, Repetition, RepetitionMemory, Signature, arguments_digest, classify, result_digest,
 };
 use tollgate_core::ruling::LoopCode;
 
@@ -95,7 +95,8 @@ fn hermes_traces() {
 }
 
 fn repetition(config: &Value) -> Repetition {
-    Repetition::new(support::settings(&json!({"tool_loop_guardrails": config})).tool_loop_guardrails)
+    let settings = support::settings(&json!({"tool_loop_guardrails": config})).tool_loop_guardrails;
+    Repetition::new(settings.repetition.expect("it is always in force"))
 }
 
 fn describe(decision: LoopDecision, call: &Signature<'_>) -> Value {
@@ -126,7 +127,7 @@ fn appended(result: &Value, guidance: Option<&str>) -> Value {
 
 fn check_trace(case: &Value) {
     let mut controller = repetition(&json!({}));
-    let mut memory = LoopMemory::default();
+    let mut memory = RepetitionMemory::default();
     let (mut last, mut halt) = (None, Value::Null);
     let (ops, outs) = (case["ops"].as_array().unwrap(), case["outs"].as_array().unwrap());
     assert_eq!(ops.len(), outs.len());
@@ -141,12 +142,12 @@ fn check_trace(case: &Value) {
         let answer = match op["op"].as_str().unwrap() {
             "new" => {
                 controller = repetition(&op["config"]);
-                memory = LoopMemory::default();
+                memory = RepetitionMemory::default();
                 (last, halt) = (None, Value::Null);
                 json!({"ok": true})
             }
             "reset" => {
-                memory = LoopMemory::default();
+                memory = RepetitionMemory::default();
                 halt = Value::Null;
                 json!({"ok": true})
             }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::checkpoint::{PartitionState, Restore, StateKey, StateRecord, ThreadView, read_partition, read_thread};
+use tollgate_core::checkpoint::{KeyedState, PartitionState, Restore, StateKey, StateRecord, ThreadView, read_partition, read_thread};
 use tollgate_core::record::{Offset, Partition};
-use tollgate_core::thread::{StoreLimits, StoredThread, StreamClock, ThreadLimits};
+use tollgate_core::thread::{StoreLimits, StoredThread, StreamClock, ThreadLimits, ThreadStore};
 
 /// Between two records of an input. What stands before the first `=` of a record is its key; a record without one is a tombstone.
 pub const SEPARATOR: &[u8] = b"\n--\n";
@@ -50,7 +50,7 @@ fn check_value(key: &[u8], value: &[u8]) {
     assert_eq!(read_thread(value), thread, "a value is read as something else the second time");
     let partition = read_partition(value);
     if let Ok(thread) = &thread {
-        let written = StateRecord::thread("t", Some(thread)).value.unwrap_or_default();
+        let written = StateRecord::entry::<ThreadStore>("t", Some(thread)).value.unwrap_or_default();
         assert_eq!(read_thread(&written).as_ref(), Ok(thread), "a thread is another when it is written and read again");
         let state = PartitionState { owner: OWNER.to_owned(), next: Offset(0), clock: StreamClock::default() };
         let view = ThreadView::new("t", Partition(0), value.len(), thread, &state);
@@ -61,8 +61,8 @@ fn check_value(key: &[u8], value: &[u8]) {
         assert_eq!(read_partition(&written).as_ref(), Ok(partition), "a partition is another when it is written and read again");
     }
     // Whatever it is the key of, a key is read or refused.
-    if let Ok(StateKey::Thread(id)) = StateKey::read(Some(key)) {
-        assert_eq!(StateRecord::thread(id, None).key.as_bytes(), key, "a thread's key is another when it is written again");
+    if let Ok(StateKey::Entry(id)) = StateKey::read(Some(key), ThreadStore::KIND) {
+        assert_eq!(StateRecord::entry::<ThreadStore>(id, None).key.as_bytes(), key, "a thread's key is another when it is written again");
     }
 }
 
@@ -70,13 +70,13 @@ fn check_value(key: &[u8], value: &[u8]) {
 type Left = Result<Option<(Offset, BTreeMap<String, StoredThread>)>, String>;
 
 fn restore(records: &[Record<'_>]) -> Left {
-    let mut restore = Restore::default();
+    let mut restore = Restore::<ThreadStore>::default();
     for (offset, key, value) in records {
         restore.take(*offset, Some(key), *value);
     }
     match restore.finish(OWNER, LIMITS) {
         Ok(restored) => Ok(restored.map(|restored| {
-            let threads = restored.threads.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect();
+            let threads = restored.state.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect();
             (restored.next, threads)
         })),
         Err((offset, error)) => Err(format!("{offset:?}: {error}")),

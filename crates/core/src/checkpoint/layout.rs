@@ -1,32 +1,18 @@
-//! Version 2 of the layout: what is written of every type, in which order.
+//! The layout of checkpoints: what is written of every type, in which order.
 //!
-//! This file is the format. A change to it is a new version, with a golden of its own; what older versions wrote stays readable. Version 2
-//! has reasons that version 1 had not; whatever version 1 wrote means the same in both.
+//! This file is the format, together with the slots of the loop controllers, which have versions of their own. `wire::layout` says by
+//! which rules it changes. What the versions differ in:
+//! - Version 2 has reasons that version 1 had not: what a decision stood on, and who was suspended.
+//! - Version 3 has a slot for each loop controller, where there was the memory of one, and writes what a decision stood on as a field of
+//!   its reason, where it stood behind the reason under a number of its own.
 
-use crate::digest::Fingerprint;
-use crate::loops::{LoopMemory, SignatureCount, ToolCount};
+use crate::loops::LoopMemory;
 use crate::record::Offset;
-use crate::ruling::LoopCode;
-use crate::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling};
-use crate::ruling::{SubjectKind, Suspension};
+use crate::ruling::{Basis, Evidence, GuardrailReason, LoopCode, Reason, Ruling, SubjectKind, Suspension};
 use crate::thread::{Answer, CallRecord, Calls, StoredThread, StreamClock, Suppression, Thread, Turn, TurnMemory};
+use crate::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 
 use super::PartitionState;
-use super::wire::{Input, Malformed, Wire, write_list};
-
-macro_rules! layout {
-    ($($type:ident { $($field:ident),+ $(,)? })+) => {
-        $(impl Wire for $type {
-            fn write(&self, out: &mut Vec<u8>) {
-                $(self.$field.write(out);)+
-            }
-
-            fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-                Ok(Self { $($field: Wire::read(input)?),+ })
-            }
-        })+
-    };
-}
 
 layout! {
     PartitionState { owner, next, clock }
@@ -35,14 +21,94 @@ layout! {
     Thread { last_event_ms, turn }
     Turn { id, started_by, has_ended, earlier, memory }
     TurnMemory { loops, calls, suppression }
-    LoopMemory { tools, signatures, holds_a_stop }
-    ToolCount { tool, failures }
-    SignatureCount { tool, args, failures, progress, is_stopped }
     CallRecord { id, tool, args, call, result, is_open }
     Answer { event, ruling }
     Ruling { reasons, basis }
+    GuardrailReason { code, message, policy_id, evidence since 3 }
     Suspension { kind, reason }
     Suppression { ids, unnamed_tools, has_unknown, has_overflowed }
+}
+
+numbers! {
+    Basis, "a ruling's basis" {
+        0 = NotAsked,
+        1 = Counted(count),
+        2 = NotExecuted,
+    }
+    Reason, "a reason" {
+        0 = Loop { code, count },
+        1 = Denied(reason),
+        2 = FailedOpen(reason),
+        3 = Suppressed,
+        4 = ThreadStoreFull,
+        7 = Allowed(reason),
+        9 = SubjectSuspended(suspension);
+        before 3 {
+            5 = documented::denied,
+            6 = documented::failed_open,
+            8 = documented::allowed,
+        }
+    }
+    Evidence, "what a reason stood on" {
+        0 = Passport(digest),
+        1 = Answer(digest),
+    }
+    SubjectKind, "a kind of subject" {
+        0 = User,
+        1 = Tenant,
+        2 = Agent,
+        3 = Thread,
+    }
+    LoopCode, "a loop code" {
+        0 = RepeatedExactFailureWarning,
+        1 = RepeatedExactFailureBlock,
+        2 = SameToolFailureWarning,
+        3 = SameToolFailureHalt,
+        4 = IdempotentNoProgressWarning,
+        5 = IdempotentNoProgressBlock,
+    }
+}
+
+/// Reasons of version 2 with what they stood on behind them.
+mod documented {
+    use super::{GuardrailReason, Input, Malformed, Reason, Wire};
+
+    pub(super) fn denied(input: &mut Input<'_>) -> Result<Reason, Malformed> {
+        read(input).map(Reason::Denied)
+    }
+
+    pub(super) fn failed_open(input: &mut Input<'_>) -> Result<Reason, Malformed> {
+        read(input).map(Reason::FailedOpen)
+    }
+
+    pub(super) fn allowed(input: &mut Input<'_>) -> Result<Reason, Malformed> {
+        read(input).map(Reason::Allowed)
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Box<GuardrailReason>, Malformed> {
+        let reason = GuardrailReason::read(input)?;
+        Ok(Box::new(GuardrailReason { evidence: Some(Wire::read(input)?), ..reason }))
+    }
+}
+
+impl Wire for LoopMemory {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.holds_a_stop.write(out);
+        self.write_slots(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let mut memory = Self::BLANK;
+        if input.version() < 3 {
+            // There was one controller, whose memory has the same layout in the first version of its slot.
+            memory.repetition = input.of_version(1)?;
+            memory.holds_a_stop = Wire::read(input)?;
+        } else {
+            memory.holds_a_stop = Wire::read(input)?;
+            memory.read_slots(input)?;
+        }
+        Ok(memory)
+    }
 }
 
 impl Wire for Offset {
@@ -52,17 +118,6 @@ impl Wire for Offset {
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         i64::read(input).map(Self)
-    }
-}
-
-impl Wire for (Fingerprint, u32) {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.0.write(out);
-        self.1.write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok((Wire::read(input)?, Wire::read(input)?))
     }
 }
 
@@ -76,155 +131,183 @@ impl Wire for Calls {
     }
 }
 
-impl Wire for Basis {
-    fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::NotAsked => out.push(0),
-            Self::Counted(count) => {
-                out.push(1);
-                count.write(out);
-            }
-            Self::NotExecuted => out.push(2),
-        }
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(match input.byte()? {
-            0 => Self::NotAsked,
-            1 => Self::Counted(Wire::read(input)?),
-            2 => Self::NotExecuted,
-            _ => return Err(Malformed::Invalid("a ruling's basis")),
-        })
-    }
-}
-
-impl Wire for Reason {
-    fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Loop { code, count } => {
-                out.push(0);
-                code.write(out);
-                count.write(out);
-            }
-            Self::Denied(reason) => write_guardrail([1, 5], reason, out),
-            Self::FailedOpen(reason) => write_guardrail([2, 6], reason, out),
-            Self::Allowed(reason) => write_guardrail([7, 8], reason, out),
-            Self::SubjectSuspended(suspension) => {
-                out.push(9);
-                suspension.write(out);
-            }
-            Self::Suppressed => out.push(3),
-            Self::ThreadStoreFull => out.push(4),
-        }
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(match input.byte()? {
-            0 => Self::Loop { code: Wire::read(input)?, count: Wire::read(input)? },
-            1 => Self::Denied(Wire::read(input)?),
-            2 => Self::FailedOpen(Wire::read(input)?),
-            3 => Self::Suppressed,
-            4 => Self::ThreadStoreFull,
-            5 => Self::Denied(Box::new(read_guardrail(input)?)),
-            6 => Self::FailedOpen(Box::new(read_guardrail(input)?)),
-            7 => Self::Allowed(Wire::read(input)?),
-            8 => Self::Allowed(Box::new(read_guardrail(input)?)),
-            9 => Self::SubjectSuspended(Wire::read(input)?),
-            _ => return Err(Malformed::Invalid("a reason")),
-        })
-    }
-}
-
-/// Writes a guardrail provider's reason under the first number, or, with what it stood on behind it, under the second.
-fn write_guardrail([without, with]: [u8; 2], reason: &GuardrailReason, out: &mut Vec<u8>) {
-    out.push(if reason.evidence.is_some() { with } else { without });
-    reason.write(out);
-    if let Some(evidence) = &reason.evidence {
-        evidence.write(out);
-    }
-}
-
-/// Reads a guardrail provider's reason and what it stood on.
-fn read_guardrail(input: &mut Input<'_>) -> Result<GuardrailReason, Malformed> {
-    let reason = GuardrailReason::read(input)?;
-    Ok(GuardrailReason { evidence: Some(Wire::read(input)?), ..reason })
-}
-
-impl Wire for GuardrailReason {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.code.write(out);
-        self.message.write(out);
-        self.policy_id.write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(Self { code: Wire::read(input)?, message: Wire::read(input)?, policy_id: Wire::read(input)?, evidence: None })
-    }
-}
-
-impl Wire for Evidence {
-    fn write(&self, out: &mut Vec<u8>) {
-        let (kind, digest) = match self {
-            Self::Passport(digest) => (0, digest),
-            Self::Answer(digest) => (1, digest),
-        };
-        out.push(kind);
-        digest.write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(match input.byte()? {
-            0 => Self::Passport(Wire::read(input)?),
-            1 => Self::Answer(Wire::read(input)?),
-            _ => return Err(Malformed::Invalid("what a reason stood on")),
-        })
-    }
-}
-
-impl Wire for SubjectKind {
-    fn write(&self, out: &mut Vec<u8>) {
-        let number = Self::ALL.iter().position(|kind| kind == self).unwrap_or(Self::ALL.len());
-        (number as u64).write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let number = usize::try_from(u64::read(input)?).ok();
-        number.and_then(|number| Self::ALL.get(number)).copied().ok_or(Malformed::Invalid("a kind of subject"))
-    }
-}
-
-/// The codes by the number that stands for them.
-const LOOP_CODES: [LoopCode; 6] = [
-    LoopCode::RepeatedExactFailureWarning,
-    LoopCode::RepeatedExactFailureBlock,
-    LoopCode::SameToolFailureWarning,
-    LoopCode::SameToolFailureHalt,
-    LoopCode::IdempotentNoProgressWarning,
-    LoopCode::IdempotentNoProgressBlock,
-];
-
-impl Wire for LoopCode {
-    fn write(&self, out: &mut Vec<u8>) {
-        let number = LOOP_CODES.iter().position(|code| code == self).unwrap_or(LOOP_CODES.len());
-        (number as u64).write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let number = usize::try_from(u64::read(input)?).ok();
-        number.and_then(|number| LOOP_CODES.get(number)).copied().ok_or(Malformed::Invalid("a loop code"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::digest::{Digest, Fingerprint};
+    use crate::loops::{RepetitionMemory, SignatureCount, ToolCount};
+
+    fn written(value: &impl Wire) -> Vec<u8> {
+        let mut out = Vec::new();
+        value.write(&mut out);
+        out
+    }
+
+    fn read<T: Wire>(version: u32, bytes: &[u8]) -> Result<T, Malformed> {
+        Input::new(version, bytes).whole()
+    }
+
+    fn fingerprint() -> impl Strategy<Value = Fingerprint> {
+        any::<[u8; 16]>().prop_map(Fingerprint::from_bytes)
+    }
+
+    fn digest() -> impl Strategy<Value = Digest> {
+        any::<[u8; 32]>().prop_map(Digest::from_bytes)
+    }
+
+    fn repetition() -> impl Strategy<Value = RepetitionMemory> {
+        let tool = (fingerprint(), any::<u32>()).prop_map(|(tool, failures)| ToolCount { tool, failures });
+        let signature = (fingerprint(), fingerprint(), any::<u32>(), option::of((fingerprint(), any::<u32>())), any::<bool>());
+        let signature = signature.prop_map(|(tool, args, failures, progress, is_stopped)| SignatureCount {
+            tool,
+            args,
+            failures,
+            progress,
+            is_stopped,
+        });
+        (vec(tool, 0..3), vec(signature, 0..3)).prop_map(|(tools, signatures)| RepetitionMemory { tools, signatures })
+    }
+
+    fn loops() -> impl Strategy<Value = LoopMemory> {
+        (any::<bool>(), repetition(), any::<u32>(), option::of(fingerprint())).prop_map(|(holds_a_stop, repetition, results, last_tool)| {
+            let mut memory = LoopMemory { holds_a_stop, repetition, ..LoopMemory::BLANK };
+            (memory.counting.results, memory.counting.last_tool) = (results, last_tool);
+            memory
+        })
+    }
+
+    fn guardrail() -> impl Strategy<Value = Box<GuardrailReason>> {
+        let evidence = prop_oneof![digest().prop_map(Evidence::Passport), digest().prop_map(Evidence::Answer)];
+        (".{0,9}", ".{0,9}", option::of(".{0,9}"), option::of(evidence)).prop_map(|(code, message, policy_id, evidence)| {
+            let policy_id = policy_id.map(Into::into);
+            Box::new(GuardrailReason { policy_id, evidence, ..GuardrailReason::new(code, message) })
+        })
+    }
+
+    fn reason() -> impl Strategy<Value = Reason> {
+        let kind = prop::sample::select(SubjectKind::ALL.to_vec());
+        let suspension = (kind, option::of(".{0,9}")).prop_map(|(kind, reason)| Suspension { kind, reason });
+        prop_oneof![
+            (prop::sample::select(LoopCode::ALL.to_vec()), any::<u32>()).prop_map(|(code, count)| Reason::Loop { code, count }),
+            guardrail().prop_map(Reason::Denied),
+            guardrail().prop_map(Reason::FailedOpen),
+            guardrail().prop_map(Reason::Allowed),
+            suspension.prop_map(|suspension| Reason::SubjectSuspended(Box::new(suspension))),
+            Just(Reason::Suppressed),
+            Just(Reason::ThreadStoreFull),
+        ]
+    }
+
+    fn answer() -> impl Strategy<Value = Answer> {
+        let basis = prop_oneof![Just(Basis::NotAsked), any::<u32>().prop_map(Basis::Counted), Just(Basis::NotExecuted)];
+        (fingerprint(), vec(reason(), 0..3), basis)
+            .prop_map(|(event, reasons, basis)| Answer { event, ruling: Ruling { reasons: reasons.into(), basis } })
+    }
+
+    fn memory() -> impl Strategy<Value = TurnMemory> {
+        let call = (fingerprint(), fingerprint(), digest(), option::of(answer()), option::of(answer()), any::<bool>());
+        let call = call.prop_map(|(id, tool, args, call, result, is_open)| CallRecord { id, tool, args, call, result, is_open });
+        let suppression = (vec(fingerprint(), 0..3), vec(fingerprint(), 0..3), any::<bool>(), any::<bool>());
+        let suppression = suppression.prop_map(|(ids, unnamed_tools, has_unknown, has_overflowed)| Suppression {
+            ids,
+            unnamed_tools,
+            has_unknown,
+            has_overflowed,
+        });
+        (loops(), vec(call, 0..3), suppression).prop_map(|(loops, calls, suppression)| TurnMemory {
+            loops,
+            calls: Calls::of(calls),
+            suppression,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_back_equal(memory in memory()) {
+            prop_assert_eq!(read(3, &written(&memory)), Ok(memory));
+        }
+
+        /// One may stand where another release has written what this one does not know.
+        #[test]
+        fn slots_that_nobody_knows_are_skipped(memory in loops(), number in 2..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
+            let foreign = Slot { number, version, bytes };
+            let [repetition, counting] = slots(&memory);
+            let list = [repetition.as_slice(), &foreign.written(), &counting].concat();
+            let count = u64::from(!repetition.is_empty()) + 1 + u64::from(!counting.is_empty());
+            let bytes = [written(&memory.holds_a_stop), written(&count), list].concat();
+            prop_assert_eq!(read(3, &bytes), Ok(memory));
+        }
+    }
+
+    struct Slot {
+        number: u64,
+        version: u32,
+        bytes: Vec<u8>,
+    }
+
+    impl Slot {
+        fn written(&self) -> Vec<u8> {
+            let head = [written(&self.number), written(&self.version), written(&(self.bytes.len() as u64))].concat();
+            [head, self.bytes.clone()].concat()
+        }
+    }
+
+    /// The slots of a memory, as they are written.
+    fn slots(memory: &LoopMemory) -> [Vec<u8>; 2] {
+        let is_counting = memory.counting != Default::default();
+        let is_repetition = memory.repetition != RepetitionMemory::default();
+        let repetition = Slot { number: 1, version: 1, bytes: written(&memory.repetition) };
+        let counting = Slot { number: 60_000, version: 2, bytes: written(&memory.counting) };
+        [(is_repetition, repetition), (is_counting, counting)].map(|(is_held, slot)| if is_held { slot.written() } else { Vec::new() })
+    }
+
+    /// A memory with something of both controllers.
+    fn both() -> LoopMemory {
+        let tool = Fingerprint::of("bash");
+        let mut memory = LoopMemory { holds_a_stop: true, ..LoopMemory::BLANK };
+        memory.repetition.tools.push(ToolCount { tool, failures: 3 });
+        (memory.counting.results, memory.counting.last_tool) = (5, Some(tool));
+        memory
+    }
 
     #[test]
-    fn every_loop_code_has_a_number() {
-        for code in LoopCode::ALL {
-            let mut out = Vec::new();
-            code.write(&mut out);
-            assert_eq!(Input::new(&out).whole(), Ok(code));
-        }
+    fn a_quiet_turn_has_no_slots() {
+        assert_eq!(written(&LoopMemory::BLANK), [0, 0]);
+        let [repetition, counting] = slots(&both());
+        assert_eq!(written(&both()), [&[1, 2], repetition.as_slice(), &counting].concat());
+    }
+
+    #[test]
+    fn a_slot_of_an_older_version_is_read() {
+        let slot = Slot { number: 60_000, version: 1, bytes: vec![5] };
+        let mut expected = LoopMemory::default();
+        expected.counting.results = 5;
+        assert_eq!(read(3, &[&[0, 1], slot.written().as_slice()].concat()), Ok(expected));
+    }
+
+    /// The controller of such a slot begins anew, and the thread holds its stop all the same.
+    #[test]
+    fn a_slot_of_a_newer_version_is_skipped() {
+        let [repetition, _] = slots(&both());
+        let slot = Slot { number: 60_000, version: 3, bytes: b"anything".to_vec() };
+        let mut expected = both();
+        expected.counting = Default::default();
+        assert_eq!(read(3, &[&[1, 2], repetition.as_slice(), &slot.written()].concat()), Ok(expected));
+    }
+
+    #[test]
+    fn slots_that_nothing_writes_are_refused() {
+        let slot = |number, version, bytes: &[u8]| Slot { number, version, bytes: bytes.to_vec() }.written();
+        let read = |slots: &[Vec<u8>]| read::<LoopMemory>(3, &[vec![0, slots.len() as u8], slots.concat()].concat());
+        let invalid = Err(Malformed::Invalid("a loop controller's slot"));
+        assert_eq!(read(&[slot(1, 1, &[0, 0]), slot(1, 1, &[0, 0])]), invalid, "twice");
+        assert_eq!(read(&[slot(7, 1, b""), slot(1, 1, &[0, 0])]), invalid, "out of order");
+        assert_eq!(read(&[slot(7, 0, b"")]), invalid, "version 0");
+        assert_eq!(read(&[slot(1, 1, &[0, 0, 9])]), Err(Malformed::Trailing(1)));
+        assert_eq!(read(&[slot(1, 1, &[0])]), Err(Malformed::Truncated));
     }
 }

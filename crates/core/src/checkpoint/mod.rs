@@ -19,21 +19,20 @@ mod layout;
 mod restore;
 mod threads;
 mod view;
-mod wire;
 
 pub use keyed_state::KeyedState;
 pub use latest::Latest;
 pub use restore::{Restore, Restored};
 pub use view::ThreadView;
-pub use wire::Malformed;
+
+pub use crate::wire::Malformed;
 
 use crate::record::Offset;
 use crate::thread::{StoredThread, StreamClock};
-
-use wire::{Input, Wire};
+use crate::wire::{Input, Wire};
 
 /// The version that is written. The first byte of every value.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// The key of a partition's own record.
 const PARTITION_KEY: &str = "partition";
@@ -220,9 +219,9 @@ fn encode_into(value: &impl Wire, out: &mut Vec<u8>) {
 }
 
 fn decode<T: Wire>(value: &[u8]) -> Result<T, StateError> {
-    let mut input = Input::new(value);
-    match input.byte()? {
-        1..=VERSION => Ok(input.whole()?),
+    let (&version, bytes) = value.split_first().ok_or(Malformed::Truncated)?;
+    match version {
+        1..=VERSION => Ok(Input::new(version.into(), bytes).whole()?),
         0 => Err(Malformed::Invalid("the version").into()),
         found => Err(StateError::Newer { found }),
     }

@@ -6,14 +6,14 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::digest::{Digest, Fingerprint};
-use crate::loops::{LoopMemory, SignatureCount, ToolCount};
+use crate::loops::LoopMemory;
 use crate::record::Partition;
 use crate::ruling::{Action, Basis, Reason};
 use crate::thread::{Answer, CallRecord, StoredThread, Suppression, Turn};
 
 use super::PartitionState;
 
-/// See the module. Its fields are in the order in which they are written.
+/// A thread's state with the checkpoint that it is in. Its fields are in the order in which they are shown.
 #[derive(Debug, Serialize)]
 pub struct ThreadView<'s> {
     thread_id: &'s str,
@@ -32,7 +32,7 @@ pub struct ThreadView<'s> {
     touched_ms: Option<i64>,
     holds_a_stop: bool,
     turn: TurnView<'s>,
-    loops: LoopsView,
+    loops: &'s LoopMemory,
     suppression: SuppressionView,
     calls: Vec<CallView<'s>>,
 }
@@ -43,32 +43,6 @@ struct TurnView<'s> {
     started_by: Option<Fingerprint>,
     has_ended: bool,
     earlier: &'s [Fingerprint],
-}
-
-#[derive(Debug, Serialize)]
-struct LoopsView {
-    holds_a_stop: bool,
-    tools: Vec<ToolView>,
-    signatures: Vec<SignatureCountView>,
-}
-
-#[derive(Debug, Serialize)]
-struct ToolView {
-    tool: Fingerprint,
-    failures: u32,
-}
-
-#[derive(Debug, Serialize)]
-struct SignatureCountView {
-    tool: Fingerprint,
-    /// The first half of it.
-    args_hash: Fingerprint,
-    failures: u32,
-    /// The last result of a read-only call.
-    last_result: Option<Fingerprint>,
-    /// How often it came in a row.
-    repeats: u32,
-    is_stopped: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -118,7 +92,7 @@ impl<'s> ThreadView<'s> {
             touched_ms: *touched_ms,
             holds_a_stop: thread.holds_a_stop(),
             turn: TurnView::new(&thread.turn),
-            loops: LoopsView::new(&memory.loops),
+            loops: &memory.loops,
             suppression: SuppressionView::new(&memory.suppression),
             calls: memory.calls.records().iter().map(CallView::new).collect(),
         }
@@ -128,25 +102,6 @@ impl<'s> ThreadView<'s> {
 impl<'s> TurnView<'s> {
     fn new(turn: &'s Turn) -> Self {
         Self { id: turn.id.as_deref(), started_by: turn.started_by, has_ended: turn.has_ended, earlier: &turn.earlier }
-    }
-}
-
-impl LoopsView {
-    fn new(loops: &LoopMemory) -> Self {
-        let tool = |&ToolCount { tool, failures }: &ToolCount| ToolView { tool, failures };
-        Self {
-            holds_a_stop: loops.holds_a_stop,
-            tools: loops.tools.iter().map(tool).collect(),
-            signatures: loops.signatures.iter().map(SignatureCountView::new).collect(),
-        }
-    }
-}
-
-impl SignatureCountView {
-    fn new(count: &SignatureCount) -> Self {
-        let SignatureCount { tool, args, failures, progress, is_stopped } = *count;
-        let (last_result, repeats) = progress.unzip();
-        Self { tool, args_hash: args, failures, last_result, repeats: repeats.unwrap_or_default(), is_stopped }
     }
 }
 
@@ -195,9 +150,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::loops::{SignatureCount, ToolCount};
     use crate::record::Offset;
-    use crate::ruling::LoopCode;
-    use crate::ruling::{GuardrailReason, Ruling};
+    use crate::ruling::{GuardrailReason, LoopCode, Ruling};
     use crate::thread::{StreamClock, Thread};
 
     fn state() -> PartitionState {
@@ -216,10 +171,16 @@ mod tests {
         thread.turn.earlier = Box::new([Fingerprint::of("turn-7")]);
         let memory = thread.turn.memory_mut();
         memory.loops.holds_a_stop = true;
-        memory.loops.tools.push(ToolCount { tool, failures: 2 });
+        memory.loops.repetition.tools.push(ToolCount { tool, failures: 2 });
         let half = args.fingerprint();
-        memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 2, progress: None, is_stopped: true });
-        memory.loops.signatures.push(SignatureCount { tool, args: half, failures: 0, progress: Some((event, 3)), is_stopped: false });
+        memory.loops.repetition.signatures.push(SignatureCount { tool, args: half, failures: 2, progress: None, is_stopped: true });
+        memory.loops.repetition.signatures.push(SignatureCount {
+            tool,
+            args: half,
+            failures: 0,
+            progress: Some((event, 3)),
+            is_stopped: false,
+        });
         let denied = GuardrailReason::new("oap.denied", "a sentence");
         let reasons = vec![Reason::Denied(Box::new(denied)), Reason::Loop { code: LoopCode::RepeatedExactFailureBlock, count: 2 }];
         memory.calls.note_call(id, tool, args, Answer { event, ruling: Ruling::new(reasons, Some(2)) });
@@ -273,6 +234,19 @@ mod tests {
             }],
         });
         assert_eq!(shown, expected);
+    }
+
+    /// People read it from top to bottom, and scripts compare texts.
+    #[test]
+    fn what_loop_controllers_remember_is_shown_in_the_same_order_as_ever() {
+        let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));
+        let stored = StoredThread { thread: thread(tool, args, id, event), applied: Offset(17), touched_ms: Some(5) };
+        let shown = serde_json::to_string(&ThreadView::new("t", Partition(2), 123, &stored, &state())).unwrap();
+        let signature = format!(r#"{{"tool":"{tool}","args_hash":"{}""#, args.fingerprint());
+        let expected = format!(
+            r#""loops":{{"holds_a_stop":true,"tools":[{{"tool":"{tool}","failures":2}}],"signatures":[{signature},"failures":2,"last_result":null,"repeats":0,"is_stopped":true}},{signature},"failures":0,"last_result":"{event}","repeats":3,"is_stopped":false}}]}},"suppression":"#
+        );
+        assert!(shown.contains(&expected), "{shown}");
     }
 
     #[test]

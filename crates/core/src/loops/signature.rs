@@ -18,14 +18,14 @@ pub struct Signature<'a> {
 }
 
 impl<'a> Signature<'a> {
-    /// The signature of a tool with arguments of that digest.
+    /// Returns the signature of a tool with arguments of that digest.
     #[must_use]
     pub fn new(tool_name: &'a str, args: Digest) -> Self {
         Self { tool_name, tool: Fingerprint::of(tool_name), args }
     }
 }
 
-/// The digest of a call's arguments. Anything but an object, and text that is not JSON, counts as `{}`.
+/// Returns the digest of a call's arguments. Anything but an object, and text that is not JSON, counts as `{}`.
 #[must_use]
 pub fn arguments_digest(input: &ToolInput<'_>) -> Digest {
     match input {
@@ -48,7 +48,7 @@ fn digest_of_value(value: Value<'_>) -> Digest {
     Digest::of(&bytes)
 }
 
-/// The digest of a result: of its canonical form if it is JSON other than `null`, else of the text itself; null counts as "".
+/// Returns the digest of a result: of its canonical form if it is JSON other than `null`, else of the text itself; null counts as "".
 #[must_use]
 pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
     let text = result.map_or(b"".as_slice(), Text::as_bytes);
@@ -58,7 +58,7 @@ pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
     }
 }
 
-/// What a controller is told of a result. The digest is computed when somebody asks for it.
+/// What a controller learns of a result. The digest is computed when somebody asks for it.
 #[derive(Debug)]
 pub struct Observation<'a> {
     /// Whether the call failed, as the event says or as its result was classified.
@@ -68,13 +68,13 @@ pub struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
-    /// The observation of a result.
+    /// Returns the observation of a result.
     #[must_use]
     pub fn new(failed: bool, result: Option<&'a Text<'a>>) -> Self {
         Self { failed, result, digest: OnceCell::new() }
     }
 
-    /// The result's digest, see [`result_digest`].
+    /// Returns the result's digest, as [`result_digest`] computes it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         *self.digest.get_or_init(|| result_digest(self.result))

@@ -3,7 +3,6 @@
 mod passport;
 mod read_guardrails;
 mod read_limits;
-mod read_loops;
 mod read_passport;
 mod read_safety;
 mod settings;
@@ -19,7 +18,7 @@ use crate::controls::Controls;
 use crate::digest::Digest;
 use crate::guardrail::GuardrailChain;
 use crate::json::{DEPTH_MAX, Parser, canonical};
-use crate::loops::{LoopChain, LoopController, Repetition};
+use crate::loops::LoopChain;
 use crate::safety::SafetyChain;
 use crate::thread::{StoreLimits, ThreadLimits};
 
@@ -47,7 +46,6 @@ impl Policy {
     /// The policy of these settings under these controls, which may change while it is in force.
     #[must_use]
     pub fn under(settings: &PolicySettings, controls: Arc<Controls>) -> Self {
-        let loops: Vec<Box<dyn LoopController>> = vec![Box::new(Repetition::new(settings.tool_loop_guardrails.clone()))];
         Self {
             version: version_of(settings),
             safety: SafetyChain::new(settings.detectors.iter().map(DetectorSettings::build).collect()),
@@ -55,7 +53,7 @@ impl Policy {
                 .guardrails
                 .as_ref()
                 .map_or_else(GuardrailChain::none, |guardrails| build_guardrails(guardrails, &controls)),
-            loops: LoopChain::new(loops),
+            loops: LoopChain::new(&settings.tool_loop_guardrails),
             limits: settings.limits,
             controls,
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::passport::PassportSettings;
 use crate::controls::Controls;
 use crate::guardrail::{Allowlist, GuardrailProvider, Http, Link, ToolPatterns};
-use crate::loops::RepetitionSettings;
+use crate::loops::LoopSettings;
 use crate::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet, SafetyDetector};
 use crate::settings::{self, Collector, Faults, Secret, Section};
 
@@ -20,8 +20,8 @@ pub struct PolicySettings {
     pub detectors: Vec<DetectorSettings>,
     /// The guardrail providers; `None` if `guardrails` is disabled.
     pub guardrails: Option<GuardrailSettings>,
-    /// The repetition controller.
-    pub tool_loop_guardrails: RepetitionSettings,
+    /// The loop controllers.
+    pub tool_loop_guardrails: LoopSettings,
     /// Sizes and times that decisions depend on.
     pub limits: LimitSettings,
 }
@@ -203,7 +203,7 @@ impl PolicySettings {
         Self {
             detectors: super::read_safety::read(&root.section("safety_finish_reason")),
             guardrails: super::read_guardrails::read(&root.section("guardrails")),
-            tool_loop_guardrails: super::read_loops::read(&root.section("tool_loop_guardrails")),
+            tool_loop_guardrails: LoopSettings::read(&root.section("tool_loop_guardrails")),
             limits: super::read_limits::read(&root.section("limits")),
         }
     }

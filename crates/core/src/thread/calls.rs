@@ -1,9 +1,8 @@
 //! The calls of a turn: what was asked, what was answered, and which results are still due.
 
 use crate::digest::{Digest, Fingerprint};
+use crate::lists::push_tightly;
 use crate::ruling::Ruling;
-
-use super::push_tightly;
 
 /// An event and what was ruled on it.
 #[derive(Debug, Clone, PartialEq, Eq)]

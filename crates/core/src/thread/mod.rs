@@ -115,12 +115,3 @@ impl Thread {
         self.turn.heap_bytes()
     }
 }
-
-/// Appends to a list of which there are many: it grows by a half instead of doubling, since what is reserved and not used is most of what
-/// a short list costs.
-pub(crate) fn push_tightly<T>(list: &mut Vec<T>, item: T) {
-    if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 2).max(2));
-    }
-    list.push(item);
-}

@@ -2,7 +2,7 @@
 
 use crate::digest::Fingerprint;
 
-/// See the module.
+/// The calls that may not run in a turn, because the responses that made them were cut off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suppression {
     pub(crate) ids: Vec<Fingerprint>,
@@ -65,7 +65,7 @@ impl Suppression {
         !self.has_overflowed && !self.has_unknown && self.ids.is_empty() && self.unnamed_tools.is_empty()
     }
 
-    /// Keeps the lists within `bytes_max`. Entries that do not fit are not forgotten: everything is suppressed instead.
+    /// Keeps the lists within `bytes_max` bytes. Entries that do not fit are not forgotten: everything is suppressed instead.
     pub fn trim(&mut self, bytes_max: usize) {
         let entries_max = bytes_max / 2 / size_of::<Fingerprint>();
         for list in [&mut self.ids, &mut self.unnamed_tools] {

@@ -41,12 +41,12 @@ pub fn answer_to(request: &Request) -> u64 {
 
 /// What a record becomes, what is told of it, and how many places it is told to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PartialEvent {
+pub struct Published {
     pub outcome: Outcome,
     pub text: String,
 }
 
-impl PartialEvent {
+impl Published {
     pub fn due(&self) -> u32 {
         match self.outcome {
             Outcome::Counted | Outcome::Forgotten => 0,
@@ -78,7 +78,7 @@ impl Snapshot {
 #[derive(Debug)]
 pub struct Truth {
     pub log: Vec<Logged>,
-    pub told: Vec<PartialEvent>,
+    pub told: Vec<Published>,
     /// The state before each record, and behind the last one.
     snapshots: Vec<Snapshot>,
 }
@@ -88,7 +88,7 @@ impl Truth {
         let mut now = Snapshot { clock: StreamClock::default(), entries: BTreeMap::new() };
         let (mut told, mut snapshots) = (Vec::new(), vec![now.clone()]);
         for logged in &log {
-            told.push(if logged.is_readable { fold(&mut now, logged) } else { PartialEvent { outcome: Outcome::Rejected, text: String::new() } });
+            told.push(if logged.is_readable { fold(&mut now, logged) } else { Published { outcome: Outcome::Rejected, text: String::new() } });
             snapshots.push(now.clone());
         }
         Self { log, told, snapshots }
@@ -105,10 +105,10 @@ impl Truth {
     }
 }
 
-fn fold(now: &mut Snapshot, logged: &Logged) -> PartialEvent {
+fn fold(now: &mut Snapshot, logged: &Logged) -> Published {
     now.clock.advance(logged.time_ms, IDLE_MS_MAX);
     let key = key_of(logged.user);
-    let silent = |outcome| PartialEvent { outcome, text: String::new() };
+    let silent = |outcome| Published { outcome, text: String::new() };
     if logged.tool == "forget" {
         now.entries.remove(&key);
         return silent(Outcome::Forgotten);
@@ -124,7 +124,7 @@ fn fold(now: &mut Snapshot, logged: &Logged) -> PartialEvent {
     if before / THRESHOLD == count / THRESHOLD {
         return silent(Outcome::Counted);
     }
-    PartialEvent { outcome: Outcome::Alert(count), text: format!("{key}: {count}") }
+    Published { outcome: Outcome::Alert(count), text: format!("{key}: {count}") }
 }
 
 /// A log of few users, whose offsets have gaps.

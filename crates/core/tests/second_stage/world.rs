@@ -11,7 +11,7 @@ use tollgate_core::record::Offset;
 use tollgate_core::stage::{Progress, Resumed, Stage};
 
 use crate::signals::{Request, Signals, Subjects, key_of};
-use crate::truth::{PARTITION, Snapshot, Told, Truth, answer_to};
+use crate::truth::{PARTITION, Snapshot, Published, Truth, answer_to};
 
 pub type Checked = Result<(), TestCaseError>;
 
@@ -98,7 +98,7 @@ pub struct World<'t> {
     /// How many acknowledgements of each record have come, at whichever worker.
     acknowledged: Vec<u32>,
     /// What was published of each record.
-    published: Vec<Option<Told>>,
+    published: Vec<Option<Published>>,
     worker: Worker,
     pub seen: BTreeMap<&'static str, usize>,
 }
@@ -142,7 +142,7 @@ impl<'t> World<'t> {
             prop_assert_eq!(applied == Applied::Redelivered, logged.offset < self.worker.restored_at, "at {}", logged.offset);
             match applied {
                 Applied::Redelivered => self.see("redelivered"),
-                Applied::Taken(Progress::Done(outcome)) => self.publish(record, Told { outcome, text: out })?,
+                Applied::Taken(Progress::Done(outcome)) => self.publish(record, Published { outcome, text: out })?,
                 Applied::Taken(Progress::Asks(request)) => {
                     self.see("asked");
                     self.worker.asked.push((logged.offset, request));
@@ -160,7 +160,7 @@ impl<'t> World<'t> {
     }
 
     /// Publishes what a record became, which is what any other worker published of it.
-    fn publish(&mut self, record: usize, told: Told) -> Checked {
+    fn publish(&mut self, record: usize, told: Published) -> Checked {
         let offset = self.truth.log[record].offset;
         prop_assert_eq!(&told, &self.truth.told[record], "at {}", offset);
         prop_assert_eq!(self.worker.processor.published(offset, told.due()), Ok(()));
@@ -201,7 +201,7 @@ impl<'t> World<'t> {
                     let first = self.worker.undecided.iter().position(|other| key_of_record(*other) == key);
                     let first = first.map(|at| self.worker.undecided.remove(at));
                     prop_assert_eq!(first, Some(record), "it is not the first of its user");
-                    self.publish(record, Told { outcome, text: out })?;
+                    self.publish(record, Published { outcome, text: out })?;
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! The bytes of checkpoints: what is written today, that all that was ever written can be read, and what is refused.
 //!
 //! Every version of the encoding has a golden, `tests/fixtures/state-v<version>.jsonl`: the records of a checkpoint behind the script
-//! in `script.rs`. That of the version that is written now is made anew by
-//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test state_format`; the ones before it are never made again. The script is that of all of
-//! them: what a new version can say besides belongs into a script of its own.
+//! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`. Those of
+//! the version that is written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test state_format`; the ones before it are
+//! never made again. The scripts are those of all versions: what a new version can say besides belongs into a script of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod damage;
@@ -13,12 +13,13 @@ mod script;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Once};
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateKey, StateRecord, VERSION, read_partition, read_thread};
+use tollgate_core::checkpoint::{Checkpoint, KeyedState, Restore, Restored, StateKey, StateRecord, VERSION, read_partition, read_thread};
 use tollgate_core::deciding::Outcome;
+use tollgate_core::policy::Policy;
 use tollgate_core::record::Offset;
 use tollgate_core::thread::{StoredThread, ThreadStore};
 
@@ -30,31 +31,62 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn path(version: u8) -> PathBuf {
-    PathBuf::from(format!("tests/fixtures/state-v{version}.jsonl"))
+/// A script whose state has a golden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Script {
+    /// That in `script.rs`.
+    Shapes,
+    /// That in `reasons.rs`.
+    Reasons,
 }
 
-fn line(record: &StateRecord) -> Value {
-    json!({"key": record.key, "value_hex": record.value.as_deref().map(hex)})
+impl Script {
+    /// Every script with the first version that can say what it leads to.
+    const ALL: [(Self, u8); 2] = [(Self::Shapes, 1), (Self::Reasons, 2)];
+
+    fn path(self, version: u8) -> String {
+        let suffix = if self == Self::Reasons { "-reasons" } else { "" };
+        format!("tests/fixtures/state-v{version}{suffix}.jsonl")
+    }
+
+    /// The golden of a version. That of the current one is made before anybody reads it, if that was asked for.
+    fn golden(self, version: u8) -> Vec<StateRecord> {
+        static UPDATED: Once = Once::new();
+        UPDATED.call_once(|| {
+            if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
+                write(&Self::Shapes.path(VERSION), &scripted(policy()).1);
+                write(&Self::Reasons.path(VERSION), &reasons::scripted(&Arc::new(reasons::policy())).1);
+            }
+        });
+        let path = self.path(version);
+        assert!(Path::new(&path).exists(), "{path} is missing: make it with {UPDATE}=1");
+        let read = |line: &Value| StateRecord {
+            key: line["key"].as_str().unwrap().to_owned(),
+            value: Some(&line["value_hex"]).filter(|value| !value.is_null()).map(support::unhex),
+        };
+        support::jsonl(&path).iter().map(read).collect()
+    }
 }
 
-/// The golden of a version. That of the current one is made before anybody reads it, if that was asked for.
+fn write(path: &str, checkpoint: &Checkpoint) {
+    let line = |record: &StateRecord| json!({"key": record.key, "value_hex": record.value.as_deref().map(hex)});
+    let lines: String = checkpoint.records.iter().map(|record| format!("{}\n", line(record))).collect();
+    std::fs::write(path, lines).expect("the golden can be written");
+}
+
+/// The golden of a version that every version has.
 fn golden(version: u8) -> Vec<StateRecord> {
-    static UPDATED: Once = Once::new();
-    UPDATED.call_once(|| {
-        if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
-            let (_, checkpoint) = scripted(policy());
-            let lines: String = checkpoint.records.iter().map(|record| format!("{}\n", line(record))).collect();
-            std::fs::write(path(VERSION), lines).expect("the golden can be written");
-        }
-    });
-    let path = path(version);
-    assert!(path.exists(), "{} is missing: make it with {UPDATE}=1", path.display());
-    let read = |line: &Value| StateRecord {
-        key: line["key"].as_str().unwrap().to_owned(),
-        value: Some(&line["value_hex"]).filter(|value| !value.is_null()).map(support::unhex),
+    Script::Shapes.golden(version)
+}
+
+/// The records with a value of all goldens from a version on, with their version.
+fn goldens(first: u8) -> Vec<(u8, String, Vec<u8>)> {
+    let of = |version: u8| {
+        let scripts = Script::ALL.into_iter().filter(move |(_, since)| version >= *since);
+        scripts.flat_map(move |(script, _)| script.golden(version))
     };
-    support::jsonl(path.to_str().unwrap()).iter().map(read).collect()
+    let with_value = |version: u8| of(version).filter_map(move |record| Some((version, record.key, record.value?)));
+    (first..=VERSION).flat_map(with_value).collect()
 }
 
 /// The records that have a value.
@@ -62,13 +94,13 @@ fn values(records: &[StateRecord]) -> impl Iterator<Item = (&str, &[u8])> {
     records.iter().filter_map(|record| Some((record.key.as_str(), record.value.as_deref()?)))
 }
 
-/// What the records leave.
-fn restore(records: &[StateRecord]) -> Restored<ThreadStore> {
+/// What the records leave under a policy's limits.
+fn restore(records: &[StateRecord], policy: &Policy) -> Restored<ThreadStore> {
     let mut restore = Restore::default();
     for (record, offset) in records.iter().zip(0..) {
         restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
     }
-    restore.finish(OWNER, policy().store_limits()).unwrap().expect("there is a record of the partition")
+    restore.finish(OWNER, policy.store_limits()).unwrap().expect("there is a record of the partition")
 }
 
 /// The threads of a store in the order of touch.
@@ -78,10 +110,9 @@ fn in_order(store: &ThreadStore) -> Vec<(String, StoredThread)> {
     threads
 }
 
-#[test]
-fn what_is_written_is_the_golden_byte_for_byte() {
-    let (_, checkpoint) = scripted(policy());
-    let golden = golden(VERSION);
+/// Fails unless a script still leaves what the golden of the current version holds.
+fn check_golden(script: Script, checkpoint: &Checkpoint) {
+    let golden = script.golden(VERSION);
     let keys = |records: &[StateRecord]| records.iter().map(|record| record.key.clone()).collect::<Vec<_>>();
     assert_eq!(keys(&checkpoint.records), keys(&golden), "the script leaves other records than the golden holds");
     let changed: Vec<_> =
@@ -94,6 +125,11 @@ fn what_is_written_is_the_golden_byte_for_byte() {
          If only what the script leads to has changed, and the layout has not, the golden may be made anew with {UPDATE}=1."
     );
     assert!(values(&golden).all(|(_, value)| value.first() == Some(&VERSION)));
+}
+
+#[test]
+fn what_is_written_is_the_golden_byte_for_byte() {
+    check_golden(Script::Shapes, &scripted(policy()).1);
 }
 
 /// Whatever is written now. A version that says more than an older one said must read the older one as what it meant.
@@ -117,13 +153,13 @@ fn every_version_is_read_for_ever() {
             }
         }
         assert_eq!(threads, processor.stage().threads().len(), "version {version}");
-        let restored = restore(&golden);
+        let restored = restore(&golden, &policy());
         assert_eq!(restored.next, checkpoint.next, "version {version}");
         assert_eq!(in_order(&restored.state), in_order(processor.stage().threads()), "version {version}");
     }
 }
 
-/// The same, told by what follows from it: a processor that restores the golden decides as the one that was never away.
+/// The same by what follows from it: a processor that restores the golden decides as the one that was never away.
 #[test]
 fn a_processor_goes_on_from_every_version() {
     let [_, _, after] = script::script();
@@ -136,7 +172,9 @@ fn a_processor_goes_on_from_every_version() {
     };
     assert!(expected.iter().filter(decisive).count() >= 9, "the events do not depend on the state: {expected:?}");
     for version in 1..=VERSION {
-        let mut processor = support::restored(PARTITION, &Arc::new(policy()), restore(&golden(version)));
+        let policy = policy();
+        let restored = restore(&golden(version), &policy);
+        let mut processor = support::restored(PARTITION, &Arc::new(policy), restored);
         assert_eq!(feed(&mut processor, &after), expected, "version {version}");
     }
 }

@@ -1,21 +1,17 @@
-//! What version 2 can say besides: what a decision stood on, and who was suspended. Its golden is `tests/fixtures/state-v2-reasons.jsonl`.
+//! What can be said from version 2 on: what a decision stood on, and who was suspended.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::{Restore, StateRecord};
+use tollgate_core::checkpoint::{Checkpoint, StateRecord, VERSION, read_thread};
 use tollgate_core::controls::Controls;
-use tollgate_core::deciding::Outcome;
 use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::policy::Policy;
-use tollgate_core::record::Offset;
 use tollgate_core::ruling::{Evidence, GuardrailReason};
 
-use crate::script::{OWNER, PARTITION, checkpoint, feed};
-use crate::{UPDATE, line, support};
-
-const GOLDEN: &str = "tests/fixtures/state-v2-reasons.jsonl";
+use crate::script::{PARTITION, checkpoint, feed};
+use crate::{Script, check_golden, restore, support, values};
 
 /// Decides by the tool's name, on a document of the kind that it names.
 #[derive(Debug)]
@@ -40,7 +36,7 @@ impl GuardrailProvider for Documented {
     }
 }
 
-fn policy() -> Policy {
+pub fn policy() -> Policy {
     let controls = Controls::new(Some("a key for this test"));
     let suspend = |kind: &str, tenant: &str, id: &str, reason: Option<&str>| {
         let hasher = tollgate_core::controls::SubjectHasher::new(Some("a key for this test"));
@@ -83,48 +79,40 @@ fn events() -> Vec<Value> {
     ]
 }
 
-fn golden() -> Vec<StateRecord> {
-    let read = |line: &Value| StateRecord {
-        key: line["key"].as_str().unwrap().to_owned(),
-        value: Some(&line["value_hex"]).filter(|value| !value.is_null()).map(support::unhex),
-    };
-    support::jsonl(GOLDEN).iter().map(read).collect()
+/// The verdicts on the script's events, and the checkpoint behind them.
+pub fn scripted(policy: &Arc<Policy>) -> (Vec<Vec<u8>>, Checkpoint) {
+    let mut processor = support::processor(PARTITION, policy);
+    let verdicts = verdicts(&mut processor);
+    (verdicts, checkpoint(&mut processor))
+}
+
+/// What the script's events become.
+fn verdicts(processor: &mut support::Processor) -> Vec<Vec<u8>> {
+    feed(processor, &events()).into_iter().map(|(_, bytes)| bytes).collect()
 }
 
 #[test]
-fn what_decisions_stood_on_is_written_as_ever_and_read_back() {
+fn every_reason_is_given_and_written_as_the_golden_says() {
+    let (verdicts, checkpoint) = scripted(&Arc::new(policy()));
+    let codes: Vec<_> = verdicts.iter().map(|bytes| serde_json::from_slice::<Value>(bytes).unwrap()["code"].clone()).collect();
+    let expected = [&["allow"; 2][..], &["acme.no"; 3], &["subject_suspended"; 4]].concat();
+    assert_eq!(codes, expected);
+    check_golden(Script::Reasons, &checkpoint);
+}
+
+/// The same events under new offsets are answered from what is remembered, byte for byte.
+#[test]
+fn every_version_remembers_what_decisions_stood_on() {
     let policy = Arc::new(policy());
-    let mut processor = support::processor(PARTITION, &policy);
-    let verdicts = feed(&mut processor, &events());
-    let codes: Vec<_> = verdicts.iter().map(|(_, bytes)| serde_json::from_slice::<Value>(bytes).unwrap()["code"].clone()).collect();
-    assert_eq!(
-        codes,
-        json!([
-            "allow",
-            "allow",
-            "acme.no",
-            "acme.no",
-            "acme.no",
-            "subject_suspended",
-            "subject_suspended",
-            "subject_suspended",
-            "subject_suspended"
-        ])
-        .as_array()
-        .unwrap()[..]
-    );
-    let written = checkpoint(&mut processor);
-    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
-        let lines: String = written.records.iter().map(|record| format!("{}\n", line(record))).collect();
-        std::fs::write(GOLDEN, lines).unwrap();
+    let (expected, written) = scripted(&policy);
+    let threads = |records: &[StateRecord]| -> Vec<_> {
+        let thread = |(key, value): (&str, &[u8])| key.starts_with("thread/").then(|| (key.to_owned(), read_thread(value).unwrap()));
+        values(records).filter_map(thread).collect()
+    };
+    for version in 2..=VERSION {
+        let golden = Script::Reasons.golden(version);
+        assert_eq!(threads(&golden), threads(&written.records), "version {version}");
+        let mut restored = support::restored(PARTITION, &policy, restore(&golden, &policy));
+        assert_eq!(verdicts(&mut restored), expected, "version {version}");
     }
-    assert_eq!(written.records, golden(), "the layout has changed: it needs a new version");
-    let mut restore = Restore::default();
-    for (record, offset) in golden().iter().zip(0..) {
-        restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
-    }
-    let mut restored = support::restored(PARTITION, &policy, restore.finish(OWNER, policy.store_limits()).unwrap().unwrap());
-    // The same events under new offsets: answered from what is remembered, byte for byte.
-    let bytes = |verdicts: Vec<(Outcome, Vec<u8>)>| verdicts.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>();
-    assert_eq!(bytes(feed(&mut restored, &events())), bytes(verdicts));
 }

@@ -1,7 +1,14 @@
-//! The few shapes that everything in a checkpoint is written with.
+//! The few shapes that state is written with: bytes that outlive the program that wrote them.
 //!
 //! Integers are little-endian base-128 (7 bits a byte, the top bit says that more follow), signed ones zigzag; texts and lists are
 //! preceded by their length; an option by 0 or 1. Reading never panics and never reserves more than the input could fill.
+//!
+//! What is written is always of the newest version. A reader knows of which version its input is, so that fields can come and go:
+//! [`layout!`] and [`numbers!`] say how.
+
+mod layout;
+
+pub(crate) use layout::{are_distinct, layout, numbers};
 
 use std::borrow::Cow;
 
@@ -21,20 +28,43 @@ pub enum Malformed {
     Invalid(&'static str),
 }
 
-/// Bytes being read.
+/// Bytes being read, and the version that they were written in.
 #[derive(Debug)]
-pub(super) struct Input<'a>(&'a [u8]);
+pub struct Input<'a> {
+    version: u32,
+    rest: &'a [u8],
+}
 
 impl<'a> Input<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+    /// Input of that version.
+    pub(crate) fn new(version: u32, bytes: &'a [u8]) -> Self {
+        Self { version, rest: bytes }
+    }
+
+    /// Returns the version that the bytes were written in.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Reads a part that has versions of its own.
+    pub(crate) fn of_version<T: Wire>(&mut self, version: u32) -> Result<T, Malformed> {
+        let mut part = Input::new(version, self.rest);
+        let value = T::read(&mut part)?;
+        self.rest = part.rest;
+        Ok(value)
     }
 
     /// The next so many bytes.
-    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
-        let (head, rest) = self.0.split_at_checked(count).ok_or(Malformed::Truncated)?;
-        self.0 = rest;
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (head, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
+        self.rest = rest;
         Ok(head)
+    }
+
+    /// The bytes of a part that is preceded by its length.
+    pub(crate) fn sized(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = usize::try_from(u64::read(self)?).map_err(|_| Malformed::Truncated)?;
+        self.bytes(length)
     }
 
     /// The next so many bytes as an array.
@@ -42,22 +72,39 @@ impl<'a> Input<'a> {
         self.bytes(N)?.try_into().map_err(|_| Malformed::Truncated)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
+    fn byte(&mut self) -> Result<u8, Malformed> {
         let [byte] = self.array()?;
         Ok(byte)
     }
 
     /// A value that everything that is left belongs to.
-    pub(super) fn whole<T: Wire>(mut self) -> Result<T, Malformed> {
+    pub(crate) fn whole<T: Wire>(mut self) -> Result<T, Malformed> {
         let value = T::read(&mut self)?;
-        if self.0.is_empty() { Ok(value) } else { Err(Malformed::Trailing(self.0.len())) }
+        if self.rest.is_empty() { Ok(value) } else { Err(Malformed::Trailing(self.rest.len())) }
     }
 }
 
-/// What can be written into a checkpoint and read from it.
-pub(super) trait Wire: Sized {
+/// What can be written into state and read from it.
+pub trait Wire: Sized {
+    /// Appends the value, in the newest version.
     fn write(&self, out: &mut Vec<u8>);
+
+    /// Reads a value that the input's version has written.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed>;
+}
+
+/// Appends a part behind its length, as [`Input::sized`] reads it.
+pub(crate) fn write_sized(part: &impl Wire, out: &mut Vec<u8>) {
+    let start = out.len();
+    part.write(out);
+    let end = out.len();
+    ((end - start) as u64).write(out);
+    let length_bytes = out.len() - end;
+    // The length is known last and stands first.
+    out.get_mut(start..).unwrap_or_default().rotate_right(length_bytes);
 }
 
 impl Wire for u64 {
@@ -142,8 +189,19 @@ impl<T: Wire> Wire for Box<T> {
     }
 }
 
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+        self.1.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok((A::read(input)?, B::read(input)?))
+    }
+}
+
 /// Writes what reads back as a `Vec` or a boxed slice.
-pub(super) fn write_list<T: Wire>(items: &[T], out: &mut Vec<u8>) {
+pub(crate) fn write_list<T: Wire>(items: &[T], out: &mut Vec<u8>) {
     (items.len() as u64).write(out);
     items.iter().for_each(|item| item.write(out));
 }
@@ -156,7 +214,7 @@ impl<T: Wire> Wire for Vec<T> {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let count = usize::try_from(u64::read(input)?).map_err(|_| Malformed::Truncated)?;
         // Every item takes a byte at least, so a length that lies reserves no more than the input's own size in items.
-        let mut items = Self::with_capacity(count.min(input.0.len()));
+        let mut items = Self::with_capacity(count.min(input.rest.len()));
         for _ in 0..count {
             items.push(T::read(input)?);
         }
@@ -181,8 +239,7 @@ impl Wire for String {
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let length = usize::try_from(u64::read(input)?).map_err(|_| Malformed::Truncated)?;
-        let text = std::str::from_utf8(input.bytes(length)?).map_err(|_| Malformed::Invalid("a text"))?;
+        let text = std::str::from_utf8(input.sized()?).map_err(|_| Malformed::Invalid("a text"))?;
         Ok(text.to_owned())
     }
 }
@@ -236,7 +293,7 @@ mod tests {
     fn back<T: Wire>(value: &T) -> Result<T, Malformed> {
         let mut out = Vec::new();
         value.write(&mut out);
-        Input::new(&out).whole()
+        Input::new(1, &out).whole()
     }
 
     #[test]
@@ -254,12 +311,12 @@ mod tests {
 
     #[test]
     fn bytes_that_nothing_writes_are_refused() {
-        assert_eq!(Input::new(&[2]).whole::<bool>(), Err(Malformed::Invalid("a flag")));
-        assert_eq!(Input::new(&[0xff; 10]).whole::<u64>(), Err(Malformed::Invalid("an integer")));
-        assert_eq!(Input::new(&[0xff; 3]).whole::<u64>(), Err(Malformed::Truncated));
-        assert_eq!(Input::new(&[0, 0]).whole::<bool>(), Err(Malformed::Trailing(1)));
-        assert_eq!(Input::new(&[1, 0xff]).whole::<String>(), Err(Malformed::Invalid("a text")));
+        assert_eq!(Input::new(1, &[2]).whole::<bool>(), Err(Malformed::Invalid("a flag")));
+        assert_eq!(Input::new(1, &[0xff; 10]).whole::<u64>(), Err(Malformed::Invalid("an integer")));
+        assert_eq!(Input::new(1, &[0xff; 3]).whole::<u64>(), Err(Malformed::Truncated));
+        assert_eq!(Input::new(1, &[0, 0]).whole::<bool>(), Err(Malformed::Trailing(1)));
+        assert_eq!(Input::new(1, &[1, 0xff]).whole::<String>(), Err(Malformed::Invalid("a text")));
         // A list that claims to be longer than memory.
-        assert_eq!(Input::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]).whole::<Vec<u64>>(), Err(Malformed::Truncated));
+        assert_eq!(Input::new(1, &[0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]).whole::<Vec<u64>>(), Err(Malformed::Truncated));
     }
 }
