@@ -16,7 +16,7 @@ use crate::worker::{Membership, PreflightError, Stop, Worker, WorkerParts, check
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::PASS_THROUGH;
 
-use super::{passport, process};
+use super::process;
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ async fn work(settings: Settings, deciding: Deciding) -> anyhow::Result<ExitCode
         Err(PreflightError::Stopped(_)) => return Ok(ExitCode::SUCCESS),
         Err(error) => return Err(error.into()),
     };
-    passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
+    settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
     let remotes = process::remotes(&settings.policy, &metrics)?;
     let controls = process::controls(settings.subject_key.as_deref());
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));

@@ -73,7 +73,7 @@ pub enum ProviderOutcome {
 }
 
 impl ProviderOutcome {
-    /// The outcome as a label.
+    /// Returns the outcome as a label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl ProviderOutcome {
         }
     }
 
-    /// Why the provider failed, if it did.
+    /// Returns why the provider failed, if it did.
     #[must_use]
     pub fn error(self) -> Option<ProviderError> {
         match self {
@@ -101,7 +101,7 @@ impl Link {
 }
 
 impl Asking {
-    /// What has to be asked.
+    /// Returns what has to be asked.
     #[must_use]
     pub fn question(&self) -> &Question {
         &self.question
@@ -121,13 +121,13 @@ impl GuardrailChain {
         Self::new(Vec::new(), true, None)
     }
 
-    /// The configured passport reference.
+    /// Returns the configured passport reference.
     #[must_use]
     pub fn passport(&self) -> Option<&str> {
         self.passport.as_deref()
     }
 
-    /// The name of the provider at a place, for metrics and logs.
+    /// Returns the name of the provider at a place, for metrics and logs.
     #[must_use]
     pub fn name_of(&self, provider: usize) -> &str {
         self.links.get(provider).map_or("", |link| link.provider.name())

@@ -39,7 +39,7 @@ impl<'e> GuardrailRequest<'e> {
         }
     }
 
-    /// The passport reference: the event's agent, else the configured one.
+    /// Returns the passport reference: the event's agent, else the configured one.
     #[must_use]
     pub fn agent_id(&self) -> Option<&'e str> {
         self.attribution.agent_id.as_deref().or(self.passport)
