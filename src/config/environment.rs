@@ -1,12 +1,12 @@
 //! `TOLLGATE__SECTION__KEY` variables, and `…_FILE` variables that name a file with the value.
 //!
 //! A value is text. It goes into the tree of values as YAML reads it, and as it came into the [`Texts`] beside it; whoever reads the key
-//! decides which of the two counts. So there is one rule for all keys: a string is taken as it stands, and everything else is YAML, lists and
-//! mappings too. `null` is nothing.
+//! decides which of the two counts. So there is one rule for all keys: a string is taken as it stands, and everything else is YAML, lists
+//! and mappings too. `null` is nothing.
 //!
-//! Two underscores part the keys of a path, and a number is the place of a list's element: `…__PROVIDERS__0__CONFIG__URL`. An element of a
-//! default list is set by its place too, and the number behind the last one adds an element. Names of variables are upper case, without dots
-//! and dashes. A key that is written already is meant by a name that differs from it in nothing else; a new key is in lower case.
+//! Two underscores part the keys of a path, and a number is the place of a list's element: `…__PROVIDERS__0__CONFIG__URL`. An element of
+//! a default list is set by its place too, and the number behind the last one adds an element. Names of variables are upper case, without
+//! dots and dashes. A key that is written already is meant by a name that differs from it in nothing else; a new key is in lower case.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
@@ -73,8 +73,8 @@ fn compare(left: &[String], right: &[String]) -> Ordering {
 }
 
 impl Written {
-    /// A variable in `_FILE` has two readings: the file with the value of the key before it, and the value of a key that itself ends in
-    /// `_file`. Both are put down, unless such a key is written already; which one is meant, whoever knows the keys will tell.
+    /// Puts down both readings of a variable in `_FILE`: the file with the value of the key before it, and the value of a key that itself
+    /// ends in `_file`. Whoever reads the keys knows which of the two there is. A key that is written already is meant by its name.
     fn put_variable(&mut self, variable: &Variable, defaults: &Value) -> Result<(), ConfigError> {
         let before_suffix = variable.path.last().and_then(|last| last.strip_suffix(FILE_SUFFIX)).filter(|key| !key.is_empty());
         let Some(key) = before_suffix.filter(|_| !self.is_written(&variable.path)) else {

@@ -42,7 +42,7 @@ impl Settings {
         Self::read_with_texts(user, &Texts::default(), defaults)
     }
 
-    /// The same, where some of what the user wrote came as text: keys that are strings are read from there.
+    /// Returns the same, where some of what the user wrote came as text: keys that are strings are read from there.
     ///
     /// # Errors
     /// [`Faults`]: all that is wrong.

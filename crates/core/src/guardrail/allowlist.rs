@@ -60,7 +60,7 @@ impl Allowlist {
     /// The name in configuration and metrics.
     pub const NAME: &'static str = "allowlist";
 
-    /// The only tools that may run (`None` is all), and those that may not.
+    /// Returns a provider with the only tools that may run (`None` is all), and those that may not.
     #[must_use]
     pub fn new(allowed_tools: Option<Vec<String>>, denied_tools: Vec<String>) -> Self {
         Self { allowed_tools: allowed_tools.map(FxHashSet::from_iter), denied_tools: denied_tools.into_iter().collect() }

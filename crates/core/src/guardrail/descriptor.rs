@@ -46,7 +46,8 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Takes what the file holds. Content that cannot be used is no error: the provider denies, and [`ProviderSettings::unusable`] says why.
+    /// Takes what the file holds. Content that cannot be used is no error: the provider denies, and [`ProviderSettings::unusable`] says
+    /// why.
     fn load(&mut self, content: &[u8]) {
         let _ = content;
     }
@@ -89,7 +90,8 @@ pub struct NamedFile<'s> {
     pub content: &'static str,
 }
 
-/// A provider as it is configured. It is serialised as an entry of `providers`, defaults filled in; the policy's version is a digest of that.
+/// A provider as it is configured. It is serialised as an entry of `providers`, defaults filled in; the policy's version is a digest of
+/// that.
 #[derive(Debug)]
 pub struct ConfiguredProvider {
     /// Its name.

@@ -24,7 +24,7 @@ pub struct GuardrailRequest<'e> {
 }
 
 impl<'e> GuardrailRequest<'e> {
-    /// The request for a call.
+    /// Returns the request for a call.
     #[must_use]
     pub fn new(event: &'e Event<'e>, call: &'e ToolCall<'e>, passport: Option<&'e str>) -> Self {
         Self {

@@ -63,7 +63,7 @@ impl PolicySettings {
         Self::from_value_with(user, &Registry::builtin())
     }
 
-    /// The same, with detectors and providers of one's own.
+    /// Returns the same, with detectors and providers of one's own.
     ///
     /// # Errors
     /// [`Faults`]: all that is wrong.
@@ -78,7 +78,7 @@ impl PolicySettings {
         faults.into_result(read)
     }
 
-    /// The same for a YAML text.
+    /// Returns the same for a YAML text.
     ///
     /// # Errors
     /// [`Faults`], one that says where if the text is not YAML.

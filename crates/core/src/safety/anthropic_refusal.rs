@@ -26,7 +26,7 @@ impl AnthropicRefusal {
     /// The values that count unless configured otherwise.
     pub const DEFAULT_STOP_REASONS: &'static [&'static str] = &["refusal"];
 
-    /// A detector of these values.
+    /// Returns a detector of these values.
     #[must_use]
     pub fn new(stop_reasons: ReasonSet) -> Self {
         Self { stop_reasons }

@@ -29,7 +29,8 @@ impl Named for DetectorDescriptor {
     }
 }
 
-/// A detector as it is configured. It is serialised as an entry of `detectors`, defaults filled in; the policy's version is a digest of that.
+/// A detector as it is configured. It is serialised as an entry of `detectors`, defaults filled in; the policy's version is a digest of
+/// that.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConfiguredDetector {
     #[serde(rename = "use")]
@@ -40,7 +41,8 @@ pub struct ConfiguredDetector {
 }
 
 impl ConfiguredDetector {
-    /// A detector and the configuration that it was built from, defaults filled in. Everything that it decides by has to stand in there.
+    /// Returns a detector with the configuration that it was built from, defaults filled in. Everything that it decides by has to stand in
+    /// there.
     #[must_use]
     pub fn new(detector: impl SafetyDetector + 'static, config: Value) -> Self {
         Self { name: detector.name(), config, detector: Arc::new(detector) }

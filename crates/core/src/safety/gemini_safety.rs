@@ -34,7 +34,7 @@ impl GeminiSafety {
         "IMAGE_RECITATION",
     ];
 
-    /// A detector of these values.
+    /// Returns a detector of these values.
     #[must_use]
     pub fn new(finish_reasons: ReasonSet) -> Self {
         Self { finish_reasons }

@@ -1,7 +1,7 @@
 //! Safety detectors: was this response cut off by its provider's safety system?
 //!
-//! Detectors look at a response's reasons for having ended, whatever its spelling ([`ResponseView`]); its calls are read after a hit. Whether
-//! tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
+//! Detectors look at a response's reasons for having ended, whatever its spelling ([`ResponseView`]); its calls are read after a hit.
+//! Whether tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
 
 mod anthropic_refusal;
 mod descriptor;
@@ -91,14 +91,14 @@ pub struct SafetyChain {
 }
 
 impl SafetyChain {
-    /// A chain of these detectors.
+    /// Returns a chain of these detectors.
     #[must_use]
     pub fn new(detectors: Vec<Arc<dyn SafetyDetector>>) -> Self {
         Self { detectors }
     }
 
-    /// Returns how a response was cut off, with what it holds; `None` if it was not. API errors carry no response: no detector of this chain
-    /// reads them.
+    /// Returns how a response was cut off, with what it holds; `None` if it was not. API errors carry no response: no detector of this
+    /// chain reads them.
     pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Option<(Termination, ResponseContent<'d>)> {
         let (view, read_content): (_, fn(_) -> _) = match body {
             ModelBody::Response(response) => (ResponseView::of_native(*response), ResponseContent::of_native),

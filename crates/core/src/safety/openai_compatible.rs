@@ -26,7 +26,7 @@ impl OpenAiCompatibleContentFilter {
     /// The values that count unless configured otherwise.
     pub const DEFAULT_FINISH_REASONS: &'static [&'static str] = &["content_filter"];
 
-    /// A detector of these values.
+    /// Returns a detector of these values.
     #[must_use]
     pub fn new(finish_reasons: ReasonSet) -> Self {
         Self { finish_reasons }

@@ -67,7 +67,7 @@ pub struct ReasonSet {
 }
 
 impl ReasonSet {
-    /// A set of these values.
+    /// Returns a set of these values.
     pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
         Self { lower: values.into_iter().map(|value| value.as_ref().to_lowercase()).collect() }
     }

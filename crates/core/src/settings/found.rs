@@ -72,7 +72,7 @@ impl Entry<'_> {
     }
 }
 
-/// What kind of value was found, without the value.
+/// Returns what kind of value was found, without the value.
 #[must_use]
 pub fn shape(value: &Value) -> &'static str {
     match value {

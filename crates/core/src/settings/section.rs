@@ -54,7 +54,7 @@ impl<'v> Section<'v> {
         Self { path: String::new(), user, defaults, texts: None, variable: None, known: RefCell::default(), faults }
     }
 
-    /// The same section, with what came as text beside the values.
+    /// Returns the same section, with what came as text beside the values.
     #[must_use]
     pub fn with_texts(mut self, texts: &'v Texts) -> Self {
         self.texts = Some(texts);

@@ -28,7 +28,7 @@ impl Http {
     /// The name in configuration, and in metrics unless it is given another one.
     pub const NAME: &'static str = "http";
 
-    /// A server that speaks this dialect, called `name` in metrics.
+    /// Returns a server that speaks this dialect, called `name` in metrics.
     #[must_use]
     pub fn new(name: String, dialect: Dialect) -> Self {
         Self { name, dialect }

@@ -55,8 +55,8 @@ pub(super) fn write(dialect: Dialect, request: &GuardrailRequest<'_>, tool_input
     }
 }
 
-/// Returns the arguments as a JSON object, `{}` where there are none; `None` if they are no object, one that only Python can spell, or one that
-/// two readers could understand differently.
+/// Returns the arguments as a JSON object, `{}` where there are none; `None` if they are no object, one that only Python can spell, or one
+/// that two readers could understand differently.
 pub(super) fn arguments(input: &ToolInput<'_>) -> Option<Box<RawValue>> {
     let spell = |value: Value<'_>| {
         if value.has_repeated_keys() {

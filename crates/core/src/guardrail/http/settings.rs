@@ -48,7 +48,8 @@ pub struct HttpSettings {
 }
 
 impl HttpSettings {
-    /// Returns a server with nothing but the defaults. A question of OPA's may be asked again: it changes nothing there, and another one may count.
+    /// Returns a server with nothing but the defaults. A question of OPA's may be asked again: it changes nothing there, and another one
+    /// may count.
     #[must_use]
     pub fn at(name: impl Into<String>, url: impl Into<String>, dialect: Dialect) -> Self {
         Self {

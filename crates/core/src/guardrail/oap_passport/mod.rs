@@ -35,7 +35,7 @@ impl OapPassport {
     /// The name in configuration and metrics.
     pub const NAME: &'static str = "oap_passport";
 
-    /// A provider that takes agents' passports from `controls`, and `passport` for agents that have none there.
+    /// Returns a provider that takes agents' passports from `controls`, and `passport` for agents that have none there.
     #[must_use]
     pub fn new(controls: Arc<Controls>, passport: Option<Result<Arc<Passport>, PassportFault>>, terms: Terms) -> Self {
         Self { controls, passport, terms }
