@@ -53,12 +53,16 @@ fn effective_under(file: &Path, variables: &[(String, String)]) -> Result<Value,
 /// Texts to try on a key that holds `now`, and what should stand there then. For a string it is the text as it is, whatever it looks like.
 fn candidates(now: &Value) -> Vec<(String, Value)> {
     let same = |text: &str| (text.to_owned(), Value::from(text));
-    let words = || ["0123", "true", "json", "127.0.0.1:9"].into_iter().chain(Registry::builtin().names()).map(same).collect::<Vec<_>>();
+    // Names of registries, without the classes of other systems that mean the same.
+    let registry = Registry::builtin();
+    let names = || registry.names().filter(|name| !name.contains(char::is_uppercase));
+    let words = |first: &'static str| [first, "json", "127.0.0.1:9"].into_iter().chain(names()).map(same).collect::<Vec<_>>();
     match now {
         Value::Bool(is_on) => vec![((!is_on).to_string(), json!(!is_on))],
         Value::Number(number) => vec![((number.as_u64().unwrap() + 1).to_string(), json!(number.as_u64().unwrap() + 1))],
-        Value::String(_) => words(),
-        Value::Null => words().into_iter().chain([("7".to_owned(), json!(7))]).collect(),
+        Value::String(_) => words("0123"),
+        // A string takes the word `true`; a number does not, and is tried last.
+        Value::Null => words("true").into_iter().chain([("7".to_owned(), json!(7))]).collect(),
         Value::Array(items) if items.iter().any(Value::is_object) => vec![(json!(items[1..]).to_string(), json!(items[1..]))],
         Value::Array(_) => vec![("[\"1\", b]".to_owned(), json!(["1", "b"]))],
         Value::Object(map) if map.is_empty() => vec![("{a.b: c}".to_owned(), json!({"a.b": "c"}))],
@@ -93,7 +97,7 @@ fn every_key_of_the_defaults_can_be_set() {
             let by_file = (format!("{name}_FILE"), held.path().display().to_string());
             let [direct, by_file] = [direct, by_file]
                 .map(|variable| effective_under(file.path(), &beside.iter().cloned().chain([variable]).collect::<Vec<_>>()));
-            assert_eq!(direct, by_file, "{name}_FILE means something else");
+            assert_eq!(direct.as_ref().ok(), by_file.as_ref().ok(), "{name}_FILE means something else");
             match direct {
                 Ok(settings) if is_there(&settings, place, &expected) => true,
                 Ok(settings) => panic!("{name}: {} instead of {expected}", at(&settings, place)),
