@@ -85,7 +85,7 @@ const SEED: &str = r#"{
 }"#;
 
 fn example(name: &str) -> String {
-    std::fs::read_to_string(format!("examples/passports/{name}.json")).unwrap()
+    std::fs::read_to_string(format!("../../examples/passports/{name}.json")).unwrap()
 }
 
 #[test]
