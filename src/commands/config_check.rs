@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use super::passport;
 use crate::settings::Settings;
 use tollgate_core::policy::Policy;
 
@@ -11,7 +10,7 @@ pub(super) fn execute(settings: &Settings) -> anyhow::Result<ExitCode> {
     // JSON is YAML too, so what is printed here can be used as a configuration file.
     let text = serde_json::to_string_pretty(&settings.redacted())?;
     writeln!(std::io::stdout(), "{text}")?;
-    passport::unusable(&settings.policy).for_each(|fault| eprintln!("tollgate: {fault}"));
+    settings.policy.unusable().for_each(|fault| eprintln!("tollgate: {fault}"));
     eprintln!("the configuration is valid; policy_version {}", Policy::new(&settings.policy).version());
     Ok(ExitCode::SUCCESS)
 }

@@ -21,7 +21,7 @@ use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::{Progress, Resumed, Stage};
 
-use super::{passport, process};
+use super::process;
 
 /// The exit code if a line was rejected.
 const REJECTED: u8 = 3;
@@ -41,7 +41,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         Some(path) => Box::new(File::open(path).with_context(|| format!("{}: cannot be read", path.display()))?),
         None => Box::new(io::stdin().lock()),
     };
-    passport::unusable(&settings.policy).for_each(|fault| eprintln!("tollgate: {fault}"));
+    settings.policy.unusable().for_each(|fault| eprintln!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
     let controls = Controls::new(settings.subject_key.as_deref());

@@ -19,7 +19,7 @@ use crate::worker::{PreflightError, Worker, WorkerParts, check_configs, check_to
 use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::Policy;
 
-use super::{passport, process};
+use super::process;
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -65,7 +65,7 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
         Err(PreflightError::Stopped(_)) => return Ok(ExitCode::SUCCESS),
         Err(error) => return Err(error.into()),
     };
-    passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
+    settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
     let servers = process::policy_servers(&settings.policy, &metrics)?;
     let controls = process::controls(settings.subject_key.as_deref());
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));

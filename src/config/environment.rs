@@ -1,116 +1,196 @@
-//! `TOLLGATE__SECTION__KEY` variables, and `…_FILE` variables that name a file with a secret.
+//! `TOLLGATE__SECTION__KEY` variables, and `…_FILE` variables that name a file with the value.
+//!
+//! A value is text. It goes into the tree of values as YAML reads it, and as it came into the [`Texts`] beside it; whoever reads the key
+//! decides which of the two counts. So there is one rule for all keys: a string is taken as it stands, and everything else is YAML, lists
+//! and mappings too. `null` is nothing.
+//!
+//! Two underscores part the keys of a path, and a number is the place of a list's element: `…__PROVIDERS__0__CONFIG__URL`. An element of
+//! a default list is set by its place too, and the number behind the last one adds an element. Names of variables are upper case, without
+//! dots and dashes. A key that is written already is meant by a name that differs from it in nothing else; a new key is in lower case.
 
+use std::cmp::Ordering;
 use std::ffi::OsString;
 
 use serde_json::{Map, Value};
+use tollgate_core::settings::{Secret, Source, Texts};
 
-use super::{ConfigError, parse};
+use super::ConfigError;
 
 const PREFIX: &str = "TOLLGATE__";
-const FILE_SUFFIX: &str = "_FILE";
+const FILE_SUFFIX: &str = "_file";
 
-/// Puts the variables of that prefix over `user`. Where the default is a string the value is taken as it is; elsewhere it is read as
-/// YAML, so that lists and numbers can be written. Under `TOLLGATE__KAFKA__PROPERTIES__…` an underscore stands for a dot, as librdkafka's
-/// names have them.
-pub(super) fn apply(
-    user: &mut Value,
+/// What the user wrote, in a file and in variables. It may hold secrets, so it is never shown.
+pub(super) struct Written {
+    /// All of it, as YAML reads it.
+    pub(super) values: Value,
+    /// What came as text.
+    pub(super) texts: Texts,
+}
+
+/// One variable of ours.
+struct Variable {
+    name: String,
+    path: Vec<String>,
+    text: String,
+}
+
+/// Puts the variables of our prefix over what stands in the file.
+///
+/// # Errors
+/// [`ConfigError`]: a variable that is not UTF-8, or that names an element beyond the end of its list.
+pub(super) fn over(
+    file: Value,
     defaults: &Value,
     variables: impl IntoIterator<Item = (OsString, OsString)>,
-) -> Result<(), ConfigError> {
-    let named = |(name, value): (OsString, OsString)| Some((name.into_string().ok().filter(|name| name.starts_with(PREFIX))?, value));
-    let mut ours: Vec<_> = variables.into_iter().filter_map(named).collect();
-    ours.sort();
-    for (name, text) in ours {
-        let text = text.into_string().map_err(|_| ConfigError::Syntax { origin: name.clone(), reason: "it is not UTF-8".to_owned() })?;
-        let path = name.strip_prefix(PREFIX).unwrap_or_default();
-        let (path, is_file) = path.strip_suffix(FILE_SUFFIX).map_or((path, false), |path| (path, true));
-        let keys: Vec<String> = path.split("__").map(str::to_lowercase).collect();
-        let value = match is_file {
-            true => Value::from(read_secret(&name, &text)?),
-            false if is_text(defaults, &keys) => read_text(text),
-            false => read_yaml(&name, text),
+) -> Result<Written, ConfigError> {
+    let mut written = Written { values: file, texts: Texts::default() };
+    let mut ours = variables.into_iter().filter_map(Variable::read).collect::<Result<Vec<_>, _>>()?;
+    // Mappings and lists come before what stands in them, and elements in their order.
+    ours.sort_by(|left, right| compare(&left.path, &right.path).then_with(|| left.name.cmp(&right.name)));
+    ours.iter().try_for_each(|variable| written.put_variable(variable, defaults))?;
+    Ok(written)
+}
+
+impl Variable {
+    fn read((name, text): (OsString, OsString)) -> Option<Result<Self, ConfigError>> {
+        let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
+        let path = name.strip_prefix(PREFIX)?.split("__").map(str::to_lowercase).collect();
+        let Ok(text) = text.into_string() else {
+            return Some(Err(ConfigError::Syntax { origin: name, reason: "it is not UTF-8".to_owned() }));
         };
-        set(user, &keys, value);
+        Some(Ok(Self { name, path, text }))
     }
-    Ok(())
-}
 
-/// Whether a key holds a string, which its default tells; an optional one has none, and only the number of members is no string then.
-fn is_text(defaults: &Value, keys: &[String]) -> bool {
-    let is_property = keys.iter().rev().skip(1).any(|key| key == "properties");
-    let default = keys.iter().try_fold(defaults, |value, key| value.get(key));
-    is_property
-        || default.is_some_and(|default| default.is_string() || (default.is_null() && keys.last().is_some_and(|key| key != "members")))
-}
-
-fn read_text(text: String) -> Value {
-    if text == "null" { Value::Null } else { Value::from(text) }
-}
-
-fn read_secret(name: &str, path: &str) -> Result<String, ConfigError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: format!("the file that {name} names"), source })?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
-}
-
-/// What is no YAML is a string.
-fn read_yaml(name: &str, text: String) -> Value {
-    match parse(&format!("value: {text}"), name) {
-        Ok(mut parsed) => parsed.get_mut("value").map_or(Value::Null, Value::take),
-        Err(_) => Value::from(text),
+    fn source(&self, text: Result<String, String>, is_from_file: bool, is_second_reading: bool) -> Source {
+        Source { variable: self.name.clone(), text: text.map(Secret), is_from_file, is_second_reading }
     }
 }
 
-fn set(value: &mut Value, keys: &[String], new: Value) {
-    let Some((first, rest)) = keys.split_first() else {
+/// Places of a list are compared as numbers: 9 comes before 10.
+fn compare(left: &[String], right: &[String]) -> Ordering {
+    let key = |part: &String| (part.parse::<usize>().ok(), part.clone());
+    left.iter().map(key).cmp(right.iter().map(key))
+}
+
+impl Written {
+    /// Puts down both readings of a variable in `_FILE`: the file with the value of the key before it, and the value of a key that itself
+    /// ends in `_file`. Whoever reads the keys knows which of the two there is. A key that is written already is meant by its name.
+    fn put_variable(&mut self, variable: &Variable, defaults: &Value) -> Result<(), ConfigError> {
+        let before_suffix = variable.path.last().and_then(|last| last.strip_suffix(FILE_SUFFIX)).filter(|key| !key.is_empty());
+        let Some(key) = before_suffix.filter(|_| !self.is_written(&variable.path)) else {
+            return self.put(variable, &variable.path, variable.source(Ok(variable.text.clone()), false, false), defaults);
+        };
+        let mut path = variable.path.clone();
+        path.pop();
+        path.push(key.to_owned());
+        let content = std::fs::read_to_string(&variable.text).map_err(|error| error.to_string());
+        let content = content.map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+        self.put(variable, &path, variable.source(content, true, false), defaults)?;
+        if key.parse::<usize>().is_err() {
+            self.put(variable, &variable.path, variable.source(Ok(variable.text.clone()), false, true), defaults)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the file has a key of this path.
+    fn is_written(&self, path: &[String]) -> bool {
+        let mut place = Some(&self.values);
+        let mut rest = path;
+        while let (Some(value), [first, below @ ..]) = (place, rest) {
+            (place, rest) = match value {
+                Value::Object(map) => match written_key(map, rest) {
+                    Some((key, parts)) => (map.get(&key), rest.get(parts..).unwrap_or_default()),
+                    None => (None, rest),
+                },
+                Value::Array(items) => (first.parse().ok().and_then(|index: usize| items.get(index)), below),
+                _ => (None, rest),
+            };
+        }
+        place.is_some()
+    }
+
+    fn put(&mut self, variable: &Variable, path: &[String], source: Source, defaults: &Value) -> Result<(), ConfigError> {
+        let value = source.text.as_ref().map_or(Value::Null, |Secret(text)| read_yaml(text));
+        place(&mut self.values, &mut self.texts, Some(defaults), path, (value, source))
+            .map_err(|length| ConfigError::NoElement { variable: variable.name.clone(), length })
+    }
+}
+
+/// Puts a value at a path; the error is the length of a list that has no such place.
+fn place(
+    value: &mut Value,
+    texts: &mut Texts,
+    default: Option<&Value>,
+    path: &[String],
+    (new, source): (Value, Source),
+) -> Result<(), usize> {
+    let [first, below @ ..] = path else {
         *value = new;
-        return;
+        texts.source = Some(source);
+        texts.below.clear();
+        return Ok(());
     };
+    if !value.is_object() && !value.is_array() {
+        *value = container(default, first);
+        texts.source = None;
+    }
+    if let (Value::Array(items), Ok(index)) = (&mut *value, first.parse::<usize>()) {
+        if index > items.len() {
+            return Err(items.len());
+        }
+        if index == items.len() {
+            items.push(Value::Null);
+        }
+        let Some(item) = items.get_mut(index) else { return Err(index) };
+        return place(item, texts.below.entry(index.to_string()).or_default(), None, below, (new, source));
+    }
     if !value.is_object() {
         *value = Value::Object(Map::new());
+        *texts = Texts::default();
     }
-    let Some(map) = value.as_object_mut() else { return };
-    if first == "properties" && !rest.is_empty() {
-        let properties = map.entry(first.clone()).or_insert_with(|| Value::Object(Map::new()));
-        let name = rest.join("_").replace('_', ".");
-        set(properties, &[name], new);
-        return;
-    }
-    set(map.entry(first.clone()).or_insert(Value::Null), rest, new);
+    let Some(map) = value.as_object_mut() else { return Ok(()) };
+    let (key, below) = match written_key(map, path) {
+        Some((key, parts)) => (key, path.get(parts..).unwrap_or_default()),
+        None => {
+            texts.below.entry(first.clone()).or_default().is_new_key = true;
+            (first.clone(), below)
+        }
+    };
+    let default = default.and_then(|default| default.get(&key));
+    let texts = texts.below.entry(key.clone()).or_default();
+    place(map.entry(key).or_insert(Value::Null), texts, default, below, (new, source))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn applied(variables: &[(&str, &str)]) -> Value {
-        let mut user = json!({"kafka": {"brokers": "a:1"}});
-        let defaults = tollgate_core::settings::defaults().unwrap();
-        apply(&mut user, &defaults, variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)))).unwrap();
-        user
+/// Returns what an element or key is put into where there is nothing yet: the default list, an empty list for a number, else a mapping.
+fn container(default: Option<&Value>, first: &str) -> Value {
+    let is_number = first.parse::<usize>().is_ok();
+    match default {
+        Some(list @ Value::Array(_)) if is_number => list.clone(),
+        Some(Value::Object(_)) => Value::Object(Map::new()),
+        _ if is_number => Value::Array(Vec::new()),
+        _ => Value::Object(Map::new()),
     }
+}
 
-    #[test]
-    fn variables_override_and_keep_their_types() {
-        let user = applied(&[
-            ("TOLLGATE__KAFKA__BROKERS", "b:9092,c:9092"),
-            ("TOLLGATE__KAFKA__REPLY_TOPICS", "[\"r.*\", s]"),
-            ("TOLLGATE__WORKER__MEMBERS", "2"),
-            ("TOLLGATE__KAFKA__PROPERTIES__SECURITY_PROTOCOL", "ssl"),
-            ("OTHER", "x"),
-        ]);
-        assert_eq!(user["kafka"]["brokers"], "b:9092,c:9092");
-        assert_eq!(user["kafka"]["reply_topics"], json!(["r.*", "s"]));
-        assert_eq!(user["worker"]["members"], 2);
-        assert_eq!(user["kafka"]["properties"], json!({"security.protocol": "ssl"}));
-    }
+/// Returns the key of a mapping that the beginning of a path means, and how many parts of the path it takes: a free key may hold two
+/// underscores.
+fn written_key(map: &Map<String, Value>, path: &[String]) -> Option<(String, usize)> {
+    let folded = |key: &str| key.to_lowercase().replace(['.', '-'], "_");
+    (1..=path.len()).rev().find_map(|parts| {
+        let name = path.get(..parts)?.join("__");
+        let same = |key: &&String| folded(key) == name;
+        // Of several keys that differ in nothing else, the one that is spelled so is meant.
+        let key = map.get_key_value(&name).map(|(key, _)| key).or_else(|| map.keys().find(same))?;
+        Some((key.clone(), parts))
+    })
+}
 
-    #[test]
-    fn secrets_come_from_files() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "s3cret\n").unwrap();
-        let user = applied(&[("TOLLGATE__PRIVACY__SUBJECT_KEY_FILE", file.path().to_str().unwrap())]);
-        assert_eq!(user["privacy"]["subject_key"], "s3cret");
+/// Returns a text as YAML reads it; what is no YAML is a string.
+fn read_yaml(text: &str) -> Value {
+    // Indented, so that mappings of several lines can be written too, and no line is taken for a key beside it.
+    let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
+    match tollgate_core::settings::parse(&format!("value:\n{indented}")) {
+        Ok(mut parsed) => parsed.get_mut("value").map_or(Value::Null, Value::take),
+        Err(_) => Value::from(text),
     }
 }

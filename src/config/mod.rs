@@ -29,6 +29,14 @@ pub enum ConfigError {
         /// Where and why.
         reason: String,
     },
+    /// A variable names an element of a list that is not there.
+    #[error("{variable}: found the place of no element; the list has {length}, write {length} to add one")]
+    NoElement {
+        /// The variable.
+        variable: String,
+        /// How many elements there are.
+        length: usize,
+    },
     /// Something in it is wrong.
     #[error("{origin}:\n{faults}")]
     Invalid {
@@ -44,7 +52,7 @@ pub enum ConfigError {
 /// # Errors
 /// [`ConfigError`]: what cannot be read, or everything that is wrong in it.
 pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Settings, ConfigError> {
-    let mut user = match file {
+    let user = match file {
         Some(path) => {
             let origin = path.display().to_string();
             let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: origin.clone(), source })?;
@@ -54,10 +62,11 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
     };
     let defaults = settings::defaults()
         .map_err(|error| ConfigError::Syntax { origin: "the built-in defaults".to_owned(), reason: error.to_string() })?;
-    environment::apply(&mut user, &defaults, variables)?;
+    let written = environment::over(user, &defaults, variables)?;
     let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
     let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
-    let settings = Settings::read(&user, &defaults).and_then(|mut settings| settings.policy.load_files(read).map(|()| settings));
+    let settings = Settings::read_with_texts(&written.values, &written.texts, &defaults);
+    let settings = settings.and_then(|mut settings| settings.policy.load_files(read).map(|()| settings));
     settings.map_err(|faults| ConfigError::Invalid { origin, faults })
 }
 

@@ -68,7 +68,12 @@ where
     }
 
     /// Returns a partition that was just assigned. Its state is being read, where it is written down.
-    pub(super) fn assigned<S: Stage<State = K>>(&mut self, partition: Partition, stage: S, metrics: &Metrics) -> Result<AssignedPartition<S>, Failure> {
+    pub(super) fn assigned<S: Stage<State = K>>(
+        &mut self,
+        partition: Partition,
+        stage: S,
+        metrics: &Metrics,
+    ) -> Result<AssignedPartition<S>, Failure> {
         let generation = self.next_generation();
         let phase = match self.interval {
             None => Phase::in_memory(Instant::now()),

@@ -290,7 +290,8 @@ mod tests {
     fn checkpoints_are_due_at_intervals_and_at_once_while_draining() {
         let now = Instant::now();
         let mut phase = running(now + PAUSE);
-        let is_due = |phase: &mut Phase<_>, at: Instant| phase.checkpointing().is_some_and(|mut checkpointing| checkpointing.is_due(at, INTERVAL));
+        let is_due =
+            |phase: &mut Phase<_>, at: Instant| phase.checkpointing().is_some_and(|mut checkpointing| checkpointing.is_due(at, INTERVAL));
         assert!(!is_due(&mut phase, now));
         assert!(is_due(&mut phase, now + PAUSE));
         assert!(!is_due(&mut phase, now + PAUSE + INTERVAL / 2));

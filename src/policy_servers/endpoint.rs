@@ -8,8 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout_at};
 
 use crate::metrics::Metrics;
+use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::{Answer, ProviderError};
-use tollgate_core::policy::HttpSettings;
 
 use super::EndpointError;
 use super::breaker::{Breaker, Pass, Sign};

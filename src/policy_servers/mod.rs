@@ -29,7 +29,7 @@ mod tls;
 pub use endpoint::Endpoint;
 pub use servers::PolicyServers;
 
-use tollgate_core::policy::HttpSettings;
+use tollgate_core::guardrail::HttpSettings;
 
 /// A policy server's settings do not name a server that can be asked. It holds no header's value and nothing of the URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,5 +52,5 @@ impl EndpointError {
 /// Settings for tests.
 #[cfg(test)]
 fn test_settings(url: &str) -> HttpSettings {
-    HttpSettings { breaker_failures: 5, ..HttpSettings::at("policy", url, tollgate_core::policy::Dialect::Tollgate) }
+    HttpSettings { breaker_failures: 5, ..HttpSettings::at("policy", url, tollgate_core::guardrail::Dialect::Tollgate) }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::redact::is_secret;
 pub use crate::topics::TopicSettings;
-use tollgate_core::settings::{Section, shape};
+use tollgate_core::settings::{Entry, Section, Spelling, shape};
 
 /// Properties that correctness depends on; Tollgate sets them itself.
 const OURS: [&str; 12] = [
@@ -82,26 +82,22 @@ pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
         group_id: section.string("group_id"),
         topics: TopicSettings::read(&section.section("topics")),
         reply_topics: section.strings("reply_topics").unwrap_or_default(),
-        properties: section.entries("properties").filter_map(|(key, value)| read_property(section, key, value)).collect(),
+        properties: section.entries("properties", Spelling::Dots).into_iter().filter_map(read_property).collect(),
     }
 }
 
-fn read_property(section: &Section<'_>, key: &str, value: &Value) -> Option<(String, String)> {
-    let path = format!("properties.{key}");
-    if OURS.contains(&key) {
-        section.fault(&path, "a property that Tollgate sets itself", "remove it");
+fn read_property(entry: Entry<'_>) -> Option<(String, String)> {
+    if OURS.contains(&entry.key.as_str()) {
+        entry.fault("a property that Tollgate sets itself", "remove it");
     }
-    match value {
-        Value::String(text) => Some((key.to_owned(), text.clone())),
+    if let Some(text) = entry.found.as_str() {
+        return Some((entry.key, text.to_owned()));
+    }
+    match entry.found.value {
         // YAML re-spells numbers: 0123 would become 123, and nobody would see why the password is wrong.
-        Value::Number(_) if is_secret(key) => {
-            section.fault(&path, shape(value), "write it in quotes");
-            None
-        }
-        Value::Bool(_) | Value::Number(_) => Some((key.to_owned(), value.to_string())),
-        other => {
-            section.fault(&path, shape(other), "write a string, a number or a boolean");
-            None
-        }
+        value @ Value::Number(_) if is_secret(&entry.key) => entry.fault(shape(value), "write it in quotes"),
+        value @ (Value::Bool(_) | Value::Number(_)) => return Some((entry.key, value.to_string())),
+        other => entry.fault(shape(other), "write a string, a number or a boolean"),
     }
+    None
 }

@@ -13,11 +13,11 @@ pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
 use serde::Serialize;
 use serde_json::Value;
 
-use tollgate_core::policy::PolicySettings;
-use tollgate_core::settings::{Collector, Faults, Section};
+use tollgate_core::policy::{PolicySettings, Registry};
+use tollgate_core::settings::{Collector, Faults, Section, Texts};
 
 /// All settings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Settings {
     /// What decisions depend on.
     pub policy: PolicySettings,
@@ -39,14 +39,22 @@ impl Settings {
     /// # Errors
     /// [`Faults`]: all that is wrong, in the order in which it stands in the configuration.
     pub fn read(user: &Value, defaults: &Value) -> Result<Self, Faults> {
+        Self::read_with_texts(user, &Texts::default(), defaults)
+    }
+
+    /// Returns the same, where some of what the user wrote came as text: keys that are strings are read from there.
+    ///
+    /// # Errors
+    /// [`Faults`]: all that is wrong.
+    pub fn read_with_texts(user: &Value, texts: &Texts, defaults: &Value) -> Result<Self, Faults> {
         let faults = Collector::default();
-        let settings = Self::read_sections(&Section::root(user, defaults, &faults));
+        let settings = Self::read_sections(&Section::root(user, defaults, &faults).with_texts(texts));
         faults.into_result(settings)
     }
 
     fn read_sections(root: &Section<'_>) -> Self {
         Self {
-            policy: PolicySettings::read(root),
+            policy: PolicySettings::read(root, &Registry::builtin()),
             kafka: kafka::read(&root.section("kafka")),
             worker: process::read_worker(&root.section("worker")),
             admin: process::read_admin(root),
@@ -55,7 +63,7 @@ impl Settings {
         }
     }
 
-    /// The effective settings for people to read, secrets redacted.
+    /// Returns the effective settings for people to read, secrets redacted.
     #[must_use]
     pub fn redacted(&self) -> Value {
         redact::redacted(self)

@@ -1,11 +1,13 @@
 //! Configuration as users write it: files, environment, secrets and `-X`, through the real binary's `config check`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod every_key;
 mod mistakes;
 mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
 mod variables;
+mod versions;
 
 use serde_json::{Value, json};
 use support::{Ran, assert_has, check_each, run, temporary, tollgate};

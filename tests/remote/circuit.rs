@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tollgate::metrics::Metrics;
+use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::ProviderError;
-use tollgate_core::policy::HttpSettings;
 use tollgate_core::settings::Secret;
 
 use crate::limits::until;

@@ -171,7 +171,7 @@ fn check_time(fault: Fault, answer: &Answer, asked_at: Instant) {
 
 fn endpoint_for(url: &str, metrics: &Metrics, is_idempotent: bool) -> Endpoint {
     let timeout_ms = TIMEOUT.as_millis().try_into().unwrap();
-    endpoint(tollgate_core::policy::HttpSettings { timeout_ms, answer_bytes_max: 1_024, is_idempotent, ..settings(url) }, metrics)
+    endpoint(tollgate_core::guardrail::HttpSettings { timeout_ms, answer_bytes_max: 1_024, is_idempotent, ..settings(url) }, metrics)
 }
 
 #[tokio::test]

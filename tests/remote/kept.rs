@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tollgate::metrics::Metrics;
+use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::ProviderError;
-use tollgate_core::policy::HttpSettings;
 use tollgate_core::settings::Secret;
 
 use crate::server::Server;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tollgate::metrics::Metrics;
 use tollgate::policy_servers::{Endpoint, PolicyServers};
+use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::{Answer, ProviderError};
-use tollgate_core::policy::HttpSettings;
 
 use crate::server::Server;
 use crate::{TOLERANCE, endpoint, settings};

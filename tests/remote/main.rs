@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tollgate::metrics::Metrics;
 use tollgate::policy_servers::Endpoint;
-use tollgate_core::policy::{Dialect, HttpSettings};
+use tollgate_core::guardrail::{Dialect, HttpSettings};
 
 /// What a busy machine may add to any time.
 const TOLERANCE: Duration = Duration::from_secs(3);

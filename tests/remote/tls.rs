@@ -16,8 +16,8 @@ use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509NameBuilder};
 use tollgate::metrics::Metrics;
 use tollgate::policy_servers::Endpoint;
+use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::ProviderError;
-use tollgate_core::policy::HttpSettings;
 
 use crate::server::Server;
 use crate::{endpoint, settings};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tollgate::metrics::Metrics;
 use tollgate::policy_servers::{Endpoint, PolicyServers};
-use tollgate_core::policy::{Dialect, HttpSettings};
+use tollgate_core::guardrail::{Dialect, HttpSettings};
 
 const SERVE: &str = "--serve";
 const QUESTIONS: usize = 30_000;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::{Case, Gate, assert_has, check_each, default_policy, jsonl, policy};
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::decode::{Body, Event, ModelBody, Rejection, RejectionCode, PartialEvent, ToolInput, decode};
+use tollgate_core::decode::{Body, Event, ModelBody, PartialEvent, Rejection, RejectionCode, ToolInput, decode};
 use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;

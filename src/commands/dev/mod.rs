@@ -21,9 +21,9 @@ use crate::stages::deciding::deciding;
 use crate::stop::Stop;
 use crate::worker::{Preflight, Worker, WorkerParts};
 use tollgate_core::controls::Controls;
-use tollgate_core::policy::{GuardrailSettings, Policy, ProviderKind, ProviderSettings};
+use tollgate_core::policy::{Policy, PolicySettings};
 
-use super::{passport, process};
+use super::process;
 use broker::EmbeddedBroker;
 
 /// Partitions of the embedded topics: the broker keeps 5 MiB of each.
@@ -31,6 +31,9 @@ const PARTITIONS: u32 = 32;
 
 /// The reply topic, where the configuration allows none.
 const REPLY_TOPIC: &str = "agent.replies";
+
+/// The policy that the sample is written for, where no configuration was given.
+const SAMPLE_POLICY: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [bash]}}}";
 
 #[derive(Debug, Args)]
 pub(super) struct DevArgs {
@@ -50,7 +53,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) 
     process::start_logging(&settings.log)?;
     let denies_bash = args.sample && !has_config && settings.policy.guardrails.is_none();
     if denies_bash {
-        settings.policy.guardrails = Some(sample_guardrails());
+        settings.policy.guardrails = PolicySettings::from_yaml(SAMPLE_POLICY)?.guardrails;
     }
     if settings.kafka.reply_topics.is_empty() {
         settings.kafka.reply_topics.push(REPLY_TOPIC.to_owned());
@@ -78,7 +81,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
         process::serve_admin(listener, &metrics, &health);
     }
     let kafka = Arc::new(settings.kafka);
-    passport::unusable(&settings.policy).for_each(|fault| tracing::error!("{fault}"));
+    settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
     let servers = process::policy_servers(&settings.policy, &metrics)?;
     let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
@@ -119,16 +122,6 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
 fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
     let ours = kafka.topics.each().map(|topic| topic.name.to_owned());
     ours.chain(kafka.reply_topics.iter().filter(|topic| !topic.ends_with('*')).cloned()).collect()
-}
-
-/// The policy that the sample is written for, where no configuration was given.
-fn sample_guardrails() -> GuardrailSettings {
-    let denied_tools = ["bash".to_owned()].into();
-    GuardrailSettings {
-        fail_closed: true,
-        passport: None,
-        providers: vec![ProviderSettings { tools: None, kind: ProviderKind::Allowlist { allowed_tools: None, denied_tools } }],
-    }
 }
 
 fn greet(kafka: &KafkaSettings, admin_url: Option<&str>, denies_bash: bool) {

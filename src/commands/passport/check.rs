@@ -10,7 +10,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use tollgate_core::passport::{Passport, PassportFault, SchemaFault, check_schema};
-use tollgate_core::policy::{PassportSettings, PolicySettings};
+use tollgate_core::policy::PolicySettings;
 
 use super::explain::{Explanation, explain};
 
@@ -55,7 +55,9 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
     let text = read(&args.file)?;
     let passport = Passport::read(&text);
     let explanation = match args.explain.as_deref() {
-        Some([tool, input]) => Some(explain(passport.as_ref(), &terms(policy), tool, input, args.at.or_else(now))?),
+        Some([tool, input]) => {
+            Some(explain(passport.as_ref(), &policy.passport_terms().unwrap_or_default(), tool, input, args.at.or_else(now))?)
+        }
         _ => None,
     };
     let findings = Findings {
@@ -74,11 +76,6 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
         eprintln!("{}", findings.summary(&name));
     }
     Ok(if findings.is_passport && findings.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The terms of the first provider that the configuration has, or the defaults.
-fn terms(policy: &PolicySettings) -> tollgate_core::passport::Terms {
-    policy.passports().next().map_or_else(tollgate_core::passport::Terms::default, PassportSettings::terms)
 }
 
 fn is_stdin(file: &Path) -> bool {

@@ -5,7 +5,7 @@
 
 use rdkafka::message::{Header, Headers, OwnedHeaders};
 
-use tollgate_core::decode::{EventType, Rejection, RejectionCode, PartialEvent};
+use tollgate_core::decode::{EventType, PartialEvent, Rejection, RejectionCode};
 use tollgate_core::evaluate::verdict;
 
 use crate::outbox::{Delivery, Reduced, Returned, Role};

@@ -1,22 +1,28 @@
 //! What must be true of the topics in the end: they are what a fold of every partition says.
 //!
-//! A partition at a time: its events are folded in a lane of this process and by `tollgate eval`, and its verdicts, dead letters and
+//! A partition at a time: its events are folded in this process and by `tollgate eval`, and its verdicts, dead letters and
 //! state compared with what came out. Every event and its verdicts carry the same sequence, by which repeats of an event are told apart.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 use tollgate_core::checkpoint::Restore;
+use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, Lane, VerdictBuffer};
+use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Header, Offset, Partition, Record as Decodable};
+use tollgate_core::stage::Progress;
+use tollgate_core::thread::ThreadStore;
 
 use tollgate_testkit::{Context, Gate, Outgoing, Record, header};
 
 use super::report::{Findings, Totals};
 use super::topics::Reader;
 use super::traffic::{SEQUENCE, UNREADABLE};
+
+type Processor = PartitionProcessor<Deciding>;
 
 const MISSING: &str = "events without their verdict";
 const WRONG: &str = "verdicts other than the fold's";
@@ -66,7 +72,7 @@ type DeadLetters = BTreeMap<(String, String), Vec<Record>>;
 struct Verifier<'v> {
     reader: Reader,
     gate: &'v Gate,
-    policy: Policy,
+    policy: Arc<Policy>,
     findings: &'v mut Findings,
     totals: Totals,
 }
@@ -74,7 +80,8 @@ struct Verifier<'v> {
 /// Compares all topics of the deployment; nobody may be at work on them.
 pub(super) fn verify(context: &Context, gate: &Gate, findings: &mut Findings) -> Result<Totals> {
     findings.look_for(&ALL);
-    let mut verifier = Verifier { reader: Reader::new(context)?, gate, policy: gate.policy()?, findings, totals: Totals::default() };
+    let mut verifier =
+        Verifier { reader: Reader::new(context)?, gate, policy: Arc::new(gate.policy()?), findings, totals: Totals::default() };
     let mut dead_letters = DeadLetters::new();
     for letter in context.read_all(&gate.dlq)? {
         let stands = (header(&letter, "__connect.errors.partition"), header(&letter, "__connect.errors.offset"));
@@ -93,25 +100,25 @@ impl Verifier<'_> {
     fn partition(&mut self, partition: i32, dead_letters: &mut DeadLetters) -> Result<()> {
         let events = self.reader.read(&self.gate.events, partition)?;
         self.totals.events += events.len() as u64;
-        let mut lane = Lane::new(Partition(partition), &self.policy);
-        let expected: Vec<Expected> = events.iter().map(|event| self.fold(&mut lane, event)).collect();
-        let departures = lane.threads.departures();
+        let mut processor = Processor::new(Partition(partition), Deciding::new(Arc::clone(&self.policy)));
+        let expected: Vec<Expected> = events.iter().map(|event| self.fold(&mut processor, event)).collect();
+        let departures = processor.stage().threads().departures();
         self.totals.departures.expired += departures.expired;
         self.totals.departures.evicted += departures.evicted;
         self.totals.departures.refused += departures.refused;
         self.dead_letters(&events, &expected, dead_letters);
         self.eval(partition, &events, &expected)?;
         self.verdicts(&events, &expected, &self.reader.read(&self.gate.decisions, partition)?);
-        self.state(partition, &lane, &self.reader.read(&self.gate.state, partition)?);
+        self.state(partition, &processor, &self.reader.read(&self.gate.state, partition)?);
         Ok(())
     }
 
     /// Folds one event.
-    fn fold(&mut self, lane: &mut Lane, event: &Record) -> Expected {
+    fn fold(&mut self, processor: &mut Processor, event: &Record) -> Expected {
         let headers: Vec<_> = event.headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
         let record = Decodable {
             topic: &self.gate.events,
-            partition: lane.partition,
+            partition: processor.partition(),
             offset: Offset(event.offset),
             timestamp_ms: event.timestamp,
             key: event.key.as_deref(),
@@ -119,23 +126,23 @@ impl Verifier<'_> {
             headers: &headers,
         };
         let mut out = VerdictBuffer::default();
-        let applied = lane.apply(&self.policy, &record, &mut out);
+        let applied = processor.apply(&record, &mut out);
         let mut expected = Expected { thread: out.thread_id, event_id: out.event_id, ..Expected::default() };
         match applied {
-            Applied::Verdict { decided, .. } => {
+            Ok(Applied::Taken(Progress::Done(Outcome::Verdict { decided, .. }))) => {
                 expected.verdict = out.json;
                 *self.totals.verdicts.entry(decided.action.as_str()).or_default() += 1;
             }
-            Applied::DeadLetter(rejection) => {
+            Ok(Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection)))) => {
                 expected.rejected = Some(rejection.code.as_str());
-                // Nobody reads the decisions of a thread that could not be told.
+                // Nobody reads the decisions of a thread that is not known.
                 if !expected.thread.is_empty() {
                     expected.verdict = out.json;
                     *self.totals.verdicts.entry("invalid").or_default() += 1;
                 }
             }
-            // Nobody is asked in this policy.
-            Applied::Boundary(_) | Applied::Redelivered | Applied::Asks(_) | Applied::Waits => {}
+            // Nobody is asked in this policy, and no record comes twice here.
+            _ => {}
         }
         if header(event, SEQUENCE).starts_with(UNREADABLE) && expected.rejected.is_none() {
             self.findings.add(READABLE, || stands(event));
@@ -220,26 +227,27 @@ impl Verifier<'_> {
     }
 
     /// What the state topic holds is what the fold has come to.
-    fn state(&mut self, partition: i32, lane: &Lane, records: &[Record]) {
+    fn state(&mut self, partition: i32, processor: &Processor, records: &[Record]) {
         self.totals.state_records += records.len() as u64;
-        let mut restore = Restore::default();
+        let mut restore = Restore::<ThreadStore>::default();
         for record in records {
             restore.take(Offset(record.offset), record.key.as_deref(), record.value.as_deref());
         }
         let restored = match restore.finish(&format!("{}/{}", self.gate.group, self.gate.events), self.policy.store_limits()) {
             Ok(Some(restored)) => restored,
             // A partition without events has no state.
-            Ok(None) if lane.next() == Offset(0) => return,
+            Ok(None) if processor.next() == Offset(0) => return,
             other => return self.findings.add(STATE_NONE, || format!("partition {partition}: {:?}", other.map(|_| "nothing is there"))),
         };
-        if restored.next != lane.next() {
-            self.findings.add(STATE_NEXT, || format!("partition {partition}: wanted {}, found {}", lane.next(), restored.next));
+        if restored.next != processor.next() {
+            self.findings.add(STATE_NEXT, || format!("partition {partition}: wanted {}, found {}", processor.next(), restored.next));
         }
-        if restored.threads.clock() != lane.threads.clock() {
-            let (wanted, found) = (lane.threads.clock(), restored.threads.clock());
+        if restored.state.clock() != processor.stage().threads().clock() {
+            let (wanted, found) = (processor.stage().threads().clock(), restored.state.clock());
             self.findings.add(STATE_CLOCK, || format!("partition {partition}: wanted {wanted:?}, found {found:?}"));
         }
-        let (wanted, found): (BTreeMap<_, _>, BTreeMap<_, _>) = (lane.threads.iter().collect(), restored.threads.iter().collect());
+        let (wanted, found): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (processor.stage().threads().iter().collect(), restored.state.iter().collect());
         self.totals.threads += found.len() as u64;
         for (id, thread) in &wanted {
             if found.get(id) != Some(thread) {

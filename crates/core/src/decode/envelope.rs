@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{EventType, Rejection, RejectionCode, THREAD_ID_BYTES_MAX, PartialEvent};
+use super::{EventType, PartialEvent, Rejection, RejectionCode, THREAD_ID_BYTES_MAX};
 use crate::json::Value;
 use crate::record::Record;
 

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::envelope::{Envelope, short_type};
 use super::{
-    Attribution, Body, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, Record, Rejection, RejectionCode, THREAD_ID_BYTES_MAX,
-    TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, PartialEvent, ToolCall, ToolInput, ToolResult, envelope, parse_timestamp,
+    Attribution, Body, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, PartialEvent, Record, Rejection, RejectionCode,
+    THREAD_ID_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, ToolCall, ToolInput, ToolResult, envelope,
+    parse_timestamp,
 };
 use crate::json::{Shape, Text, Value};
 

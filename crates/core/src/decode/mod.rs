@@ -14,7 +14,7 @@ mod timestamp;
 
 pub use envelope::partial_event_of;
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
-pub use rejection::{Rejection, RejectionCode, PartialEvent};
+pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use timestamp::parse_timestamp;
 
 use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};

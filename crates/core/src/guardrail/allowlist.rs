@@ -3,12 +3,51 @@
 //! Behaviour and sentences are DeerFlow's `AllowlistProvider`: the list of allowed tools is checked first, then the denied ones;
 //! names are case-sensitive and untrimmed; an empty list of allowed tools denies everything, none allows everything.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, Step};
+use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderSettings, Step};
+use crate::controls::Controls;
 use crate::ruling::GuardrailReason;
+use crate::settings::Section;
 
-/// See the module.
+/// The provider in configuration: `config: {allowed_tools: […] | null, denied_tools: […] | null}`.
+pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {
+    name: Allowlist::NAME,
+    aliases: &["AllowlistProvider"],
+    read: |config, _| Box::new(AllowlistSettings::read(config)),
+};
+
+/// The lists as they are configured.
+#[derive(Debug, Serialize)]
+struct AllowlistSettings {
+    allowed_tools: Option<BTreeSet<String>>,
+    denied_tools: BTreeSet<String>,
+}
+
+impl AllowlistSettings {
+    fn read(config: &Section<'_>) -> Self {
+        let set = |key| config.strings(key).map(|tools| tools.into_iter().collect());
+        Self { allowed_tools: set("allowed_tools"), denied_tools: set("denied_tools").unwrap_or_default() }
+    }
+}
+
+impl ProviderSettings for AllowlistSettings {
+    fn config(&self) -> Value {
+        json!(self)
+    }
+
+    fn build(&self, _controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {
+        let list = |tools: &BTreeSet<String>| tools.iter().cloned().collect();
+        Box::new(Allowlist::new(self.allowed_tools.as_ref().map(list), list(&self.denied_tools)))
+    }
+}
+
+/// Allows and denies tools by their exact names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowlist {
     /// The only tools that may run; `None` is all.
@@ -21,7 +60,7 @@ impl Allowlist {
     /// The name in configuration and metrics.
     pub const NAME: &'static str = "allowlist";
 
-    /// The only tools that may run (`None` is all), and those that may not.
+    /// Returns a provider with the only tools that may run (`None` is all), and those that may not.
     #[must_use]
     pub fn new(allowed_tools: Option<Vec<String>>, denied_tools: Vec<String>) -> Self {
         Self { allowed_tools: allowed_tools.map(FxHashSet::from_iter), denied_tools: denied_tools.into_iter().collect() }

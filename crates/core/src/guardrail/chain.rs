@@ -73,7 +73,7 @@ pub enum ProviderOutcome {
 }
 
 impl ProviderOutcome {
-    /// The outcome as a label.
+    /// Returns the outcome as a label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl ProviderOutcome {
         }
     }
 
-    /// Why the provider failed, if it did.
+    /// Returns why the provider failed, if it did.
     #[must_use]
     pub fn error(self) -> Option<ProviderError> {
         match self {
@@ -101,7 +101,7 @@ impl Link {
 }
 
 impl Asking {
-    /// What has to be asked.
+    /// Returns what has to be asked.
     #[must_use]
     pub fn question(&self) -> &Question {
         &self.question
@@ -109,25 +109,25 @@ impl Asking {
 }
 
 impl GuardrailChain {
-    /// A chain of these providers. With `fail_closed` a provider that fails denies, else it is passed over.
+    /// Returns a chain of these providers. With `fail_closed` a provider that fails denies, else it is passed over.
     #[must_use]
     pub fn new(links: Vec<Link>, fail_closed: bool, passport: Option<String>) -> Self {
         Self { links, fail_closed, passport }
     }
 
-    /// A chain that allows everything.
+    /// Returns a chain that allows everything.
     #[must_use]
     pub fn none() -> Self {
         Self::new(Vec::new(), true, None)
     }
 
-    /// The configured passport reference.
+    /// Returns the configured passport reference.
     #[must_use]
     pub fn passport(&self) -> Option<&str> {
         self.passport.as_deref()
     }
 
-    /// The name of the provider at a place, for metrics and logs.
+    /// Returns the name of the provider at a place, for metrics and logs.
     #[must_use]
     pub fn name_of(&self, provider: usize) -> &str {
         self.links.get(provider).map_or("", |link| link.provider.name())
@@ -154,7 +154,7 @@ impl GuardrailChain {
         self.go_on(request, provider + 1, so_far)
     }
 
-    /// What a provider before a place denies, though it did not when the chain came by.
+    /// Returns what a provider before a place denies, though it did not when the chain came by.
     fn denied_since(&self, request: &GuardrailRequest<'_>, place: usize) -> Option<(usize, GuardrailDecision)> {
         let earlier = self.links.iter().enumerate().take(place).filter(|(_, link)| link.has_a_say(request));
         earlier.into_iter().find_map(|(earlier, link)| match link.provider.plan(request) {
@@ -205,7 +205,7 @@ impl GuardrailChain {
     }
 }
 
-/// The agent is shown the first reason of a denial; one without any gets DeerFlow's own words.
+/// Returns what the agent is shown: the first reason comes first, and a denial without any gets DeerFlow's own words.
 fn denial(mut reasons: Vec<GuardrailReason>) -> Vec<Reason> {
     if reasons.is_empty() {
         reasons.push(GuardrailReason::new("oap.denied", "blocked by guardrail policy"));
@@ -249,7 +249,7 @@ mod tests {
         GuardrailChain::new(vec![link(Remote), link(denied), link(Remote)], fail_closed, None)
     }
 
-    /// What a chain comes to with these answers, and whom it asked.
+    /// Returns what a chain comes to with these answers, and whom it asked.
     fn ask(chain: &GuardrailChain, tool_name: &str, answers: &[Answer]) -> (ChainOutcome, Vec<usize>) {
         let request = GuardrailRequest {
             tool_name,

@@ -1,10 +1,11 @@
 //! Guardrail providers: does policy allow this agent this call?
 //!
 //! A provider in another process costs the core nothing: [`GuardrailChain::begin`] lets the providers decide up to the first that has to
-//! ask, the lane gets the answer, and [`GuardrailChain::resume`] goes on with it. The first denial decides.
+//! ask, the partition processor gets the answer, and [`GuardrailChain::resume`] goes on with it. The first denial decides.
 
 mod allowlist;
 mod chain;
+mod descriptor;
 mod http;
 mod oap_passport;
 mod request;
@@ -12,12 +13,16 @@ mod tools;
 
 pub use allowlist::Allowlist;
 pub use chain::{Asking, ChainOutcome, GuardrailChain, Link, Progress, ProviderOutcome, Question};
-pub use http::Http;
+pub use descriptor::{ConfiguredProvider, NamedFile, ProviderDescriptor, ProviderSettings};
+pub use http::{Dialect, Http, HttpSettings};
 pub use oap_passport::OapPassport;
 pub use request::GuardrailRequest;
 pub use tools::ToolPatterns;
 
 use crate::ruling::GuardrailReason;
+
+/// The providers that configuration knows. Another one is a file of its own, and a line here.
+pub const PROVIDERS: &[&ProviderDescriptor] = &[&allowlist::DESCRIPTOR, &oap_passport::DESCRIPTOR, &http::DESCRIPTOR];
 
 /// What a provider decided: a well-formed answer, whichever way it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +63,7 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
-    /// The error as a label.
+    /// Returns the error as a label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,13 +84,13 @@ impl ProviderError {
 pub enum Step {
     /// It has decided, or failed to.
     Decided(Result<GuardrailDecision, ProviderError>),
-    /// It has to ask: the body of the question, which the lane's owner sends to the provider's endpoint.
+    /// It has to ask: the body of the question, which the partition processor's owner sends to the provider's endpoint.
     Ask(Vec<u8>),
 }
 
-/// One guardrail provider. Implement it to add another.
+/// One guardrail provider. To add another one, implement it and describe it in a [`ProviderDescriptor`].
 pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
-    /// The provider's name, as metrics and logs spell it.
+    /// Returns the provider's name, as metrics and logs spell it.
     fn name(&self) -> &str;
 
     /// Decides, or says what has to be asked. It must not do I/O.

@@ -24,7 +24,7 @@ pub struct GuardrailRequest<'e> {
 }
 
 impl<'e> GuardrailRequest<'e> {
-    /// The request for a call.
+    /// Returns the request for a call.
     #[must_use]
     pub fn new(event: &'e Event<'e>, call: &'e ToolCall<'e>, passport: Option<&'e str>) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl<'e> GuardrailRequest<'e> {
         }
     }
 
-    /// The passport reference: the event's agent, else the configured one.
+    /// Returns the passport reference: the event's agent, else the configured one.
     #[must_use]
     pub fn agent_id(&self) -> Option<&'e str> {
         self.attribution.agent_id.as_deref().or(self.passport)

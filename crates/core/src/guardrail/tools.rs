@@ -10,7 +10,7 @@ pub struct ToolPatterns {
 }
 
 impl ToolPatterns {
-    /// The patterns.
+    /// Returns the patterns.
     #[must_use]
     pub fn new(patterns: impl IntoIterator<Item = String>) -> Self {
         let (globs, names): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|pattern| pattern.contains('*'));

@@ -1,8 +1,20 @@
 //! Anthropic: `stop_reason: refusal`, given when its streaming classifiers intervene.
 
-use super::{Detection, ReasonSet, ResponseView, SafetyDetector};
+use serde_json::json;
 
-/// See the module.
+use super::{ConfiguredDetector, Detection, DetectorDescriptor, ReasonSet, ResponseView, SafetyDetector};
+use crate::settings::Section;
+
+/// The detector in configuration: `config: {stop_reasons: […]}`.
+pub(super) const DESCRIPTOR: DetectorDescriptor =
+    DetectorDescriptor { name: AnthropicRefusal::NAME, aliases: &["AnthropicRefusalDetector"], read };
+
+fn read(config: &Section<'_>) -> ConfiguredDetector {
+    let stop_reasons = ReasonSet::read(config, "stop_reasons", AnthropicRefusal::DEFAULT_STOP_REASONS);
+    ConfiguredDetector::new(AnthropicRefusal::new(ReasonSet::new(&stop_reasons)), json!({"stop_reasons": stop_reasons}))
+}
+
+/// Sees a stop reason that says that Anthropic's classifiers, or the model itself, refused to go on.
 #[derive(Debug)]
 pub struct AnthropicRefusal {
     stop_reasons: ReasonSet,
@@ -11,10 +23,10 @@ pub struct AnthropicRefusal {
 impl AnthropicRefusal {
     /// The name in configuration and verdicts.
     pub const NAME: &'static str = "anthropic_refusal";
-    /// What counts unless configured otherwise.
+    /// The values that count unless configured otherwise.
     pub const DEFAULT_STOP_REASONS: &'static [&'static str] = &["refusal"];
 
-    /// A detector of these values.
+    /// Returns a detector of these values.
     #[must_use]
     pub fn new(stop_reasons: ReasonSet) -> Self {
         Self { stop_reasons }

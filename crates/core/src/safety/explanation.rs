@@ -2,13 +2,13 @@
 
 use super::Detection;
 
-/// Why the response ended, up to the end of the first clause.
+/// Returns why the response ended, up to the end of the first clause.
 pub(super) fn summary(detector: &str, reason_field: &str, reason_value: &str) -> String {
     let (value, detector) = (python_repr(reason_value), python_repr(detector));
     format!("The model provider stopped this response with a safety-related signal ({reason_field}={value}, detector={detector})")
 }
 
-/// What to tell the user: that calls were suppressed, or that there is nothing to show. `None` where text came and no call did.
+/// Returns what to tell the user: that calls were suppressed, or that there is nothing to show. `None` where text came and no call did.
 pub(super) fn user_message(detector: &str, detection: &Detection, has_calls: bool, is_blank: bool) -> Option<String> {
     let summary = summary(detector, detection.reason_field, &detection.reason_value);
     match (has_calls, is_blank) {

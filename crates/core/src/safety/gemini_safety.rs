@@ -1,8 +1,19 @@
 //! Gemini and Vertex: a candidate's finish reason names one of its safety systems.
 
-use super::{Detection, ReasonSet, ResponseView, SafetyDetector};
+use serde_json::json;
 
-/// See the module.
+use super::{ConfiguredDetector, Detection, DetectorDescriptor, ReasonSet, ResponseView, SafetyDetector};
+use crate::settings::Section;
+
+/// The detector in configuration: `config: {finish_reasons: […]}`.
+pub(super) const DESCRIPTOR: DetectorDescriptor = DetectorDescriptor { name: GeminiSafety::NAME, aliases: &["GeminiSafetyDetector"], read };
+
+fn read(config: &Section<'_>) -> ConfiguredDetector {
+    let finish_reasons = ReasonSet::read(config, "finish_reasons", GeminiSafety::DEFAULT_FINISH_REASONS);
+    ConfiguredDetector::new(GeminiSafety::new(ReasonSet::new(&finish_reasons)), json!({"finish_reasons": finish_reasons}))
+}
+
+/// Sees a finish reason that names one of Gemini's or Vertex's safety systems.
 #[derive(Debug)]
 pub struct GeminiSafety {
     finish_reasons: ReasonSet,
@@ -11,7 +22,7 @@ pub struct GeminiSafety {
 impl GeminiSafety {
     /// The name in configuration and verdicts.
     pub const NAME: &'static str = "gemini_safety";
-    /// What counts unless configured otherwise.
+    /// The values that count unless configured otherwise.
     pub const DEFAULT_FINISH_REASONS: &'static [&'static str] = &[
         "SAFETY",
         "BLOCKLIST",
@@ -23,7 +34,7 @@ impl GeminiSafety {
         "IMAGE_RECITATION",
     ];
 
-    /// A detector of these values.
+    /// Returns a detector of these values.
     #[must_use]
     pub fn new(finish_reasons: ReasonSet) -> Self {
         Self { finish_reasons }

@@ -1,9 +1,10 @@
 //! Safety detectors: was this response cut off by its provider's safety system?
 //!
-//! Detectors look at a response's reasons for having ended, whatever its spelling ([`ResponseView`]); its calls are read after a hit. Whether
-//! tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
+//! Detectors look at a response's reasons for having ended, whatever its spelling ([`ResponseView`]); its calls are read after a hit.
+//! Whether tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
 
 mod anthropic_refusal;
+mod descriptor;
 mod explanation;
 mod gemini_safety;
 mod openai_compatible;
@@ -11,10 +12,13 @@ mod reasons;
 mod response;
 
 pub use anthropic_refusal::AnthropicRefusal;
+pub use descriptor::{ConfiguredDetector, DetectorDescriptor};
 pub use gemini_safety::GeminiSafety;
 pub use openai_compatible::OpenAiCompatibleContentFilter;
 pub use reasons::{Category, ReasonSet};
 pub use response::{CalledTool, EndReason, ResponseContent, ResponseView};
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -22,6 +26,9 @@ use crate::decode::ModelBody;
 
 /// The verdict code of a response that was cut off.
 pub const SAFETY_TERMINATED: &str = "safety_terminated";
+
+/// The detectors that configuration knows. Another one is a file of its own, and a line here.
+pub const DETECTORS: &[&DetectorDescriptor] = &[&openai_compatible::DESCRIPTOR, &anthropic_refusal::DESCRIPTOR, &gemini_safety::DESCRIPTOR];
 
 /// What a detector saw.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,12 +43,12 @@ pub struct Detection {
     pub extras: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One way to see that a provider has cut a response off. Implement it to add another.
+/// One way to see that a provider has cut a response off. To add another one, implement it and describe it in a [`DetectorDescriptor`].
 pub trait SafetyDetector: std::fmt::Debug + Send + Sync {
-    /// The detector's name, as configuration and verdicts spell it.
+    /// Returns the detector's name, as configuration and verdicts spell it.
     fn name(&self) -> &'static str;
 
-    /// What it sees in a response; `None` is no safety stop.
+    /// Returns what it sees in a response; `None` is no safety stop.
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection>;
 }
 
@@ -70,7 +77,7 @@ pub struct Termination {
 }
 
 impl Termination {
-    /// The first clause of the text for the user: why the response ended.
+    /// Returns the first clause of the text for the user: why the response ended.
     #[must_use]
     pub fn summary(&self) -> String {
         explanation::summary(self.detector, self.reason_field, &self.reason_value)
@@ -80,18 +87,18 @@ impl Termination {
 /// The detectors in force, in configured order; the first hit counts.
 #[derive(Debug, Default)]
 pub struct SafetyChain {
-    detectors: Vec<Box<dyn SafetyDetector>>,
+    detectors: Vec<Arc<dyn SafetyDetector>>,
 }
 
 impl SafetyChain {
-    /// A chain of these detectors.
+    /// Returns a chain of these detectors.
     #[must_use]
-    pub fn new(detectors: Vec<Box<dyn SafetyDetector>>) -> Self {
+    pub fn new(detectors: Vec<Arc<dyn SafetyDetector>>) -> Self {
         Self { detectors }
     }
 
-    /// How a response was cut off, with what it holds; `None` if it was not. API errors carry no response: no detector of this chain
-    /// reads them.
+    /// Returns how a response was cut off, with what it holds; `None` if it was not. API errors carry no response: no detector of this
+    /// chain reads them.
     pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Option<(Termination, ResponseContent<'d>)> {
         let (view, read_content): (_, fn(_) -> _) = match body {
             ModelBody::Response(response) => (ResponseView::of_native(*response), ResponseContent::of_native),

@@ -1,8 +1,20 @@
 //! OpenAI and everything that speaks its dialect: `finish_reason: content_filter`.
 
-use super::{Detection, ReasonSet, ResponseView, SafetyDetector};
+use serde_json::json;
 
-/// See the module.
+use super::{ConfiguredDetector, Detection, DetectorDescriptor, ReasonSet, ResponseView, SafetyDetector};
+use crate::settings::Section;
+
+/// The detector in configuration: `config: {finish_reasons: […]}`.
+pub(super) const DESCRIPTOR: DetectorDescriptor =
+    DetectorDescriptor { name: OpenAiCompatibleContentFilter::NAME, aliases: &["OpenAICompatibleContentFilterDetector"], read };
+
+fn read(config: &Section<'_>) -> ConfiguredDetector {
+    let finish_reasons = ReasonSet::read(config, "finish_reasons", OpenAiCompatibleContentFilter::DEFAULT_FINISH_REASONS);
+    ConfiguredDetector::new(OpenAiCompatibleContentFilter::new(ReasonSet::new(&finish_reasons)), json!({"finish_reasons": finish_reasons}))
+}
+
+/// Sees a finish reason that says that a content filter cut the response off.
 #[derive(Debug)]
 pub struct OpenAiCompatibleContentFilter {
     finish_reasons: ReasonSet,
@@ -11,10 +23,10 @@ pub struct OpenAiCompatibleContentFilter {
 impl OpenAiCompatibleContentFilter {
     /// The name in configuration and verdicts.
     pub const NAME: &'static str = "openai_compatible_content_filter";
-    /// What counts unless configured otherwise.
+    /// The values that count unless configured otherwise.
     pub const DEFAULT_FINISH_REASONS: &'static [&'static str] = &["content_filter"];
 
-    /// A detector of these values.
+    /// Returns a detector of these values.
     #[must_use]
     pub fn new(finish_reasons: ReasonSet) -> Self {
         Self { finish_reasons }

@@ -1,6 +1,9 @@
 //! Sets of values that mean a safety stop.
 
 use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::settings::Section;
 
 /// What kind of safety stop a value stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,7 +25,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// The category as it stands in verdicts.
+    /// Returns the category as it stands in verdicts.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,7 +39,7 @@ impl Category {
         }
     }
 
-    /// The category of a value; one that is not known was configured as a safety stop, so that is what it is.
+    /// Returns the category of a value; one that is not known was configured as a safety stop, so that is what it is.
     #[must_use]
     pub fn of(value: &str) -> Self {
         match value.to_lowercase().as_str() {
@@ -64,12 +67,21 @@ pub struct ReasonSet {
 }
 
 impl ReasonSet {
-    /// A set of these values.
+    /// Returns a set of these values.
     pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
         Self { lower: values.into_iter().map(|value| value.as_ref().to_lowercase()).collect() }
     }
 
-    /// The category of a value of the set. Merging stream chunks repeats a value (`STOPSTOP`), so two or more copies of a value
+    /// Reads the values that a detector's configuration names under `key`, or else its defaults.
+    pub fn read(config: &Section<'_>, key: &'static str, defaults: &[&str]) -> Vec<String> {
+        let Some(values) = config.strings(key) else { return defaults.iter().map(|value| (*value).to_owned()).collect() };
+        if config.value(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            config.fault(key, "an empty list", "omit it for the built-in values");
+        }
+        values
+    }
+
+    /// Returns the category of a value of the set. Merging stream chunks repeats a value (`STOPSTOP`), so two or more copies of a value
     /// are that value.
     #[must_use]
     pub fn category(&self, value: &str) -> Option<Category> {

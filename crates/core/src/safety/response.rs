@@ -86,7 +86,7 @@ impl<'d> ResponseView<'d> {
         view
     }
 
-    /// The first of `reasons` that is in `set`, with the extras found beside it: pairs of their name there and in the record.
+    /// Returns the first of `reasons` that is in `set`, with the extras found beside it: pairs of their name there and in the record.
     #[must_use]
     pub fn detect(&self, reasons: &[EndReason<'d>], set: &ReasonSet, extras: &[(&str, &str)]) -> Option<Detection> {
         let found = |reason: &EndReason<'d>| -> Option<(EndReason<'d>, Category)> { Some((reason.clone(), set.category(&reason.value)?)) };
@@ -209,7 +209,7 @@ fn array<'d>(value: Option<Value<'d>>) -> impl Iterator<Item = Value<'d>> + use<
     value.into_iter().flat_map(|value| value.items())
 }
 
-/// Extras as strict JSON of bounded size, or nothing.
+/// Returns extras as strict JSON of bounded size, or nothing.
 fn readable(value: Value<'_>) -> Option<serde_json::Value> {
     let source = if value.as_text().is_some() { return None } else { value.source() };
     (source.len() <= EXTRAS_BYTES_MAX)

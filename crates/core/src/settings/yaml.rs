@@ -11,7 +11,7 @@ pub const DEFAULTS: &str = include_str!("../../../../config/tollgate.yaml");
 #[error("{0}")]
 pub struct YamlError(String);
 
-/// The values of a YAML text. An empty document is an empty mapping, as in every tool that reads YAML.
+/// Returns the values of a YAML text. An empty document is an empty mapping, as in every tool that reads YAML.
 ///
 /// # Errors
 /// [`YamlError`] says where and why.
@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<Value, YamlError> {
     parsed.try_deserialize().map_err(error)
 }
 
-/// The built-in defaults as values.
+/// Returns the built-in defaults as values.
 ///
 /// # Errors
 /// [`YamlError`] if the embedded file were broken, which a test rules out.

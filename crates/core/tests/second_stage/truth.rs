@@ -88,7 +88,11 @@ impl Truth {
         let mut now = Snapshot { clock: StreamClock::default(), entries: BTreeMap::new() };
         let (mut told, mut snapshots) = (Vec::new(), vec![now.clone()]);
         for logged in &log {
-            told.push(if logged.is_readable { fold(&mut now, logged) } else { Published { outcome: Outcome::Rejected, text: String::new() } });
+            told.push(if logged.is_readable {
+                fold(&mut now, logged)
+            } else {
+                Published { outcome: Outcome::Rejected, text: String::new() }
+            });
             snapshots.push(now.clone());
         }
         Self { log, told, snapshots }

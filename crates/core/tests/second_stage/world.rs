@@ -11,7 +11,7 @@ use tollgate_core::record::Offset;
 use tollgate_core::stage::{Progress, Resumed, Stage};
 
 use crate::signals::{Request, Signals, Subjects, key_of};
-use crate::truth::{PARTITION, Snapshot, Published, Truth, answer_to};
+use crate::truth::{PARTITION, Published, Snapshot, Truth, answer_to};
 
 pub type Checked = Result<(), TestCaseError>;
 

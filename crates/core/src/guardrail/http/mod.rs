@@ -4,28 +4,20 @@
 //! with `{"result": …}`), so that a server that speaks the latter works unchanged. Anything but a well-formed decision is an error, an
 //! undefined result too.
 
-use std::borrow::Cow;
+mod answer;
+mod question;
+mod settings;
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+pub use settings::{Dialect, HttpSettings};
 
-use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step};
-use crate::decode::ToolInput;
-use crate::digest::Digest;
-use crate::json::{DEPTH_MAX, Parser, Value, canonical};
-use crate::policy::Dialect;
-use crate::ruling::{Evidence, GuardrailReason};
+use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderError, Step};
+use crate::ruling::GuardrailReason;
 
-/// The longest code and policy id that an answer may bring, in bytes: they become labels and are kept with the call.
-const NAME_BYTES_MAX: usize = 128;
-/// What is kept of a reason's message, in characters; DeerFlow's audit keeps as many.
-const MESSAGE_CHARS_MAX: usize = 500;
-/// How many reasons of an answer are kept.
-const REASONS_MAX: usize = 8;
+/// The provider in configuration.
+pub(super) const DESCRIPTOR: ProviderDescriptor =
+    ProviderDescriptor { name: Http::NAME, aliases: &[], read: |config, _| Box::new(settings::read(config)) };
 
-/// See the module.
+/// A policy server in another process: it spells the questions and reads the answers; somebody else carries them.
 #[derive(Debug, Clone)]
 pub struct Http {
     name: String,
@@ -36,61 +28,11 @@ impl Http {
     /// The name in configuration, and in metrics unless it is given another one.
     pub const NAME: &'static str = "http";
 
-    /// A server that speaks this dialect, called `name` in metrics.
+    /// Returns a server that speaks this dialect, called `name` in metrics.
     #[must_use]
     pub fn new(name: String, dialect: Dialect) -> Self {
         Self { name, dialect }
     }
-}
-
-/// A request as the contract spells it: every field is there, null where nothing is known.
-#[derive(Debug, Serialize)]
-struct Body<'a> {
-    tool_name: &'a str,
-    tool_input: &'a RawValue,
-    agent_id: Option<&'a str>,
-    thread_id: &'a str,
-    is_subagent: bool,
-    timestamp: Option<String>,
-    tool_call_id: &'a str,
-    turn_id: Option<&'a str>,
-    user_id: Option<&'a str>,
-    user_role: Option<&'a str>,
-    tenant_id: Option<&'a str>,
-    run_id: Option<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct OpaBody<'a> {
-    input: Body<'a>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Decision {
-    allow: bool,
-    #[serde(default)]
-    reasons: Option<Vec<DecisionReason>>,
-    #[serde(default)]
-    policy_id: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct DecisionReason {
-    code: String,
-    #[serde(default)]
-    message: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct OpaAnswer {
-    result: Option<OpaResult>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum OpaResult {
-    Plain(bool),
-    Decision(Decision),
 }
 
 impl GuardrailProvider for Http {
@@ -100,104 +42,26 @@ impl GuardrailProvider for Http {
 
     fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
         // What a policy server is asked must be what runs: arguments that it cannot be told in JSON are not asked about at all.
-        let Some(tool_input) = arguments(request.tool_input) else {
+        let Some(tool_input) = question::arguments(request.tool_input) else {
             let reason = GuardrailReason::new("oap.invalid_tool_arguments", "The tool's arguments are not a JSON object with one reading.");
             return Step::Decided(Ok(GuardrailDecision { allow: false, reasons: vec![reason] }));
         };
-        let attribution = request.attribution;
-        let body = Body {
-            tool_name: request.tool_name,
-            tool_input: &tool_input,
-            agent_id: request.agent_id(),
-            thread_id: request.thread_id,
-            is_subagent: attribution.is_subagent,
-            timestamp: request.time_ms.and_then(timestamp),
-            tool_call_id: request.tool_call_id,
-            turn_id: request.turn_id,
-            user_id: attribution.user_id.as_deref(),
-            user_role: attribution.user_role.as_deref(),
-            tenant_id: attribution.tenant_id.as_deref(),
-            run_id: attribution.run_id.as_deref(),
-        };
-        let written = match self.dialect {
-            Dialect::Tollgate => serde_json::to_vec(&body),
-            Dialect::Opa => serde_json::to_vec(&OpaBody { input: body }),
-        };
-        written.map_or(Step::Decided(Err(ProviderError::NotAsked)), Step::Ask)
+        question::write(self.dialect, request, &tool_input).map_or(Step::Decided(Err(ProviderError::NotAsked)), Step::Ask)
     }
 
     fn read(&self, answer: &[u8]) -> Result<GuardrailDecision, ProviderError> {
-        let decision = match self.dialect {
-            Dialect::Tollgate => read_json::<Decision>(answer)?,
-            Dialect::Opa => match read_json::<OpaAnswer>(answer)?.result {
-                Some(OpaResult::Decision(decision)) => decision,
-                Some(OpaResult::Plain(allow)) => Decision { allow, reasons: None, policy_id: None },
-                None => return Err(ProviderError::Malformed("the policy has no result")),
-            },
-        };
-        conclude(decision, Evidence::Answer(Digest::of(answer)))
+        answer::read(self.dialect, answer)
     }
-}
-
-fn read_json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, ProviderError> {
-    serde_json::from_slice(answer)
-        .map_err(|error| ProviderError::Malformed(if error.is_data() { "it is JSON, but not a decision" } else { "it is not JSON" }))
-}
-
-/// The decision with what it stands on. Codes and ids of a policy are refused where they are too long, sentences are cut.
-fn conclude(decision: Decision, evidence: Evidence) -> Result<GuardrailDecision, ProviderError> {
-    let Decision { allow, reasons, policy_id } = decision;
-    let reasons = reasons.unwrap_or_default();
-    let mut names = reasons.iter().map(|reason| &reason.code).chain(&policy_id);
-    if names.any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
-        return Err(ProviderError::Malformed("a code or policy id that is empty or too long"));
-    }
-    let policy_id: Option<Cow<'static, str>> = policy_id.map(Cow::Owned);
-    let known = reasons.into_iter().take(REASONS_MAX).map(|DecisionReason { code, message }| {
-        let message = message.map_or_else(String::new, |message| message.chars().take(MESSAGE_CHARS_MAX).collect());
-        GuardrailReason::new(code, message)
-    });
-    let mut reasons: Vec<_> =
-        known.map(|reason| GuardrailReason { policy_id: policy_id.clone(), evidence: Some(evidence), ..reason }).collect();
-    if reasons.is_empty() {
-        let reason =
-            if allow { GuardrailReason::new("oap.allowed", "") } else { GuardrailReason::new("oap.denied", "blocked by guardrail policy") };
-        reasons.push(GuardrailReason { policy_id, evidence: Some(evidence), ..reason });
-    }
-    Ok(GuardrailDecision { allow, reasons })
-}
-
-/// The arguments as a JSON object, `{}` where there are none; `None` if they are no object, one that only Python can spell, or one that
-/// two readers could understand differently.
-fn arguments(input: &ToolInput<'_>) -> Option<Box<RawValue>> {
-    let spell = |value: Value<'_>| {
-        if value.has_repeated_keys() {
-            return None;
-        }
-        let mut text = Vec::new();
-        canonical::write(value, &mut text);
-        RawValue::from_string(String::from_utf8(text).ok()?).ok()
-    };
-    match input {
-        ToolInput::Absent { .. } => RawValue::from_string("{}".to_owned()).ok(),
-        ToolInput::Value(value) => Some(*value).filter(Value::is_object).and_then(spell),
-        ToolInput::Encoded(text) => {
-            let mut parser = Parser::new();
-            parser.parse(text.as_bytes(), DEPTH_MAX).ok().filter(Value::is_object).and_then(spell)
-        }
-    }
-}
-
-/// A time as RFC 3339 in UTC.
-fn timestamp(time_ms: i64) -> Option<String> {
-    OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000).ok()?.format(&Rfc3339).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::answer::{MESSAGE_CHARS_MAX, NAME_BYTES_MAX};
     use super::*;
-    use crate::decode::Attribution;
+    use crate::decode::{Attribution, ToolInput};
+    use crate::digest::Digest;
     use crate::json::Text;
+    use crate::ruling::Evidence;
     use serde_json::json;
 
     fn ask(dialect: Dialect, arguments: &str) -> Step {

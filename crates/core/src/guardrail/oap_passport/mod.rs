@@ -3,18 +3,27 @@
 //! The passport of a call is the control record of its agent, else the configured file's, else none, which denies. Deciding is
 //! [`crate::passport::examine`]'s matter; this file says whose passport, and puts what was found into a decision.
 
+mod settings;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, Step};
+use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, Step};
 use crate::controls::Controls;
 use crate::passport::{Call, Outcome, Passport, PassportFault, Report, Terms, examine};
 use crate::ruling::{Evidence, GuardrailReason};
 
+/// The provider in configuration.
+pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {
+    name: OapPassport::NAME,
+    aliases: &["OAPGuardrailProvider"],
+    read: |config, guardrails| Box::new(settings::read(config, guardrails)),
+};
+
 /// How many reasons a decision gives: a hostile command can be denied for many.
 const REASONS_MAX: usize = 16;
 
-/// See the module.
+/// Examines each call under the passport of its agent.
 #[derive(Debug)]
 pub struct OapPassport {
     controls: Arc<Controls>,
@@ -26,7 +35,7 @@ impl OapPassport {
     /// The name in configuration and metrics.
     pub const NAME: &'static str = "oap_passport";
 
-    /// A provider that takes agents' passports from `controls`, and `passport` for agents that have none there.
+    /// Returns a provider that takes agents' passports from `controls`, and `passport` for agents that have none there.
     #[must_use]
     pub fn new(controls: Arc<Controls>, passport: Option<Result<Arc<Passport>, PassportFault>>, terms: Terms) -> Self {
         Self { controls, passport, terms }

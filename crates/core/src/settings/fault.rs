@@ -1,0 +1,69 @@
+//! What is wrong in a configuration: collected, so that one run tells all of it.
+
+use std::cell::RefCell;
+
+use super::YamlError;
+
+/// One thing that is wrong in a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The key, as a dotted path, and the variable in parentheses that set it, if one did.
+    pub key: String,
+    /// The shape of what was found there.
+    pub found: String,
+    /// What to write.
+    pub fix: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: found {}; {}", self.key, self.found, self.fix)
+    }
+}
+
+/// Everything that is wrong in a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Faults(pub Vec<Fault>);
+
+impl std::fmt::Display for Faults {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, fault) in self.0.iter().enumerate() {
+            write!(f, "{}{fault}", if index > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Faults {}
+
+impl Faults {
+    /// Returns the one fault of a text that is not YAML.
+    #[must_use]
+    pub fn of(origin: &str, error: &YamlError) -> Self {
+        let (found, fix) = (format!("what is not YAML ({error})"), "write a mapping of sections".to_owned());
+        Self(vec![Fault { key: origin.to_owned(), found, fix }])
+    }
+}
+
+/// Where faults are collected while sections are read.
+#[derive(Debug, Default)]
+pub struct Collector(RefCell<Vec<Fault>>);
+
+impl Collector {
+    /// Adds a fault, unless it is there already: a key may be read more than once.
+    pub(super) fn push(&self, fault: Fault) {
+        let mut faults = self.0.borrow_mut();
+        if !faults.contains(&fault) {
+            faults.push(fault);
+        }
+    }
+
+    /// Returns the value, or the faults if there are any.
+    ///
+    /// # Errors
+    /// [`Faults`]: everything that was collected.
+    pub fn into_result<T>(self, value: T) -> Result<T, Faults> {
+        let faults = self.0.into_inner();
+        if faults.is_empty() { Ok(value) } else { Err(Faults(faults)) }
+    }
+}

@@ -1,0 +1,66 @@
+//! Values that came as text: what variables of the environment say, by the path of the key.
+//!
+//! The same text stands in the tree of values too, read as YAML. Here it is kept as it came, for keys that are strings: a password `0123`
+//! must not become the number 123.
+
+use std::collections::BTreeMap;
+
+use super::Secret;
+
+/// A tree of texts, beside the tree of values that they were read into.
+#[derive(Debug, Default)]
+pub struct Texts {
+    /// What was said of this very key.
+    pub source: Option<Source>,
+    /// Whether the key stands here because a variable named it, and nobody wrote it before: its dots and dashes are still to be put in.
+    pub is_new_key: bool,
+    /// What was said of keys and list elements below it.
+    pub below: BTreeMap<String, Texts>,
+}
+
+/// What one variable says.
+#[derive(Debug)]
+pub struct Source {
+    /// The variable's name.
+    pub variable: String,
+    /// The text, or why the file that holds it cannot be read.
+    pub text: Result<Secret, String>,
+    /// Whether the text is what the variable's file holds; else it is what the variable holds.
+    pub is_from_file: bool,
+    /// Whether this is the second reading of a variable in `_FILE`: the value of a key that itself ends so, such as `ca_file`. It counts
+    /// only where a reader knows such a key.
+    pub is_second_reading: bool,
+}
+
+impl Texts {
+    /// Returns the text that a string is read from. The word `null` in a variable is none: it stands for nothing, as in YAML.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        let source = self.source.as_ref()?;
+        let Ok(Secret(text)) = &source.text else { return None };
+        (source.is_from_file || text != "null").then_some(text.as_str())
+    }
+
+    /// Returns why the file that holds the value cannot be read.
+    #[must_use]
+    pub fn unreadable(&self) -> Option<&str> {
+        self.source.as_ref()?.text.as_ref().err().map(String::as_str)
+    }
+
+    /// Returns the variable that set this key, or else the first that set one below it.
+    #[must_use]
+    pub fn variable(&self) -> Option<&str> {
+        let own = self.source.as_ref().map(|source| source.variable.as_str());
+        own.or_else(|| self.below.values().find_map(Texts::variable))
+    }
+
+    /// Whether a key is the second reading of a variable.
+    pub(super) fn is_second_reading(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.is_second_reading)
+    }
+
+    /// Whether the value is what a variable's file holds.
+    pub(super) fn is_from_file(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.is_from_file)
+    }
+}

@@ -1,0 +1,47 @@
+//! The policy's version for many configurations, as it has been since verdicts carry one. A change of code must change none of them: that
+//! would say of every verdict from then on that it was decided by another policy.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use tollgate_core::policy::{Policy, PolicySettings, Registry};
+use tollgate_core::settings;
+
+#[test]
+fn versions_are_what_they_were() {
+    let cases = support::jsonl("tests/fixtures/policy_versions.jsonl");
+    assert!(cases.len() > 20, "only {} configurations", cases.len());
+    let mut versions = std::collections::BTreeSet::new();
+    for case in &cases {
+        let mut settings = PolicySettings::from_yaml(case["config"].as_str().unwrap()).unwrap();
+        settings.load_files(|path| Ok(case["files"][path.trim_start_matches("./")].as_str().expect(path).as_bytes().to_vec())).unwrap();
+        let policy = Policy::new(&settings);
+        assert_eq!(policy.version(), case["policy_version"], "{}", case["name"]);
+        versions.insert(policy.version().to_owned());
+    }
+    assert!(versions.len() > cases.len() / 2, "most of these decide differently");
+}
+
+/// Each detector and provider that is built in stands in one of the configurations.
+#[test]
+fn every_name_is_covered() {
+    let cases = support::jsonl("tests/fixtures/policy_versions.jsonl");
+    let texts: Vec<String> = cases.iter().map(|case| case["config"].as_str().unwrap().to_owned()).collect();
+    let names: Vec<_> = Registry::builtin().names().collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(texts.iter().any(|text| text.contains(name)), "no configuration uses {name}");
+    }
+}
+
+/// What is serialised for the version is not what the defaults file says: a default that is left out and one that is written are the same.
+#[test]
+fn written_defaults_change_nothing() {
+    let version = |text: &str| Policy::new(&PolicySettings::from_yaml(text).unwrap()).version().to_owned();
+    let all: String = {
+        let defaults = settings::defaults().unwrap();
+        let ours = ["safety_finish_reason", "guardrails", "tool_loop_guardrails", "limits"];
+        ours.iter().map(|section| format!("{section}: {}\n", defaults[section])).collect()
+    };
+    assert_eq!(version(&all), version(""));
+}
