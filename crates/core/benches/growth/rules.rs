@@ -104,7 +104,7 @@ fn calls<'r>(kind: &'r Kind, entries: usize, random: &'r mut Random) -> impl Ite
 fn whole_events(kind: &Kind, policies: &[Arc<Policy>; SIZES]) -> Growth {
     let mut growth = Growth::new(format!("rules, {}", kind.name), ENTRIES);
     let mut random = Random::new(SEED);
-    let mut feeds = policies.each_ref().map(|policy| Feed::new(policy));
+    let mut feeds = policies.each_ref().map(Feed::new);
     for turn in 0..ROUNDS {
         for (size, feed) in feeds.iter_mut().enumerate() {
             // Every event begins a turn, so that none is one that was ruled on before.
