@@ -12,6 +12,7 @@ mod pass_through;
 #[path = "../../crates/core/tests/support/recorded.rs"]
 mod recorded;
 mod remote;
+mod second_stage;
 mod smoke;
 mod state;
 mod state_command;
@@ -59,6 +60,7 @@ const CASES: &[Case] = &[
     sharing!(membership::a_static_member_keeps_its_partitions),
     sharing!(membership::the_consumer_protocol_works_too),
     sharing!(state::verdicts_after_kills_are_those_of_eval),
+    sharing!(state::state_of_an_earlier_release_is_taken_over),
     sharing!(state::a_zombie_does_no_harm),
     sharing!(state::unreadable_state_holds_its_partition_back),
     sharing!(state::state_that_is_not_ours_is_not_taken),
@@ -66,6 +68,7 @@ const CASES: &[Case] = &[
     sharing!(state::a_state_topic_that_does_not_fit_is_named),
     sharing!(state::a_checkpoint_fits_its_topic),
     sharing!(state::a_planned_move_is_quick),
+    sharing!(second_stage::another_stage_runs_on_the_same_parts),
     sharing!(remote::a_thread_that_waits_delays_no_other),
     sharing!(remote::a_crash_asks_again_at_most_once),
     sharing!(remote::a_server_that_is_down_closes_calls),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::membership::{under_load, wait_until};
 use crate::traffic::{awaited, conversations};
+use tollgate_testkit::harness::NotHere;
 use tollgate_testkit::{Context, Gate, Outgoing, Record, Worker, by_thread, header, text};
 
 const TIME_MAX: Duration = Duration::from_secs(90);
@@ -38,6 +39,29 @@ fn verdicts_are_those_of_eval(context: &Context, gate: &Gate, events: &[Outgoing
     }
     assert_eq!(by_thread(in_order), by_thread(gate.eval(events)?));
     Ok(verdicts.len() - first.len())
+}
+
+/// State that an earlier release has left, killed in the middle of its work, is gone on with.
+pub(crate) fn state_of_an_earlier_release_is_taken_over(context: &Context) -> Result<()> {
+    let Some(earlier) = std::env::var_os("TOLLGATE_EARLIER_RELEASE") else {
+        return Err(NotHere("no TOLLGATE_EARLIER_RELEASE, the binary of an earlier release".to_owned()).into());
+    };
+    let mut gate = quick_gate(context, 4)?;
+    let events = conversations(600, 43);
+    let (before, after) = events.split_at(events.len() / 2);
+    let this = gate.use_binary(earlier.into());
+    let worker = gate.start()?;
+    context.produce(&gate.events, before)?;
+    gate.verdicts(context, awaited(before), TIME_MAX)?;
+    worker.kill()?;
+    gate.use_binary(this);
+    let worker = gate.start()?;
+    context.produce(&gate.events, after)?;
+    verdicts_are_those_of_eval(context, &gate, &events)?;
+    let threads = worker.log().lines().filter(|line| line.contains(" restored ")).count();
+    ensure!(threads == 4, "four partitions are restored:\n{}", worker.log());
+    assert!(worker.stop()?.success());
+    Ok(())
 }
 
 /// A worker is killed again and again; the next one goes on with what it knew.

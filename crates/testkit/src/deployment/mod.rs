@@ -151,6 +151,11 @@ impl Gate {
         Ok(Worker::new(child, admin_port, log))
     }
 
+    /// Has the commands of this deployment run by another binary from now on, and returns the one before it.
+    pub fn use_binary(&mut self, tollgate: PathBuf) -> PathBuf {
+        std::mem::replace(&mut self.tollgate, tollgate)
+    }
+
     /// Returns a `tollgate` command with this deployment's configuration.
     ///
     /// # Panics

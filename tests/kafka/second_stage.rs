@@ -1,0 +1,155 @@
+//! A second stage on the worker's own parts: consumer, offset tracker, checkpoints, restores and outbox are those that verdicts have, and its
+//! topics and its consumer group are its own.
+
+#[path = "../../crates/core/tests/second_stage/signals.rs"]
+#[allow(dead_code, reason = "the core's tests use the rest of it")]
+mod signals;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use rdkafka::message::OwnedHeaders;
+use tollgate::health::Health;
+use tollgate::kafka::StageTopics;
+use tollgate::member::Membership;
+use tollgate::metrics::Metrics;
+use tollgate::outbox::{Delivery, Outbox, OutboxTopics, Role};
+use tollgate::stages::{Done, RequestId, StageRuntime, StageSetup};
+use tollgate::worker::{Preflight, Worker, WorkerParts};
+use tollgate::{Stop, config};
+use tollgate_core::checkpoint::Restore;
+use tollgate_core::record::Offset;
+use tollgate_testkit::{Context, Outgoing};
+
+use signals::{Outcome, Request, Signals, Subjects, key_of};
+
+const PARTITIONS: u32 = 2;
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What a tool weighs that is asked about: nothing when it is asked for the first time, so that it is asked twice, and then this.
+const WEIGHT: u64 = 3;
+
+/// The shell's side of the stage: alerts go out, and every request is answered at once.
+#[derive(Debug, Default)]
+struct Counting {
+    responses: VecDeque<(RequestId, u64)>,
+}
+
+impl StageRuntime for Counting {
+    type Stage = Signals;
+
+    fn stage(&self, state: Option<Subjects>) -> Signals {
+        state.map_or_else(Signals::default, Signals::with_state)
+    }
+
+    fn limits(&self) {}
+
+    fn publish(&mut self, done: Done<'_, Signals>, outbox: &mut Outbox) -> u32 {
+        let Outcome::Alert(count) = done.outcome else { return 0 };
+        let (partition, offset) = (done.record.partition, done.record.offset);
+        let delivery = Delivery { partition, generation: done.generation, offset, role: Role::Verdict, event_time_ms: None, reductions: 0 };
+        outbox.push(done.record.key.unwrap(), count.to_string().as_bytes(), OwnedHeaders::new(), delivery);
+        1
+    }
+
+    fn ask(&mut self, request_id: RequestId, request: Request) {
+        self.responses.push_back((request_id, if request.round == 1 { 0 } else { WEIGHT }));
+    }
+
+    fn response(&mut self) -> Option<(RequestId, u64)> {
+        self.responses.pop_front()
+    }
+}
+
+/// A worker of the stage in this process.
+struct Running {
+    worker: Worker,
+    stop: Stop,
+}
+
+fn start(context: &Context, topics: &Arc<StageTopics>, output: &str) -> Result<Running> {
+    let mut settings = config::load(None, [])?;
+    settings.kafka.brokers = context.bootstrap().to_owned();
+    (settings.worker.members, settings.worker.checkpoint_interval_ms) = (Some(1), 200);
+    let stop = Stop::default();
+    let parts = WorkerParts {
+        kafka: Arc::new(settings.kafka),
+        settings: settings.worker,
+        topics: Preflight::of(PARTITIONS),
+        membership: Membership::Group,
+        metrics: Metrics::new()?,
+        health: Arc::new(Health::default()),
+        stop: stop.clone(),
+    };
+    let setup = StageSetup {
+        topics: Arc::clone(topics),
+        output: OutboxTopics { output: output.to_owned(), dead_letters: output.to_owned() },
+        reduce: Arc::new(|_, _| None),
+        version: "counting".to_owned(),
+        runtime: Box::new(Counting::default),
+    };
+    Ok(Running { worker: Worker::start(&parts, setup)?, stop })
+}
+
+impl Running {
+    fn stop(self) {
+        self.stop.give();
+        self.worker.join();
+    }
+}
+
+/// Its counts go on where a worker before it has stopped, no alert is raised twice, and what it has read is committed for its own group.
+pub(crate) fn another_stage_runs_on_the_same_parts(context: &Context) -> Result<()> {
+    let partitions = i32::try_from(PARTITIONS)?;
+    let (input, output) = (context.topic("calls", partitions, &[])?, context.topic("alerts", partitions, &[])?);
+    let state = context.topic("counts", partitions, &[("cleanup.policy", "compact")])?;
+    let topics = Arc::new(StageTopics { group_id: context.unique("counting"), input: input.clone(), state: state.clone() });
+    let calls = |user: &str, tools: &[&str]| tools.iter().map(|tool| Outgoing::new(user, *tool)).collect::<Vec<_>>();
+    let alerts = |wanted: &[(&str, u64)]| -> Result<()> {
+        let found = context.read_until(&output, TIME_MAX, |records| records.len() >= wanted.len())?;
+        let text = |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
+        let mut found: Vec<_> = found.iter().map(|record| (text(&record.key), text(&record.value))).collect();
+        let mut wanted: Vec<_> = wanted.iter().map(|(user, count)| ((*user).to_owned(), count.to_string())).collect();
+        (found.sort(), wanted.sort());
+        ensure!(found == wanted, "wanted {wanted:?}, found {found:?}");
+        Ok(())
+    };
+
+    let first = start(context, &topics, &output)?;
+    // Twelve calls of one user, of which one weighs three and waits for that; seven of another.
+    context.produce(
+        &input,
+        &[calls("ada", &["bash"; 4]), calls("ada", &["ask"]), calls("ada", &["bash"; 7]), calls("bob", &["bash"; 7])].concat(),
+    )?;
+    alerts(&[("ada", 7), ("ada", 10), ("bob", 5)])?;
+    first.stop();
+    let committed: i64 = context.committed(&topics.group_id, &input)?.values().sum();
+    assert_eq!(committed, 19, "all of it is committed");
+    let counts = counts(context, &topics)?;
+    assert_eq!(counts, BTreeMap::from([(key_of("ada"), 14), (key_of("bob"), 7)]));
+
+    // One more call of the first user reaches fifteen, if the count before it was restored.
+    let second = start(context, &topics, &output)?;
+    context.produce(&input, &calls("ada", &["bash"]))?;
+    alerts(&[("ada", 7), ("ada", 10), ("ada", 15), ("bob", 5)])?;
+    second.stop();
+    assert_eq!(self::counts(context, &topics)?.get(&key_of("ada")), Some(&15));
+    Ok(())
+}
+
+/// What the state topic says last of every user.
+fn counts(context: &Context, topics: &StageTopics) -> Result<BTreeMap<Box<str>, u64>> {
+    let mut counts = BTreeMap::new();
+    let records = context.read_all(&topics.state)?;
+    for partition in 0..i32::try_from(PARTITIONS)? {
+        let mut restore = Restore::<Subjects>::default();
+        for record in records.iter().filter(|record| record.partition == partition) {
+            restore.take(Offset(record.offset), record.key.as_deref(), record.value.as_deref());
+        }
+        let restored = restore.finish(&topics.owner(), ()).map_err(|(_, error)| error)?;
+        counts.extend(restored.into_iter().flat_map(|restored| restored.state.entries).map(|(key, subject)| (key, subject.count)));
+    }
+    Ok(counts)
+}
