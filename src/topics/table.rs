@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn one_more_entry_is_asked_for_judged_and_created() {
+    fn one_more_entry_is_asked_for_checked_and_created() {
         let names = more::TopicSettings::named(|spec| format!("stem.{}", spec.key));
         let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
         let counts = |signals| topics.iter().map(|topic| if topic.spec.key == "signals" { signals } else { 4 }).collect::<Vec<_>>();
