@@ -54,7 +54,7 @@ struct Event<'a> {
     event_type: &'static str,
     event_id: String,
     thread_id: &'a str,
-    /// A new one starts a new turn, which forgets earlier failures.
+    /// The turn. A new id starts a new turn, which forgets earlier failures.
     turn_id: &'a str,
     tool_call_id: &'a str,
     tool_name: &'a str,
@@ -63,14 +63,14 @@ struct Event<'a> {
     outcome: Option<Outcome<'a>>,
 }
 
-/// What only a result has.
+/// The fields that only a result has.
 #[derive(Debug, Clone, Serialize)]
 struct Outcome<'a> {
     result: &'a str,
     failed: bool,
 }
 
-/// What an orchestrator acts on; a verdict says more.
+/// The fields of a verdict that an orchestrator acts on; a verdict has more.
 #[derive(Debug, Deserialize)]
 struct Verdict {
     event_id: String,
@@ -85,7 +85,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Stands in for one that did not come: closed, and the turn stops, since the next call would fare no better.
+    /// Returns the verdict for an event that got none. It blocks the call and stops the turn: the next call would get none either.
     fn missing(event: &Event<'_>, error: &anyhow::Error) -> Self {
         Self {
             event_id: event.event_id.clone(),
@@ -99,23 +99,23 @@ impl Verdict {
         }
     }
 
-    /// What the agent gets as the result of a call that may not run. An event that could not be read is blocked with a message only.
+    /// Returns what the agent gets as the result of a call that may not run. An event that could not be read is blocked with a message only.
     fn instead_of_result(&self) -> &str {
         self.synthetic_result.as_ref().unwrap_or(&self.message)
     }
 }
 
-/// Where verdicts are awaited.
+/// The topic on which verdicts are awaited.
 #[derive(Debug)]
 enum Inbox {
-    /// A verdict is also sent to the partition that its event names, which spares us the fleet's.
-    Reply { topic: String, partition: i32, process: String, asked: AtomicU64 },
-    /// Every verdict of the fleet comes by, and ours are picked out by thread and event id.
+    /// A copy of the verdict is sent to the partition that its event names, so the other verdicts of the fleet need not be read.
+    Reply { topic: String, partition: i32, process: String, count: AtomicU64 },
+    /// Every verdict of the fleet is read, and ours are found by thread and event id.
     Decisions { topic: String, partitions: i32 },
 }
 
-/// Tells one awaited verdict from another: a correlation id and nothing, or a thread and an event id.
-type Ticket = (Vec<u8>, Vec<u8>);
+/// Identifies an awaited verdict: by a correlation id and nothing else, or by a thread and an event id.
+type RequestId = (Vec<u8>, Vec<u8>);
 
 impl Inbox {
     fn open(args: &Args, consumer: &BaseConsumer) -> anyhow::Result<Self> {
@@ -126,13 +126,13 @@ impl Inbox {
         if args.via == Via::Decisions {
             return Ok(Self::Decisions { topic, partitions: i32::try_from(partitions)? });
         }
-        // Orchestrators may share a partition: what another one awaits is passed over.
+        // Orchestrators may share a partition: verdicts for another one are skipped.
         let partition = i32::try_from(std::process::id() as usize % partitions)?;
         let process = format!("{:x}-{:x}", nanos_since_epoch()?, std::process::id());
-        Ok(Self::Reply { topic, partition, process, asked: AtomicU64::new(0) })
+        Ok(Self::Reply { topic, partition, process, count: AtomicU64::new(0) })
     }
 
-    /// The partitions to read, from where they end now. `Offset::End` would be looked up later, perhaps behind our first verdict.
+    /// Returns the partitions to read, from their current ends. `Offset::End` would be resolved later, perhaps behind our first verdict.
     fn ends(&self, consumer: &BaseConsumer, timeout: Duration) -> anyhow::Result<TopicPartitionList> {
         let (topic, partitions) = match self {
             Self::Reply { topic, partition, .. } => (topic, *partition..*partition + 1),
@@ -146,14 +146,14 @@ impl Inbox {
         Ok(ends)
     }
 
-    /// How the verdict on an event will be known, and the headers that see to it.
-    fn address(&self, event: &Event<'_>) -> (Ticket, OwnedHeaders) {
-        // The id besides: so even an event that cannot be read is answered.
+    /// Returns the request id of an event, and the headers that the event needs so that its verdict carries that id.
+    fn address(&self, event: &Event<'_>) -> (RequestId, OwnedHeaders) {
+        // With the id in a header, even an event that cannot be read is answered.
         let headers = OwnedHeaders::new().insert(Header { key: "event_id", value: Some(&event.event_id) });
         match self {
             Self::Decisions { .. } => ((event.thread_id.into(), event.event_id.as_str().into()), headers),
-            Self::Reply { topic, partition, process, asked } => {
-                let correlation_id = format!("{process}-{}", asked.fetch_add(1, Ordering::Relaxed));
+            Self::Reply { topic, partition, process, count } => {
+                let correlation_id = format!("{process}-{}", count.fetch_add(1, Ordering::Relaxed));
                 let headers = headers
                     .insert(Header { key: "kafka_replyTopic", value: Some(topic) })
                     .insert(Header { key: "kafka_replyPartition", value: Some(&partition.to_be_bytes()) })
@@ -163,8 +163,8 @@ impl Inbox {
         }
     }
 
-    /// Which verdict a message is.
-    fn ticket(&self, message: &BorrowedMessage<'_>) -> Ticket {
+    /// Returns the request id of a verdict.
+    fn request_id(&self, message: &BorrowedMessage<'_>) -> RequestId {
         let header = |name| {
             let mut headers = message.headers().into_iter().flat_map(Headers::iter);
             headers.find(|header| header.key == name).and_then(|header| header.value).unwrap_or_default().to_vec()
@@ -176,49 +176,49 @@ impl Inbox {
     }
 }
 
-/// A verdict as it came, or why the event did not leave.
+/// The bytes of a verdict, or why the event could not be published.
 type Answer = Result<Vec<u8>, KafkaError>;
 
-/// What askers and the thread that reads verdicts share.
+/// The state that callers share with the thread that reads verdicts.
 #[derive(Debug)]
-struct Desk {
+struct Waiters {
     inbox: Inbox,
-    /// Who waits for which verdict. The same may be asked twice at a time, as hosts repeat their hooks.
-    waiting: Mutex<HashMap<Ticket, Vec<Sender<Answer>>>>,
+    /// The callers that wait, by request id. Several can wait for the same verdict, since hosts repeat their hooks.
+    waiting: Mutex<HashMap<RequestId, Vec<Sender<Answer>>>>,
     is_closing: AtomicBool,
 }
 
-impl Desk {
-    fn add(&self, ticket: Ticket, asker: Sender<Answer>) {
-        self.waiting().entry(ticket).or_default().push(asker);
+impl Waiters {
+    fn add(&self, request_id: RequestId, caller: Sender<Answer>) {
+        self.waiting().entry(request_id).or_default().push(caller);
     }
 
-    fn remove(&self, ticket: &Ticket) -> Vec<Sender<Answer>> {
-        self.waiting().remove(ticket).unwrap_or_default()
+    fn remove(&self, request_id: &RequestId) -> Vec<Sender<Answer>> {
+        self.waiting().remove(request_id).unwrap_or_default()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<Ticket, Vec<Sender<Answer>>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<RequestId, Vec<Sender<Answer>>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self, consumer: &BaseConsumer) {
         while !self.is_closing.load(Ordering::Relaxed) {
             if let Some(Ok(message)) = consumer.poll(Duration::from_millis(100)) {
-                // Everybody waits for this thread: no record may end it, and rdkafka panics at header names that are not UTF-8.
+                // All callers depend on this thread, so no record may end it, and rdkafka panics at header names that are not UTF-8.
                 let _unreadable = catch_unwind(AssertUnwindSafe(|| self.hand_over(&message)));
             }
         }
     }
 
     fn hand_over(&self, message: &BorrowedMessage<'_>) {
-        // Not awaited: another orchestrator's, too late, or a second copy.
-        for asker in self.remove(&self.inbox.ticket(message)) {
-            let _gone = asker.send(Ok(message.payload().unwrap_or_default().to_vec()));
+        // If nobody waits for it, it is another orchestrator's, too late, or a second copy.
+        for caller in self.remove(&self.inbox.request_id(message)) {
+            let _gone = caller.send(Ok(message.payload().unwrap_or_default().to_vec()));
         }
     }
 }
 
-/// Tells the asker of an event that could not be delivered.
+/// Passes the error of an event that could not be delivered on to its caller.
 #[derive(Debug)]
 struct Deliveries;
 
@@ -227,64 +227,64 @@ impl ClientContext for Deliveries {}
 impl ProducerContext for Deliveries {
     type DeliveryOpaque = Box<Sender<Answer>>;
 
-    fn delivery(&self, result: &DeliveryResult<'_>, asker: Self::DeliveryOpaque) {
+    fn delivery(&self, result: &DeliveryResult<'_>, caller: Self::DeliveryOpaque) {
         if let Err((error, _)) = result {
-            // An asker that has gone had its deadline.
-            let _gone = asker.send(Err(error.clone()));
+            // A caller that has gone has reached its deadline.
+            let _gone = caller.send(Err(error.clone()));
         }
     }
 }
 
-/// Publishes events and awaits verdicts. One per process: threads may share it, a forked child needs its own.
+/// Publishes events and awaits verdicts. A process needs one: threads may share it, but a forked child needs its own.
 struct Gate {
     producer: ThreadedProducer<Deliveries>,
     events: String,
     deadline: Duration,
-    desk: Arc<Desk>,
+    waiters: Arc<Waiters>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Gate {
-    /// Fails where brokers or topics are missing: better at start than at the first tool call.
+    /// Opens a gate. It fails if brokers or topics are missing: better at start than at the first tool call.
     fn open(args: &Args) -> anyhow::Result<Self> {
         let producer = producer_config(args).create_with_context(Deliveries)?;
         let consumer: BaseConsumer = consumer_config(args).create()?;
         let inbox = Inbox::open(args, &consumer)?;
         consumer.assign(&inbox.ends(&consumer, args.deadline())?)?;
-        let desk = Arc::new(Desk { inbox, waiting: Mutex::default(), is_closing: AtomicBool::new(false) });
-        let reading = Arc::clone(&desk);
+        let waiters = Arc::new(Waiters { inbox, waiting: Mutex::default(), is_closing: AtomicBool::new(false) });
+        let reading = Arc::clone(&waiters);
         let reader = std::thread::Builder::new().name("tollgate-verdicts".to_owned()).spawn(move || reading.read(&consumer))?;
-        Ok(Self { producer, events: args.events.clone(), deadline: args.deadline(), desk, reader: Some(reader) })
+        Ok(Self { producer, events: args.events.clone(), deadline: args.deadline(), waiters, reader: Some(reader) })
     }
 
-    /// The verdict on an event; whatever goes wrong, the answer is a block.
+    /// Returns the verdict on an event. Whatever goes wrong, it is a block.
     fn ask(&self, event: &Event<'_>) -> Verdict {
-        let (ticket, headers) = self.desk.inbox.address(event);
-        let (asker, answer) = channel();
-        // Before the event leaves, or the verdict could be there first.
-        self.desk.add(ticket.clone(), asker.clone());
-        let verdict = self.publish(event, headers, asker).and_then(|()| {
+        let (request_id, headers) = self.waiters.inbox.address(event);
+        let (caller, answer) = channel();
+        // This must come before the event is published, or the verdict could come first.
+        self.waiters.add(request_id.clone(), caller.clone());
+        let verdict = self.publish(event, headers, caller).and_then(|()| {
             let answer = answer.recv_timeout(self.deadline).context("the deadline has passed")?;
             Ok(serde_json::from_slice(&answer?)?)
         });
-        self.desk.remove(&ticket);
+        self.waiters.remove(&request_id);
         verdict.unwrap_or_else(|error| Verdict::missing(event, &error))
     }
 
-    fn publish(&self, event: &Event<'_>, headers: OwnedHeaders, asker: Sender<Answer>) -> anyhow::Result<()> {
+    fn publish(&self, event: &Event<'_>, headers: OwnedHeaders, caller: Sender<Answer>) -> anyhow::Result<()> {
         let value = serde_json::to_vec(event)?;
-        let record = BaseRecord::with_opaque_to(&self.events, Box::new(asker)).key(event.thread_id).payload(&value).headers(headers);
+        let record = BaseRecord::with_opaque_to(&self.events, Box::new(caller)).key(event.thread_id).payload(&value).headers(headers);
         self.producer.send(record).map_err(|(error, _)| error.into())
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.desk.is_closing.store(true, Ordering::Relaxed);
+        self.waiters.is_closing.store(true, Ordering::Relaxed);
         if let Some(reader) = self.reader.take() {
             let _panicked = reader.join();
         }
-        // What is not delivered by now is awaited by nobody.
+        // Nobody waits for an event that is not delivered by now.
         let _undelivered = self.producer.flush(self.deadline);
     }
 }
@@ -298,7 +298,7 @@ fn producer_config(args: &Args) -> ClientConfig {
         // No event twice or out of order; it also bounds the requests in flight, which keeps latency low under load.
         .set("enable.idempotence", "true")
         .set("acks", "all")
-        // Somebody is waiting: send at once, and give up when nobody waits any longer.
+        // A caller is waiting: send at once, and give up when nobody waits any longer.
         .set("linger.ms", "0")
         .set("message.timeout.ms", args.deadline_ms.to_string());
     config
@@ -311,7 +311,7 @@ fn consumer_config(args: &Args) -> ClientConfig {
         // Required by the client; assign() joins no group.
         .set("group.id", "unused")
         .set("enable.auto.commit", "false")
-        // A broker answers as soon as there is one byte; only tollgate dev's embedded one sits the wait out.
+        // A broker answers as soon as there is one byte; only tollgate dev's embedded broker waits for the whole time.
         .set("fetch.min.bytes", "1")
         .set("fetch.wait.max.ms", "100")
         .set("fetch.queue.backoff.ms", "5")
@@ -327,14 +327,14 @@ struct ToolCall {
     tool_input: Value,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 struct Step {
     verdict: Verdict,
     did: &'static str,
     agent_sees: String,
 }
 
-/// Runs a tool if it may run, and says what to show the agent as its result.
+/// Runs a tool if it may run, and returns what to show the agent as its result.
 fn run_step(gate: &Gate, thread_id: &str, turn_id: &str, call: &ToolCall) -> Step {
     let event = Event {
         event_type: "tool_call",
@@ -387,7 +387,7 @@ fn script() -> [ToolCall; 6] {
     [
         call("call_1", "read_file", json!({"path": "README.md"})),
         call("call_2", "bash", json!({"command": "rm -rf build"})),
-        // An agent in a loop: it is warned the second time, stopped the third, and never comes to its last call.
+        // An agent in a loop: it is warned the second time, stopped the third, and never makes its last call.
         call("call_3", "terminal", json!({"command": "deploy"})),
         call("call_4", "terminal", json!({"command": "deploy"})),
         call("call_5", "terminal", json!({"command": "deploy"})),
@@ -405,7 +405,7 @@ struct Line<'a> {
     did: &'a str,
 }
 
-/// Runs the script until it ends or a verdict ends it; the answer is whether every verdict came.
+/// Runs the script until it ends or a verdict ends it, and returns whether every verdict came.
 fn run_turn(gate: &Gate, thread_id: &str, out: &mut impl Write) -> anyhow::Result<bool> {
     let turn_id = format!("turn-{:x}", nanos_since_epoch()?);
     for call in script() {

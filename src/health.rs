@@ -1,4 +1,4 @@
-//! The condition of the members, as `/livez` and `/readyz` show it.
+//! The health of the process: the condition of its members and of the controls, as `/livez` and `/readyz` show it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use tollgate_core::record::Partition;
 /// A member that has not polled for this long is stuck.
 const BEAT_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// Where a member stands.
+/// The phase of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberPhase {
@@ -19,9 +19,9 @@ pub enum MemberPhase {
     Starting,
     /// It has an assignment, which may be empty.
     Assigned,
-    /// It waits for acknowledgements and commits, before it gives partitions up or leaves. That depends on Kafka.
+    /// It waits for acknowledgements and commits before it gives partitions up or leaves. How long that takes depends on Kafka.
     Draining,
-    /// It failed and will start over.
+    /// It has failed and will start over.
     Failed,
     /// It has left.
     Stopped,
@@ -32,9 +32,9 @@ pub enum MemberPhase {
 pub struct MemberPartitions {
     /// All partitions that it holds.
     pub held: Vec<Partition>,
-    /// Partitions whose state is being read.
+    /// Partitions whose state is being restored.
     pub restoring: Vec<Partition>,
-    /// Partitions whose state could not be read, and is tried again.
+    /// Partitions whose state could not be read. The restore is tried again.
     pub failed: Vec<Partition>,
 }
 
@@ -51,7 +51,7 @@ impl MemberHealth {
     }
 }
 
-/// The members of a process by number, and the controls that they decide under.
+/// The condition of the members of a process, by number, and of the controls that they decide under.
 #[derive(Debug, Default)]
 pub struct Health {
     members: DashMap<usize, MemberHealth>,
@@ -61,16 +61,16 @@ pub struct Health {
 #[derive(Debug, Default)]
 struct ControlsHealth {
     has_caught_up: bool,
-    /// The last beat of whoever reads them; `None` while nobody does.
+    /// The last beat of the feed that reads them; `None` while no feed runs.
     beat: Option<Instant>,
 }
 
 /// The body of `/readyz`.
 #[derive(Debug, Serialize)]
 pub struct HealthReport {
-    /// Whether every member has its assignment and the state of it, and the controls are known.
+    /// Whether every member has its assignment and its state, and the controls are known.
     pub ready: bool,
-    /// Whether the controls topic has been read to its end; nobody decides before.
+    /// Whether the controls topic has been read to its end. Nothing is decided before.
     pub controls: &'static str,
     /// The members in the order of their numbers.
     pub members: Vec<MemberReport>,
@@ -82,26 +82,26 @@ pub struct MemberReport {
     member: usize,
     phase: MemberPhase,
     partitions: Vec<i32>,
-    /// Partitions whose state is being read: their events wait.
+    /// Partitions whose state is being restored: their events wait.
     restoring: Vec<i32>,
-    /// Partitions whose state could not be read: their events wait until it can be.
+    /// Partitions whose state could not be restored yet: their events wait until it can be.
     failed: Vec<i32>,
 }
 
 impl Health {
-    /// Shows where a member stands; that counts as a beat.
+    /// Sets a member's phase and partitions. This counts as a beat.
     pub fn set(&self, member: usize, phase: MemberPhase, partitions: MemberPartitions) {
         self.members.insert(member, MemberHealth { phase, partitions, beat: Instant::now() });
     }
 
-    /// Shows which partitions a member holds, wherever it stands.
+    /// Sets a member's partitions, whatever its phase.
     pub fn set_partitions(&self, member: usize, partitions: MemberPartitions) {
         if let Some(mut health) = self.members.get_mut(&member) {
             health.partitions = partitions;
         }
     }
 
-    /// Shows whether the controls have been read to their end; that counts as a beat.
+    /// Sets whether the controls have been read to their end. This counts as a beat.
     pub fn set_controls(&self, has_caught_up: bool) {
         *self.controls() = ControlsHealth { has_caught_up, beat: Some(Instant::now()) };
     }
@@ -112,12 +112,12 @@ impl Health {
         self.controls().has_caught_up
     }
 
-    /// Notes that whoever reads the controls has polled.
+    /// Records that the feed of controls has polled.
     pub fn beat_controls(&self) {
         self.controls().beat = Some(Instant::now());
     }
 
-    /// Notes that nobody reads the controls any more, because the process stops.
+    /// Records that the feed of controls has ended, because the process stops.
     pub fn end_controls(&self) {
         self.controls().beat = None;
     }
@@ -126,15 +126,15 @@ impl Health {
         self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a member has polled.
+    /// Records that a member has polled.
     pub fn beat(&self, member: usize) {
         if let Some(mut health) = self.members.get_mut(&member) {
             health.beat = Instant::now();
         }
     }
 
-    /// Returns whether every member still polls, and whoever reads the controls. It says nothing about Kafka: a restart would not bring a
-    /// broker back.
+    /// Returns whether every member and the feed of controls still poll. The brokers do not matter here: a restart would not bring them
+    /// back.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let polls = |phase| matches!(phase, MemberPhase::Starting | MemberPhase::Assigned);
@@ -142,7 +142,7 @@ impl Health {
             && self.members.iter().all(|member| !polls(member.phase) || member.beat.elapsed() < BEAT_AGE_MAX)
     }
 
-    /// Returns whether the controls are known, and there are members and each has its assignment and the state of it.
+    /// Returns whether the controls are known, and there are members, each with its assignment and its state.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())

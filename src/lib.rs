@@ -1,20 +1,20 @@
 //! Tollgate: the gate that every tool call of a fleet of AI agents passes.
 //!
-//! This is the worker and the command line. What is decided, and from which state, is `tollgate_core`'s matter: pure, and without any of the
-//! modules below. A record goes through them from top to bottom, and back up once its verdict is acknowledged:
+//! This crate is the worker and the command line. `tollgate_core` decides and holds the state; it is pure and uses none of the modules
+//! below. A record passes through them from top to bottom, and back up once its verdict is acknowledged:
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`worker`] | members on their threads, started over when they fail; what has to be true of the topics before |
+//! | [`worker`] | members on their threads, started over when they fail; the check of the topics before |
 //! | [`member`] | one group member: polls, drives its partitions, pauses and resumes them |
 //! | [`partition`] | one assigned partition: its processor, the phase of its state, restores and checkpoints |
-//! | [`stages`] | what a stage publishes, asks and counts |
-//! | [`outbox`] | publications on their way to Kafka, and what becomes of them |
+//! | [`stages`] | what a stage publishes, requests and counts |
+//! | [`outbox`] | publications on their way to Kafka, and their outcomes |
 //! | [`kafka`] | clients' configuration, librdkafka's log, messages as records |
 //!
-//! Beside them stand [`topics`] (the table of all topics), [`control_feed`] (the controls topic → the table that decisions are under), [`policy_servers`] (asked over HTTP within a
-//! deadline), [`metrics`], [`health`] and [`admin`], [`settings`] and [`config`] (file, environment and secret files → settings), and
-//! [`commands`].
+//! The other modules are [`topics`] (the table of all topics), [`control_feed`] (it reads the controls topic into the table that decisions
+//! use), [`policy_servers`] (requests over HTTP within a deadline), [`metrics`], [`health`] and [`admin`], [`settings`] and [`config`]
+//! (they turn file, environment and secret files into settings), and [`commands`].
 
 pub mod admin;
 pub mod commands;

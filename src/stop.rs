@@ -1,9 +1,9 @@
-//! The sign to stop.
+//! The sign to stop, which all threads of a process share.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Tells every member of a process to stop; clones share the sign.
+/// The sign that makes every member of a process stop. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<(Mutex<bool>, Condvar)>);
 
@@ -15,13 +15,13 @@ impl Stop {
         changed.notify_all();
     }
 
-    /// Whether it was given.
+    /// Returns whether the sign was given.
     #[must_use]
     pub fn is_given(&self) -> bool {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the sign for up to `timeout`; whether it was given.
+    /// Waits for the sign for up to `timeout`, and returns whether it was given.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
         let (given, changed) = &*self.0;

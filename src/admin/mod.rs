@@ -1,4 +1,4 @@
-//! The admin endpoint: `/metrics`, `/livez` and `/readyz`.
+//! The admin endpoint, which serves `/metrics`, `/livez` and `/readyz`.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,29 +14,29 @@ use tokio::net::TcpListener;
 use crate::health::Health;
 use crate::metrics::Metrics;
 
-/// What the endpoint shows.
+/// The data that the endpoint shows.
 #[derive(Debug, Clone)]
 pub struct Admin {
-    /// The counters and gauges.
+    /// The metrics of the process.
     pub metrics: Metrics,
-    /// The condition of the members.
+    /// The condition of the members and the controls.
     pub health: Arc<Health>,
 }
 
 impl Admin {
-    /// Takes the address.
+    /// Returns a listener on the address.
     ///
     /// # Errors
-    /// A sentence for people if it cannot be taken.
+    /// Returns a sentence for people if the address cannot be bound.
     pub async fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
         let bound = TcpListener::bind(listen).await;
         bound.map_err(|error| anyhow::anyhow!("admin.listen: {listen} cannot be taken ({error}); choose another port, or `admin: null`"))
     }
 
-    /// Answers requests until `stop` comes.
+    /// Serves requests until `stop` is ready.
     ///
     /// # Errors
-    /// The listener broke.
+    /// Returns the error that ended the listener.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()> {
         let router =
             Router::new().route("/metrics", get(metrics)).route("/livez", get(livez)).route("/readyz", get(readyz)).with_state(self);

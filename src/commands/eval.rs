@@ -1,4 +1,4 @@
-//! `tollgate eval`: events as JSONL → verdicts as JSONL, in order, in constant memory.
+//! `tollgate eval`: reads events as JSONL and writes their verdicts as JSONL, in order and in constant memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -52,7 +52,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
 }
 
-/// Applies the controls of a file; the answer is how many lines were refused. Each is reported and changes nothing.
+/// Applies the controls of a file, and returns how many lines were refused. Each refusal is reported and changes nothing.
 fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
     let name = path.display();
     let mut lines = BufReader::new(File::open(path).with_context(|| format!("{name}: cannot be read"))?);
@@ -61,7 +61,7 @@ fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
         let applied = match read_line(&mut lines, &mut line, CONTROL_BYTES_MAX).with_context(|| format!("{name}: cannot be read"))? {
             Line::End => break,
             Line::Whole if line.trim_ascii().is_empty() => continue,
-            // What is kept of a line that is too long is longer than a record may be, and refused for that.
+            // The part kept of a line that is too long is still longer than a record may be, and is refused for that.
             Line::Whole | Line::TooLong => controls.apply_line(&line),
         };
         if let Err(rejection) = applied {
@@ -74,7 +74,7 @@ fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
     Ok(refused)
 }
 
-/// One run over a stream of lines: as one partition, since threads decide alone.
+/// One run over a stream of lines. All of them form one partition, since every thread is decided by itself.
 struct Evaluation<'s> {
     settings: &'s Settings,
     deciding: Deciding,
@@ -95,7 +95,7 @@ impl<'s> Evaluation<'s> {
         let bytes_max = self.deciding.policy().limits().event_bytes_max;
         let mut line = Vec::new();
         for number in 1_u64.. {
-            // Before this blocks for more input, whoever reads us gets what there is.
+            // Before this blocks for more input, the reader of our output gets what there is.
             if lines.buffer().is_empty() {
                 verdicts.flush()?;
             }
@@ -130,7 +130,7 @@ impl<'s> Evaluation<'s> {
             Outcome::Verdict { .. } => {}
             Outcome::DeadLetter(rejection) => {
                 self.report(number, &rejection)?;
-                // As on the decisions topic: whoever awaits a verdict gets one, if its thread is known.
+                // As on the decisions topic, a rejected line gets a verdict if its thread is known.
                 if rejection.event.thread_id.is_none() {
                     return Ok(());
                 }
@@ -140,7 +140,7 @@ impl<'s> Evaluation<'s> {
         Ok(verdicts.write_all(&self.out.json)?)
     }
 
-    /// Asks until the event is decided, and waits for every answer: verdicts come in the order of their events.
+    /// Asks the policy servers until the event is decided. It waits for every answer, since verdicts come in the order of their events.
     fn ask(&mut self, offset: Offset, mut question: Question) -> anyhow::Result<Outcome> {
         let (sender, answers) = channel();
         loop {
@@ -175,7 +175,7 @@ enum Line {
     End,
 }
 
-/// Reads the next line into `line`, without its end. One longer than `bytes_max` is skipped, not kept.
+/// Reads the next line into `line`, without its line end. A line longer than `bytes_max` is skipped.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: usize) -> io::Result<Line> {
     line.clear();
     let limit = bytes_max as u64 + 2;

@@ -1,4 +1,4 @@
-//! The command line: one module a command.
+//! The command line: each command has a module.
 //!
 //! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line.
 
@@ -86,7 +86,7 @@ enum ConfigCommand {
     Check,
 }
 
-/// Carries a parsed command line out.
+/// Runs a parsed command line, and returns its exit code.
 #[must_use]
 pub fn execute(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
@@ -102,11 +102,11 @@ pub fn execute(cli: Cli) -> ExitCode {
     exit_code("tollgate", outcome)
 }
 
-/// Returns the exit code of what has come of a command; an error is printed on stderr under the program's name.
+/// Returns the exit code for the outcome of a command. An error is printed on stderr under the program's name.
 #[must_use]
 pub fn exit_code(program: &str, outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
-        // A reader that has seen enough is no failure.
+        // It is no failure if the reader of our output has closed it.
         if is_broken_pipe(&error) {
             return ExitCode::SUCCESS;
         }
@@ -116,7 +116,7 @@ pub fn exit_code(program: &str, outcome: anyhow::Result<ExitCode>) -> ExitCode {
 }
 
 impl Common {
-    /// Reads the configuration, with the properties of the command line over it.
+    /// Reads the configuration, overridden by the properties of the command line.
     ///
     /// # Errors
     /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`.

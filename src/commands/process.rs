@@ -1,4 +1,4 @@
-//! What long-running commands share: logging, signals, the admin endpoint.
+//! The parts that long-running commands share: logging, signals, the admin endpoint.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::stop::Stop;
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{GuardrailSettings, PolicySettings};
 
-/// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as a shell would say it.
+/// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as shells report it.
 const ENDED_AT_ONCE: i32 = 143;
 
 /// Starts logging to stderr.
@@ -37,7 +37,7 @@ pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
     started.map_err(|error| anyhow::anyhow!("logging cannot be started: {error}"))
 }
 
-/// The first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
+/// Watches signals: the first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
 pub(super) fn watch_signals(stop: Stop) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::spawn(async move {
@@ -56,7 +56,7 @@ pub(super) fn watch_signals(stop: Stop) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The table of controls, empty, under the configured key of subject hashes.
+/// Returns an empty table of controls, with the configured key of subject hashes.
 pub(super) fn controls(subject_key: Option<&str>) -> Arc<Controls> {
     let controls = Controls::new(subject_key);
     if !controls.is_keyed() {
@@ -71,14 +71,14 @@ pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc
     tokio::spawn(admin.serve(listener, std::future::pending()))
 }
 
-/// The policy servers of a configuration, asked on the runtime that this is called on.
+/// Returns the policy servers of a configuration. They are asked on the current runtime.
 pub(super) fn policy_servers(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<PolicyServers> {
     let servers = settings.guardrails.iter().flat_map(GuardrailSettings::servers);
     let endpoints = servers.map(|(place, server)| Ok((place, Endpoint::new(server, metrics)?))).collect::<anyhow::Result<_>>()?;
     Ok(PolicyServers::new(endpoints, Handle::current()))
 }
 
-/// A runtime for HTTP and signals; members have threads of their own.
+/// Returns a runtime for HTTP and signals. Members have threads of their own.
 pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }

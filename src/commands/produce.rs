@@ -1,4 +1,4 @@
-//! Publishes one record and waits for its acknowledgement, with an end to how long.
+//! Publishes one record and waits for its acknowledgement, for a limited time.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,32 +16,33 @@ use tollgate_core::record::{Offset, Partition};
 
 /// How long the brokers may take to acknowledge the record.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much later librdkafka may say that they did not.
+/// How much longer to wait for librdkafka to report that they did not.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to serve the producer at a time.
 const POLL: Duration = Duration::from_millis(10);
-/// A topic refuses a batch whole that is larger than it takes; a single record is its own batch, however large.
+/// The size limit of a batch. A topic refuses a batch as a whole if it is larger than the topic takes; a single record is a batch of its
+/// own, however large.
 const BATCH_BYTES_MAX: u64 = 100_000;
 
 /// A record to publish.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outgoing<'a> {
     pub(super) topic: &'a str,
-    /// Left out: where murmur2 puts the key.
+    /// The partition; `None` is where murmur2 puts the key.
     pub(super) partition: Option<Partition>,
     pub(super) key: &'a str,
-    /// Null removes what the key names in a compacted topic.
+    /// The value. Null deletes the key in a compacted topic.
     pub(super) value: Option<&'a [u8]>,
-    /// What it is, for people: `the event`.
+    /// What the record is, for people: `the event`.
     pub(super) what: &'a str,
 }
 
-/// Publishes a record; the answer is where it stands, acknowledged by all replicas that the topic asks for.
+/// Publishes a record and returns its place, once all replicas that the topic asks for have acknowledged it.
 pub(super) fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_>) -> anyhow::Result<(Partition, Offset)> {
     let Outgoing { topic, partition, key, value, what } = *outgoing;
     let place = partition.map_or_else(|| topic.to_owned(), |partition| format!("partition {partition} of {topic}"));
     let mut config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
-    // Verdicts are tried for ever; here somebody waits at a terminal. The second name is an alias, which would win or lose by chance.
+    // Verdicts are retried for ever, but here somebody waits at a terminal. The second name is an alias, and either of the two could win.
     config.set("message.timeout.ms", PUBLISH_TIMEOUT.as_millis().to_string()).remove("delivery.timeout.ms");
     let producer: BaseProducer<Acknowledgements> = config.create_with_context(Acknowledgements).context("kafka.properties")?;
     let acknowledgement = Acknowledgement::default();
@@ -70,7 +71,7 @@ pub(super) fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_>) -> anyhow:
 
 type Acknowledgement = Arc<OnceLock<Result<(Partition, Offset), KafkaError>>>;
 
-/// Files the delivery report where the sender looks for it.
+/// Stores the delivery report where the sender looks for it.
 struct Acknowledgements;
 
 impl ClientContext for Acknowledgements {
@@ -91,7 +92,7 @@ impl ProducerContext for Acknowledgements {
             Ok(message) => Ok((Partition(message.partition()), Offset(message.offset()))),
             Err((error, _)) => Err(error.clone()),
         };
-        // A message is reported once.
+        // A message is reported only once.
         let _set = acknowledgement.set(outcome);
     }
 }

@@ -23,7 +23,7 @@ use super::process;
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often to look for the sign to stop.
+/// How often to check for the sign to stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]

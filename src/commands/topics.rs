@@ -1,4 +1,4 @@
-//! The topics that are asked, with an end to how long.
+//! A reader of the configured topics for commands, with a time limit on every request.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::topics::TopicRole;
 use crate::worker::partitions_of;
 use tollgate_core::record::{Offset, Partition};
 
-/// How long the brokers may take to say what topics there are.
+/// How long the brokers may take to list the topics.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A reader of the brokers' topics, in no group.
+/// A reader of the brokers' topics, in no consumer group.
 pub(super) struct Topics<'s> {
     kafka: &'s KafkaSettings,
     reader: BaseConsumer<PlainContext>,
 }
 
-/// A topic that is there.
+/// A topic that exists.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Topic<'s> {
     pub(super) name: &'s str,
-    /// How many partitions it has.
+    /// How many partitions the topic has.
     pub(super) partitions: u32,
 }
 

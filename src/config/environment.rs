@@ -1,12 +1,12 @@
-//! `TOLLGATE__SECTION__KEY` variables, and `…_FILE` variables that name a file with the value.
+//! Configuration by environment: `TOLLGATE__SECTION__KEY` variables, and `…_FILE` variables that name a file with the value.
 //!
-//! A value is text. It goes into the tree of values as YAML reads it, and as it came into the [`Texts`] beside it; whoever reads the key
-//! decides which of the two counts. So there is one rule for all keys: a string is taken as it stands, and everything else is YAML, lists
-//! and mappings too. `null` is nothing.
+//! A value is text. It is put into the tree of values as YAML reads it, and unchanged into the [`Texts`] beside that tree; the reader of a
+//! key decides which of the two counts. So one rule holds for all keys: a string is taken unchanged, and everything else is YAML, lists and
+//! mappings too. `null` means no value.
 //!
-//! Two underscores part the keys of a path, and a number is the place of a list's element: `…__PROVIDERS__0__CONFIG__URL`. An element of
-//! a default list is set by its place too, and the number behind the last one adds an element. Names of variables are upper case, without
-//! dots and dashes. A key that is written already is meant by a name that differs from it in nothing else; a new key is in lower case.
+//! Two underscores separate the keys of a path, and a number is the index of a list's element: `…__PROVIDERS__0__CONFIG__URL`. An element
+//! of a default list is set by its index too, and the index behind the last one adds an element. Names of variables are upper case, without
+//! dots and dashes. A variable sets an existing key if their names differ in nothing but that; a new key gets lower case.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
@@ -19,25 +19,25 @@ use super::ConfigError;
 const PREFIX: &str = "TOLLGATE__";
 const FILE_SUFFIX: &str = "_file";
 
-/// What the user wrote, in a file and in variables. It may hold secrets, so it is never shown.
+/// What the user wrote, in a file and in variables. It may hold secrets, so it has no `Debug`.
 pub(super) struct Written {
-    /// All of it, as YAML reads it.
+    /// All values, as YAML reads them.
     pub(super) values: Value,
-    /// What came as text.
+    /// The values that came as text.
     pub(super) texts: Texts,
 }
 
-/// One variable of ours.
+/// One environment variable with our prefix.
 struct Variable {
     name: String,
     path: Vec<String>,
     text: String,
 }
 
-/// Puts the variables of our prefix over what stands in the file.
+/// Returns the values of the file, overridden by the variables with our prefix.
 ///
 /// # Errors
-/// [`ConfigError`]: a variable that is not UTF-8, or that names an element beyond the end of its list.
+/// Returns [`ConfigError`] for a variable that is not UTF-8, or that names an element beyond the end of its list.
 pub(super) fn over(
     file: Value,
     defaults: &Value,
@@ -45,7 +45,7 @@ pub(super) fn over(
 ) -> Result<Written, ConfigError> {
     let mut written = Written { values: file, texts: Texts::default() };
     let mut ours = variables.into_iter().filter_map(Variable::read).collect::<Result<Vec<_>, _>>()?;
-    // Mappings and lists come before what stands in them, and elements in their order.
+    // Mappings and lists come before what they hold, and elements in their order.
     ours.sort_by(|left, right| compare(&left.path, &right.path).then_with(|| left.name.cmp(&right.name)));
     ours.iter().try_for_each(|variable| written.put_variable(variable, defaults))?;
     Ok(written)
@@ -66,15 +66,16 @@ impl Variable {
     }
 }
 
-/// Places of a list are compared as numbers: 9 comes before 10.
+/// Compares two paths. Indices of a list are compared as numbers: 9 comes before 10.
 fn compare(left: &[String], right: &[String]) -> Ordering {
     let key = |part: &String| (part.parse::<usize>().ok(), part.clone());
     left.iter().map(key).cmp(right.iter().map(key))
 }
 
 impl Written {
-    /// Puts down both readings of a variable in `_FILE`: the file with the value of the key before it, and the value of a key that itself
-    /// ends in `_file`. Whoever reads the keys knows which of the two there is. A key that is written already is meant by its name.
+    /// Stores both readings of a variable that ends in `_FILE`: the value of the key before it, from that file, and the value of a key that
+    /// itself ends in `_file`. The reader of the keys knows which of the two exists. A variable whose exact key is written in the file sets
+    /// only that key.
     fn put_variable(&mut self, variable: &Variable, defaults: &Value) -> Result<(), ConfigError> {
         let before_suffix = variable.path.last().and_then(|last| last.strip_suffix(FILE_SUFFIX)).filter(|key| !key.is_empty());
         let Some(key) = before_suffix.filter(|_| !self.is_written(&variable.path)) else {
@@ -92,7 +93,7 @@ impl Written {
         Ok(())
     }
 
-    /// Whether the file has a key of this path.
+    /// Returns whether the file has a key of this path.
     fn is_written(&self, path: &[String]) -> bool {
         let mut place = Some(&self.values);
         let mut rest = path;
@@ -116,7 +117,7 @@ impl Written {
     }
 }
 
-/// Puts a value at a path; the error is the length of a list that has no such place.
+/// Puts a value at a path. The error is the length of a list that has no such index.
 fn place(
     value: &mut Value,
     texts: &mut Texts,
@@ -161,7 +162,7 @@ fn place(
     place(map.entry(key).or_insert(Value::Null), texts, default, below, (new, source))
 }
 
-/// Returns what an element or key is put into where there is nothing yet: the default list, an empty list for a number, else a mapping.
+/// Returns the container for an element or key where there is none yet: the default list, an empty list for a number, else a mapping.
 fn container(default: Option<&Value>, first: &str) -> Value {
     let is_number = first.parse::<usize>().is_ok();
     match default {
@@ -172,22 +173,22 @@ fn container(default: Option<&Value>, first: &str) -> Value {
     }
 }
 
-/// Returns the key of a mapping that the beginning of a path means, and how many parts of the path it takes: a free key may hold two
+/// Returns the key of a mapping that the beginning of a path names, and how many parts of the path it takes: a free key may hold two
 /// underscores.
 fn written_key(map: &Map<String, Value>, path: &[String]) -> Option<(String, usize)> {
     let folded = |key: &str| key.to_lowercase().replace(['.', '-'], "_");
     (1..=path.len()).rev().find_map(|parts| {
         let name = path.get(..parts)?.join("__");
         let same = |key: &&String| folded(key) == name;
-        // Of several keys that differ in nothing else, the one that is spelled so is meant.
+        // Of several keys that differ only in case, dots and dashes, the one that is spelled exactly so is meant.
         let key = map.get_key_value(&name).map(|(key, _)| key).or_else(|| map.keys().find(same))?;
         Some((key.clone(), parts))
     })
 }
 
-/// Returns a text as YAML reads it; what is no YAML is a string.
+/// Returns a text as YAML reads it. A text that is not YAML is a string.
 fn read_yaml(text: &str) -> Value {
-    // Indented, so that mappings of several lines can be written too, and no line is taken for a key beside it.
+    // The text is indented, so that mappings of several lines can be written too, and no line becomes a key beside it.
     let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
     match tollgate_core::settings::parse(&format!("value:\n{indented}")) {
         Ok(mut parsed) => parsed.get_mut("value").map_or(Value::Null, Value::take),

@@ -1,4 +1,4 @@
-//! Where configuration comes from: the embedded defaults, a YAML file, the environment and secret files.
+//! The sources of the configuration: the embedded defaults, a YAML file, the environment and secret files.
 
 mod environment;
 
@@ -10,15 +10,15 @@ use serde_json::Value;
 use crate::settings::Settings;
 use tollgate_core::settings::{self, Faults};
 
-/// Why there is no configuration.
+/// Why the configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
     #[error("{path}: cannot be read")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The text is not YAML.
@@ -26,31 +26,31 @@ pub enum ConfigError {
     Syntax {
         /// The file or variable.
         origin: String,
-        /// Where and why.
+        /// The place in the text, and why it is not YAML.
         reason: String,
     },
-    /// A variable names an element of a list that is not there.
+    /// A variable names an element that its list does not have.
     #[error("{variable}: found the place of no element; the list has {length}, write {length} to add one")]
     NoElement {
-        /// The variable.
+        /// The name of the variable.
         variable: String,
-        /// How many elements there are.
+        /// How many elements the list has.
         length: usize,
     },
-    /// Something in it is wrong.
+    /// Some values are wrong.
     #[error("{origin}:\n{faults}")]
     Invalid {
         /// The file, or the environment.
         origin: String,
-        /// What.
+        /// Everything that is wrong.
         faults: Faults,
     },
 }
 
-/// Reads the configuration: defaults, then the file if there is one, then `TOLLGATE__…` variables.
+/// Loads the configuration: the defaults, then the file if there is one, then the `TOLLGATE__…` variables.
 ///
 /// # Errors
-/// [`ConfigError`]: what cannot be read, or everything that is wrong in it.
+/// Returns [`ConfigError`]: what cannot be read, or everything that is wrong.
 pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Settings, ConfigError> {
     let user = match file {
         Some(path) => {

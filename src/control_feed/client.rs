@@ -1,4 +1,4 @@
-//! The consumer of the controls topic: its configuration, with the reason for every setting, and what its statistics tell.
+//! The consumer of the controls topic: its configuration, with the reason for every setting, and what is derived from its statistics.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,24 +13,25 @@ use crate::kafka::consumer_config;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 
-/// The configuration of the feed's consumer, which names the group but never joins it.
+/// Returns the configuration of the feed's consumer. It names the group but never joins it.
 #[must_use]
 pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = consumer_config(kafka, &kafka.group_id, None);
     if !kafka.properties.contains_key("fetch.wait.max.ms") {
-        // A broker answers a fetch as soon as there is data, however long it might wait. An idle one answers ten times a second, so that
-        // silence tells of a broker that is away.
+        // A broker answers a fetch as soon as there is data, whatever this limit is. At this limit an idle broker answers ten times a
+        // second, so that silence means that the broker is away.
         config.set("fetch.wait.max.ms", "100");
     }
     config
         .set("client.id", "tollgate-controls")
         // A control is not in force before it is committed.
         .set("isolation.level", "read_committed")
-        // The whole topic counts. A topic that was recreated is read from its beginning too.
+        // The whole topic counts. A topic that was recreated is also read from its beginning.
         .set("auto.offset.reset", "earliest")
-        // The end of a partition tells that the table has caught up.
+        // The end of a partition shows that the table has caught up.
         .set("enable.partition.eof", "true")
-        // Members wait for the table, and switches for the news: whoever finds the brokers again should not wait for the topic.
+        // Members wait for the table, and changes must arrive at once: after a lost connection the topic should be found again without
+        // delay.
         .set("topic.metadata.refresh.fast.interval.ms", "20")
         .set("reconnect.backoff.max.ms", "1000")
         .set("queued.max.messages.kbytes", "16384")
@@ -40,22 +41,22 @@ pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
     config
 }
 
-/// Callbacks of the feed's consumer: how far behind the table is, and how long the brokers have been silent.
+/// The callbacks of the feed's consumer. They measure how far behind the table is, and how long the brokers have been silent.
 pub(super) struct FeedContext {
     topic: String,
     metrics: Metrics,
-    /// When the leaders of all partitions were last heard of.
-    heard: Mutex<Instant>,
+    /// When the leaders of all partitions last answered.
+    last_contact: Mutex<Instant>,
 }
 
 impl FeedContext {
-    pub(super) fn new(topic: &str, metrics: Metrics, heard: Instant) -> Self {
-        Self { topic: topic.to_owned(), metrics, heard: Mutex::new(heard) }
+    pub(super) fn new(topic: &str, metrics: Metrics, last_contact: Instant) -> Self {
+        Self { topic: topic.to_owned(), metrics, last_contact: Mutex::new(last_contact) }
     }
 
-    /// When the leaders of all partitions were last heard of.
-    pub(super) fn heard(&self) -> Instant {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns when the leaders of all partitions last answered.
+    pub(super) fn last_contact(&self) -> Instant {
+        *self.last_contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -70,11 +71,11 @@ impl ClientContext for FeedContext {
         };
         let silences: Option<Vec<Duration>> = partitions.iter().map(silence).collect();
         let longest = silences.and_then(|silences| silences.into_iter().max());
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_contact = self.last_contact.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = longest.and_then(|silence| Instant::now().checked_sub(silence)) {
-            *heard = at.max(*heard);
+            *last_contact = at.max(*last_contact);
         }
-        self.metrics.controls_stale_seconds.set(i64::try_from(heard.elapsed().as_secs()).unwrap_or(i64::MAX));
+        self.metrics.controls_stale_seconds.set(i64::try_from(last_contact.elapsed().as_secs()).unwrap_or(i64::MAX));
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -82,7 +83,7 @@ impl ClientContext for FeedContext {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        // The end of a partition comes as an error too.
+        // The end of a partition is reported as an error too.
         if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) {
             tracing::warn!(target: "librdkafka", %error, reason, "controls");
         }
@@ -91,7 +92,8 @@ impl ClientContext for FeedContext {
 
 impl ConsumerContext for FeedContext {}
 
-/// Records that are known of and not applied. The last offsets of a partition may hold none, so its end counts once it was seen.
+/// Returns how many records are known and not applied. The last offsets of a partition may hold no records, so the end counts as reached
+/// once it was seen.
 fn lag(partition: &Partition) -> i64 {
     let end = if partition.ls_offset >= 0 { partition.ls_offset } else { partition.hi_offset };
     let start = partition.app_offset.max(partition.eof_offset).max(partition.lo_offset).max(0);

@@ -1,8 +1,9 @@
-//! The controls topic → the shared table: one thread a process, in no group, that reads all of it and applies every change at once.
+//! The feed of controls: one thread per process reads the whole controls topic, in no consumer group, and applies every change to the
+//! shared table at once.
 //!
-//! Members decide on nothing before the table has caught up with where the topic ended. After that the table is never emptied: while the
-//! brokers are away what was last known stays in force, and how long they have been silent is a metric. Partitions that the topic is given
-//! later are read after a restart.
+//! Members decide nothing before the table has caught up with the end that the topic had at start. After that the table is never emptied:
+//! while the brokers are away, what was last known stays in force, and a metric shows how long they have been silent. Partitions that are
+//! added to the topic later are read after a restart.
 
 mod client;
 
@@ -29,29 +30,29 @@ use client::{FeedContext, feed_config};
 
 /// How long to wait for a record at a time. A record that comes ends the wait.
 const POLL: Duration = Duration::from_millis(100);
-/// How long one question to the brokers may take.
+/// How long one request to the brokers may take.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first pause before a feed that failed starts over; each is twice the one before.
 const RESTART_PAUSE_MIN: Duration = Duration::from_millis(250);
-/// The longest.
+/// The longest pause before a feed that failed starts over.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
-/// How often whoever waits for the table looks whether it has caught up.
+/// How often to check whether the table has caught up.
 const CAUGHT_UP_POLL: Duration = Duration::from_millis(2);
-/// How often it is said that it has not.
+/// How often to warn that it has not caught up.
 const WAITING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a feed needs.
+/// What a feed is made of.
 #[derive(Debug, Clone)]
 pub struct FeedParts {
     /// Brokers and topics.
     pub kafka: Arc<KafkaSettings>,
-    /// Where changes go.
+    /// The table that changes are applied to.
     pub controls: Arc<Controls>,
-    /// Where to count.
+    /// The metrics to count in.
     pub metrics: Metrics,
-    /// Where it is shown whether the table has caught up.
+    /// The health report that shows whether the table has caught up.
     pub health: Arc<Health>,
-    /// When to stop.
+    /// The sign to stop.
     pub stop: Stop,
 }
 
@@ -62,7 +63,7 @@ pub struct ControlFeed {
     thread: JoinHandle<()>,
 }
 
-/// Why the feed had to start over. It goes on where it was.
+/// Why the feed had to start over. It continues at the offsets that it had reached.
 #[derive(Debug, thiserror::Error)]
 enum FeedError {
     /// A client could not be made: a property is wrong.
@@ -71,27 +72,27 @@ enum FeedError {
     /// The consumer is beyond repair, or could not be set up.
     #[error("the consumer failed: {0}")]
     Consumer(#[from] KafkaError),
-    /// There is no such topic any more.
+    /// The topic does not exist any more.
     #[error("no such topic: {0}")]
     Missing(String),
-    /// A fault of ours, or of a library; the panic itself stands in the log.
+    /// Our code or a library panicked; the panic itself is in the log.
     #[error("the feed panicked")]
     Panicked,
 }
 
 impl ControlFeed {
-    /// Starts reading.
+    /// Starts the thread that reads the controls.
     ///
     /// # Errors
     /// The system gives no more threads.
     pub fn start(parts: FeedParts) -> std::io::Result<Self> {
         parts.health.set_controls(false);
-        let mut feed = Feed { parts: parts.clone(), next: BTreeMap::new(), is_caught_up: false, heard: Instant::now() };
+        let mut feed = Feed { parts: parts.clone(), next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now() };
         let thread = std::thread::Builder::new().name("controls".to_owned()).spawn(move || feed.keep_running())?;
         Ok(Self { parts, thread })
     }
 
-    /// Waits until all has been applied that stood in the topic; the answer is `false` if the sign to stop came first.
+    /// Waits until everything that was in the topic at start has been applied. Returns `false` if the sign to stop came first.
     pub async fn caught_up(&self) -> bool {
         let FeedParts { kafka, health, stop, .. } = &self.parts;
         let mut reported = Instant::now();
@@ -108,7 +109,7 @@ impl ControlFeed {
         true
     }
 
-    /// Waits until it has ended, which it does at the sign to stop.
+    /// Waits until the feed has ended, which it does at the sign to stop.
     pub fn join(self) {
         // A feed that panicked has been reported by the panic itself.
         let _panicked = self.thread.join();
@@ -117,11 +118,11 @@ impl ControlFeed {
 
 struct Feed {
     parts: FeedParts,
-    /// The next offset of every partition: a feed that starts over must not apply old values over new ones.
+    /// The next offset of every partition. A feed that starts over must not apply old values over new ones.
     next: BTreeMap<i32, i64>,
     is_caught_up: bool,
-    /// When the brokers were last heard of.
-    heard: Instant,
+    /// When the brokers last answered.
+    last_contact: Instant,
 }
 
 impl Feed {
@@ -145,7 +146,7 @@ impl Feed {
     fn run(&mut self) -> Result<(), FeedError> {
         let FeedParts { kafka, metrics, stop, health, .. } = self.parts.clone();
         let topic = kafka.topics.controls.as_str();
-        let context = FeedContext::new(topic, metrics, self.heard);
+        let context = FeedContext::new(topic, metrics, self.last_contact);
         let consumer: BaseConsumer<FeedContext> = feed_config(&kafka).create_with_context(context).map_err(FeedError::Client)?;
         let count = match partitions_of(&consumer, topic, METADATA_TIMEOUT)? {
             0 => return Err(FeedError::Missing(topic.to_owned())),
@@ -161,44 +162,44 @@ impl Feed {
         while !stop.is_given() {
             health.beat_controls();
             match consumer.poll(POLL) {
-                Some(Ok(message)) => self.take(&message),
+                Some(Ok(message)) => self.apply(&message),
                 Some(Err(KafkaError::PartitionEOF(partition))) => {
                     unread.remove(&partition);
                     if unread.is_empty() {
-                        self.caught_up();
+                        self.set_caught_up();
                     }
                 }
-                // librdkafka comes back by itself when the brokers do, and says so elsewhere.
-                Some(Err(KafkaError::MessageConsumption(code))) if is_absence(code) => tracing::debug!(%code, "controls"),
-                // A topic that is gone or forbidden would leave the feed deaf without a sign.
+                // librdkafka recovers by itself when the brokers do, and logs it elsewhere.
+                Some(Err(KafkaError::MessageConsumption(code))) if is_unreachable(code) => tracing::debug!(%code, "controls"),
+                // If the topic is gone or forbidden, the feed would go on without any new controls and without a sign of it.
                 Some(Err(error)) => return Err(error.into()),
                 None => {}
             }
-            self.heard = consumer.context().heard();
+            self.last_contact = consumer.context().last_contact();
         }
         Ok(())
     }
 
-    fn caught_up(&mut self) {
+    fn set_caught_up(&mut self) {
         if std::mem::replace(&mut self.is_caught_up, true) {
             return;
         }
         let controls = &self.parts.controls;
-        let (passports, subjects) = (controls.passport_count(), suspended(controls));
+        let (passports, subjects) = (controls.passport_count(), suspended_count(controls));
         tracing::info!(topic = self.parts.kafka.topics.controls, passports, subjects, "the controls are read to their end");
-        self.show();
+        self.update_gauges();
         self.parts.health.set_controls(true);
     }
 
-    fn take(&mut self, message: &BorrowedMessage<'_>) {
+    fn apply(&mut self, message: &BorrowedMessage<'_>) {
         let FeedParts { controls, metrics, .. } = &self.parts;
         let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
         match controls.apply(message.key(), message.payload()) {
             Ok(change) => {
                 metrics.controls_applied.with_label_values(&[change.control_type]).inc();
-                // Before that the table only catches up with what was in force long ago.
+                // Until then the table only catches up with controls that came into force long ago.
                 if self.is_caught_up {
-                    self.show();
+                    self.update_gauges();
                     let delay_ms = message.timestamp().to_millis().map(|written| (now_ms() - written).max(0));
                     if let Some(delay_ms) = delay_ms {
                         metrics.control_delay.observe(delay_ms as f64 / 1e3);
@@ -223,23 +224,23 @@ impl Feed {
         self.next.insert(partition, offset + 1);
     }
 
-    /// Shows how many controls are in force.
-    fn show(&self) {
+    /// Sets the gauges of how many controls are in force.
+    fn update_gauges(&self) {
         let FeedParts { controls, metrics, .. } = &self.parts;
-        for (control_type, count) in [("passport", controls.passport_count()), ("subject", suspended(controls))] {
+        for (control_type, count) in [("passport", controls.passport_count()), ("subject", suspended_count(controls))] {
             metrics.controls.with_label_values(&[control_type]).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
 }
 
-/// Whether an error says that brokers cannot be reached for now.
-fn is_absence(code: RDKafkaErrorCode) -> bool {
+/// Returns whether an error means that brokers cannot be reached for now.
+fn is_unreachable(code: RDKafkaErrorCode) -> bool {
     use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, LeaderNotAvailable, NotLeaderForPartition, OperationTimedOut, Resolve};
     matches!(code, AllBrokersDown | BrokerTransportFailure | LeaderNotAvailable | NotLeaderForPartition | OperationTimedOut | Resolve)
 }
 
-/// How many subjects are suspended.
-fn suspended(controls: &Controls) -> usize {
+/// Returns how many subjects are suspended.
+fn suspended_count(controls: &Controls) -> usize {
     SubjectKind::ALL.into_iter().map(|kind| controls.suspended_count(kind)).sum()
 }
 

@@ -1,4 +1,4 @@
-//! The consumer's configuration, with the reason for every setting.
+//! The configuration of consumers, with the reason for every setting.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use rdkafka::ClientConfig;
 
 use crate::settings::KafkaSettings;
 
-/// How often a member tells the group that it lives, unless a property says otherwise.
+/// How often a member sends the group a heartbeat, unless a property says otherwise.
 const HEARTBEAT_INTERVAL_MS: u64 = 100;
-/// What brokers tell members of the group protocol of KIP-848 by default.
+/// The heartbeat interval that brokers set for members of the KIP-848 group protocol by default.
 const CONSUMER_PROTOCOL_HEARTBEAT_MS: u64 = 5_000;
 
-/// Returns how often a member tells the group that it lives.
+/// Returns how often a member sends the group a heartbeat.
 #[must_use]
 pub fn heartbeat_interval(kafka: &KafkaSettings) -> Duration {
     let set = kafka.properties.get("heartbeat.interval.ms").and_then(|value| value.parse().ok());
@@ -19,43 +19,43 @@ pub fn heartbeat_interval(kafka: &KafkaSettings) -> Duration {
     Duration::from_millis(set.unwrap_or(default))
 }
 
-/// Returns whether the broker does the assignment (KIP-848).
+/// Returns whether the broker assigns partitions (KIP-848).
 fn uses_consumer_protocol(kafka: &KafkaSettings) -> bool {
     kafka.properties.get("group.protocol").is_some_and(|protocol| protocol.eq_ignore_ascii_case("consumer"))
 }
 
-/// Returns the configuration of a member of a group. `instance_id` is its static membership, if any. The user's properties come over ours,
-/// but for those that correctness depends on.
+/// Returns the configuration of a member of a group. `instance_id` is its static membership, if any. The user's properties override ours,
+/// except those that correctness depends on.
 #[must_use]
 pub fn consumer_config(kafka: &KafkaSettings, group_id: &str, instance_id: Option<&str>) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
         .set("client.id", "tollgate")
-        // A group that is new reads from the start: an event that nobody answers leaves an agent waiting.
+        // A new group reads from the start: an event without an answer would leave an agent waiting.
         .set("auto.offset.reset", "earliest")
-        // A broker answers as soon as there is data, so waiting long costs nothing and spares empty requests.
+        // A broker answers as soon as there is data, so a long wait costs nothing and avoids empty requests.
         .set("fetch.wait.max.ms", "500")
         .set("fetch.min.bytes", "1")
-        // The default of a second would stall a partition for that long whenever the local queue is full.
+        // With the default of a second, a partition would stall for that long whenever the local queue is full.
         .set("fetch.queue.backoff.ms", "5")
         .set("fetch.message.max.bytes", "1048576")
         .set("queued.max.messages.kbytes", "65536")
-        // Lag per partition comes with librdkafka's own statistics.
+        // librdkafka's statistics give the lag of each partition.
         .set("statistics.interval.ms", "5000");
     for (key, value) in &kafka.properties {
         config.set(key, value);
     }
-    // KIP-848 leaves assignment to the broker and refuses these.
+    // With KIP-848 the broker assigns, and librdkafka refuses these settings.
     if !uses_consumer_protocol(kafka) {
         if !kafka.properties.contains_key("partition.assignment.strategy") {
             config.set("partition.assignment.strategy", "cooperative-sticky");
         }
         if !kafka.properties.contains_key("session.timeout.ms") {
-            // A static member is given the time to come back; the partitions of another that died wait for this long.
+            // A static member gets time to come back; the partitions of any other member that died wait for this long.
             config.set("session.timeout.ms", if instance_id.is_some() { "45000" } else { "10000" });
         }
         if !kafka.properties.contains_key("heartbeat.interval.ms") {
-            // A partition that moves waits until every member has heard of the rebalance, which its next heartbeat tells it.
+            // A partition that moves waits until every member has learned of the rebalance, with the answer to its next heartbeat.
             config.set("heartbeat.interval.ms", HEARTBEAT_INTERVAL_MS.to_string());
         }
     }
@@ -65,7 +65,7 @@ pub fn consumer_config(kafka: &KafkaSettings, group_id: &str, instance_id: Optio
     config
         .set("bootstrap.servers", &kafka.brokers)
         .set("group.id", group_id)
-        // Offsets are committed behind acknowledged verdicts, by us.
+        // We commit offsets ourselves, after the verdicts are acknowledged.
         .set("enable.auto.commit", "false")
         .set("enable.auto.offset.store", "false");
     config

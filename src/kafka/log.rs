@@ -1,4 +1,4 @@
-//! librdkafka's own log lines, through `tracing`.
+//! librdkafka's log lines, passed on through `tracing`.
 
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
@@ -21,8 +21,8 @@ impl ClientContext for PlainContext {
 
 impl ConsumerContext for PlainContext {}
 
-/// Passes a log line on. One kind is dropped: `kafka.properties` go to consumers and producers alike, and each complains of those
-/// that are the other's.
+/// Passes a log line on. One kind is dropped: `kafka.properties` go to consumers and producers alike, and each client complains about the
+/// properties of the other kind.
 pub fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
     if facility == "CONFWARN" && message.contains("property and will be ignored by") {
         return;

@@ -1,4 +1,4 @@
-//! A consumed message as the core's [`Record`].
+//! Consumed messages as the core's [`Record`]s.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,8 +8,8 @@ use rdkafka::message::{BorrowedHeaders, BorrowedMessage, Headers, Message, Owned
 use tollgate_core::decode::{Rejection, RejectionCode};
 use tollgate_core::record::{Header, Offset, Partition, Record};
 
-/// Lends the message to `use_record` as a record, with the rejection if its headers cannot be read. Most messages have no headers,
-/// and then nothing is allocated.
+/// Calls `use_record` with the message as a record, and with a rejection if its headers cannot be read. Most messages have no headers, and
+/// then nothing is allocated.
 pub fn with_record<T>(message: &BorrowedMessage<'_>, use_record: impl FnOnce(&Record<'_>, Option<Rejection>) -> T) -> T {
     let headers = message.headers().map_or(Ok(Vec::new()), read_headers);
     let (headers, rejection) = match headers {
@@ -31,21 +31,21 @@ pub fn with_record<T>(message: &BorrowedMessage<'_>, use_record: impl FnOnce(&Re
     use_record(&record, rejection)
 }
 
-/// The headers, unless one of their names is not UTF-8. rdkafka panics on such a name, and a record that takes its reader down would
-/// take the next one down too; the panic is the only sign of it that there is.
+/// Reads the headers, or returns a rejection if one of their names is not UTF-8. rdkafka panics on such a name, and the panic is the only
+/// sign of it. Without catching it here, such a record would end every reader that takes it.
 fn read_headers(headers: &BorrowedHeaders) -> Result<Vec<Header<'_>>, Rejection> {
     let read = || headers.iter().map(|header| Header { name: header.key, value: header.value }).collect();
     catch_unwind(AssertUnwindSafe(read))
         .map_err(|_| Rejection::new(RejectionCode::HeaderInvalid, "headers", "a header whose name is not UTF-8", "name headers in UTF-8"))
 }
 
-/// The message's own headers byte for byte, readable or not.
+/// Returns the message's own headers byte for byte, readable or not.
 #[must_use]
 pub fn own_headers(message: &BorrowedMessage<'_>) -> OwnedHeaders {
     message.headers().map_or_else(OwnedHeaders::new, BorrowedHeaders::detach)
 }
 
-/// The headers of a record that was kept.
+/// Returns the headers of a record that waited.
 #[must_use]
 pub fn headers_of(record: &Record<'_>) -> OwnedHeaders {
     record

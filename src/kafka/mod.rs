@@ -1,4 +1,4 @@
-//! Kafka's clients: how each is configured and why, librdkafka's log lines, and messages as the core's records.
+//! Kafka clients: how each is configured and why, librdkafka's log lines, and messages as the core's records.
 
 mod consumer;
 mod log;

@@ -1,25 +1,26 @@
-//! The producer's configuration, with the reason for every setting.
+//! The configuration of producers, with the reason for every setting.
 
 use rdkafka::ClientConfig;
 
 use crate::settings::KafkaSettings;
 
-/// The largest record that we hand to the broker: it is the broker that says what is too large.
+/// The largest record that we hand to librdkafka, in bytes. The limit is high because the broker is to say what is too large.
 pub(crate) const MESSAGE_BYTES_MAX: &str = "134217728";
 
-/// How long a reply is tried: whoever awaits it will not wait much longer.
+/// How long a reply is tried, in milliseconds: its receiver will not wait much longer.
 const REPLY_TIMEOUT_MS: &str = "10000";
 
-/// How long a producer waits for company.
+/// How long a producer gathers records before it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linger {
-    /// Not at all.
+    /// It sends at once.
     None,
-    /// For as long as it takes to hand a batch over: librdkafka's thread wakes with the first record and would send that alone.
+    /// It gathers for as long as it takes to hand a batch over. Otherwise librdkafka's thread would wake with the first record and send it
+    /// alone.
     Moment,
 }
 
-/// Returns the configuration of a producer of verdicts. The user's properties come last, but for those that correctness depends on.
+/// Returns the configuration of a producer of verdicts. The user's properties override ours, except those that correctness depends on.
 #[must_use]
 pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Linger) -> ClientConfig {
     let mut config = ClientConfig::new();
@@ -32,16 +33,16 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Ling
                 Linger::Moment => "1",
             },
         )
-        // A verdict is retried until the broker is back. Giving up would need the record to be read again, which is slower.
+        // A verdict is retried until the broker is back. If it were given up, the record would have to be read again, which is slower.
         .set("message.timeout.ms", "0")
         .set("message.max.bytes", MESSAGE_BYTES_MAX)
-        // A batch is refused whole if its topic takes less.
+        // A topic refuses a batch as a whole if it is larger than the topic takes.
         .set("batch.size", batch_bytes_max.to_string())
         .set("queue.buffering.max.messages", "200000")
-        // Only a reply topic can be missing (the others are checked at start), and its sender should not wait for long.
+        // Only a reply topic can be missing, since the others are checked at start, and its sender should not wait for long.
         .set("topic.metadata.propagation.max.ms", "5000");
     if kafka.properties.contains_key("delivery.timeout.ms") {
-        // Its other name.
+        // This is another name of the same property.
         config.remove("message.timeout.ms");
     }
     for (key, value) in &kafka.properties {
@@ -49,18 +50,18 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Ling
     }
     config
         .set("bootstrap.servers", &kafka.brokers)
-        // Idempotence bounds the requests in flight to five: without that, tiny batches swamp the broker. It also keeps order.
+        // Idempotence limits the requests in flight to five, so that tiny batches cannot flood the broker. It also preserves order.
         .set("enable.idempotence", "true")
         .set("acks", "all")
         .set("partitioner", "murmur2_random");
     config
 }
 
-/// Returns the configuration of the reply producer: the same, but it gives up after a while.
+/// Returns the configuration of the reply producer, which differs from that of verdicts in giving up after a while.
 #[must_use]
 pub fn reply_producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
     let mut config = producer_config(kafka, batch_bytes_max, Linger::None);
-    // Two names for one property, of which either could win.
+    // These are two names of one property, of which either could win.
     config.remove("delivery.timeout.ms").set("message.timeout.ms", REPLY_TIMEOUT_MS);
     config
 }

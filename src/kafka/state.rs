@@ -1,4 +1,4 @@
-//! The clients of the state topic, with the reason for every setting.
+//! The clients of the state topic: their configuration, with the reason for every setting.
 
 use rdkafka::ClientConfig;
 
@@ -9,33 +9,34 @@ use crate::settings::KafkaSettings;
 use super::consumer_config;
 use super::producer::MESSAGE_BYTES_MAX;
 
-/// A stage's place in Kafka: which group reads which topic, and where its state is kept.
+/// The group of a stage, with its input topic and its state topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTopics {
     /// The consumer group.
     pub group_id: String,
     /// The topic whose records the stage takes.
     pub input: String,
-    /// The compacted topic of its checkpoints, with as many partitions.
+    /// The compacted topic of its checkpoints, with as many partitions as the input.
     pub state: String,
 }
 
 impl StageTopics {
-    /// Returns whose state it is that stands in the state topic: the group's, of this topic.
+    /// Returns the owner of the state in the state topic: the group, with its input topic.
     #[must_use]
     pub fn owner(&self) -> String {
         format!("{}/{}", self.group_id, self.input)
     }
 
-    /// Returns the transactional id of a partition's state: one owner at a time, in every group that has a state topic of its own.
+    /// Returns the transactional id of a partition's state. It lets a partition have one owner at a time, in every group with its own state
+    /// topic.
     #[must_use]
     pub fn transactional_id(&self, partition: Partition) -> String {
-        // A topic's name holds no slash, so no two groups can come to the same id.
+        // A topic's name holds no slash, so two groups cannot have the same id.
         format!("{}/{}/{partition}", self.group_id, self.state)
     }
 }
 
-/// Returns the configuration of the producer of a partition's checkpoints. The user's properties come over ours, but for those that
+/// Returns the configuration of the producer of a partition's checkpoints. The user's properties override ours, except those that
 /// correctness depends on.
 #[must_use]
 pub(crate) fn state_producer_config(
@@ -47,15 +48,16 @@ pub(crate) fn state_producer_config(
     let mut config = ClientConfig::new();
     config
         .set("client.id", "tollgate-state")
-        // The broker may still be at the transaction before this one; that takes some milliseconds, not the default's tenth of a second.
+        // The broker may still be finishing the transaction before this one. That takes some milliseconds, not the default's tenth of a
+        // second.
         .set("retry.backoff.ms", "10")
-        // Only where nobody takes the partition over does a transaction that was left open wait for this.
+        // An open transaction waits for this only if nobody takes the partition over.
         .set("transaction.timeout.ms", "30000");
     for (key, value) in &kafka.properties {
         config.set(key, value);
     }
     config
-        // The verdicts' producer tries for ever; a transaction cannot.
+        // The producer of verdicts retries for ever, but a transaction cannot.
         .remove("message.timeout.ms")
         .remove("delivery.timeout.ms");
     config
@@ -63,7 +65,7 @@ pub(crate) fn state_producer_config(
         .set("transactional.id", topics.transactional_id(partition))
         // A checkpoint is flushed as a whole.
         .set("linger.ms", "0")
-        // A batch is refused whole if the topic takes less.
+        // A topic refuses a batch as a whole if it is larger than the topic takes.
         .set("batch.size", batch_bytes_max.to_string())
         .set("message.max.bytes", MESSAGE_BYTES_MAX)
         .set("enable.idempotence", "true")
@@ -71,10 +73,10 @@ pub(crate) fn state_producer_config(
     config
 }
 
-/// Returns the configuration of the client that asks what is committed and where the input ends. It names the group but never joins it.
+/// Returns the configuration of the client that reads the committed offset and the end of the input. It names the group but never joins it.
 ///
-/// It does not insist on offsets that no transaction is about: whoever asks has fenced the last owner, whose transaction is over by then,
-/// and brokers have been seen to take one for open for ever whose producer was killed.
+/// It does not require stable offsets. Its caller has already fenced the last owner, whose transaction is therefore over, and some brokers
+/// consider the transaction of a killed producer open for ever.
 #[must_use]
 pub(crate) fn asker_config(kafka: &KafkaSettings, group_id: &str) -> ClientConfig {
     let mut config = reader_config(kafka, group_id);
@@ -86,16 +88,16 @@ pub(crate) fn asker_config(kafka: &KafkaSettings, group_id: &str) -> ClientConfi
 #[must_use]
 pub fn reader_config(kafka: &KafkaSettings, group_id: &str) -> ClientConfig {
     let mut config = consumer_config(kafka, group_id, None);
-    // A follower may not have all of it yet.
+    // A follower may not have all of the state yet.
     config.remove("client.rack");
     config
         .set("client.id", "tollgate-state")
-        // What was aborted was never state.
+        // Aborted records are not state.
         .set("isolation.level", "read_committed")
         // The state is read from its beginning or not at all.
         .set("auto.offset.reset", "error")
         .set("enable.partition.eof", "true")
-        // Somebody waits for the end of the partition, and for the answers to questions behind a fetch that waits for data.
+        // Somebody waits for the end of the partition, and for answers that are queued behind a fetch that waits for data.
         .set("fetch.wait.max.ms", "10")
         .set("topic.metadata.refresh.fast.interval.ms", "20")
         .set("queued.max.messages.kbytes", "16384")

@@ -1,7 +1,7 @@
-//! The partitions that a member holds, with the stage that runs on them and the one outbox that they all publish through.
+//! The partitions that a member holds, the stage that runs on them, and the one outbox that they all publish through.
 //!
-//! Records go in, requests and publications go out, responses and acknowledgements come back to their partition, and what is committable
-//! may be written down.
+//! Records go in; requests and publications go out. Responses and acknowledgements come back to their partition, and then a checkpoint can
+//! commit the offset.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,18 +22,18 @@ use crate::stages::{Done, RequestId, StageRuntime};
 use super::MemberParts;
 use super::checkpointing::{Checkpointing, FlowChange};
 
-/// Why a member must not commit any more, and starts over from what is committed.
+/// Why a member must not commit any more. It starts over from the committed offsets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The broker will not take a verdict or dead letter.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A fault of ours.
+    /// The offset tracker found a fault of ours.
     #[error("offsets of partition {partition}: {error}")]
     Offsets {
         /// The partition.
         partition: Partition,
-        /// What was wrong.
+        /// What the offset tracker found.
         error: TrackerError,
     },
     /// The system gives no more threads.
@@ -51,7 +51,7 @@ pub struct Assignment<R: StageRuntime> {
     pub(super) runtime: R,
     pub(super) partitions: FxHashMap<Partition, AssignedPartition<R::Stage>>,
     outbox: Outbox,
-    /// The bytes of what a record becomes, reused from record to record.
+    /// The buffer for what a record becomes, reused from record to record.
     output: <R::Stage as Stage>::Output,
     pub(super) checkpointing: Checkpointing<<R::Stage as Stage>::State>,
     /// How many partitions the input topic has.
@@ -89,7 +89,7 @@ impl<R: StageRuntime> Assignment<R> {
         }
     }
 
-    /// Takes partitions on. Where state is written down, their records wait until it is read.
+    /// Takes on partitions. Where state is written to a topic, their records wait until the state is read.
     pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         for partition in partitions {
             match self.checkpointing.assigned(partition, self.runtime.stage(None), &self.metrics) {
@@ -99,7 +99,7 @@ impl<R: StageRuntime> Assignment<R> {
         }
     }
 
-    /// Lets partitions go. Acknowledgements that still come for them belong to nobody.
+    /// Gives partitions up. Acknowledgements that still come for them are ignored.
     pub fn release(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         partitions.into_iter().for_each(|partition| _ = self.partitions.remove(&partition));
     }
@@ -122,7 +122,7 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions_that(|assigned| assigned.phase().is_running())
     }
 
-    /// Returns all partitions, by what has become of their state.
+    /// Returns all partitions, grouped by the condition of their state.
     #[must_use]
     pub fn member_partitions(&self) -> MemberPartitions {
         MemberPartitions {
@@ -138,14 +138,14 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions.values().any(|assigned| !assigned.phase().is_at_work())
     }
 
-    /// Returns whether a partition's state is here and its records do not flow yet.
+    /// Returns whether a partition's state is restored and its records do not flow yet.
     #[must_use]
     pub fn is_ready(&self, partition: Partition) -> bool {
         self.partitions.get(&partition).is_some_and(|assigned| assigned.phase().is_ready())
     }
 
-    /// Takes a record and publishes what follows from it; one that comes with a rejection could not even be taken apart. A record of a
-    /// partition that is not held, or whose state is not there, is left to whoever has it: it comes again.
+    /// Takes a record and publishes what follows from it. A rejection comes with a record whose headers cannot be read. A record of a
+    /// partition that is not held, or whose state is not restored, is ignored: its owner reads it again.
     pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: &dyn Fn() -> OwnedHeaders) {
         let Some(assigned) = self.partitions.get_mut(&record.partition).filter(|assigned| assigned.phase().is_running()) else { return };
         let timer = self.runtime.timer();
@@ -170,8 +170,8 @@ impl<R: StageRuntime> Assignment<R> {
         }
     }
 
-    /// Sends what was published since the last time, waits for up to `timeout` until something becomes of publications, tells their
-    /// partitions, and goes on with what was answered.
+    /// Sends waiting publications, waits for up to `timeout` for news of them, passes acknowledgements on to their partitions, and takes
+    /// the responses that have come.
     pub fn settle(&mut self, timeout: Duration) {
         self.outbox.flush();
         let settled = self.outbox.settle(timeout);
@@ -195,7 +195,8 @@ impl<R: StageRuntime> Assignment<R> {
         }
     }
 
-    /// Takes a response, and decides what it lets be decided. One for a partition that has been given up since belongs to nobody.
+    /// Takes a response, and finishes the records that can be decided with it. A response for a partition that has been given up is
+    /// ignored.
     fn answer(&mut self, request_id: RequestId, response: <R::Stage as Stage>::Response) {
         let RequestId { partition, generation, offset } = request_id;
         let Some(assigned) = self.partitions.get_mut(&partition).filter(|assigned| assigned.generation() == generation) else { return };
@@ -213,7 +214,7 @@ impl<R: StageRuntime> Assignment<R> {
         }
     }
 
-    /// Has a partition's offset tracker note something. Whatever it does not take is a fault of ours, and nothing is committed after it.
+    /// Records something in a partition's offset tracker. An error of the tracker is a fault of ours: nothing is committed after it.
     fn track(&mut self, partition: Partition, note: impl FnOnce(&mut AssignedPartition<R::Stage>) -> Result<(), TrackerError>) {
         let Some(assigned) = self.partitions.get_mut(&partition) else { return };
         if let Err(error) = note(assigned) {
@@ -225,13 +226,13 @@ impl<R: StageRuntime> Assignment<R> {
         self.failure.get_or_insert(failure);
     }
 
-    /// Returns why the member has to start over, if it has to.
+    /// Returns why the member has to start over, or `None` if it need not.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Returns how many publications are not acknowledged, and records not answered.
+    /// Returns how many publications are not acknowledged, plus how many records wait for responses.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.outbox.in_flight() + self.waiting_records()
@@ -247,7 +248,7 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions.values().map(|assigned| assigned.waiting().bytes).sum()
     }
 
-    /// Has a partition's records taken, which now flow.
+    /// Notes that the records of a partition flow from now on.
     pub fn resumed(&mut self, partition: Partition) {
         let delay = self.checkpointing.first_delay(partition);
         if let Some(assigned) = self.partitions.get_mut(&partition) {
@@ -255,14 +256,14 @@ impl<R: StageRuntime> Assignment<R> {
         }
     }
 
-    /// Takes up what the checkpoint writers have reported, and returns what the consumer has to do about it.
-    pub fn hear_writers(&mut self) -> Vec<FlowChange> {
-        self.listen();
+    /// Takes the reports of the checkpoint writers, and returns what the consumer has to do because of them.
+    pub fn take_writer_reports(&mut self) -> Vec<FlowChange> {
+        self.take_reports();
         self.restore_lost();
         self.checkpointing.take_flow_changes()
     }
 
-    /// Hands counts over, and sets the gauges of the member and of its partitions.
+    /// Hands over the local counts, and sets the gauges of the member and of its partitions.
     pub fn report(&mut self) {
         self.runtime.flush();
         let gauge = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -275,7 +276,7 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions.values_mut().for_each(|assigned| assigned.report(&self.metrics));
     }
 
-    /// Sets the lag of a partition from the offset behind its last record, and where it would be read from if nothing has come yet.
+    /// Sets the lag of a partition. `end` is the offset behind its last record, `start` the one to read from if no record has come yet.
     pub fn lag(&self, partition: Partition, end: Offset, start: Offset) {
         if let Some(assigned) = self.partitions.get(&partition) {
             assigned.show_lag(end, start, now_ms());

@@ -18,35 +18,35 @@ use crate::stages::StageRuntime;
 
 use super::Assignment;
 
-/// How long to wait for news of the topics inside a rebalance.
+/// How long to wait for metadata of the topics inside a rebalance.
 const METADATA_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What the callbacks of one member act on.
+/// What the callbacks of one member work with.
 #[derive(Debug)]
 pub struct MemberContext<R: StageRuntime> {
-    /// Which member of the process it is.
+    /// The member's number in the process.
     pub member: usize,
-    /// The partitions that the member holds. The lock is the member's own: nobody else takes it.
+    /// The partitions that the member holds. The lock is never contended: only the member's thread takes it.
     pub assignment: Mutex<Assignment<R>>,
     /// The input topic.
     pub topic: String,
     /// How long a revocation waits for acknowledgements and the last checkpoint.
     pub drain_timeout: Duration,
-    /// Where the member's condition is shown.
+    /// The health report that shows the member.
     pub health: Arc<Health>,
-    /// Where rebalances are counted.
+    /// The metrics that count rebalances.
     pub metrics: Metrics,
-    /// Set when the member has drained and written its state for the last time.
+    /// Whether the member has drained and has written its state for the last time.
     pub is_leaving: AtomicBool,
 }
 
 impl<R: StageRuntime> MemberContext<R> {
-    /// Returns the assignment. A callback that panicked would leave the lock poisoned; its state is still that of whole records.
+    /// Returns the assignment. A callback that panicked leaves the lock poisoned, but the state behind it is still that of whole records.
     pub fn assignment(&self) -> MutexGuard<'_, Assignment<R>> {
         self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes on partitions, before the first record of them can come.
+    /// Takes on partitions, before their first record can come.
     pub fn assigned(&self, partitions: &[Partition]) {
         self.assignment().take(partitions.iter().copied());
         self.show(MemberPhase::Assigned);
@@ -54,12 +54,12 @@ impl<R: StageRuntime> MemberContext<R> {
         tracing::info!(member = self.member, partitions = ?numbers(partitions), "assigned");
     }
 
-    /// Stops taking, waits for acknowledgements, writes the state down and lets go. A lost partition has another owner by now, who has
-    /// shut us out: its records are decided again, to the same bytes.
+    /// Takes no more records, waits for acknowledgements, has the state written and gives the partitions up. A lost partition already has
+    /// another owner, who has fenced us: its records are decided again, to the same bytes.
     fn revoked(&self, consumer: &BaseConsumer<Self>, partitions: &[Partition]) {
         let is_lost = consumer.assignment_lost();
         let is_leaving = self.is_leaving.load(Ordering::Relaxed);
-        // A member that panics drops its consumer on the way, and has nothing that could be finished.
+        // A member that panics drops its consumer during the unwinding and cannot finish anything.
         if !is_lost && !is_leaving && !std::thread::panicking() {
             self.show(MemberPhase::Draining);
             if !self.assignment().drain(partitions, &|| consumer.group_metadata(), self.drain_timeout) {
@@ -70,7 +70,7 @@ impl<R: StageRuntime> MemberContext<R> {
             }
         }
         self.assignment().release(partitions.iter().copied());
-        // Who has lost its partitions waits for the group to take it back.
+        // A member that has lost its partitions waits for the group to take it back.
         self.show(match (is_leaving, is_lost) {
             (true, _) => MemberPhase::Draining,
             (false, true) => MemberPhase::Starting,
@@ -80,12 +80,12 @@ impl<R: StageRuntime> MemberContext<R> {
         tracing::info!(member = self.member, partitions = ?numbers(partitions), is_lost, "revoked");
     }
 
-    /// Shows where the member stands.
+    /// Sets the phase of the member in the health report.
     pub fn show(&self, phase: MemberPhase) {
         self.health.set(self.member, phase, self.assignment().member_partitions());
     }
 
-    /// Shows which partitions the member holds, wherever it stands.
+    /// Sets the partitions of the member in the health report, whatever its phase.
     pub fn show_partitions(&self) {
         self.health.set_partitions(self.member, self.assignment().member_partitions());
     }
@@ -114,12 +114,12 @@ impl<R: StageRuntime> ClientContext for MemberContext<R> {
 impl<R: StageRuntime> ConsumerContext for MemberContext<R> {
     fn post_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
         let Rebalance::Assign(list) = rebalance else { return };
-        // What librdkafka has fetched by now is thrown away with the pause, and comes again when the state is here.
+        // The pause throws away what librdkafka has fetched by now. It is fetched again when the state is restored.
         if let Err(error) = consumer.pause(list) {
             tracing::warn!(member = self.member, %error, "assigned partitions could not be paused");
         }
-        // librdkafka joins a group once a second at most, and a cooperative rebalance takes two joins: the partitions that move would
-        // wait for the second one. News of the topics, even if there are none, lifts that limit.
+        // librdkafka joins a group at most once a second, and a cooperative rebalance takes two joins: the partitions that move would wait
+        // for the second one. A metadata answer lifts that limit, even if it brings nothing new.
         if let Err(error) = consumer.fetch_metadata(Some(&self.topic), METADATA_TIMEOUT) {
             tracing::debug!(member = self.member, %error, "no news of the topics");
         }
@@ -141,9 +141,9 @@ impl<R: StageRuntime> ConsumerContext for MemberContext<R> {
     }
 }
 
-/// Gives assigned partitions a position, any: they are paused, and their state says where to begin. Without one librdkafka would ask for
-/// the offsets that are committed, all in one question, which brokers do not answer while any of them is part of a transaction that they
-/// take for open.
+/// Sets some position for assigned partitions. It does not matter which: they are paused, and their state says where to begin. Without a
+/// position librdkafka would ask for the committed offsets of all of them in one request, and brokers do not answer that while any of them
+/// is part of a transaction that they consider open.
 fn place(list: &TopicPartitionList) {
     for mut element in list.elements() {
         if let Err(error) = element.set_offset(KafkaOffset::Offset(0)) {

@@ -1,4 +1,4 @@
-//! The state of the partitions that a member holds: what their checkpoint writers report, and when they write.
+//! The checkpoints of the partitions that a member holds: it takes what their writers report, and decides when they write.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -8,41 +8,41 @@ use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
 
 use crate::metrics::Metrics;
-use crate::partition::{AssignedPartition, CheckpointWriter, Effect, Pauses, Phase, WhoAmI, WriterParts, WriterReport};
+use crate::partition::{AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, WriterParts, WriterReport};
 use crate::stages::StageRuntime;
 
 use super::MemberParts;
 use super::assignment::{Assignment, Failure};
 
-/// Into how many parts of the interval the checkpoints of a member's partitions are spread.
+/// The number of parts of the interval over which a member's checkpoints are spread.
 const SHARES: i32 = 8;
-/// How long to serve the producers at a time while everything is being drained.
+/// How long to serve the producers at a time while partitions are drained.
 const DRAIN_POLL: Duration = Duration::from_millis(2);
-/// The pause before a state is read again whose writer was lost.
+/// The pause before the state is read again after its writer was lost.
 const LOST_PAUSE: Duration = Duration::from_millis(250);
 
-/// What the consumer has to do for a partition, because its state came or went.
+/// What the consumer has to do for a partition because of a change in its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowChange {
-    /// Its state is here: let its records flow, from this one on.
+    /// The state is restored: resume the partition from this record on.
     Resume(Partition, Offset),
-    /// Its state is somebody else's, or in doubt: hold its records back until it is read anew.
+    /// Another member has the state, or it is uncertain: pause the partition until the state is read again.
     Pause(Partition),
 }
 
-/// How the states of a member's partitions are written down.
+/// What a member needs to restore and write the states of its partitions.
 #[derive(Debug)]
 pub struct Checkpointing<K: KeyedState> {
     parts: WriterParts<K>,
     reports: Receiver<WriterReport<K>>,
-    /// Whose state it is that is written.
+    /// The name under which the state is written: the group and its topic.
     owner: String,
-    /// How often; `None` keeps it in memory alone.
+    /// The interval between checkpoints; `None` holds the state in memory only.
     interval: Option<Duration>,
     pauses: Pauses,
-    /// How many assignments of partitions there were.
+    /// How many assignments of partitions there have been.
     generations: u64,
-    /// What the consumer has still to do.
+    /// What the consumer has yet to do.
     flow_changes: Vec<FlowChange>,
 }
 
@@ -61,13 +61,13 @@ where
             metrics: parts.metrics.clone(),
             reports: sender,
         };
-        // The group tells a member that it has lost a partition with the answer to its next heartbeat.
+        // A member that has lost a partition learns it from the group with the answer to its next heartbeat.
         let pauses = Pauses { fenced: parts.heartbeat_interval() * 2, lost: LOST_PAUSE };
         let interval = parts.checkpoint_interval;
         Self { parts: parts_of_writers, reports, owner, interval, pauses, generations: 0, flow_changes: Vec::new() }
     }
 
-    /// Returns a partition that was just assigned. Its state is being read, where it is written down.
+    /// Returns a partition that was just assigned. Where state is written to a topic, reading it begins.
     pub(super) fn assigned<S: Stage<State = K>>(
         &mut self,
         partition: Partition,
@@ -92,8 +92,8 @@ where
         self.generations
     }
 
-    /// Returns how long a partition waits for its first checkpoint: checkpoints of many partitions at once would stall decisions for as long
-    /// as all of them take to encode.
+    /// Returns how long a partition waits for its first checkpoint. Encoding the checkpoints of many partitions at once would delay
+    /// decisions.
     pub(super) fn first_delay(&self, partition: Partition) -> Duration {
         let share = u32::try_from(partition.0.rem_euclid(SHARES)).unwrap_or_default();
         self.interval.unwrap_or_default() * share / SHARES.unsigned_abs()
@@ -105,12 +105,12 @@ where
 }
 
 impl<R: StageRuntime> Assignment<R> {
-    /// Takes up what the checkpoint writers have reported.
-    pub(super) fn listen(&mut self) {
+    /// Takes the reports of the checkpoint writers.
+    pub(super) fn take_reports(&mut self) {
         let Self { runtime, partitions, checkpointing, .. } = self;
         while let Ok(WriterReport { partition, generation, report }) = checkpointing.reports.try_recv() {
             let Some(assigned) = partitions.get_mut(&partition).filter(|assigned| assigned.generation() == generation) else { continue };
-            match assigned.hear(report, checkpointing.pauses, |state| runtime.stage(Some(state))) {
+            match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(Some(state))) {
                 Effect::None => {}
                 Effect::Resume(start) => checkpointing.flow_changes.push(FlowChange::Resume(partition, start)),
                 Effect::Pause => {
@@ -121,7 +121,7 @@ impl<R: StageRuntime> Assignment<R> {
         }
     }
 
-    /// Has the states read again that were lost, each after its pause.
+    /// Starts to read lost states again, each after its pause.
     pub(super) fn restore_lost(&mut self) {
         let mut failure = None;
         for (partition, assigned) in self.partitions.iter_mut().filter(|(_, assigned)| assigned.is_restore_due()) {
@@ -133,16 +133,16 @@ impl<R: StageRuntime> Assignment<R> {
         failure.into_iter().for_each(|failure| self.fail(failure));
     }
 
-    /// Freezes the checkpoints that are due, and has those written before which everything is acknowledged. Nothing after a failure.
-    pub fn checkpoint(&mut self, who_am_i: WhoAmI<'_>) {
+    /// Freezes the checkpoints that are due, and has those written whose records are all acknowledged. After a failure it does nothing.
+    pub fn checkpoint(&mut self, group_metadata: GroupMetadata<'_>) {
         let Some(interval) = self.checkpointing.interval.filter(|_| self.failure().is_none()) else { return };
         let owner = &self.checkpointing.owner;
-        self.partitions.values_mut().for_each(|assigned| assigned.checkpoint(interval, owner, who_am_i));
+        self.partitions.values_mut().for_each(|assigned| assigned.checkpoint(interval, owner, group_metadata));
     }
 
     /// Serves the producers and the checkpoint writers until the records of these partitions are finished and their state is written, a
-    /// failure comes or the time is up, and returns whether all are.
-    pub fn drain(&mut self, partitions: &[Partition], who_am_i: WhoAmI<'_>, timeout: Duration) -> bool {
+    /// failure comes or the time is up. Returns whether everything is finished and written.
+    pub fn drain(&mut self, partitions: &[Partition], group_metadata: GroupMetadata<'_>, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         partitions.iter().for_each(|partition| {
             self.partitions.get_mut(partition).into_iter().for_each(AssignedPartition::drain);
@@ -152,15 +152,15 @@ impl<R: StageRuntime> Assignment<R> {
             if drained().all(AssignedPartition::is_drained) {
                 return !drained().any(|assigned| assigned.phase().has_failed());
             }
-            // The group tells us nothing new while we are here.
-            let is_hopeless = drained().all(|assigned| assigned.is_drained() || assigned.phase().is_outdated());
-            if is_hopeless || self.failure().is_some() || Instant::now() >= deadline {
+            // The group's answers are not read here, so this does not change any more.
+            let is_stuck = drained().all(|assigned| assigned.is_drained() || assigned.phase().is_outdated());
+            if is_stuck || self.failure().is_some() || Instant::now() >= deadline {
                 return false;
             }
-            self.checkpoint(who_am_i);
+            self.checkpoint(group_metadata);
             self.settle(DRAIN_POLL);
-            // What the consumer has to do for the other partitions waits until it is its turn again.
-            self.listen();
+            // Changes for the consumer are only collected here, and applied after the drain.
+            self.take_reports();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Flow control: which partitions are paused, and why. Not all records are taken while too many publications wait, and none of a partition
-//! whose state is not there.
+//! Flow control: it pauses and resumes partitions. All are held back while too many publications wait, and a single one while its state is
+//! not restored.
 
 use std::time::{Duration, Instant};
 
@@ -13,40 +13,40 @@ use crate::stages::StageRuntime;
 use super::callbacks::MemberContext;
 use super::checkpointing::FlowChange;
 
-/// How long to wait for publications before the partitions are paused.
+/// How long publications may wait before the partitions are paused.
 const PAUSE_AFTER: Duration = Duration::from_secs(10);
-/// How long librdkafka may take to take a position up.
+/// How long librdkafka may take to change to a position.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The flow control of one member.
 #[derive(Debug, Default)]
 pub(super) struct FlowControl {
     backpressure: Backpressure,
-    /// Partitions whose state is there and whose records do not flow yet, with the first record to take.
+    /// Partitions whose state is restored and whose records do not flow yet, with the first record to take.
     resuming: Vec<(Partition, Offset)>,
 }
 
-/// Whether publications leave room for more.
+/// Whether more records can be taken, by how many publications wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Backpressure {
-    /// They do.
+    /// More records can be taken.
     #[default]
     None,
-    /// Too many of them wait.
+    /// Too many publications wait.
     Waiting { since: Instant },
-    /// They have waited for so long that the partitions are paused.
+    /// Too many publications have waited for so long that the partitions are paused.
     Paused,
 }
 
 impl FlowControl {
-    /// Returns whether the consumer is to be left alone until publications are acknowledged.
+    /// Returns whether the consumer is not to be polled until publications are acknowledged.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.backpressure, Backpressure::Waiting { .. })
     }
 
-    /// Decides whether records are taken while publications wait, and returns whether taking has just ended. Too many of them are waited
-    /// for without touching the consumer, whose prefetched records would be thrown away by a pause; only if that takes long, partitions
-    /// are paused, so that the consumer can be polled and the group does not take the member for dead.
+    /// Decides whether records are taken, and returns whether taking has just ended. While too many publications wait, the consumer is not
+    /// touched at first: a pause would throw its prefetched records away. If that takes long, the partitions are paused and the consumer is
+    /// polled, so that the group does not remove the member.
     pub(super) fn update<R: StageRuntime>(
         &mut self,
         consumer: &BaseConsumer<MemberContext<R>>,
@@ -71,7 +71,7 @@ impl FlowControl {
         Ok(before == Backpressure::None && self.is_waiting())
     }
 
-    /// Lets the records of partitions flow whose state has come, and holds back those whose state is in doubt.
+    /// Resumes partitions whose state is restored, and pauses those whose state is lost.
     pub(super) fn apply<R: StageRuntime>(
         &mut self,
         consumer: &BaseConsumer<MemberContext<R>>,
@@ -85,11 +85,11 @@ impl FlowControl {
         }
         for (partition, start) in std::mem::take(&mut self.resuming) {
             if !consumer.context().assignment().is_ready(partition) {
-                // It was taken away again.
+                // The partition was revoked meanwhile.
                 continue;
             }
             if let Err(error) = self.resume(consumer, partition, start) {
-                // librdkafka is still asking for the group's own offset.
+                // librdkafka is still asking for the group's committed offset.
                 tracing::debug!(%partition, %error, "not to be positioned yet");
                 self.resuming.push((partition, start));
             }

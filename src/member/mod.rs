@@ -1,4 +1,4 @@
-//! One group member: it polls and drives its partitions, on one thread.
+//! One group member: on one thread, it polls records and drives its partitions.
 //!
 //! ```text
 //! poll ─▶ record ─▶ its partition ─▶ outcome ─▶ outbox ─▶ acknowledged ─▶ committable ─▶ checkpoint
@@ -9,7 +9,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `assignment` | the partitions, the stage that runs on them, and the outbox that they share |
-//! | `checkpointing` | what their checkpoint writers report, and when they write |
+//! | `checkpointing` | what the checkpoint writers report, and when they write |
 //! | `flow_control` | which partitions are paused |
 //! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
 
@@ -46,25 +46,25 @@ use flow_control::FlowControl;
 
 /// How long to wait for a record when nothing is in flight.
 const IDLE_POLL: Duration = Duration::from_millis(100);
-/// How long to wait for one while acknowledgements are awaited.
+/// How long to wait for a record while acknowledgements are awaited.
 const BUSY_POLL: Duration = Duration::from_millis(1);
 /// How long to serve the producer at a time while too many publications wait.
 const WAITING_POLL: Duration = Duration::from_millis(10);
-/// How long to wait for a record while a checkpoint writer may report that a partition's state is here.
+/// How long to wait for a record while a checkpoint writer may report a restored state.
 const RESTORING_POLL: Duration = Duration::from_millis(5);
-/// How often checkpoint writers are looked after.
+/// How often the checkpoint writers are served.
 const CHECKPOINT_POLL: Duration = Duration::from_millis(10);
-/// Records taken between two looks at everything else.
+/// How many records are taken at most before everything else is served.
 const RECORDS_PER_ROUND: usize = 256;
-/// How often gauges are set and counts handed over.
+/// How often gauges are set and local counts are handed over.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How a member comes to its partitions.
+/// How a member gets its partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
-    /// By the consumer group.
+    /// The consumer group assigns them.
     Group,
-    /// It takes all of them from the beginning: the embedded broker makes a group's first member wait three seconds.
+    /// It takes all of them from the beginning. On the embedded broker a group's first member would have to wait for three seconds.
     Alone,
 }
 
@@ -74,13 +74,13 @@ pub enum MemberError {
     /// A client could not be made: a property is wrong.
     #[error("kafka.properties: {0}")]
     Client(KafkaError),
-    /// The consumer is fenced or otherwise beyond repair.
+    /// The consumer is fenced or has failed for good.
     #[error("the consumer failed: {0}")]
     Consumer(KafkaError),
-    /// A publication failed for good, or something else that forbids to commit.
+    /// A publication failed for good, or another failure forbids to commit.
     #[error(transparent)]
     Publish(#[from] Failure),
-    /// A fault of ours, or of a library; the panic itself stands in the log.
+    /// Our code or a library panicked; the panic itself is in the log.
     #[error("the member panicked")]
     Panicked,
 }
@@ -90,36 +90,36 @@ pub enum MemberError {
 pub struct MemberParts {
     /// Brokers and their properties.
     pub kafka: Arc<KafkaSettings>,
-    /// The group, its input and its state.
+    /// The stage's group, its input topic and its state topic.
     pub topics: Arc<StageTopics>,
-    /// How members work.
+    /// The settings of the members.
     pub settings: WorkerSettings,
-    /// How members come to their partitions.
+    /// How members get their partitions.
     pub membership: Membership,
-    /// How many partitions the input has.
+    /// How many partitions the input topic has.
     pub partition_count: u32,
-    /// The largest batch that the topics we publish to take, in bytes.
+    /// The largest batch that every topic takes that we publish to, in bytes.
     pub batch_bytes_max: u64,
     /// The largest batch that the state topic takes, in bytes.
     pub state_batch_bytes_max: u64,
-    /// How often state is written down; `None` keeps it in memory alone.
+    /// The interval between checkpoints; `None` holds the state in memory only.
     pub checkpoint_interval: Option<Duration>,
-    /// Where to count.
+    /// The metrics to count in.
     pub metrics: Metrics,
-    /// Where conditions are shown.
+    /// The health report that shows the members.
     pub health: Arc<Health>,
-    /// When to stop.
+    /// The sign to stop.
     pub stop: Stop,
 }
 
 impl MemberParts {
-    /// Returns how often a member tells the group that it lives.
+    /// Returns how often a member sends the group a heartbeat.
     fn heartbeat_interval(&self) -> Duration {
         heartbeat_interval(&self.kafka)
     }
 }
 
-/// A group member, by its number in the process.
+/// A group member, with its number in the process.
 #[derive(Debug)]
 pub struct Member<R> {
     number: usize,
@@ -134,22 +134,22 @@ impl<R: StageRuntime> Member<R> {
         Self { number, parts, stage }
     }
 
-    /// Returns which member of the process it is.
+    /// Returns the member's number in the process.
     #[must_use]
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// Returns what it shares with the others.
+    /// Returns what the member shares with the others.
     #[must_use]
     pub fn parts(&self) -> &MemberParts {
         &self.parts
     }
 
-    /// Joins, works until told to stop, then drains, has the state written and leaves.
+    /// Joins and works until the sign to stop, then drains, has the state written and leaves.
     ///
     /// # Errors
-    /// [`MemberError`]; nothing is committed then that is not behind an acknowledged verdict.
+    /// Returns [`MemberError`]. Then too, nothing is committed without an acknowledged verdict.
     pub fn run(&self) -> Result<(), MemberError> {
         let consumer = self.join()?;
         let limit = self.parts.settings.in_flight_max as usize;
@@ -170,14 +170,14 @@ impl<R: StageRuntime> Member<R> {
             let now = Instant::now();
             if now >= beat_due {
                 beat_due = now + beat_interval;
-                // librdkafka's main thread, which sends heartbeats and hears of rebalances with the answers, looks once a second at worst
-                // whether one is due, unless somebody asks it something.
+                // librdkafka's main thread sends heartbeats and learns of rebalances from their answers. It may check only once a second
+                // whether one is due, unless it gets a request.
                 let _asked = consumer.group_metadata();
             }
             if now >= checkpoint_due {
                 checkpoint_due = now + CHECKPOINT_POLL;
                 consumer.context().assignment().checkpoint(&|| consumer.group_metadata());
-                let changes = consumer.context().assignment().hear_writers();
+                let changes = consumer.context().assignment().take_writer_reports();
                 flow.apply(&consumer, changes).map_err(MemberError::Consumer)?;
             }
             if now >= report_due {
@@ -189,7 +189,7 @@ impl<R: StageRuntime> Member<R> {
         self.leave(&consumer)
     }
 
-    /// Returns how many publications and events are in flight; as many as may be, if those that wait hold too many bytes.
+    /// Returns how many publications and events are in flight. If waiting events hold too many bytes, it returns at least the limit.
     fn load(&self, consumer: &BaseConsumer<MemberContext<R>>) -> usize {
         let (assignment, settings) = (consumer.context().assignment(), &self.parts.settings);
         let is_full = assignment.waiting_bytes() >= settings.waiting_bytes_max as usize;
@@ -235,7 +235,7 @@ impl<R: StageRuntime> Member<R> {
         consumer.assign(&list)
     }
 
-    /// Takes up to a round of records; waits for the first one only.
+    /// Takes up to one round of records, and waits only for the first one.
     fn take_records(&self, consumer: &BaseConsumer<MemberContext<R>>, in_flight: usize) -> Result<(), MemberError> {
         let mut timeout = match in_flight {
             0 if consumer.context().assignment().is_restoring() => RESTORING_POLL,
@@ -253,7 +253,7 @@ impl<R: StageRuntime> Member<R> {
         Ok(())
     }
 
-    /// Returns the errors that do not pass by themselves.
+    /// Returns an error that does not pass by itself, and logs the others.
     fn check_error(&self, error: KafkaError) -> Result<(), MemberError> {
         match error {
             KafkaError::MessageConsumptionFatal(_) => Err(MemberError::Consumer(error)),
@@ -281,7 +281,7 @@ impl<R: StageRuntime> Member<R> {
         Err(failure.into())
     }
 
-    /// Drains what is in flight and has the state written, within the drain timeout; leaving the group happens when the consumer is
+    /// Drains what is in flight and has the state written, within the drain timeout. The member leaves the group when its consumer is
     /// dropped.
     fn leave(&self, consumer: &BaseConsumer<MemberContext<R>>) -> Result<(), MemberError> {
         let context = consumer.context();

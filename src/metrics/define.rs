@@ -1,40 +1,40 @@
-//! What makes fields, registration and catalogue of a list of metrics.
+//! The macros that turn a list of metrics into fields, registration and a catalogue.
 
 use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
-/// What a metric is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// Only goes up.
+    /// A number that only grows.
     Counter,
-    /// Goes up and down.
+    /// A number that grows and shrinks.
     Gauge,
-    /// Counts by size, with these upper bounds.
+    /// A distribution over buckets with these upper bounds.
     Histogram(&'static [f64]),
 }
 
-/// One metric, as the list has it.
+/// The description of one metric, as the list has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spec {
-    /// Its name.
+    /// The metric's name.
     pub name: &'static str,
-    /// Its type.
+    /// The metric's type.
     pub kind: Kind,
-    /// Its labels.
+    /// The names of the metric's labels.
     pub labels: &'static [&'static str],
-    /// What it says, with its unit.
+    /// What the metric measures, with its unit.
     pub help: &'static str,
-    /// What to alert on; `None` where nothing of it calls for somebody.
+    /// When to raise an alert; `None` if there is no reason for one.
     pub alert: Option<&'static str>,
 }
 
-/// A metric could not be made: two of the same name, or labels that do not fit. A test makes them all.
+/// The error when a metric cannot be made: two have the same name, or labels do not fit. A test makes all of them.
 pub type MetricsError = prometheus::Error;
 
-/// A type of metric that can be made from its entry.
+/// A type of metric that can be made from its entry in the list.
 pub(super) trait Make: Collector + Clone + 'static {
-    /// Makes it, unregistered.
+    /// Returns a metric for an entry, not registered yet.
     fn make(spec: &Spec) -> Result<Self, MetricsError>;
 }
 
@@ -81,18 +81,18 @@ fn histogram_opts(spec: &Spec) -> Result<HistogramOpts, MetricsError> {
     Ok(HistogramOpts::new(spec.name, spec.help).buckets(buckets.to_vec()))
 }
 
-/// Makes a metric of its entry, and shows it from now on.
+/// Returns a metric for an entry, registered so that it is shown from now on.
 pub(super) fn register<M: Make>(registry: &Registry, spec: &Spec) -> Result<M, MetricsError> {
     let metric = M::make(spec)?;
     registry.register(Box::new(metric.clone()))?;
     Ok(metric)
 }
 
-/// Defines `Metrics`, with a public field for each entry of its own block; for each block `method: Handle by "label"` a handle for the series
-/// of one value of that label; and `CATALOG`, which holds every entry. An entry is
-/// `kind field = "name" ["label", …] "help", alert "when";`: without `alert` where nothing calls for somebody, without labels in the block of
-/// a handle, and with `histogram(BUCKETS)` for a kind that needs buckets. The labels make the field's type: none is one counter, some are a
-/// counter by label.
+/// Defines `Metrics` with a public field for each entry of its block. For each block `method: Handle by "label"` it defines a handle for
+/// the series of one value of that label. It also defines `CATALOG`, which holds every entry. An entry is `kind field = "name" ["label", …]
+/// "help", alert "when";`. Leave `alert` out where there is no reason for one, leave the labels out in the block of a handle, and write
+/// `histogram(BUCKETS)` for a kind that needs buckets. The labels decide the field's type: without any it is one counter, else a counter by
+/// label.
 macro_rules! define_metrics {
     (
         Metrics {
@@ -102,13 +102,13 @@ macro_rules! define_metrics {
             $($own_kind:ident $(($own_buckets:expr))? $own:ident = $own_name:literal $own_help:literal $(, alert $own_alert:literal)?;)+
         })*
     ) => {
-        /// Every metric there is.
+        /// The descriptions of all metrics.
         pub const CATALOG: &[$crate::metrics::define::Spec] = &[
             $(define_metrics!(@spec $kind $(($buckets))? $name $labels $help $($alert)?),)+
             $($(define_metrics!(@spec $own_kind $(($own_buckets))? $own_name [$label] $own_help $($own_alert)?),)+)*
         ];
 
-        /// All metrics of the process. Clones count into the same.
+        /// All metrics of the process. Clones share them.
         #[derive(Debug, Clone)]
         pub struct Metrics {
             registry: prometheus::Registry,
@@ -120,10 +120,10 @@ macro_rules! define_metrics {
         }
 
         impl Metrics {
-            /// Makes and registers every metric of the list.
+            /// Creates and registers every metric of the list.
             ///
             /// # Errors
-            /// [`MetricsError`]($crate::metrics::MetricsError) if the list contradicts itself.
+            /// Returns [`MetricsError`]($crate::metrics::MetricsError) if the list contradicts itself.
             pub fn new() -> Result<Self, $crate::metrics::MetricsError> {
                 use $crate::metrics::define::register;
                 let registry = prometheus::Registry::new();
@@ -141,7 +141,7 @@ macro_rules! define_metrics {
             #[must_use]
             pub fn render(&self) -> Vec<u8> {
                 let mut text = Vec::new();
-                // Encoding into memory fails only for a metric without samples, which `gather` leaves out.
+                // Encoding into memory fails only for a metric without samples, and `gather` leaves those out.
                 let _infallible = prometheus::Encoder::encode(&prometheus::TextEncoder::new(), &self.registry.gather(), &mut text);
                 text
             }
@@ -174,7 +174,7 @@ macro_rules! define_metrics {
 
             #[cfg(test)]
             impl $handle {
-                /// Makes every series, as first use does.
+                /// Creates every series, as its first use does.
                 pub(crate) fn make_all(&self) {
                     $(let _made = &*self.$own;)+
                 }
@@ -218,7 +218,7 @@ pub(super) use define_metrics;
 mod tests {
     use crate::metrics::page;
 
-    /// A list of three: one line each is all that they take.
+    /// A list of three metrics, which need one line each.
     mod three {
         define_metrics! {
             Metrics {

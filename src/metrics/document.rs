@@ -1,4 +1,4 @@
-//! The list of metrics for people.
+//! The documentation page of the metrics.
 
 use super::{Kind, Spec};
 
@@ -15,7 +15,7 @@ codes that policy servers make up count as `other` beyond 256 of them.
 |---|---|---|---|---|
 ";
 
-/// Returns the page on the metrics, in Markdown.
+/// Returns the page about the metrics, in Markdown.
 #[must_use]
 pub fn page(metrics: &[Spec]) -> String {
     let mut page = HEAD.to_owned();

@@ -1,15 +1,15 @@
-//! Every metric: its field, name, labels, help, and what to alert on. A metric is added by its line here.
+//! The list of all metrics: field, name, labels, help, and when to raise an alert. A metric is added by one line here.
 //!
-//! Names carry their base unit, counters end in `_total`. No label ever holds a thread, a user or anything else of an event but its
-//! type and what was decided.
+//! Names contain their base unit, and counters end in `_total`. No label ever holds a thread, a user or anything else of an event, except
+//! its type and what was decided.
 
 use super::define::define_metrics;
 
-/// Latencies that a waiter sees: 0.25 ms to 10 s.
+/// Buckets for latencies that a waiting agent sees: 0.25 ms to 10 s.
 const LATENCY_SECONDS: &[f64] = &[0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// Times inside the process: 1 µs to 10 ms.
+/// Buckets for times inside the process: 1 µs to 10 ms.
 const DECISION_SECONDS: &[f64] = &[0.000_001, 0.000_002, 0.000_005, 0.000_01, 0.000_02, 0.000_05, 0.000_1, 0.000_5, 0.001, 0.01];
-/// Times of a restore: 10 ms to 5 min.
+/// Buckets for the times of a restore: 10 ms to 5 min.
 const RESTORE_SECONDS: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0];
 
 define_metrics! {
@@ -112,7 +112,7 @@ mod tests {
         metrics.events.with_label_values(&["tool_call"]).inc();
         assert!(text(&metrics).contains("tollgate_events_consumed_total{type=\"tool_call\"} 1"));
         for spec in CATALOG {
-            // A second metric of the same name and labels is refused, so one that can be registered was not made.
+            // A second metric of the same name and labels is refused. So a metric that can be registered here was not made before.
             let again = prometheus::IntCounterVec::new(prometheus::Opts::new(spec.name, spec.help), spec.labels).unwrap();
             assert!(metrics.registry.register(Box::new(again)).is_err(), "{} is in the list and not made", spec.name);
         }
@@ -122,7 +122,7 @@ mod tests {
         text(metrics).lines().filter(|line| line.contains(label)).count()
     }
 
-    /// Whatever the list says of a partition or a member belongs to its handle, and goes with it.
+    /// Metrics by partition or member in the list belong to a handle, and their series are removed with it.
     #[test]
     fn series_of_a_partition_or_member_go_with_their_last_holder() {
         let metrics = Metrics::new().unwrap();
@@ -136,7 +136,7 @@ mod tests {
             others.0.make_all();
             others.1.make_all();
             assert_eq!(series(&metrics, own), listed, "a metric by {label} stands in the block of its handle");
-            // The next holder has come before the last one goes.
+            // The next holder comes before the last one goes.
             let next = (metrics.partition(3), metrics.member("3"));
             drop((partition, member));
             assert_eq!(series(&metrics, own), listed);

@@ -1,11 +1,11 @@
-//! Metrics: one list of them, and the handles that the worker counts with.
+//! The metrics: one list of them, and the handles that the worker counts with.
 //!
 //! | module | what |
 //! |---|---|
-//! | `list` | every metric: field, name, labels, help, and what to alert on |
-//! | `define` | what makes fields, registration and catalogue of the list |
-//! | `series` | the series of one partition or member, which go with their last holder |
-//! | `document` | the list for people |
+//! | `list` | every metric: field, name, labels, help, and when to raise an alert |
+//! | `define` | the macros that turn the list into fields, registration and a catalogue |
+//! | `series` | the series of one partition or member, which are removed with their last holder |
+//! | `document` | the documentation page |
 
 mod define;
 mod document;

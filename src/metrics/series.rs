@@ -1,4 +1,4 @@
-//! The series of one partition or member: made when they are first used, and gone with their last holder.
+//! The series of one partition or member: each is made on its first use and removed with the last holder.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use prometheus::core::{MetricVec, MetricVecBuilder};
 use rustc_hash::FxHashMap;
 
-/// A metric by one label.
+/// A metric with one label.
 pub trait Labelled: Clone {
-    /// What one value of the label has.
+    /// The metric of one value of the label.
     type One;
 
-    /// Returns the series of a value of the label, and makes it if there is none.
+    /// Returns the series of a value of the label, and creates it if there is none.
     fn one(&self, label: &str) -> Self::One;
 
-    /// Takes the series of a value of the label away, if there is one.
+    /// Removes the series of a value of the label, if there is one.
     fn remove(&self, label: &str);
 }
 
@@ -26,13 +26,13 @@ impl<B: MetricVecBuilder> Labelled for MetricVec<B> {
     }
 
     fn remove(&self, label: &str) {
-        // A series that was never used is not there to be removed, which is as well.
+        // A series that was never used does not exist, so removing it may fail.
         let _absent = self.remove_label_values(&[label]);
     }
 }
 
-/// The series that one value of a label has of a metric. It dereferences to the metric, which makes the series: what nobody has set yet
-/// is not shown as 0.
+/// The series of a metric for one value of its label. Dereferencing it creates the series, so a metric that was never set is not shown as
+/// 0.
 #[derive(Debug)]
 pub struct Series<V: Labelled> {
     all: V,
@@ -58,8 +58,8 @@ impl<V: Labelled> Deref for Series<V> {
     }
 }
 
-/// How many hold the series of each value of a label. A partition that moves between the members of a process may be held by both for a
-/// moment: the one that lets go must not take the other's series away.
+/// Counts the holders of the series of each value of a label. A partition that moves between members of a process may have two holders for
+/// a moment: when the first one lets go, the series of the other must not be removed.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     counts: Mutex<FxHashMap<String, usize>>,
@@ -70,7 +70,7 @@ impl Holders {
         *self.counts().entry(label.to_owned()).or_default() += 1;
     }
 
-    /// Calls `remove` if nobody else holds the series; whoever takes them meanwhile waits.
+    /// Calls `remove` if nobody else holds the series. A new holder waits for it.
     pub(super) fn release(&self, label: &str, remove: impl FnOnce()) {
         let mut counts = self.counts();
         let left = counts.get(label).map_or(0, |count| count.saturating_sub(1));

@@ -1,26 +1,26 @@
-//! The publications of one partition on their way: when they are handed over to librdkafka, and to which producer.
+//! The waiting publications of one partition: when they are handed over to librdkafka, and to which producer.
 //!
-//! An idempotent producer of librdkafka sends nothing more of a partition while five of its messages are not acknowledged, and where their
-//! time to linger is over it waits for that by spinning: at a linger of nothing this cost more CPU than deciding did. So publications wait
-//! here instead. As long as there are few, they leave at once, by the low-latency producer. More than that go together when everything
-//! before them is acknowledged, by the batched producer, which lingers for long enough to make one request of them.
+//! An idempotent producer of librdkafka sends no more of a partition while five of its messages are not acknowledged. If their linger time
+//! is over, it waits for acknowledgements in a busy loop: with a linger of zero that cost more CPU than deciding did. So publications wait
+//! here instead. A few leave at once, by the low-latency producer. More of them leave together once everything before them is acknowledged,
+//! by the batched producer, whose linger is just long enough to put them in one request.
 //!
-//! What a partition has on its way went by one producer, so its publications stay in order.
+//! All publications of a partition that are in flight use one producer, so they stay in order.
 
 use rdkafka::message::OwnedHeaders;
 
 use super::{Delivery, ProducerKind, Producers, Publication};
 
-/// So many of a partition's messages librdkafka sends without waiting for acknowledgements.
+/// How many messages of a partition librdkafka sends without waiting for acknowledgements.
 const LOW_LATENCY_MAX: usize = 5;
 
-/// Publications of one partition that wait, and how many are on their way.
+/// Publications of one partition that wait, with a count of those in flight.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Keys and values of those that wait, one after the other.
+    /// The keys and values of the publications that wait, one after the other.
     bytes: Vec<u8>,
     waiting: Vec<Waiting>,
-    /// How many were handed over and are not acknowledged, and to which producer.
+    /// How many publications were handed over and are not acknowledged, and to which producer.
     handed_over: usize,
     producer: ProducerKind,
 }
@@ -40,24 +40,24 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Takes a publication in.
+    /// Adds a publication.
     pub(super) fn push(&mut self, key: &[u8], value: &[u8], headers: OwnedHeaders, delivery: Delivery) {
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
         self.waiting.push(Waiting { key_bytes: key.len(), value_bytes: value.len(), headers, delivery });
     }
 
-    /// Returns how many wait.
+    /// Returns how many publications wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Notes that one is acknowledged, or given up.
+    /// Notes that one publication is acknowledged, or given up.
     pub(super) fn acknowledge(&mut self) {
         self.handed_over = self.handed_over.saturating_sub(1);
     }
 
-    /// Hands over what waits, if it is time.
+    /// Hands over what waits, if it may leave now.
     pub(super) fn send(&mut self, producers: &Producers, topic: &str) {
         let Some(kind) = producer_for(self.waiting.len(), self.handed_over, self.producer) else { return };
         self.producer = kind;
@@ -77,7 +77,7 @@ impl Batch {
     }
 }
 
-/// Returns the producer for publications that wait behind others which went to `last`; `None` while they have to wait.
+/// Returns the producer for publications that wait behind others which went to `last`, or `None` while they have to wait.
 fn producer_for(waiting: usize, handed_over: usize, last: ProducerKind) -> Option<ProducerKind> {
     match (waiting, handed_over) {
         (0, _) => None,

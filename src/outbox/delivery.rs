@@ -1,4 +1,4 @@
-//! What became of a publication.
+//! Deliveries: which record a publication belongs to, and the outcome that its producer reports.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,14 +15,14 @@ use tollgate_core::record::{Offset, Partition};
 pub enum Role {
     /// A verdict on the decisions topic.
     Verdict,
-    /// The same verdict on the topic that the event asked for.
+    /// A copy of the verdict on the topic that the event asked for.
     Reply,
-    /// An unreadable record.
+    /// A record that could not be read.
     DeadLetter,
 }
 
 impl Role {
-    /// Returns the role as a label.
+    /// Returns the role as a metric label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Role {
 pub struct Delivery {
     /// The record's partition.
     pub partition: Partition,
-    /// Which assignment of the partition it was: an acknowledgement that comes after a revocation belongs to nobody.
+    /// The generation of the partition's assignment. An acknowledgement for an earlier one is ignored.
     pub generation: u64,
     /// The record's offset.
     pub offset: Offset,
@@ -46,27 +46,27 @@ pub struct Delivery {
     pub role: Role,
     /// The event's time in milliseconds since the epoch, for the latency of verdicts.
     pub event_time_ms: Option<i64>,
-    /// How often it was made smaller.
+    /// How often the publication was made smaller.
     pub reductions: u8,
 }
 
-/// How it went.
+/// The outcome of a publication.
 #[derive(Debug, Clone)]
 pub enum DeliveryOutcome {
-    /// The broker has it.
+    /// The broker has acknowledged it.
     Acknowledged,
-    /// It is too large for its topic. It comes back, since something smaller takes its place.
+    /// It is too large for its topic. It comes back, so that something smaller can take its place.
     TooLarge(Box<Returned>),
-    /// The broker will not have it.
+    /// The broker refused it.
     Failed(RDKafkaErrorCode),
 }
 
-/// A record that came back.
+/// A record that was too large and came back.
 #[derive(Debug, Clone)]
 pub struct Returned {
-    /// Where it should have gone.
+    /// The topic that it was sent to.
     pub topic: String,
-    /// On which partition, if that was said.
+    /// The partition that it was sent to, if that was set.
     pub partition: Option<i32>,
     /// Its key.
     pub key: Option<Vec<u8>>,
@@ -87,7 +87,7 @@ pub struct Reduced {
     pub headers: OwnedHeaders,
 }
 
-/// Where the producer's callbacks leave what they learn, until the member takes it up.
+/// The queue of delivery reports: the producers' callbacks fill it, and the member empties it.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryQueue(Arc<Mutex<Vec<(Delivery, DeliveryOutcome)>>>);
 
@@ -96,19 +96,19 @@ impl DeliveryQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((delivery, outcome));
     }
 
-    /// Returns how much was left since the last time.
+    /// Returns how many reports are in the queue.
     pub(super) fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Returns everything that was left since the last time.
+    /// Takes all reports out of the queue.
     #[must_use]
     pub fn take(&self) -> Vec<(Delivery, DeliveryOutcome)> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Returns whether a record failed for its size.
+/// Returns whether a record failed because of its size.
 pub(super) fn is_too_large(code: Option<RDKafkaErrorCode>) -> bool {
     matches!(code, Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::InvalidMessageSize))
 }

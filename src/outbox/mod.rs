@@ -1,4 +1,4 @@
-//! The outbox: publications on their way to Kafka, and what becomes of them.
+//! The outbox: it publishes records to Kafka and reports the outcome of each publication.
 //!
 //! ```text
 //! push ─▶ batch of its partition ─flush─▶ low-latency or batched producer ─┐
@@ -24,24 +24,24 @@ use crate::metrics::Metrics;
 
 use batch::Batch;
 
-/// The broker will not take a publication at all, whatever its size.
+/// The error of a publication that the broker refuses whatever its size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the broker refused a {role} on topic {topic}: {code}")]
 pub struct Refusal {
-    /// What it was.
+    /// The role of the publication.
     pub role: &'static str,
-    /// Where it should have gone.
+    /// The topic that it was sent to.
     pub topic: String,
-    /// Why it did not.
+    /// Why the broker refused it.
     pub code: RDKafkaErrorCode,
 }
 
-/// Where a stage's publications go.
+/// The topics that a stage publishes to.
 #[derive(Debug, Clone)]
 pub struct OutboxTopics {
-    /// What the stage decides, on the partition of the record that it is about.
+    /// The topic of the stage's output. Each output goes to the partition of the record that it is about.
     pub output: String,
-    /// Records that could not be read.
+    /// The topic of records that could not be read.
     pub dead_letters: String,
 }
 
@@ -51,7 +51,7 @@ pub type Reduce = Arc<dyn Fn(&Delivery, &Returned) -> Option<Reduced> + Send + S
 /// The publications of one member.
 pub struct Outbox {
     producers: Producers,
-    /// Those to the output topic that wait, by partition.
+    /// Waiting publications to the output topic, by partition.
     batches: FxHashMap<Partition, Batch>,
     topics: OutboxTopics,
     reduce: Reduce,
@@ -64,12 +64,12 @@ impl std::fmt::Debug for Outbox {
     }
 }
 
-/// What became of publications since the last look.
+/// The outcomes of publications since the last call.
 #[derive(Debug, Default)]
 pub struct Settled {
-    /// Those that their records need not wait for any longer.
+    /// Publications that are acknowledged or given up.
     pub finished: Vec<Delivery>,
-    /// The first that the broker will not take.
+    /// The first publication that the broker refused.
     pub refusal: Option<Refusal>,
 }
 
@@ -85,19 +85,19 @@ impl Outbox {
         self.producers.send(ProducerKind::of(publication.delivery.role), publication);
     }
 
-    /// Takes a publication for the output topic. It leaves with [`Outbox::flush`], in order within its partition.
+    /// Adds a publication to the output topic. It leaves with [`Outbox::flush`], in order within its partition.
     pub fn push(&mut self, key: &[u8], value: &[u8], headers: OwnedHeaders, delivery: Delivery) {
         self.batches.entry(delivery.partition).or_default().push(key, value, headers, delivery);
     }
 
-    /// Hands waiting publications over to librdkafka, as far as it would send them. It is called when a round of records is decided: they
-    /// wait for others then, and for acknowledgements, but not for time to pass.
+    /// Hands waiting publications over to librdkafka, as far as it would send them. Call it after each round of records: publications wait
+    /// for the others of their round and for acknowledgements, but never for time to pass.
     pub fn flush(&mut self) {
         self.batches.values_mut().for_each(|batch| batch.send(&self.producers, &self.topics.output));
     }
 
-    /// Serves the producers for up to `timeout` and returns what became of publications since the last time. What is too large for its
-    /// topic is published smaller, and its record goes on waiting.
+    /// Serves the producers for up to `timeout`, and returns the outcomes of publications since the last time. What is too large for its
+    /// topic is published smaller, and its record keeps waiting.
     pub fn settle(&mut self, timeout: Duration) -> Settled {
         let mut settled = Settled::default();
         for (delivery, outcome) in self.producers.poll(timeout) {
@@ -121,7 +121,7 @@ impl Outbox {
     }
 
     /// Publishes something smaller in place of what its topic does not take. What cannot be made smaller is given up and counted, since
-    /// a record that nobody takes would hold its partition up for ever.
+    /// otherwise it would block its partition for ever.
     fn publish_smaller(&self, delivery: Delivery, returned: Returned) -> Option<Delivery> {
         self.count_failure(&delivery, RDKafkaErrorCode::MessageSizeTooLarge);
         let Some(Reduced { key, value, headers }) = (self.reduce)(&delivery, &returned) else {
@@ -139,13 +139,13 @@ impl Outbox {
     }
 
     fn refused(&self, delivery: Delivery, code: RDKafkaErrorCode, settled: &mut Settled) {
-        // The producer is going away and takes what it holds with it; the records are read again.
+        // The producer is being dropped and discards what it holds; the records are read again.
         if matches!(code, RDKafkaErrorCode::PurgeInflight | RDKafkaErrorCode::PurgeQueue) {
             return;
         }
         self.count_failure(&delivery, code);
         let topic = match delivery.role {
-            // A reply topic is its sender's word; the verdict stands on the output topic all the same.
+            // The sender chose the reply topic, and the verdict is on the output topic all the same.
             Role::Reply => {
                 self.metrics.replies.with_label_values(&["failed"]).inc();
                 let (partition, offset) = (delivery.partition, delivery.offset);

@@ -1,4 +1,4 @@
-//! The producers of one member, whose acknowledgements the member takes up between records.
+//! The producers of one member. Their delivery reports wait in a queue, which the member empties between records.
 
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
@@ -20,35 +20,36 @@ const WAIT: Duration = Duration::from_millis(1);
 /// How long a queue may stay full before the member gives up and starts over. It must be far below the group's poll interval.
 const QUEUE_FULL_MAX: Duration = Duration::from_secs(60);
 
-/// Which of a member's producers a publication goes to.
+/// The producers of a member that a publication can go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProducerKind {
-    /// The one that sends at once.
+    /// The low-latency producer, which sends at once.
     LowLatency,
-    /// The one that waits a moment for others.
+    /// The batched producer, which gathers for a moment.
     Batched,
-    /// The one that sends at once, and not for ever: a reply topic is its sender's word, and one without a leader must not hold verdicts up.
+    /// The reply producer, which sends at once and gives up after a while. The sender chose the reply topic, and a reply topic without a
+    /// leader must not hold verdicts up.
     Reply,
 }
 
 impl ProducerKind {
-    /// Returns the producer of a publication that goes by itself.
+    /// Returns the producer of a publication that is not batched by its partition.
     pub(super) fn of(role: Role) -> Self {
         match role {
             Role::Verdict => Self::LowLatency,
             Role::Reply => Self::Reply,
-            // Nobody awaits it.
+            // Nobody waits for a dead letter.
             Role::DeadLetter => Self::Batched,
         }
     }
 }
 
-/// One record on its way out.
+/// One record to publish.
 #[derive(Debug)]
 pub struct Publication<'a> {
-    /// Where to.
+    /// The topic.
     pub topic: &'a str,
-    /// On which partition; `None` lets the key decide.
+    /// The partition; `None` lets the key decide.
     pub partition: Option<i32>,
     /// The key.
     pub key: Option<&'a [u8]>,
@@ -56,7 +57,7 @@ pub struct Publication<'a> {
     pub value: Option<&'a [u8]>,
     /// The headers.
     pub headers: OwnedHeaders,
-    /// Which record it belongs to.
+    /// The record that it belongs to.
     pub delivery: Delivery,
 }
 
@@ -64,7 +65,7 @@ pub struct Publication<'a> {
 pub struct Producers {
     low_latency: BaseProducer<DeliveryQueue>,
     batched: BaseProducer<DeliveryQueue>,
-    /// Made when the first reply is asked for.
+    /// Created when the first reply is asked for.
     replies: OnceCell<BaseProducer<DeliveryQueue>>,
     kafka: KafkaSettings,
     batch_bytes_max: u64,
@@ -78,10 +79,10 @@ impl std::fmt::Debug for Producers {
 }
 
 impl Producers {
-    /// Returns producers for these brokers, with batches of at most that many bytes; they connect by themselves.
+    /// Returns producers for these brokers, with batches of at most this many bytes. They connect by themselves.
     ///
     /// # Errors
-    /// A property that librdkafka does not know, or a value that it does not take.
+    /// Returns an error for a property that librdkafka does not know, or a value that it does not take.
     pub fn new(kafka: &KafkaSettings, batch_bytes_max: u64) -> KafkaResult<Self> {
         let queue = DeliveryQueue::default();
         let low_latency = producer_config(kafka, batch_bytes_max, Linger::None).create_with_context(queue.clone())?;
@@ -89,8 +90,8 @@ impl Producers {
         Ok(Self { low_latency, batched, replies: OnceCell::new(), kafka: kafka.clone(), batch_bytes_max, queue })
     }
 
-    /// Hands a record to librdkafka. Where its queue is full, the producer is served until there is room: a verdict or dead letter is
-    /// never dropped. What librdkafka refuses at once comes back with the next [`Producers::poll`], as if the broker had refused it.
+    /// Hands a record to librdkafka. If the queue is full, the producer is served until there is room: a verdict or dead letter is never
+    /// dropped. What librdkafka refuses at once is reported by the next [`Producers::poll`], as if the broker had refused it.
     pub fn send(&self, kind: ProducerKind, publication: Publication<'_>) {
         let delivery = publication.delivery;
         let producer = match self.producer(kind) {
@@ -126,24 +127,24 @@ impl Producers {
         Ok(self.replies.get_or_init(|| made))
     }
 
-    /// Serves the producers and returns what became of publications since the last time; where nothing has, it is waited for, for up to
+    /// Serves the producers and returns the outcomes of publications since the last time. If there are none yet, it waits for up to
     /// `timeout`.
     #[must_use]
     pub fn poll(&self, timeout: Duration) -> Vec<(Delivery, DeliveryOutcome)> {
         let deadline = Instant::now() + timeout;
         loop {
             [&self.low_latency, &self.batched].into_iter().chain(self.replies.get()).for_each(|producer| self.serve(producer));
-            let heard = self.queue.take();
+            let reports = self.queue.take();
             let left = deadline.saturating_duration_since(Instant::now());
-            if !heard.is_empty() || left.is_zero() {
-                return heard;
+            if !reports.is_empty() || left.is_zero() {
+                return reports;
             }
-            // rdkafka's own waiting returns when the time is up and not before, and spends the last millisecond of it spinning.
+            // rdkafka's own waiting returns only when the time is up, and spends the last millisecond of it in a busy loop.
             std::thread::sleep(left.min(WAIT));
         }
     }
 
-    /// Takes up everything that a producer has to report: one call of rdkafka's takes up one batch at most.
+    /// Serves a producer until it has no more reports. One call of rdkafka takes at most one batch of them.
     fn serve(&self, producer: &BaseProducer<DeliveryQueue>) {
         let mut known = usize::MAX;
         while known != self.queue.len() {
@@ -152,7 +153,7 @@ impl Producers {
         }
     }
 
-    /// Returns how many publications are not acknowledged, replies aside.
+    /// Returns how many publications are not acknowledged, without replies.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         let count = |producer: &BaseProducer<DeliveryQueue>| usize::try_from(producer.in_flight_count()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A partition that a member holds: its processor, and the phase that its state is in.
+//! One partition that a member holds, with its processor and the phase of its state.
 //!
 //! ```text
 //! assigned ─▶ restoring ─▶ ready ─▶ running ─▶ draining ─▶ given up
@@ -6,16 +6,17 @@
 //!                 └── lost ◀──┴────────┴───────────┘
 //! ```
 //!
-//! Every partition has a checkpoint writer: a thread with a transactional producer of its own, whose transactional id is the partition's.
-//! Whoever takes a partition over initialises that id first, and from then on nothing of an earlier owner's can be committed any more, frozen
-//! or not: neither its state nor its offset. What it left open is aborted, so that nobody waits for its timeout. Publications are not part of
-//! the transaction. A member that was shut out can publish some, which does no harm: they are the new owner's, byte for byte.
+//! Every partition has a checkpoint writer: a thread with its own transactional producer, whose transactional id is the partition's. A
+//! member that takes a partition over initialises that id first. From then on no earlier owner can commit anything, neither state nor
+//! offset, even if its checkpoint was already frozen. What an earlier owner left open is aborted, so that nobody waits for its timeout.
+//! Publications are not part of the transaction. A fenced member can still publish some, which does no harm: they are the same bytes as the
+//! new owner's.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `phase` | the phases and what leads from one to the next, without I/O |
 //! | `writer` | the thread that takes the state over, and then writes checkpoints |
-//! | `restore` | fence the last owner, read the state to its end, see that it fits what is committed |
+//! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
 //! | `transaction` | one checkpoint: state and offset, both or neither |
 
 mod phase;
@@ -40,29 +41,29 @@ use tollgate_core::thread::Departures;
 
 use crate::metrics::{Metrics, PartitionMetrics};
 
-/// Says who the member is in its group now; `None` if the consumer cannot tell.
-pub type WhoAmI<'c> = &'c dyn Fn() -> Option<ConsumerGroupMetadata>;
+/// Returns the member's current metadata in its group, or `None` if the consumer has none.
+pub type GroupMetadata<'c> = &'c dyn Fn() -> Option<ConsumerGroupMetadata>;
 
-/// For how long a state that was lost is left alone before it is read again.
+/// How long to leave a lost state alone before it is read again.
 #[derive(Debug, Clone, Copy)]
 pub struct Pauses {
-    /// Where another member has taken it.
+    /// The pause after another member has taken the state over.
     pub fenced: Duration,
-    /// Where it is in doubt.
+    /// The pause if it is uncertain what was written.
     pub lost: Duration,
 }
 
 /// One partition of a member.
 pub struct AssignedPartition<S: Stage> {
     processor: PartitionProcessor<S>,
-    /// Which assignment of the partition this is: what belongs to an earlier one is nobody's.
+    /// The generation of this assignment of the partition. What belongs to an earlier one is ignored.
     generation: u64,
     phase: Phase<CheckpointWriter>,
     /// The time of the last record.
     last_record_ms: Option<i64>,
-    /// What of the state's departures is counted already.
+    /// The departures from the state that are counted already.
     counted: Departures,
-    /// The partition's series, which go with it.
+    /// The partition's metric series, which are removed with it.
     gauges: PartitionMetrics,
 }
 
@@ -76,14 +77,14 @@ impl<S: Stage> std::fmt::Debug for AssignedPartition<S> {
 }
 
 impl<S: Stage> AssignedPartition<S> {
-    /// Returns a partition in a phase, of which nothing is known yet.
+    /// Returns a partition in a phase, with no records and no state yet.
     #[must_use]
     pub fn new(partition: Partition, generation: u64, stage: S, phase: Phase<CheckpointWriter>, metrics: &Metrics) -> Self {
         let (processor, gauges) = (PartitionProcessor::new(partition, stage), metrics.partition(partition));
         Self { processor, generation, phase, last_record_ms: None, counted: Departures::default(), gauges }
     }
 
-    /// Returns which assignment of the partition this is.
+    /// Returns the generation of this assignment of the partition.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
@@ -95,10 +96,10 @@ impl<S: Stage> AssignedPartition<S> {
         &self.phase
     }
 
-    /// Takes a record, or one that could not even be taken apart.
+    /// Takes a record, with the rejection if its headers cannot be read.
     ///
     /// # Errors
-    /// [`TrackerError`] if it comes out of order: nothing may be committed after that.
+    /// Returns [`TrackerError`] if it comes out of order: nothing may be committed after that.
     pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, out: &mut S::Output) -> Result<AppliedBy<S>, TrackerError> {
         self.last_record_ms = record.timestamp_ms;
         match rejection {
@@ -107,18 +108,18 @@ impl<S: Stage> AssignedPartition<S> {
         }
     }
 
-    /// Notes how many acknowledgements a record that is done waits for.
+    /// Records how many acknowledgements a finished record waits for.
     ///
     /// # Errors
-    /// [`TrackerError`] if the record was not just applied or resumed.
+    /// Returns [`TrackerError`] if the record was not just applied or resumed.
     pub fn published(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
         self.processor.published(offset, due)
     }
 
-    /// Takes one acknowledgement.
+    /// Records one acknowledgement.
     ///
     /// # Errors
-    /// [`TrackerError`] if nothing of that record is due.
+    /// Returns [`TrackerError`] if that record waits for none.
     pub fn acknowledge(&mut self, offset: Offset) -> Result<(), TrackerError> {
         self.processor.acknowledge(offset)
     }
@@ -128,20 +129,20 @@ impl<S: Stage> AssignedPartition<S> {
         self.processor.answer(offset, response);
     }
 
-    /// Goes on with a record that waited, if there is one that can.
+    /// Returns the next record that waited and can go on, with what it has become; `None` if there is none.
     pub fn resume(&mut self, out: &mut S::Output) -> Option<ResumedBy<S>> {
         self.processor.resume(out)
     }
 
-    /// Returns what waits for responses.
+    /// Returns how many records wait for responses, and their bytes.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         self.processor.stage().waiting()
     }
 
-    /// Sets the lag from the offset behind the partition's last record. `start` is where it would be read from if nothing has come yet.
+    /// Sets the lag. `end` is the offset behind the partition's last record, `start` the one to read from if no record has come yet.
     pub fn show_lag(&self, end: Offset, start: Offset, now_ms: i64) {
-        // librdkafka hears nothing of offsets that are committed in transactions; the state knows them.
+        // librdkafka does not know offsets that are committed in transactions; the processor does.
         let next = self.processor.next().max(start);
         let records = (end.0 - next.0).max(0);
         let age_ms = self.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms - record_ms).max(0));
@@ -149,9 +150,9 @@ impl<S: Stage> AssignedPartition<S> {
         self.gauges.lag_seconds.set(age_ms / 1_000);
     }
 
-    /// Takes what the checkpoint writer has reported, and returns what follows from it. `stage` makes a stage with the state that was
-    /// restored.
-    pub fn hear(&mut self, report: Report<S::State>, pauses: Pauses, stage: impl FnOnce(S::State) -> S) -> Effect {
+    /// Takes a report of the checkpoint writer, and returns what has to be done because of it. `stage` makes a stage with the restored
+    /// state.
+    pub fn take_report(&mut self, report: Report<S::State>, pauses: Pauses, stage: impl FnOnce(S::State) -> S) -> Effect {
         let now = Instant::now();
         match report {
             Report::Restored(takeover) => {
@@ -163,7 +164,7 @@ impl<S: Stage> AssignedPartition<S> {
             }
             Report::RestoreFailed(error) => {
                 let partition = self.processor.partition();
-                // Kafka being away is nobody's fault, and says so elsewhere; state that does not fit wants somebody to look.
+                // It is no fault of the state if Kafka is away, and the clients log it; state that does not fit needs somebody to look.
                 if error.reason() == "kafka" {
                     tracing::warn!(%partition, %error, "the state could not be read; trying again");
                 } else {
@@ -183,60 +184,60 @@ impl<S: Stage> AssignedPartition<S> {
                 self.processor.checkpoint_refused();
                 self.phase.outdated()
             }
-            // Whoever fenced us is the owner now, and the group is about to tell us so. If it does not, the other one was late, not we.
+            // Whoever fenced us is the owner now, and the group is about to say so. If it does not, the other member was late and not we.
             Report::Fenced => self.phase.lose(now, pauses.fenced),
             Report::Lost => self.phase.lose(now, pauses.lost),
         }
     }
 
-    /// Forgets everything, because the state is somebody else's or in doubt: what is still on its way belongs to nobody.
+    /// Drops the state, because another member has it or it is uncertain. Whatever is still on its way is ignored.
     pub fn forget(&mut self, generation: u64, stage: S) {
         (self.generation, self.counted) = (generation, Departures::default());
         self.processor = PartitionProcessor::new(self.processor.partition(), stage);
     }
 
-    /// Returns whether the state of a lost partition is to be read again now.
+    /// Returns whether a lost state is to be read again now.
     #[must_use]
     pub fn is_restore_due(&self) -> bool {
         self.phase.is_restore_due(Instant::now())
     }
 
-    /// Has the state of a lost partition read again.
+    /// Starts to read a lost state again, with this writer.
     pub fn restore_with(&mut self, writer: CheckpointWriter) {
         self.phase.restore_with(writer);
     }
 
-    /// Notes that the consumer has let the records flow. The first checkpoint is due after `delay`.
+    /// Notes that the consumer has resumed the partition. The first checkpoint is due after `delay`.
     pub fn resumed(&mut self, delay: Duration) {
         self.phase.resumed(Instant::now() + delay);
     }
 
-    /// Takes no more records, and has what was applied written down as soon as it can be.
+    /// Starts to drain: no more records are taken, and the state is written as soon as possible.
     pub fn drain(&mut self) {
         self.phase.drain();
     }
 
-    /// Freezes a checkpoint if one is due, and has the frozen one written if everything before it is acknowledged.
-    pub fn checkpoint(&mut self, interval: Duration, owner: &str, who_am_i: WhoAmI<'_>) {
+    /// Freezes a checkpoint if one is due, and has the frozen one written if all its records are acknowledged.
+    pub fn checkpoint(&mut self, interval: Duration, owner: &str, group_metadata: GroupMetadata<'_>) {
         let Some(mut checkpointing) = self.phase.checkpointing() else { return };
         if !self.processor.is_checkpointing() && checkpointing.is_due(Instant::now(), interval) {
             self.processor.freeze(owner);
         }
         let Some(checkpoint) = self.processor.take_checkpoint() else { return };
-        match who_am_i() {
+        match group_metadata() {
             Some(group) => checkpointing.writer.write(Job { checkpoint, group }),
             None => self.processor.checkpoint_refused(),
         }
     }
 
-    /// Returns whether everything that was applied is acknowledged and, where there is a checkpoint writer, written down.
+    /// Returns whether everything that was applied is acknowledged and, if there is a checkpoint writer, written.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         let is_written = !self.phase.has_writer() || !(self.processor.is_behind() || self.processor.is_checkpointing());
         !self.phase.is_at_work() || (self.processor.in_flight() == 0 && is_written)
     }
 
-    /// Sets the gauges of the partition, and counts what its state has let go of.
+    /// Sets the partition's gauges, and counts the threads that have left its state.
     pub fn report(&mut self, metrics: &Metrics) {
         let state = self.processor.stage().state();
         self.gauges.live_threads.set(i64::try_from(state.len()).unwrap_or(i64::MAX));

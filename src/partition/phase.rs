@@ -1,95 +1,96 @@
-//! The phases of a partition's state, and what leads from one to the next. No I/O and no clock: whoever drives it says what has happened, and
-//! when.
+//! The phases of a partition's state, and the transitions between them. There is no I/O and no clock: the caller says what has happened,
+//! and when.
 //!
 //! | phase | records | state |
 //! |---|---|---|
 //! | restoring | wait | is being read |
-//! | ready | wait until the consumer is positioned | is here |
-//! | running | are taken | is written down at intervals |
-//! | draining | are taken no more | is written down as soon as it can be |
-//! | lost | wait | is somebody else's or in doubt, and read again after a pause |
+//! | ready | wait until the consumer is positioned | is restored |
+//! | running | are taken | is written at intervals |
+//! | draining | are not taken any more | is written as soon as possible |
+//! | lost | wait | belongs to another member or is uncertain, and is read again after a pause |
 
 use std::time::{Duration, Instant};
 
 use tollgate_core::record::Offset;
 
-/// How often the pause before a lost state is read again is doubled.
+/// How often at most the pause before a lost state is read again is doubled.
 const DOUBLINGS_MAX: u32 = 6;
 
-/// The phase of a partition's state. `W` is what writes the state down.
+/// The phase of a partition's state. `W` is the type of its checkpoint writer.
 #[derive(Debug)]
 pub enum Phase<W> {
     /// The state is being read.
     Restoring {
-        /// Who reads it.
+        /// The checkpoint writer that reads it.
         writer: W,
-        /// Whether it could not be read, and is tried again.
+        /// Whether the last attempt failed and another one follows.
         has_failed: bool,
-        /// What is known from before.
+        /// What is remembered for the next restore.
         retry: Retry,
     },
-    /// The state is here, and the consumer has yet to be positioned.
+    /// The state is restored, and the consumer is not positioned yet.
     Ready {
-        /// Who will write it.
+        /// The checkpoint writer that will write it.
         writer: W,
-        /// What is known from before.
+        /// What is remembered for the next restore.
         retry: Retry,
     },
     /// Records are taken.
     Running(Running<W>),
     /// The partition is being given up.
     Draining(Running<W>),
-    /// The state is not ours to write any more.
+    /// The state may not be written any more.
     Lost {
-        /// When it is read again; `None` if the partition is being given up.
+        /// When the state is read again; `None` if the partition is being given up.
         until: Option<Instant>,
-        /// What is known from before.
+        /// What is remembered for the next restore.
         retry: Retry,
     },
 }
 
-/// What a partition at work has.
+/// The checkpoints of a partition that takes records or is draining.
 #[derive(Debug)]
 pub struct Running<W> {
-    /// Who writes the state down; `None` where it lives as long as the process, as the broker does.
+    /// The checkpoint writer; `None` if the state is in memory only, because the broker lives no longer than the process.
     writer: Option<W>,
-    /// When the next checkpoint is due; `None` is at once.
+    /// When the next checkpoint is due; `None` means at once.
     checkpoint_due: Option<Instant>,
-    /// Whether the group has refused the last checkpoint because it has moved on: another one is of no use until it has told us.
+    /// Whether the group has refused the last checkpoint because of a rebalance. The next one is refused too, until the consumer has
+    /// learned of the rebalance.
     is_outdated: bool,
     retry: Retry,
 }
 
-/// What is known of a partition from before its state was lost.
+/// What is remembered of a partition from before its state was lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retry {
     /// How often in a row the state was lost without a checkpoint in between.
     losses: u32,
-    /// The first record that was taken, in case that nothing is committed when the state is read again.
+    /// The first record that was taken, in case that no offset is committed when the state is read again.
     start: Option<Offset>,
 }
 
-/// What has to be done about a partition because of what happened.
+/// What the caller has to do for a partition because of what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// Nothing is to be done.
     None,
-    /// Its state is here: let its records flow, from this one on.
+    /// The state is restored: resume the partition from this record on.
     Resume(Offset),
-    /// Its state is lost: hold its records back, and forget what is in memory.
+    /// The state is lost: pause the partition, and drop what is in memory.
     Pause,
 }
 
-/// What writes the checkpoints of a partition at work, and when.
+/// The checkpoint writer of a partition at work, with the schedule of its checkpoints.
 #[derive(Debug)]
 pub struct Checkpointing<'p, W> {
-    /// Who writes.
+    /// The checkpoint writer.
     pub writer: &'p W,
     due: &'p mut Option<Instant>,
 }
 
 impl<W> Checkpointing<'_, W> {
-    /// Returns whether a checkpoint is due; if so, the next one is an interval later.
+    /// Returns whether a checkpoint is due. If so, the next one is due an interval later.
     pub fn is_due(&mut self, now: Instant, interval: Duration) -> bool {
         let is_due = self.due.is_none_or(|due| now >= due);
         if is_due && self.due.is_some() {
@@ -100,18 +101,19 @@ impl<W> Checkpointing<'_, W> {
 }
 
 impl<W> Phase<W> {
-    /// Returns the phase of a partition that was just assigned, whose state this writer reads.
+    /// Returns the phase of a partition that was just assigned, and whose state this writer reads.
     pub fn restoring(writer: W) -> Self {
         Self::Restoring { writer, has_failed: false, retry: Retry::default() }
     }
 
-    /// Returns the phase of a partition whose state is kept in memory alone.
+    /// Returns the phase of a partition whose state is held in memory only.
     #[must_use]
     pub fn in_memory(now: Instant) -> Self {
         Self::Running(Running { writer: None, checkpoint_due: Some(now), is_outdated: false, retry: Retry::default() })
     }
 
-    /// The state is here. `start` is the first record to read as the group's offset or the state says, `default_start` where neither does.
+    /// Notes that the state is restored. `start` is the first record to read by the committed offset or the state, `default_start` the one
+    /// if neither gives any.
     pub fn restored(&mut self, start: Option<Offset>, default_start: Offset) -> Effect {
         let mut effect = Effect::None;
         self.change(|phase| match phase {
@@ -125,7 +127,7 @@ impl<W> Phase<W> {
         effect
     }
 
-    /// The state could not be read. Whoever reads it tries again.
+    /// Notes that the state could not be read. The writer tries again.
     pub fn restore_failed(&mut self) -> Effect {
         if let Self::Restoring { has_failed, .. } = self {
             *has_failed = true;
@@ -133,7 +135,7 @@ impl<W> Phase<W> {
         Effect::None
     }
 
-    /// The consumer is positioned and lets the records flow. The first checkpoint is due then.
+    /// Notes that the consumer is positioned and the records flow. The first checkpoint is due at the given time.
     pub fn resumed(&mut self, checkpoint_due: Instant) {
         self.change(|phase| match phase {
             Self::Ready { writer, retry } => {
@@ -143,7 +145,7 @@ impl<W> Phase<W> {
         });
     }
 
-    /// A checkpoint is written.
+    /// Notes that a checkpoint is written.
     pub fn written(&mut self) -> Effect {
         if let Self::Running(running) | Self::Draining(running) = self {
             (running.is_outdated, running.retry.losses) = (false, 0);
@@ -151,7 +153,7 @@ impl<W> Phase<W> {
         Effect::None
     }
 
-    /// A checkpoint came to nothing because the group has moved on without telling us yet.
+    /// Notes that a checkpoint was refused because of a rebalance that the consumer has not learned of yet.
     pub fn outdated(&mut self) -> Effect {
         if let Self::Running(running) | Self::Draining(running) = self {
             running.is_outdated = true;
@@ -159,8 +161,8 @@ impl<W> Phase<W> {
         Effect::None
     }
 
-    /// The writer is at its end. The state is read again after a pause that grows from loss to loss, since two members that each take a
-    /// partition for theirs must not keep each other from it; one that is being given up is left to its next owner.
+    /// Notes that the writer has ended. The state is read again after a pause, which grows from loss to loss: otherwise two members that
+    /// both consider a partition theirs could fence each other for ever. A partition that is being given up is left to its next owner.
     pub fn lose(&mut self, now: Instant, pause: Duration) -> Effect {
         let (retry, is_given_up) = match self {
             Self::Restoring { retry, .. } | Self::Ready { retry, .. } | Self::Lost { retry, .. } => (*retry, false),
@@ -178,14 +180,15 @@ impl<W> Phase<W> {
         matches!(self, Self::Lost { until: Some(until), .. } if now >= *until)
     }
 
-    /// A lost state is read again by this writer.
+    /// Notes that this writer reads a lost state again.
     pub fn restore_with(&mut self, writer: W) {
         if let Self::Lost { retry, .. } = self {
             *self = Self::Restoring { writer, has_failed: false, retry: *retry };
         }
     }
 
-    /// The partition is being given up: what was applied is written down at once. The group may have told us who we are since.
+    /// Starts to drain: what was applied is written at once. A checkpoint is also tried again after a rebalance, since the consumer may
+    /// have learned of it.
     pub fn drain(&mut self) {
         self.change(|phase| match phase {
             Self::Running(running) | Self::Draining(running) => {
@@ -195,7 +198,7 @@ impl<W> Phase<W> {
         });
     }
 
-    /// Returns what writes checkpoints, while any are written.
+    /// Returns the checkpoint writer and its schedule, while checkpoints are written.
     pub fn checkpointing(&mut self) -> Option<Checkpointing<'_, W>> {
         match self {
             Self::Running(running) | Self::Draining(running) => {
@@ -212,13 +215,13 @@ impl<W> Phase<W> {
         matches!(self, Self::Running(_))
     }
 
-    /// Returns whether records are taken, or the last ones that were are being finished.
+    /// Returns whether records are taken, or the last ones are being finished.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         matches!(self, Self::Running(_) | Self::Draining(_))
     }
 
-    /// Returns whether the state is here and the consumer has yet to be positioned.
+    /// Returns whether the state is restored and the consumer is not positioned yet.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Ready { .. })
@@ -230,19 +233,19 @@ impl<W> Phase<W> {
         matches!(self, Self::Restoring { has_failed: true, .. } | Self::Lost { until: None, .. })
     }
 
-    /// Returns whether the state is written down anywhere.
+    /// Returns whether the state is written to a topic.
     #[must_use]
     pub fn has_writer(&self) -> bool {
         !matches!(self, Self::Running(Running { writer: None, .. }) | Self::Draining(Running { writer: None, .. }))
     }
 
-    /// Returns whether another checkpoint is of no use until the group has told us that it has moved on.
+    /// Returns whether a checkpoint would be refused because of a rebalance that the consumer has not learned of yet.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         matches!(self, Self::Running(running) | Self::Draining(running) if running.is_outdated)
     }
 
-    /// Replaces the phase by what becomes of it.
+    /// Replaces the phase by the one that `change` returns.
     fn change(&mut self, change: impl FnOnce(Self) -> Self) {
         let phase = std::mem::replace(self, Self::Lost { until: None, retry: Retry::default() });
         *self = change(phase);
@@ -256,7 +259,7 @@ mod tests {
     const INTERVAL: Duration = Duration::from_secs(1);
     const PAUSE: Duration = Duration::from_millis(100);
 
-    /// A partition at work whose state was restored by a writer, with its first checkpoint due at `now`.
+    /// Returns a partition at work whose state was restored by a writer, with its first checkpoint due at `now`.
     fn running(now: Instant) -> Phase<&'static str> {
         let mut phase = Phase::restoring("writer");
         assert_eq!(phase.restored(Some(Offset(7)), Offset(0)), Effect::Resume(Offset(7)));
@@ -339,14 +342,14 @@ mod tests {
         phase.drain();
         assert_eq!(phase.lose(now, PAUSE), Effect::Pause);
         assert!(phase.has_failed() && !phase.is_restore_due(now + Duration::from_secs(3_600)));
-        // What has nothing to finish is not changed by draining.
+        // A partition with nothing to finish is not changed by draining.
         let mut restoring = Phase::restoring("writer");
         restoring.drain();
         assert_eq!(restoring.restored(Some(Offset(1)), Offset(0)), Effect::Resume(Offset(1)));
     }
 
     #[test]
-    fn a_group_that_has_moved_on_takes_no_checkpoint_until_it_has_told_us() {
+    fn a_group_that_has_rebalanced_takes_no_checkpoint_until_the_consumer_knows() {
         let mut phase = running(Instant::now());
         assert!(!phase.is_outdated());
         phase.outdated();

@@ -1,4 +1,5 @@
-//! Taking a partition's state over: fence its earlier owner, read the state to its end, and see that it fits what is committed.
+//! The restore of a partition's state: it fences the earlier owner, reads the state to its end, and checks that it fits the committed
+//! offset.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,33 +17,33 @@ use tollgate_core::record::{Offset, Partition};
 
 use super::transaction::{COMMIT_MARK, Transactions};
 
-/// How long one question to the brokers may take.
+/// How long one request to the brokers may take.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for records at a time.
 const POLL: Duration = Duration::from_millis(50);
-/// How long nothing may come before the reading is given up and started over.
+/// How long to wait without any record before the restore is given up and started over.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// How often progress is reported.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a partition's state could not be taken over. It is tried again; until then the partition waits.
+/// Why a partition's state could not be restored. The restore is tried again; until then the partition waits.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// Kafka does not do its part.
+    /// A request to Kafka failed.
     #[error("{doing}: {error}")]
     Kafka {
-        /// What was tried.
+        /// What was being done.
         doing: &'static str,
-        /// What came of it.
+        /// The error that came.
         error: KafkaError,
     },
-    /// The partition gives nothing.
+    /// No record came for too long.
     #[error("reading the partition: nothing came for {} s", SILENCE_MAX.as_secs())]
     Silence,
-    /// What stands in the topic is not state that we can read.
+    /// A record of the topic is not state that we can read.
     #[error("{}{error}", offset.map(|offset| format!("state record at offset {offset}: ")).unwrap_or_default())]
     State {
-        /// Which record.
+        /// The offset of the record, if it is one record.
         offset: Option<Offset>,
         /// What is wrong.
         error: StateError,
@@ -53,25 +54,25 @@ pub enum RestoreError {
         found.map_or("without any".to_owned(), |found| format!("at {found}"))
     )]
     Behind {
-        /// What is committed.
+        /// The committed offset.
         committed: Offset,
-        /// What the state is as of.
+        /// The offset of the state.
         found: Option<Offset>,
     },
-    /// The state knows events that are not there.
+    /// The state is ahead of the events: they were recreated or truncated.
     #[error(
         "the state is as of offset {next} and the events end at {end}: the events topic was recreated or truncated; recreate the state topic too, and delete the group's committed offsets"
     )]
     BeyondEvents {
-        /// What the state is as of.
+        /// The offset of the state.
         next: Offset,
-        /// Where the events end.
+        /// The end of the events.
         end: Offset,
     },
 }
 
 impl RestoreError {
-    /// The kind of failure, for metrics.
+    /// Returns the kind of failure, as a metric label.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -95,30 +96,30 @@ fn is_forbidden(error: &KafkaError) -> bool {
     )
 }
 
-/// A partition's state, taken over.
+/// The result of a restore.
 #[derive(Debug)]
 pub struct Takeover<K> {
-    /// The state, if there ever was any.
+    /// The state, if any was ever written.
     pub restored: Option<Restored<K>>,
-    /// The first record to read, as the group's offset or the state says.
+    /// The first record to read, by the committed offset or the state.
     pub start: Option<Offset>,
-    /// The first record to read where neither says anything.
+    /// The first record to read if neither gives any.
     pub default_start: Offset,
-    /// Records read.
+    /// How many records were read.
     pub records: u64,
-    /// Their bytes.
+    /// The size of the records that were read, in bytes.
     pub bytes: u64,
 }
 
-/// A takeover, and the clients that it was done with.
+/// A takeover, with the clients that it was done with.
 pub(super) struct TakenOver<K> {
     pub(super) takeover: Takeover<K>,
     pub(super) transactions: Transactions,
-    /// To be dropped when nobody waits any more: that takes librdkafka a tenth of a second.
+    /// The clients that read. Drop them when nobody waits any more, since librdkafka takes a tenth of a second for it.
     pub(super) readers: [BaseConsumer<PlainContext>; 2],
 }
 
-/// Whose state is restored, and what for.
+/// What a restore works with.
 #[derive(Debug, Clone)]
 pub(super) struct RestoreParts<'p> {
     pub(super) kafka: &'p KafkaSettings,
@@ -128,7 +129,7 @@ pub(super) struct RestoreParts<'p> {
     pub(super) metrics: &'p Metrics,
 }
 
-/// Takes a partition's state over. `is_wanted` is asked now and then whether anybody still waits for it; `None` if nobody does.
+/// Takes a partition's state over. It calls `is_wanted` now and then, and returns `None` once the state is not wanted any more.
 pub(super) fn take_over<K: KeyedState>(
     parts: &RestoreParts<'_>,
     limits: K::Limits,
@@ -136,7 +137,7 @@ pub(super) fn take_over<K: KeyedState>(
 ) -> Result<Option<TakenOver<K>>, RestoreError> {
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
     let RestoreParts { kafka, topics, partition, .. } = parts;
-    // Both connect while the first question is under way.
+    // Both clients connect during the first request.
     let reader: BaseConsumer<PlainContext> =
         reader_config(kafka, &topics.group_id).create_with_context(PlainContext).map_err(failed("making the reader of the state"))?;
     let asker: BaseConsumer<PlainContext> = asker_config(kafka, &topics.group_id)
@@ -146,7 +147,7 @@ pub(super) fn take_over<K: KeyedState>(
         Transactions::new(kafka, topics, *partition, parts.batch_bytes_max).map_err(failed("making the producer of the state"))?;
     let started = Instant::now();
     transactions.connect().map_err(failed("connecting to the brokers of the state"))?;
-    // Whoever is not the owner any more must not shut the next one out.
+    // A member that no longer owns the partition must not fence the next owner.
     if !is_wanted() {
         return Ok(None);
     }
@@ -168,7 +169,7 @@ pub(super) fn take_over<K: KeyedState>(
     let (low, end) = asker.fetch_watermarks(&topics.input, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
     tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
     let next = restored.as_ref().map(|restored| restored.next);
-    let start = judge(next, committed, Offset(end))?;
+    let start = first_event(next, committed, Offset(end))?;
     let default_start = Offset(if starts_at_the_end(kafka) { end } else { low });
     if let Some(start) = start.filter(|start| start.0 < low) {
         tracing::error!(%partition, start = start.0, low, "events were deleted before they were decided: retention is shorter than the worker was away");
@@ -176,11 +177,11 @@ pub(super) fn take_over<K: KeyedState>(
     Ok(Some(TakenOver { takeover: Takeover { restored, start, default_start, records, bytes }, transactions, readers: [reader, asker] }))
 }
 
-/// Reads a partition of a compacted topic from its beginning to where it ends, showing each record with its offset and that end. `show`
-/// returns whether to go on, and so does this.
+/// Reads a partition of a compacted topic from its beginning to its end, and calls `show` with the offset of each record and that end. It
+/// stops when `show` returns `false`, and returns whether it has read everything.
 ///
 /// # Errors
-/// [`RestoreError::Kafka`] and [`RestoreError::Silence`].
+/// Returns [`RestoreError::Kafka`] or [`RestoreError::Silence`].
 pub fn read_to_end(
     reader: &BaseConsumer<PlainContext>,
     topic: &str,
@@ -193,13 +194,13 @@ pub fn read_to_end(
     let mut list = TopicPartitionList::with_capacity(1);
     list.add_partition_offset(topic, partition.0, KafkaOffset::Beginning).map_err(failed("reading the partition"))?;
     reader.assign(&list).map_err(failed("reading the partition"))?;
-    let (mut heard, mut last_error) = (Instant::now(), None);
+    let (mut last_record_at, mut last_error) = (Instant::now(), None);
     loop {
         match reader.poll(POLL) {
-            // A reader that reads several partitions in turn may still hold something of the one before.
+            // A reader that reads several partitions in turn may still return records of an earlier one.
             Some(Ok(message)) if message.partition() != partition.0 => {}
             Some(Ok(message)) => {
-                heard = Instant::now();
+                last_record_at = Instant::now();
                 if !show(Offset(message.offset()), Offset(end), message.key(), message.payload()) {
                     return Ok(false);
                 }
@@ -208,17 +209,17 @@ pub fn read_to_end(
             Some(Err(error)) if error.rdkafka_error_code() == Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
                 return Err(failed("reading the partition")(error));
             }
-            // librdkafka goes on by itself.
+            // librdkafka recovers by itself.
             Some(Err(error)) => last_error = Some(error),
             None => {}
         }
-        if heard.elapsed() > SILENCE_MAX {
+        if last_record_at.elapsed() > SILENCE_MAX {
             return Err(last_error.map_or(RestoreError::Silence, failed("reading the partition")));
         }
     }
 }
 
-/// Whether a group that is new starts at the end of the events.
+/// Returns whether a new group starts at the end of the events.
 fn starts_at_the_end(kafka: &KafkaSettings) -> bool {
     let reset = kafka.properties.get("auto.offset.reset");
     reset.is_some_and(|reset| ["latest", "largest", "end"].contains(&reset.to_ascii_lowercase().as_str()))
@@ -243,11 +244,11 @@ fn committed(asker: &BaseConsumer<PlainContext>, topic: &str, partition: Partiti
     })
 }
 
-/// Where to start reading events, given what the state is as of, what is committed and where the events end.
+/// Returns where to start reading events, from the offset of the state, the committed offset and the end of the events.
 ///
-/// An offset that we committed is the state's. One that an operator set counts: events that the state knows are skipped then, and a gap
-/// is the operator's wish. Without any, the state knows where it was.
-fn judge(next: Option<Offset>, committed: Option<Committed>, end: Offset) -> Result<Option<Offset>, RestoreError> {
+/// An offset that we committed equals that of the state. An offset that an operator set counts: events that the state already knows are
+/// then skipped, and a gap is what the operator wanted. Without a committed offset, the state's offset counts.
+fn first_event(next: Option<Offset>, committed: Option<Committed>, end: Offset) -> Result<Option<Offset>, RestoreError> {
     if let Some(Committed { offset: committed, is_ours: true }) = committed
         && next < Some(committed)
     {
@@ -264,7 +265,7 @@ fn judge(next: Option<Offset>, committed: Option<Committed>, end: Offset) -> Res
     Ok(committed.map(|committed| committed.offset).or(next))
 }
 
-/// How far a restore is, for the log and the gauges.
+/// The progress of a restore, for the log and the gauges.
 struct Progress<'p> {
     parts: &'p RestoreParts<'p>,
     gauges: PartitionMetrics,
@@ -330,22 +331,22 @@ mod tests {
     #[test]
     fn events_are_read_from_where_the_state_is() {
         let end = Offset(100);
-        assert_eq!(judge(None, None, end).unwrap(), None);
-        assert_eq!(judge(Some(Offset(7)), ours(7), end).unwrap(), Some(Offset(7)));
-        assert_eq!(judge(Some(Offset(7)), None, end).unwrap(), Some(Offset(7)));
-        assert_eq!(judge(None, by_hand(50), end).unwrap(), Some(Offset(50)));
-        assert_eq!(judge(Some(Offset(7)), by_hand(3), end).unwrap(), Some(Offset(3)));
-        assert_eq!(judge(Some(Offset(7)), by_hand(9), end).unwrap(), Some(Offset(9)));
+        assert_eq!(first_event(None, None, end).unwrap(), None);
+        assert_eq!(first_event(Some(Offset(7)), ours(7), end).unwrap(), Some(Offset(7)));
+        assert_eq!(first_event(Some(Offset(7)), None, end).unwrap(), Some(Offset(7)));
+        assert_eq!(first_event(None, by_hand(50), end).unwrap(), Some(Offset(50)));
+        assert_eq!(first_event(Some(Offset(7)), by_hand(3), end).unwrap(), Some(Offset(3)));
+        assert_eq!(first_event(Some(Offset(7)), by_hand(9), end).unwrap(), Some(Offset(9)));
     }
 
     #[test]
     fn state_that_is_missing_is_not_taken_for_none() {
-        let error = judge(None, ours(7), Offset(100)).unwrap_err();
+        let error = first_event(None, ours(7), Offset(100)).unwrap_err();
         assert_eq!(error.reason(), "mismatch");
         assert!(error.to_string().starts_with("offset 7 was committed with state, and the state topic ends without any: "), "{error}");
-        let error = judge(Some(Offset(5)), ours(7), Offset(100)).unwrap_err();
+        let error = first_event(Some(Offset(5)), ours(7), Offset(100)).unwrap_err();
         assert!(error.to_string().contains("the state topic ends at 5: "), "{error}");
-        let error = judge(Some(Offset(7)), ours(7), Offset(6)).unwrap_err();
+        let error = first_event(Some(Offset(7)), ours(7), Offset(6)).unwrap_err();
         assert!(error.to_string().starts_with("the state is as of offset 7 and the events end at 6: "), "{error}");
     }
 }

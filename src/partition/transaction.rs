@@ -1,4 +1,4 @@
-//! One checkpoint, one transaction: the state's records and the group's offset, both or neither.
+//! Transactions that write checkpoints: the records of the state and the group's offset are committed together or not at all.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,21 +17,21 @@ use tollgate_core::record::Partition;
 
 /// How long one step of a transaction may take before it is given up.
 const STEP_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a step that may be repeated is.
+/// How often a step that may be repeated is tried.
 const STEP_ATTEMPTS_MAX: u32 = 3;
-/// How long to wait for an abort before what it throws away is taken note of.
+/// How long to wait for an abort before the reports of the discarded records are taken.
 const ABORT_POLL: Duration = Duration::from_millis(50);
-/// How long to wait at a time for the producer to have news.
+/// How long to wait at a time for reports of the producer.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// What stands beside an offset that was committed with state, so that a start without that state is noticed.
+/// The mark beside an offset that was committed with state. With it, a start without that state is noticed.
 pub(super) const COMMIT_MARK: &str = "tollgate state";
 
-/// A checkpoint to write, for a member of the group at its generation.
+/// A checkpoint to write, with the group metadata to commit it under.
 pub struct Job {
-    /// What.
+    /// The checkpoint.
     pub checkpoint: Arc<Checkpoint>,
-    /// For whom: the broker refuses a member that the group has moved on without.
+    /// The member's group metadata. With it the broker refuses a member that the group has already replaced.
     pub group: ConsumerGroupMetadata,
 }
 
@@ -41,54 +41,54 @@ impl std::fmt::Debug for Job {
     }
 }
 
-/// What became of a checkpoint.
+/// The outcome of a checkpoint.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is written, and its offset committed.
+    /// The state is written, and the offset committed.
     Written,
-    /// Nothing of it is. The next one may fare better.
+    /// Nothing is written. The next checkpoint may succeed.
     Refused(KafkaError),
-    /// Nothing of it is, because the group has moved on: the member must hear from it before it can write.
+    /// Nothing is written, because of a rebalance: the member must learn of it from the group before it can write.
     Outdated,
-    /// Another member has taken the partition's state over. Nothing can be written any more by this producer.
+    /// Another member has taken the state over. This producer can write nothing any more.
     Fenced,
-    /// Nothing can be written any more by this producer, and whether this one was is unknown: the state must be read again.
+    /// This producer can write nothing any more, and it is unknown whether this checkpoint was written: the state must be read again.
     Lost(KafkaError),
 }
 
-/// The writer of a partition's checkpoints.
+/// The transactional producer of a partition's checkpoints.
 pub(super) struct Transactions {
-    producer: BaseProducer<Quiet>,
+    producer: BaseProducer<DebugLogContext>,
     topics: Arc<StageTopics>,
     partition: Partition,
 }
 
 impl Transactions {
-    /// Returns a producer for a partition's state, not fenced in yet; it connects by itself.
+    /// Returns a producer for a partition's state. It has not fenced anybody yet, and connects by itself.
     pub(super) fn new(kafka: &KafkaSettings, topics: &Arc<StageTopics>, partition: Partition, batch_bytes_max: u64) -> KafkaResult<Self> {
-        let producer = state_producer_config(kafka, topics, partition, batch_bytes_max).create_with_context(Quiet)?;
+        let producer = state_producer_config(kafka, topics, partition, batch_bytes_max).create_with_context(DebugLogContext)?;
         Ok(Self { producer, topics: Arc::clone(topics), partition })
     }
 
-    /// Waits for a connection.
+    /// Waits until the producer is connected.
     pub(super) fn connect(&self) -> KafkaResult<()> {
-        // librdkafka looks for a coordinator at once, and again half a second later if no broker but the bootstrap one was connected by
-        // then. A question to the partition's leader connects one: 20 to 100 ms instead of 550.
+        // librdkafka looks for a coordinator at once, and the next time half a second later if only the bootstrap broker was connected by
+        // then. A request to the partition's leader connects another one: 20 to 100 ms instead of 550.
         self.producer.client().fetch_watermarks(&self.topics.state, self.partition.0, STEP_TIMEOUT)?;
         Ok(())
     }
 
-    /// Shuts every earlier owner of the partition's state out, and has what it left open aborted.
+    /// Fences every earlier owner of the partition's state, and aborts what it left open.
     pub(super) fn fence(&self) -> KafkaResult<()> {
         self.producer.init_transactions(STEP_TIMEOUT)
     }
 
-    /// Writes a checkpoint.
+    /// Writes a checkpoint, and returns its outcome.
     pub(super) fn write(&self, job: &Job) -> Outcome {
         let error = match self.try_write(job) {
             Ok(()) => match repeat(|| self.producer.commit_transaction(STEP_TIMEOUT)) {
                 Ok(()) => return Outcome::Written,
-                // It may have been committed all the same, unless the producer says that it must be aborted.
+                // It may have been committed all the same, unless the producer requires an abort.
                 Err(error) if !requires_abort(&error) => return self.lost(error),
                 Err(error) => error,
             },
@@ -101,7 +101,7 @@ impl Transactions {
         }
     }
 
-    /// Aborts the transaction. librdkafka waits until somebody has taken note of every record that it throws away, which is us.
+    /// Aborts the transaction. librdkafka waits until the reports of all discarded records are taken, which this does.
     fn abort(&self) -> KafkaResult<()> {
         let deadline = Instant::now() + STEP_TIMEOUT;
         loop {
@@ -112,7 +112,7 @@ impl Transactions {
         }
     }
 
-    /// What it means that nothing can be written any more. Whichever step failed, the producer knows whether it was fenced.
+    /// Returns the outcome when nothing can be written any more. Whichever step failed, the producer knows whether it was fenced.
     fn lost(&self, error: KafkaError) -> Outcome {
         let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
         let code = fatal.or(error.rdkafka_error_code());
@@ -149,7 +149,7 @@ impl Transactions {
         Ok(())
     }
 
-    /// Waits until the broker has everything. Committing would do that too, but rdkafka looks only ten times a second.
+    /// Waits until the broker has everything. A commit would wait for it too, but rdkafka checks only ten times a second.
     fn flush(&self) -> KafkaResult<()> {
         let deadline = Instant::now() + STEP_TIMEOUT;
         while self.producer.in_flight_count() > 0 {
@@ -161,14 +161,14 @@ impl Transactions {
         Ok(())
     }
 
-    /// Waits a little, and takes up what the producer has to report. rdkafka's own waiting would spin through a time as short as this one.
+    /// Waits a little, and takes the producer's reports. rdkafka's own waiting would be a busy loop for a time this short.
     fn wait(&self) {
         std::thread::sleep(WAIT);
         self.producer.poll(Duration::ZERO);
     }
 }
 
-/// Repeats a step while librdkafka says that it may be repeated; a step that timed out goes on where it was.
+/// Repeats a step while librdkafka allows it. A step that timed out continues where it was.
 fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
     let mut attempts = 1;
     loop {
@@ -183,20 +183,20 @@ fn requires_abort(error: &KafkaError) -> bool {
     matches!(error, KafkaError::Transaction(error) if error.txn_requires_abort())
 }
 
-/// Whether an error says that the group has moved on without the member, as far as it has told us who we are.
+/// Returns whether an error means that the group has rebalanced since the member last learned of it.
 fn is_outdated(error: &KafkaError) -> bool {
     let KafkaError::Transaction(error) = error else { return false };
     matches!(error.code(), RDKafkaErrorCode::IllegalGeneration | RDKafkaErrorCode::UnknownMemberId | RDKafkaErrorCode::FencedInstanceId)
 }
 
-/// A producer whose failures show in the transaction.
+/// A producer context for failures that the transaction returns anyway: it logs them at debug level only.
 #[derive(Debug, Clone, Copy)]
-struct Quiet;
+struct DebugLogContext;
 
-impl ClientContext for Quiet {
+impl ClientContext for DebugLogContext {
     fn log(&self, _: RDKafkaLogLevel, facility: &str, message: &str) {
-        // That a transaction fails is how partitions change hands, and what it means is said by whoever hears of it; that the brokers are
-        // away is said by the member's own clients, once and not for every partition.
+        // Failed transactions are usual when partitions change hands, and the caller logs what they mean. The member's own clients log that
+        // the brokers are away, once and not for every partition.
         crate::kafka::log(RDKafkaLogLevel::Debug, facility, message);
     }
 
@@ -205,7 +205,7 @@ impl ClientContext for Quiet {
     }
 }
 
-impl ProducerContext for Quiet {
+impl ProducerContext for DebugLogContext {
     type DeliveryOpaque = ();
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {

@@ -1,4 +1,4 @@
-//! The checkpoint writer of a partition: the thread that takes its state over, and then writes its checkpoints.
+//! The checkpoint writer of a partition: the thread that takes its state over and then writes its checkpoints.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tollgate_core::record::Partition;
 use super::restore::{RestoreError, RestoreParts, TakenOver, Takeover, take_over};
 use super::transaction::{Job, Outcome, Transactions};
 
-/// The first pause before a failed restore is tried again; each is twice the one before.
+/// The first pause before a failed restore is tried again; each pause is twice the one before.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
-/// The longest.
+/// The longest pause before a failed restore is tried again.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
-/// How often to look whether the writer is still wanted.
+/// How often to check whether the writer is still wanted.
 const WANTED_POLL: Duration = Duration::from_millis(50);
 
 /// What every checkpoint writer of a member shares.
@@ -27,15 +27,15 @@ const WANTED_POLL: Duration = Duration::from_millis(50);
 pub struct WriterParts<K: KeyedState> {
     /// Brokers and their properties.
     pub kafka: Arc<KafkaSettings>,
-    /// Group, input topic and state topic.
+    /// The group, the input topic and the state topic.
     pub topics: Arc<StageTopics>,
-    /// How much restored state may hold.
+    /// The limits of the restored state.
     pub limits: K::Limits,
     /// The largest batch that the state topic takes, in bytes.
     pub batch_bytes_max: u64,
-    /// Where to count.
+    /// The metrics to count in.
     pub metrics: Metrics,
-    /// Where reports go.
+    /// The channel for reports.
     pub reports: Sender<WriterReport<K>>,
 }
 
@@ -46,37 +46,37 @@ impl<K: KeyedState> Clone for WriterParts<K> {
     }
 }
 
-/// What a checkpoint writer has to say of its partition.
+/// A report of a checkpoint writer, with the partition that it is about.
 #[derive(Debug)]
 pub struct WriterReport<K> {
     /// The partition.
     pub partition: Partition,
-    /// Which assignment of it.
+    /// The generation of the partition's assignment.
     pub generation: u64,
-    /// What.
+    /// The report.
     pub report: Report<K>,
 }
 
-/// What has become of a state or of a checkpoint.
+/// What has become of a state or a checkpoint.
 #[derive(Debug)]
 pub enum Report<K> {
-    /// The state is here.
+    /// The state is restored.
     Restored(Box<Takeover<K>>),
-    /// It is not, and is tried again.
+    /// The state could not be restored, and is tried again.
     RestoreFailed(RestoreError),
     /// A checkpoint is written.
     Written,
-    /// A checkpoint came to nothing.
+    /// A checkpoint was refused.
     Refused,
-    /// A checkpoint came to nothing, and the member must hear from its group before another can be written.
+    /// A checkpoint was refused because of a rebalance: the member must learn of it from its group before another can be written.
     Outdated,
-    /// The writer is at its end, because another member has taken the state over.
+    /// The writer has ended, because another member has taken the state over.
     Fenced,
-    /// The writer is at its end: what became of its last checkpoint is unknown, or it panicked.
+    /// The writer has ended: the outcome of its last checkpoint is unknown, or it panicked.
     Lost,
 }
 
-/// A running checkpoint writer. Dropping it ends it, after what it is doing.
+/// A running checkpoint writer. When it is dropped, it ends after its current work.
 #[derive(Debug)]
 pub struct CheckpointWriter {
     jobs: Sender<Job>,
@@ -90,7 +90,7 @@ impl Drop for CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    /// Starts the checkpoint writer of a partition, which begins with taking the state over.
+    /// Starts the checkpoint writer of a partition. It takes the state over first.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -110,9 +110,9 @@ impl CheckpointWriter {
         Ok(Self { jobs, is_wanted })
     }
 
-    /// Has a checkpoint written; what becomes of it is reported.
+    /// Hands over a checkpoint to write. Its outcome is reported.
     pub fn write(&self, job: Job) {
-        // A writer that is gone has reported that it is lost.
+        // A writer that has ended has already reported so.
         let _sent = self.jobs.send(job);
     }
 }
@@ -134,7 +134,7 @@ impl<K: KeyedState> Work<K> {
         }
     }
 
-    /// Takes the state over, however often that has to be tried; `None` if nobody wants it any more.
+    /// Takes the state over, with as many attempts as it needs. It returns `None` once the state is not wanted any more.
     fn restore(&self) -> Option<Transactions> {
         let WriterParts { kafka, topics, limits, batch_bytes_max, metrics, .. } = &self.parts;
         let parts = RestoreParts { kafka, topics, partition: self.partition, batch_bytes_max: *batch_bytes_max, metrics };
@@ -168,7 +168,7 @@ impl<K: KeyedState> Work<K> {
         }
     }
 
-    /// Writes a checkpoint, and returns whether another can follow.
+    /// Writes a checkpoint and reports its outcome. It returns whether another checkpoint can follow.
     fn write(&self, transactions: &Transactions, job: &Job) -> bool {
         let WriterParts { metrics, .. } = &self.parts;
         let (partition, started) = (self.partition, Instant::now());
@@ -213,15 +213,15 @@ impl<K: KeyedState> Work<K> {
     }
 
     fn report(&self, report: Report<K>) {
-        // Whoever has let the partition go does not listen.
-        let _heard = self.parts.reports.send(WriterReport { partition: self.partition, generation: self.generation, report });
+        // A member that has given the partition up does not receive reports any more.
+        let _receiver_gone = self.parts.reports.send(WriterReport { partition: self.partition, generation: self.generation, report });
     }
 
     fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Waits, and returns whether the writer is still wanted then.
+    /// Waits, and returns whether the writer is still wanted afterwards.
     fn wait(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         while self.is_wanted() && Instant::now() < deadline {

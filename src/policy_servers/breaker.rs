@@ -1,5 +1,5 @@
-//! The circuit breaker: when a server that keeps failing is left alone, and when it is tried again. A state machine without a clock:
-//! time is passed in, as the time since a start of the caller's choice.
+//! The circuit breaker of a policy server: it decides when a server that keeps failing is left alone, and when it is tried again. It is a
+//! state machine without a clock: the caller permits the time in, counted from a start of its own choice.
 //!
 //! | state | event | next state |
 //! |---|---|---|
@@ -12,17 +12,17 @@
 //! | half-open | the probe succeeds | closed, no failures |
 //! | half-open | the probe fails | open, for the whole time again |
 //! | half-open | the probe says nothing | open, and late enough already: the next attempt is the probe |
-//! | any | an attempt ends that began in an earlier state | as it was |
+//! | any | an attempt ends that began in an earlier state | unchanged |
 
 use std::time::Duration;
 
-/// See the module.
+/// A circuit breaker for one server.
 #[derive(Debug, Clone)]
 pub struct Breaker {
     failures_max: u32,
     open_for: Duration,
     state: State,
-    /// Counts changes of state, so that an attempt is heard only in the state that let it through.
+    /// Counts the changes of state. The outcome of an attempt counts only in the state that permitted it.
     generation: u64,
 }
 
@@ -33,43 +33,43 @@ enum State {
     HalfOpen,
 }
 
-/// Leave for one attempt. It has to be given back with [`Breaker::settle`], or a probe would be waited for for ever.
+/// A permit for one attempt. It has to be given back with [`Breaker::settle`]: otherwise the breaker would wait for a probe for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub struct Pass {
+pub struct Permit {
     generation: u64,
 }
 
 /// What an attempt says about the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// It works.
+    /// The server works.
     Success,
-    /// It does not.
+    /// The server does not work.
     Failure,
-    /// Nothing: the attempt was abandoned, or failed for a reason of its own.
+    /// Nothing is known: the attempt was abandoned, or failed for a reason that is not the server's.
     Nothing,
 }
 
-/// A change that people should hear of.
+/// A change of state that is logged and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// The server is left alone from now on.
+    /// The server failed too often and is left alone from now on.
     Opened,
-    /// It was tried, failed, and is left alone again.
+    /// The server was tried, failed, and is left alone again.
     Reopened,
-    /// It was tried and is back.
+    /// The server was tried and is back.
     Closed,
 }
 
 impl Breaker {
-    /// A closed breaker that opens after `failures_max` failures in a row, for `open_for`. With 0 it never opens.
+    /// Returns a closed breaker that opens for `open_for` after `failures_max` failures in a row. With 0 it never opens.
     #[must_use]
     pub fn new(failures_max: u32, open_for: Duration) -> Self {
         Self { failures_max, open_for, state: State::Closed { failures: 0 }, generation: 0 }
     }
 
-    /// Whether an attempt would be refused now. It changes nothing.
+    /// Returns whether an attempt would be refused now. It changes nothing.
     #[must_use]
     pub fn refuses(&self, now: Duration) -> bool {
         match self.state {
@@ -79,20 +79,20 @@ impl Breaker {
         }
     }
 
-    /// Asks for leave to make an attempt.
-    pub fn admit(&mut self, now: Duration) -> Option<Pass> {
+    /// Returns a permit for one attempt, or `None` if it is refused.
+    pub fn admit(&mut self, now: Duration) -> Option<Permit> {
         if self.refuses(now) {
             return None;
         }
         if matches!(self.state, State::Open { .. }) {
             self.enter(State::HalfOpen);
         }
-        Some(Pass { generation: self.generation })
+        Some(Permit { generation: self.generation })
     }
 
-    /// Hears how an attempt ended.
-    pub fn settle(&mut self, pass: Pass, sign: Sign, now: Duration) -> Option<Transition> {
-        if pass.generation != self.generation {
+    /// Records how an attempt ended, and returns the change of state that follows, if any.
+    pub fn settle(&mut self, permit: Permit, sign: Sign, now: Duration) -> Option<Transition> {
+        if permit.generation != self.generation {
             return None;
         }
         match (self.state, sign) {
@@ -140,31 +140,31 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// A breaker of two failures in a given state, with the pass that led there or leads on.
-    fn closed(failures: u32) -> (Breaker, Pass) {
+    /// Returns a closed breaker that opens after two failures and has seen this many, with a permit for the next attempt.
+    fn closed(failures: u32) -> (Breaker, Permit) {
         let mut breaker = Breaker::new(2, OPEN_FOR);
         for _ in 0..failures {
-            let pass = breaker.admit(at(0)).unwrap();
-            assert_eq!(breaker.settle(pass, Sign::Failure, at(0)), None);
+            let permit = breaker.admit(at(0)).unwrap();
+            assert_eq!(breaker.settle(permit, Sign::Failure, at(0)), None);
         }
-        let pass = breaker.admit(at(0)).unwrap();
-        (breaker, pass)
+        let permit = breaker.admit(at(0)).unwrap();
+        (breaker, permit)
     }
 
-    fn open() -> (Breaker, Pass) {
-        let (mut breaker, pass) = closed(1);
-        assert_eq!(breaker.settle(pass, Sign::Failure, at(0)), Some(Transition::Opened));
-        (breaker, pass)
+    fn open() -> (Breaker, Permit) {
+        let (mut breaker, permit) = closed(1);
+        assert_eq!(breaker.settle(permit, Sign::Failure, at(0)), Some(Transition::Opened));
+        (breaker, permit)
     }
 
-    fn half_open() -> (Breaker, Pass) {
+    fn half_open() -> (Breaker, Permit) {
         let (mut breaker, _) = open();
         let probe = breaker.admit(at(100)).unwrap();
         (breaker, probe)
     }
 
-    /// A state, how an attempt in it ends (at 200 ms), the next state and what is told.
-    type Row = ((Breaker, Pass), Sign, State, Option<Transition>);
+    /// A state, how an attempt in it ends (at 200 ms), the next state and the transition that is returned.
+    type Row = ((Breaker, Permit), Sign, State, Option<Transition>);
 
     #[test]
     fn the_end_of_an_attempt_leads_on_as_the_table_says() {
@@ -182,15 +182,15 @@ mod tests {
             (half_open(), Sign::Failure, State::Open { until: at(300) }, Some(Transition::Reopened)),
             (half_open(), Sign::Nothing, State::Open { until: at(200) }, Some(Transition::Reopened)),
         ];
-        for ((mut breaker, pass), sign, state, transition) in table {
+        for ((mut breaker, permit), sign, state, transition) in table {
             let before = breaker.state;
-            assert_eq!(breaker.settle(pass, sign, at(200)), transition, "{before:?}, {sign:?}");
+            assert_eq!(breaker.settle(permit, sign, at(200)), transition, "{before:?}, {sign:?}");
             assert_eq!(breaker.state, state, "{before:?}, {sign:?}");
         }
     }
 
     #[test]
-    fn a_wish_for_an_attempt_leads_on_as_the_table_says() {
+    fn a_request_for_an_attempt_leads_on_as_the_table_says() {
         let table = [
             (closed(1).0, at(0), true, State::Closed { failures: 1 }),
             (open().0, at(99), false, State::Open { until: at(100) }),
@@ -224,8 +224,8 @@ mod tests {
     fn without_a_limit_the_circuit_never_opens() {
         let mut breaker = Breaker::new(0, OPEN_FOR);
         for _ in 0..1_000 {
-            let pass = breaker.admit(at(0)).unwrap();
-            assert_eq!(breaker.settle(pass, Sign::Failure, at(0)), None);
+            let permit = breaker.admit(at(0)).unwrap();
+            assert_eq!(breaker.settle(permit, Sign::Failure, at(0)), None);
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
     enum Step {
         Wait(u64),
         Admit,
-        /// One of the passes that are out, counted around.
+        /// One of the permits that are out, counted around.
         Settle(usize, Sign),
     }
 
@@ -249,42 +249,42 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in whatever order: while open nothing passes before its time, half-open lets one attempt out at a time,
-        /// only `failures_max` failures in a row open it, only a successful probe closes it, and it never gets stuck.
+        /// In any order of steps: while open, nothing passes before its time; half-open permits one attempt at a time; only `failures_max`
+        /// failures in a row open the breaker, only a successful probe closes it, and it never gets stuck.
         #[test]
         fn the_breaker_keeps_its_promises(failures_max in 1_u32..5, steps in prop::collection::vec(step(), 1..200)) {
             let mut breaker = Breaker::new(failures_max, OPEN_FOR);
-            let (mut now, mut passes) = (at(0), Vec::<(Pass, bool)>::new());
+            let (mut now, mut permits) = (at(0), Vec::<(Permit, bool)>::new());
             let (mut failures_in_a_row, mut opened_at) = (0, None::<Duration>);
             for step in steps {
                 match step {
                     Step::Wait(ms) => now += at(ms),
                     Step::Admit => {
-                        let is_probe_out = opened_at.is_some() && passes.iter().any(|(_, is_probe)| *is_probe);
+                        let is_probe_out = opened_at.is_some() && permits.iter().any(|(_, is_probe)| *is_probe);
                         let refused = breaker.refuses(now);
-                        let pass = breaker.admit(now);
-                        prop_assert_eq!(refused, pass.is_none());
+                        let permit = breaker.admit(now);
+                        prop_assert_eq!(refused, permit.is_none());
                         match opened_at {
-                            None => prop_assert!(pass.is_some(), "a closed circuit lets everything through"),
-                            Some(_) if is_probe_out => prop_assert!(pass.is_none(), "one probe at a time"),
-                            Some(since) => prop_assert_eq!(pass.is_some(), now >= since + OPEN_FOR),
+                            None => prop_assert!(permit.is_some(), "a closed circuit lets everything through"),
+                            Some(_) if is_probe_out => prop_assert!(permit.is_none(), "one probe at a time"),
+                            Some(since) => prop_assert_eq!(permit.is_some(), now >= since + OPEN_FOR),
                         }
-                        passes.extend(pass.map(|pass| (pass, opened_at.is_some())));
+                        permits.extend(permit.map(|permit| (permit, opened_at.is_some())));
                     }
-                    Step::Settle(_, _) if passes.is_empty() => {}
+                    Step::Settle(_, _) if permits.is_empty() => {}
                     Step::Settle(which, sign) => {
-                        let (pass, is_probe) = passes.swap_remove(which % passes.len());
-                        let is_heard = pass.generation == breaker.generation;
-                        prop_assert!(is_heard || !is_probe, "a probe is always heard");
-                        let transition = breaker.settle(pass, sign, now);
+                        let (permit, is_probe) = permits.swap_remove(which % permits.len());
+                        let is_counted = permit.generation == breaker.generation;
+                        prop_assert!(is_counted || !is_probe, "a probe always counts");
+                        let transition = breaker.settle(permit, sign, now);
                         failures_in_a_row = match sign {
-                            Sign::Failure if is_heard => failures_in_a_row + 1,
-                            Sign::Success if is_heard => 0,
+                            Sign::Failure if is_counted => failures_in_a_row + 1,
+                            Sign::Success if is_counted => 0,
                             _ => failures_in_a_row,
                         };
-                        match (opened_at, is_heard && is_probe, sign) {
+                        match (opened_at, is_counted && is_probe, sign) {
                             (None, ..) => {
-                                let opens = is_heard && sign == Sign::Failure && failures_in_a_row == failures_max;
+                                let opens = is_counted && sign == Sign::Failure && failures_in_a_row == failures_max;
                                 prop_assert_eq!(transition, opens.then_some(Transition::Opened));
                                 opened_at = opens.then_some(now);
                             }
@@ -294,7 +294,7 @@ mod tests {
                             }
                             (Some(_), true, _) => {
                                 prop_assert_eq!(transition, Some(Transition::Reopened));
-                                // A probe that said nothing leaves the door open for the next one.
+                                // A probe that says nothing leaves the breaker ready for the next probe.
                                 opened_at = Some(if sign == Sign::Nothing { now - OPEN_FOR } else { now });
                             }
                             (Some(_), false, _) => prop_assert_eq!(transition, None),
@@ -305,8 +305,8 @@ mod tests {
                     }
                 }
             }
-            for (pass, _) in passes {
-                let _heard = breaker.settle(pass, Sign::Nothing, now);
+            for (permit, _) in permits {
+                let _transition = breaker.settle(permit, Sign::Nothing, now);
             }
             prop_assert!(breaker.admit(now + OPEN_FOR).is_some(), "once all attempts have ended, there is a way on");
         }

@@ -1,4 +1,4 @@
-//! One connection: how it is made, what is asked over it, and what a fault of it tells.
+//! One HTTP connection to a policy server: how it is opened and asked over, and what its faults mean.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use tokio::task::JoinHandle;
 
 use super::fault::Fault;
 
-/// What is read ahead of a connection at most, and with it the largest head of an answer, in bytes.
+/// The most that is read ahead of a connection, in bytes. It also bounds the head of an answer.
 const READ_BYTES_MAX: usize = 64 * 1024;
-/// How long the body of an answer that is an error anyway is waited for, so that its connection can be used again.
+/// How long to wait for the body of an answer that is an error anyway, so that its connection can be used again.
 const DRAIN_MAX: Duration = Duration::from_millis(5);
-/// How long a connection may take to be ready for another question once its answer was read. It is ready in microseconds.
+/// How long a connection may take to be ready for another question after its answer was read. It is usually ready in microseconds.
 const READY_MAX: Duration = Duration::from_millis(5);
 
-/// See the module. Dropping it closes it.
+/// An open HTTP/1.1 connection. Dropping it closes it.
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: JoinHandle<()>,
-    /// Whether it has answered before.
+    /// Whether the connection has answered before.
     is_pooled: bool,
 }
 
@@ -35,24 +35,24 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Speaks HTTP/1.1 over a stream.
+    /// Starts HTTP/1.1 on a stream.
     pub(super) async fn open<S: Read + Write + Unpin + Send + 'static>(stream: S) -> Result<Self, Fault> {
         let handshake = Builder::new().max_buf_size(READ_BYTES_MAX).handshake(stream).await;
         let (sender, connection) = handshake.map_err(|error| Fault::NotConnected(error.to_string()))?;
         let driver = tokio::spawn(async move {
-            // Whoever is waiting for an answer hears of its faults.
-            let _heard = connection.await;
+            // Its faults reach whoever waits for an answer.
+            let _fault = connection.await;
         });
         Ok(Self { sender, driver, is_pooled: false })
     }
 
-    /// Whether it can be asked again; one that the server has closed cannot.
+    /// Returns whether the connection can be asked again. One that the server has closed cannot.
     pub(super) async fn is_usable(&mut self) -> bool {
         let is_ready = self.sender.is_ready() || matches!(tokio::time::timeout(READY_MAX, self.sender.ready()).await, Ok(Ok(())));
         is_ready && !self.sender.is_closed()
     }
 
-    /// Asks, and gives the body of the answer; beside it the connection, if it can be used again.
+    /// Sends a request and returns the body of the answer, with the connection if it can be used again.
     pub(super) async fn ask(mut self, request: Request<Full<Bytes>>, bytes_max: usize) -> (Result<Vec<u8>, Fault>, Option<Self>) {
         let response = match self.sender.try_send_request(request).await {
             Ok(response) => response,
@@ -72,7 +72,7 @@ impl Connection {
         (Err(fault), is_drained.then_some(self))
     }
 
-    /// What it means that no head of an answer came.
+    /// Returns the fault when no head of an answer came.
     fn fault_of_head(&self, error: &hyper::Error, was_written: bool) -> Fault {
         if !was_written {
             let closed = || Fault::NotConnected("the server closed the connection before the question was written".to_owned());
@@ -100,7 +100,7 @@ async fn read(response: Response<Incoming>, bytes_max: usize) -> Result<Vec<u8>,
     let mut read = Vec::with_capacity(announced);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Fault::Broken)?;
-        // Trailers say nothing to us.
+        // Trailers are not used.
         let Ok(data) = frame.into_data() else { continue };
         if data.len() > bytes_max - read.len() {
             return Err(Fault::TooLarge);

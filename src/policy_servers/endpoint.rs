@@ -1,4 +1,4 @@
-//! One policy server: the deadline, the queue, the breaker and the retries around asking it.
+//! One policy server with all that surrounds a request to it: the deadline, the queue, the breaker and the retries.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::{Answer, ProviderError};
 
 use super::EndpointError;
-use super::breaker::{Breaker, Pass, Sign};
+use super::breaker::{Breaker, Permit, Sign};
 use super::fault::{Fault, Retries};
 use super::meters::{Counted, Meters};
 use super::pool::Pool;
@@ -24,25 +24,25 @@ pub struct Endpoint {
     answer_bytes_max: usize,
     is_idempotent: bool,
     pool: Pool,
-    /// Places for questions, waiting or on their way.
-    places: Arc<Semaphore>,
-    /// Questions that may be on their way. Whoever waits longest is next.
+    /// One permit for each question that may be waiting or in flight.
+    admissions: Arc<Semaphore>,
+    /// One permit for each question that may be in flight. The question that has waited longest is next.
     slots: Semaphore,
     breaker: Mutex<Breaker>,
-    /// What the breaker's time counts from.
+    /// The start from which the breaker's time counts.
     started_at: Instant,
     meters: Meters,
 }
 
-/// A question that was let in: when, and its place, which it gives back when it has ended.
+/// A question that was admitted: when it came, and its permit, which is given back when the question has ended.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct Admission {
     asked_at: Instant,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Endpoint {
-    /// Prepares to ask; no connection is made yet.
+    /// Returns an endpoint for these settings. No connection is made yet.
     ///
     /// # Errors
     /// [`EndpointError`] if the settings name no server that can be asked.
@@ -53,14 +53,14 @@ impl Endpoint {
             }
         }
         let concurrency_max = count(settings.concurrency_max);
-        let places = concurrency_max.saturating_add(count(settings.queue_max));
+        let admissions = concurrency_max.saturating_add(count(settings.queue_max));
         let open_for = Duration::from_millis(settings.breaker_open_ms.into());
         Ok(Self {
             timeout: Duration::from_millis(settings.timeout_ms.into()),
             answer_bytes_max: usize::try_from(settings.answer_bytes_max).unwrap_or(usize::MAX),
             is_idempotent: settings.is_idempotent,
             pool: Pool::new(settings)?,
-            places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            admissions: Arc::new(Semaphore::new(admissions.min(Semaphore::MAX_PERMITS))),
             slots: Semaphore::new(concurrency_max),
             breaker: Mutex::new(Breaker::new(settings.breaker_failures, open_for)),
             started_at: Instant::now(),
@@ -68,25 +68,25 @@ impl Endpoint {
         })
     }
 
-    /// Posts a question and gives the body of the answer, within the deadline. It needs a Tokio runtime with I/O and time.
+    /// Posts a question and returns the body of the answer, within the deadline. It needs a Tokio runtime with I/O and time.
     ///
     /// # Errors
     /// [`ProviderError`] for anything but a whole answer of status 200 within the limits.
     pub async fn ask(&self, question: Vec<u8>) -> Answer {
-        let entry = self.enter()?;
-        self.answer(entry, question).await
+        let admission = self.admit()?;
+        self.answer(admission, question).await
     }
 
-    /// Lets a question in, or refuses it at once. It needs no runtime.
-    pub(super) fn enter(&self) -> Result<Entry, ProviderError> {
+    /// Admits a question, or refuses it at once. It needs no runtime.
+    pub(super) fn admit(&self) -> Result<Admission, ProviderError> {
         let asked_at = Instant::now();
-        let place = if self.breaker().refuses(self.now()) {
+        let permit = if self.breaker().refuses(self.now()) {
             Err(ProviderError::CircuitOpen)
         } else {
-            Arc::clone(&self.places).try_acquire_owned().map_err(|_| ProviderError::Overloaded)
+            Arc::clone(&self.admissions).try_acquire_owned().map_err(|_| ProviderError::Overloaded)
         };
-        match place {
-            Ok(place) => Ok(Entry { asked_at, _place: place }),
+        match permit {
+            Ok(permit) => Ok(Admission { asked_at, _permit: permit }),
             Err(error) => {
                 self.meters.ended(&Err(error), Duration::ZERO);
                 Err(error)
@@ -94,14 +94,14 @@ impl Endpoint {
         }
     }
 
-    /// Asks a question that was let in.
-    pub(super) async fn answer(&self, entry: Entry, question: Vec<u8>) -> Answer {
-        let answer = self.take_turn(entry.asked_at + self.timeout, question.into()).await;
-        self.meters.ended(&answer, entry.asked_at.elapsed());
+    /// Asks a question that was admitted, and returns the answer.
+    pub(super) async fn answer(&self, admission: Admission, question: Vec<u8>) -> Answer {
+        let answer = self.ask_in_turn(admission.asked_at + self.timeout, question.into()).await;
+        self.meters.ended(&answer, admission.asked_at.elapsed());
         answer
     }
 
-    async fn take_turn(&self, deadline: Instant, question: Bytes) -> Answer {
+    async fn ask_in_turn(&self, deadline: Instant, question: Bytes) -> Answer {
         let queued = Counted::new(&self.meters.queued);
         let slot = timeout_at(deadline.into(), self.slots.acquire()).await;
         drop(queued);
@@ -111,7 +111,7 @@ impl Endpoint {
         self.ask_until(deadline, question).await
     }
 
-    /// Asks, and asks again where that is allowed. Every attempt needs the breaker's leave.
+    /// Asks until there is an answer, and again after a fault where that is allowed. Every attempt needs a permit of the breaker.
     async fn ask_until(&self, deadline: Instant, question: Bytes) -> Answer {
         let mut retries = Retries::new(self.is_idempotent);
         let mut last = None::<Fault>;
@@ -129,12 +129,12 @@ impl Endpoint {
                 Err(fault) => fault,
             };
             tracing::debug!(provider = self.meters.provider(), error = fault.error().as_str(), cause = fault.cause(), "asking failed");
-            if fault.is_of_the_pool() {
-                // A server that has closed one has most likely closed them all.
+            if fault.is_of_pooled_connection() {
+                // A server that has closed one pooled connection has most likely closed them all.
                 self.pool.clear();
             }
             match retries.next(&fault) {
-                // A pause that the deadline would end is none: the fault is known by now.
+                // There is no retry when the deadline would end the pause: the fault is known by now.
                 Some(pause) if Instant::now() + pause < deadline => {
                     if !pause.is_zero() {
                         sleep(pause).await;
@@ -148,7 +148,7 @@ impl Endpoint {
 
     async fn ask_once(&self, deadline: Instant, question: Bytes) -> Result<Vec<u8>, Fault> {
         let remaining = deadline.saturating_duration_since(Instant::now());
-        let timed_out = Fault::TimedOut { is_telling: remaining >= self.timeout / 2 };
+        let timed_out = Fault::TimedOut { had_time: remaining >= self.timeout / 2 };
         if remaining.is_zero() {
             return Err(timed_out);
         }
@@ -156,7 +156,7 @@ impl Endpoint {
             let connection = self.pool.get().await?;
             let (answer, connection) = connection.ask(self.pool.target().request(question), self.answer_bytes_max).await;
             if let Some(connection) = connection {
-                self.pool.keep(connection);
+                self.pool.put_back(connection);
             }
             answer
         };
@@ -171,42 +171,42 @@ impl Endpoint {
         self.started_at.elapsed()
     }
 
-    fn settle(&self, pass: Pass, sign: Sign, fault: Option<&Fault>) {
+    fn settle(&self, permit: Permit, sign: Sign, fault: Option<&Fault>) {
         let transition = {
             let mut breaker = self.breaker();
-            let transition = breaker.settle(pass, sign, self.now());
-            // Under the lock, so that the gauge shows the last of two transitions.
+            let transition = breaker.settle(permit, sign, self.now());
+            // The gauge is set under the lock, so that it shows the last of two transitions.
             transition.inspect(|transition| self.meters.show(*transition))
         };
         if let Some(transition) = transition {
-            self.meters.say(transition, fault);
+            self.meters.log(transition, fault);
         }
     }
 }
 
-/// One attempt, by the breaker's leave. If it is dropped before its end, the breaker hears that it says nothing.
+/// One attempt that the breaker has permitted. If it is dropped before its end, the breaker records that it says nothing.
 struct Attempt<'e> {
     endpoint: &'e Endpoint,
-    pass: Option<Pass>,
+    permit: Option<Permit>,
 }
 
 impl<'e> Attempt<'e> {
     fn new(endpoint: &'e Endpoint) -> Option<Self> {
-        let pass = endpoint.breaker().admit(endpoint.now())?;
-        Some(Self { endpoint, pass: Some(pass) })
+        let permit = endpoint.breaker().admit(endpoint.now())?;
+        Some(Self { endpoint, permit: Some(permit) })
     }
 
     fn end(mut self, fault: Option<&Fault>) {
-        if let Some(pass) = self.pass.take() {
-            self.endpoint.settle(pass, fault.map_or(Sign::Success, Fault::sign), fault);
+        if let Some(permit) = self.permit.take() {
+            self.endpoint.settle(permit, fault.map_or(Sign::Success, Fault::sign), fault);
         }
     }
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if let Some(pass) = self.pass.take() {
-            self.endpoint.settle(pass, Sign::Nothing, None);
+        if let Some(permit) = self.permit.take() {
+            self.endpoint.settle(permit, Sign::Nothing, None);
         }
     }
 }

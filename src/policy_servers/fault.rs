@@ -1,7 +1,7 @@
-//! What can go wrong in one attempt, and what follows from it: the error, what the breaker hears, whether to ask again. All rules of
-//! retrying stand here.
+//! What can go wrong in one attempt, and what follows from it: the error, what the breaker records, and whether to ask again. All rules of
+//! retrying are here.
 //!
-//! | fault | error | the breaker hears | asked again |
+//! | fault | error | the breaker records | asked again |
 //! |---|---|---|---|
 //! | no connection (refused, unknown host, TLS, closed before the question was written) | connection | failure | yes |
 //! | a pooled connection closed before the question was written | connection | nothing | yes, at once |
@@ -12,12 +12,12 @@
 //! | 5xx | status | failure | if idempotent |
 //! | 429 | status | failure | no |
 //! | any other status but 200 | status | success | no |
-//! | deadline | timed_out | failure; nothing if most of the time went by before the attempt | no |
+//! | deadline | timed_out | failure; nothing if most of the time had passed before the attempt | no |
 //!
-//! A server that answers 404 or sends too much works: it is asked wrongly, and leaving it alone would only hide that behind another
-//! error. 429 is a server's own way of asking to be left alone. A redirect is a status like any other and is not followed: the question,
-//! with its tool arguments and the configured credentials, goes to the configured address and nowhere else, and most redirects of a POST
-//! become a GET, which asks nothing.
+//! A server that answers 404 or sends too much does work: the request is wrong, and an open circuit would only hide that behind another
+//! error. With 429 a server itself asks to be left alone. A redirect is a status like any other and is not followed. The question, with its
+//! tool arguments and the configured credentials, goes only to the configured address, and most redirects of a POST become a GET, which
+//! asks nothing.
 
 use std::time::Duration;
 
@@ -25,36 +25,36 @@ use tollgate_core::guardrail::ProviderError;
 
 use super::breaker::Sign;
 
-/// How long to wait before a server is asked again that could not be reached, or failed.
+/// How long to wait before a server that could not be reached, or that failed, is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often a question that the server cannot have dealt with is asked again.
+/// How often a question is asked again that the server cannot have processed.
 const UNSEEN_RETRIES_MAX: u32 = 2;
-/// How often one is asked again that it may have dealt with: once, since a server in trouble is not helped by more.
+/// How often a question is asked again that the server may have processed: once, since more requests do not help a server in trouble.
 const SEEN_RETRIES_MAX: u32 = 1;
 
-/// See the module. It holds nothing of question or answer.
+/// What went wrong in one attempt. It holds nothing of question or answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// No connection could be had, for this reason of the operating system or the TLS library.
+    /// No connection could be made, with the reason that the operating system or the TLS library gave.
     NotConnected(String),
     /// A pooled connection was closed before any of the question was written.
     NotTaken,
-    /// A pooled connection broke before any of the answer was read. Most likely the server had closed it as idle, but that is not sure.
+    /// A pooled connection broke before any of the answer was read. Most likely the server had closed it as idle, but that is not certain.
     Stale,
-    /// The connection broke, and the server may have dealt with the question.
+    /// The connection broke, and the server may have processed the question.
     Broken,
-    /// What came is no HTTP.
+    /// What came is not HTTP.
     NotHttp,
-    /// The answer's status.
+    /// The answer had this status.
     Status(u16),
     /// The answer's head or body is over the limit.
     TooLarge,
-    /// The deadline passed; `is_telling` if the attempt had most of the time.
-    TimedOut { is_telling: bool },
+    /// The deadline passed. `had_time` is whether the attempt had at least half of the time.
+    TimedOut { had_time: bool },
 }
 
 impl Fault {
-    /// What the asker is told.
+    /// Returns the error that the caller gets.
     pub(super) fn error(&self) -> ProviderError {
         match self {
             Self::NotConnected(_) | Self::NotTaken | Self::Stale | Self::Broken => ProviderError::Connection,
@@ -65,22 +65,22 @@ impl Fault {
         }
     }
 
-    /// What the breaker hears.
+    /// Returns what the breaker records.
     pub(super) fn sign(&self) -> Sign {
         match self {
             Self::NotConnected(_) | Self::Broken | Self::NotHttp | Self::Status(429 | 500..=599) => Sign::Failure,
-            Self::TimedOut { is_telling: true } => Sign::Failure,
-            Self::NotTaken | Self::Stale | Self::TimedOut { is_telling: false } => Sign::Nothing,
+            Self::TimedOut { had_time: true } => Sign::Failure,
+            Self::NotTaken | Self::Stale | Self::TimedOut { had_time: false } => Sign::Nothing,
             Self::Status(_) | Self::TooLarge => Sign::Success,
         }
     }
 
-    /// Whether it came from a pooled connection, and a new one may do.
-    pub(super) fn is_of_the_pool(&self) -> bool {
+    /// Returns whether the fault is one of a pooled connection, so that a new connection may work.
+    pub(super) fn is_of_pooled_connection(&self) -> bool {
         matches!(self, Self::NotTaken | Self::Stale)
     }
 
-    /// What people may read of it.
+    /// Returns the cause as the log shows it.
     pub(super) fn cause(&self) -> &str {
         match self {
             Self::NotConnected(cause) => cause,
@@ -94,7 +94,7 @@ impl Fault {
     }
 }
 
-/// The retries of one question.
+/// Counts the retries of one question.
 #[derive(Debug)]
 pub(super) struct Retries {
     is_idempotent: bool,
@@ -107,7 +107,7 @@ impl Retries {
         Self { is_idempotent, unseen: 0, seen: 0 }
     }
 
-    /// Whether to ask again after this fault, and after what pause.
+    /// Returns the pause after which to ask again after this fault, or `None` if it is not asked again.
     pub(super) fn next(&mut self, fault: &Fault) -> Option<Duration> {
         let (count, max) = match fault {
             Fault::NotConnected(_) | Fault::NotTaken => (&mut self.unseen, UNSEEN_RETRIES_MAX),
@@ -115,7 +115,7 @@ impl Retries {
             _ => return None,
         };
         *count += 1;
-        let pause = if fault.is_of_the_pool() { Duration::ZERO } else { PAUSE };
+        let pause = if fault.is_of_pooled_connection() { Duration::ZERO } else { PAUSE };
         (*count <= max).then_some(pause)
     }
 }
@@ -144,8 +144,8 @@ mod tests {
             (Fault::Status(301), ProviderError::Status(301), Sign::Success, None, None),
             (Fault::Status(204), ProviderError::Status(204), Sign::Success, None, None),
             (Fault::TooLarge, ProviderError::TooLarge, Sign::Success, None, None),
-            (Fault::TimedOut { is_telling: true }, ProviderError::TimedOut, Sign::Failure, None, None),
-            (Fault::TimedOut { is_telling: false }, ProviderError::TimedOut, Sign::Nothing, None, None),
+            (Fault::TimedOut { had_time: true }, ProviderError::TimedOut, Sign::Failure, None, None),
+            (Fault::TimedOut { had_time: false }, ProviderError::TimedOut, Sign::Nothing, None, None),
         ];
         for (fault, error, sign, once_only, idempotent) in table {
             assert_eq!((fault.error(), fault.sign()), (error, sign), "{fault:?}");

@@ -1,4 +1,4 @@
-//! What is counted and said of one endpoint.
+//! The metrics and log lines of one endpoint.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tollgate_core::guardrail::{Answer, ProviderError};
 use super::breaker::Transition;
 use super::fault::Fault;
 
-/// See the module.
+/// The metrics of one endpoint, with its name for the log.
 #[derive(Debug)]
 pub(super) struct Meters {
     provider: String,
@@ -22,7 +22,7 @@ pub(super) struct Meters {
 }
 
 impl Meters {
-    /// The meters of the provider of this name. All show at once, as 0.
+    /// Returns the meters of the provider of this name. All of its series are shown at once, as 0.
     pub(super) fn new(metrics: &Metrics, provider: &str) -> Self {
         let label = [provider];
         Self {
@@ -35,25 +35,25 @@ impl Meters {
         }
     }
 
-    /// The provider's name.
+    /// Returns the provider's name.
     pub(super) fn provider(&self) -> &str {
         &self.provider
     }
 
-    /// Notes after what time a question ended. What was refused at once would only hide how long answers take.
+    /// Records how long a question took. Questions that were refused at once are left out: they would hide how long answers take.
     pub(super) fn ended(&self, answer: &Answer, after: Duration) {
         if !matches!(answer, Err(ProviderError::Overloaded | ProviderError::CircuitOpen)) {
             self.duration.observe(after.as_secs_f64());
         }
     }
 
-    /// Shows whether the server is left alone. Call it in the order of the transitions.
+    /// Sets the gauge that shows whether the circuit is open. Call it in the order of the transitions.
     pub(super) fn show(&self, transition: Transition) {
         self.circuit_open.set(i64::from(transition != Transition::Closed));
     }
 
-    /// Says that the server is left alone, after which fault, or that it is back.
-    pub(super) fn say(&self, transition: Transition, fault: Option<&Fault>) {
+    /// Logs a transition, with the fault that caused it.
+    pub(super) fn log(&self, transition: Transition, fault: Option<&Fault>) {
         let provider = self.provider.as_str();
         let error = fault.map_or("none", |fault| fault.error().as_str());
         match transition {
@@ -67,7 +67,7 @@ impl Meters {
     }
 }
 
-/// One more on a gauge for as long as this lives.
+/// Adds one to a gauge for as long as this value lives.
 #[derive(Debug)]
 pub(super) struct Counted(IntGauge);
 

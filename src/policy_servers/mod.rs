@@ -1,18 +1,18 @@
-//! Policy servers, asked over HTTP: bytes of a question go out, bytes of an answer come back, within a deadline. What either says is the
-//! business of the guardrail providers.
+//! The client of policy servers: over HTTP and within a deadline it sends the bytes of a question and receives the bytes of an answer. The
+//! guardrail providers give both their meaning.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `servers` | all servers of the process, for threads that must not wait |
 //! | `endpoint` | one server: deadline, queue, breaker, retries |
 //! | [`breaker`] | when a server is left alone: a state machine without a clock |
-//! | `fault` | what can go wrong, what that is called, whether to ask again |
+//! | `fault` | what can go wrong, which error it is, whether to ask again |
 //! | `pool`, `connection`, `tls` | connections, kept alive |
 //! | `target` | URL and headers, checked once |
 //! | `meters` | metrics and log |
 //!
-//! The proxy variables of the environment are not used: a question holds what agents are about to do, and a variable that was set for
-//! something else must not decide who gets to read it.
+//! The proxy variables of the environment are not used. A question holds what agents are about to do, and a variable that was set for
+//! another purpose must not decide who can read it.
 
 pub mod breaker;
 
@@ -31,13 +31,13 @@ pub use servers::PolicyServers;
 
 use tollgate_core::guardrail::HttpSettings;
 
-/// A policy server's settings do not name a server that can be asked. It holds no header's value and nothing of the URL.
+/// The settings of a policy server name no server that can be asked. The error holds no header's value and nothing of the URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("guardrail provider {provider}: {key}: {problem}")]
 pub struct EndpointError {
     /// The provider's name.
     pub provider: String,
-    /// The key of its configuration.
+    /// The configuration key at fault.
     pub key: String,
     /// What was found there, and what to write instead.
     pub problem: String,
@@ -49,7 +49,7 @@ impl EndpointError {
     }
 }
 
-/// Settings for tests.
+/// Returns settings for tests.
 #[cfg(test)]
 fn test_settings(url: &str) -> HttpSettings {
     HttpSettings { breaker_failures: 5, ..HttpSettings::at("policy", url, tollgate_core::guardrail::Dialect::Tollgate) }

@@ -1,4 +1,4 @@
-//! The connections to one server: those that are idle, and how new ones are made.
+//! The pool of connections to one server: idle ones are reused, and new ones are made.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,20 +14,20 @@ use super::connection::Connection;
 use super::fault::Fault;
 use super::target::Target;
 
-/// How long a connection may be idle and still be used. Common servers close theirs after five seconds or more: whoever asks over one
-/// that is just being closed learns that it broke, and not whether the question was dealt with.
+/// How long a connection may be idle and still be used. Common servers close idle connections after five seconds or more. A client that
+/// asks over a connection that is just being closed learns that it broke, but not whether the question was processed.
 const IDLE_MAX: Duration = Duration::from_secs(4);
-/// How long a host's IPv6 address is tried before IPv4 is tried beside it: this part of the deadline.
+/// The share of the deadline for which only a host's IPv6 address is tried, before IPv4 is tried too: one part in this many.
 const HAPPY_EYEBALLS_SHARE: u32 = 4;
 
-/// See the module.
+/// The connections to one server.
 #[derive(Debug)]
 pub(super) struct Pool {
     target: Target,
     connector: HttpConnector,
     #[cfg(feature = "tls")]
     tls: Option<super::tls::Tls>,
-    /// The longest idle first.
+    /// Idle connections, the longest idle first.
     idle: Mutex<VecDeque<Idle>>,
 }
 
@@ -44,7 +44,7 @@ impl Pool {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_nodelay(true);
-        // Shared out among the host's addresses, so that one that never answers leaves time for the others.
+        // The time is shared among the host's addresses, so that one that never answers leaves time for the others.
         connector.set_connect_timeout(Some(timeout));
         connector.set_happy_eyeballs_timeout(Some(timeout / HAPPY_EYEBALLS_SHARE));
         #[cfg(feature = "tls")]
@@ -70,7 +70,7 @@ impl Pool {
         &self.target
     }
 
-    /// A connection: the one used last among the idle, or a new one.
+    /// Returns a connection: of the idle ones the one used last, or else a new one.
     pub(super) async fn get(&self) -> Result<Connection, Fault> {
         while let Some(mut connection) = self.take() {
             if connection.is_usable().await {
@@ -80,8 +80,8 @@ impl Pool {
         self.connect().await
     }
 
-    /// Keeps a connection for the next question.
-    pub(super) fn keep(&self, connection: Connection) {
+    /// Puts a connection back for the next question.
+    pub(super) fn put_back(&self, connection: Connection) {
         self.idle().push_back(Idle { connection, since: Instant::now() });
     }
 
@@ -115,7 +115,7 @@ impl Pool {
     }
 }
 
-/// An error with what lies behind it. Connection errors name addresses at most.
+/// Returns the text of an error with its causes. Connection errors name addresses at most.
 fn causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

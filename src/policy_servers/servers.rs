@@ -1,4 +1,4 @@
-//! All policy servers of a process, asked from threads that must not wait.
+//! All policy servers of a process, for callers on threads that must not block.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tollgate_core::guardrail::{Answer, ProviderError};
 
 use super::Endpoint;
 
-/// All endpoints of a process, by the provider's place in the chain, and the runtime on which they work.
+/// All endpoints of a process, by the provider's place in the chain, and the runtime on which they are asked.
 #[derive(Debug, Clone)]
 pub struct PolicyServers {
     endpoints: Arc<BTreeMap<usize, Arc<Endpoint>>>,
@@ -18,32 +18,33 @@ pub struct PolicyServers {
 }
 
 impl PolicyServers {
-    /// The endpoints with their providers' places in the chain. Of two for the same place the last counts.
+    /// Returns the policy servers of these endpoints, each with its provider's place in the chain. Of two for the same place the last
+    /// counts.
     #[must_use]
     pub fn new(endpoints: Vec<(usize, Endpoint)>, runtime: Handle) -> Self {
         let endpoints = endpoints.into_iter().map(|(provider, endpoint)| (provider, Arc::new(endpoint))).collect();
         Self { endpoints: Arc::new(endpoints), runtime }
     }
 
-    /// Starts asking a provider, and returns at once. The answer is sent to `answers` with its request_id, exactly once: before this returns if
-    /// the question is refused, else when it is there, and as [`ProviderError::Connection`] if the asking ended without one, because
-    /// the runtime stopped or the task panicked. A provider without an endpoint is [`ProviderError::NotAsked`].
+    /// Starts asking a provider, and returns at once. Exactly one answer is sent to `answers` with the request id: before this returns if
+    /// the question is refused, else when the answer has come. It is [`ProviderError::Connection`] if the runtime stopped or the task
+    /// panicked before there was an answer, and [`ProviderError::NotAsked`] if the provider has no endpoint.
     pub fn ask<T: Send + 'static>(&self, provider: usize, question: Vec<u8>, request_id: T, answers: &Sender<(T, Answer)>) {
         let awaited = Awaited { request_id: Some(request_id), answers: answers.clone() };
         let Some(endpoint) = self.endpoints.get(&provider) else { return awaited.send(Err(ProviderError::NotAsked)) };
-        let entry = match endpoint.enter() {
-            Ok(entry) => entry,
+        let admission = match endpoint.admit() {
+            Ok(admission) => admission,
             Err(error) => return awaited.send(Err(error)),
         };
         let endpoint = Arc::clone(endpoint);
         self.runtime.spawn(async move {
-            let answer = endpoint.answer(entry, question).await;
+            let answer = endpoint.answer(admission, question).await;
             awaited.send(answer);
         });
     }
 }
 
-/// An answer that someone waits for. If it is dropped without one, they hear that too.
+/// An answer that is still owed. If it is dropped unsent, an error is sent in its place.
 struct Awaited<T> {
     request_id: Option<T>,
     answers: Sender<(T, Answer)>,
@@ -56,8 +57,8 @@ impl<T> Awaited<T> {
 
     fn send_once(&mut self, answer: Answer) {
         if let Some(request_id) = self.request_id.take() {
-            // Who has gone needs no answer.
-            let _gone = self.answers.send((request_id, answer));
+            // A receiver that has gone needs no answer.
+            let _receiver_gone = self.answers.send((request_id, answer));
         }
     }
 }
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_of_a_task_that_panicked() {
+    fn a_task_that_panicked_is_reported_as_a_connection_error() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (answers, received) = std::sync::mpsc::channel();
         let awaited = awaited(&answers);

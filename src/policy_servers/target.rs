@@ -1,4 +1,4 @@
-//! Where questions go and what they carry: the settings' URL and headers, checked once.
+//! Where questions are sent and with which headers: the URL and headers of the settings, checked once.
 
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
@@ -11,8 +11,8 @@ use tollgate_core::settings::Secret;
 
 use super::EndpointError;
 
-/// Headers that belong to the connection and the body, which are not the configuration's to say. `accept-encoding` is among them since
-/// no compressed answer can be read.
+/// Headers that belong to the connection and the body, so the configuration may not set them. `accept-encoding` is among them since
+/// compressed answers cannot be read.
 const RESERVED: [&str; 10] = [
     "accept-encoding",
     "connection",
@@ -26,14 +26,14 @@ const RESERVED: [&str; 10] = [
     "upgrade",
 ];
 
-/// See the module.
+/// The URL and headers of one server, checked.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     /// The whole URL, as the connector takes it.
     pub(super) uri: Uri,
     /// Whether the connection is TLS.
     pub(super) is_tls: bool,
-    /// What the request line says.
+    /// The path and query, as the request line has them.
     path: Uri,
     headers: HeaderMap,
 }
@@ -41,7 +41,7 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn new(settings: &HttpSettings) -> Result<Self, EndpointError> {
         let bad_url = |problem: &str| EndpointError::new(settings, "url", problem);
-        // The parser would drop it without a word.
+        // The parser would drop the fragment without an error.
         if settings.url.contains('#') {
             return Err(bad_url("found a fragment (`#`), which no server is sent; leave it out"));
         }
@@ -69,7 +69,7 @@ impl Target {
         Ok(Self { is_tls, path, headers, uri })
     }
 
-    /// A question as it goes out.
+    /// Returns the HTTP request for a question.
     pub(super) fn request(&self, question: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(question));
         *request.method_mut() = Method::POST;
@@ -79,7 +79,7 @@ impl Target {
     }
 }
 
-/// The headers of every question: ours, and over them the configured ones.
+/// Returns the headers of every question: ours, overridden by the configured ones.
 fn headers(settings: &HttpSettings, host: HeaderValue) -> Result<HeaderMap, EndpointError> {
     let mut headers = HeaderMap::new();
     headers.insert(HOST, host);
@@ -108,7 +108,7 @@ fn headers(settings: &HttpSettings, host: HeaderValue) -> Result<HeaderMap, Endp
     Ok(headers)
 }
 
-/// The configured headers: under which key, name and value. Those of files are read.
+/// Returns the configured headers, each with its key in the configuration, its name and its value. Values in files are read.
 fn configured(settings: &HttpSettings) -> Result<Vec<(&'static str, &str, Secret)>, EndpointError> {
     let mut headers: Vec<_> = settings.headers.iter().map(|(name, value)| ("headers", name.as_str(), value.clone())).collect();
     for (name, file) in &settings.header_files {

@@ -1,4 +1,4 @@
-//! TLS to policy servers, with the OpenSSL that also speaks to the brokers. Certificates are verified, always.
+//! TLS to policy servers, with the same OpenSSL that the brokers' clients use. Certificates are always verified.
 
 use std::pin::Pin;
 
@@ -14,10 +14,10 @@ use tollgate_core::guardrail::HttpSettings;
 
 use super::EndpointError;
 
-/// See the module.
+/// The TLS settings of one server.
 pub(super) struct Tls {
     connector: SslConnector,
-    /// The name or address that the server has to prove, without brackets.
+    /// The name or address that the server's certificate has to prove, without brackets.
     host: String,
 }
 
@@ -38,14 +38,14 @@ impl Tls {
         Ok(Self { connector: builder.build(), host })
     }
 
-    /// Shakes hands over a connection. The error is what OpenSSL says, for people.
+    /// Performs the TLS handshake on a connection. The error is OpenSSL's text, for people.
     pub(super) async fn connect(&self, stream: TcpStream) -> Result<SslStream<TcpStream>, String> {
         let configured = self.connector.configure().and_then(|configuration: ConnectConfiguration| configuration.into_ssl(&self.host));
         let ssl = configured.map_err(|error| error.to_string())?;
         let mut stream = SslStream::new(ssl, stream).map_err(|error| error.to_string())?;
         match Pin::new(&mut stream).connect().await {
             Ok(()) => Ok(stream),
-            // The verdict on the certificate says more than "certificate verify failed".
+            // The result of the verification says more than "certificate verify failed".
             Err(error) => match stream.ssl().verify_result() {
                 X509VerifyResult::OK => Err(error.to_string()),
                 refused => Err(format!("the server's certificate was refused: {}", refused.error_string())),
@@ -54,10 +54,10 @@ impl Tls {
     }
 }
 
-/// Whose word on the server's identity counts.
+/// Sets which certificate authorities are trusted.
 fn trust(builder: &mut SslConnectorBuilder, settings: &HttpSettings) -> Result<(), EndpointError> {
     let Some(file) = &settings.ca_file else {
-        // An OpenSSL built from source looks where it would be installed, so the system's certificates have to be found.
+        // An OpenSSL built from source looks only where it would be installed, so the system's certificates have to be found.
         let found = openssl_probe::probe();
         let loaded = found.cert_file.is_some_and(|file| builder.set_ca_file(file).is_ok());
         let has_folder = found.cert_dir.into_iter().any(|folder| builder.load_verify_locations(None, Some(&folder)).is_ok());
@@ -67,14 +67,14 @@ fn trust(builder: &mut SslConnectorBuilder, settings: &HttpSettings) -> Result<(
         }
         return Ok(());
     };
-    // A builder begins with the system's.
+    // A new builder trusts the system's certificates; these are replaced.
     let replaced = X509StoreBuilder::new().map(|empty| builder.set_cert_store(empty.build()));
     replaced.and_then(|()| builder.set_ca_file(file)).map_err(|_| {
         EndpointError::new(settings, "ca_file", &format!("found no certificates in {file}; name a readable PEM file of authorities"))
     })
 }
 
-/// Who we are, if the server wants to know.
+/// Sets the client certificate and its key, where they are configured.
 fn identify(builder: &mut SslConnectorBuilder, settings: &HttpSettings) -> Result<(), EndpointError> {
     let (certificate, key) = match (&settings.client_certificate_file, &settings.client_key_file) {
         (Some(certificate), Some(key)) => (certificate, key),
@@ -90,7 +90,7 @@ fn identify(builder: &mut SslConnectorBuilder, settings: &HttpSettings) -> Resul
         let problem = format!("found no certificate in {certificate}; name a readable PEM file, the own certificate first");
         EndpointError::new(settings, "client_certificate_file", &problem)
     })?;
-    // With a passphrase given, OpenSSL does not ask the terminal for that of an encrypted key.
+    // With a passphrase given, OpenSSL does not prompt on the terminal for that of an encrypted key.
     let read = std::fs::read(key).ok().and_then(|pem| PKey::private_key_from_pem_passphrase(&pem, b"").ok());
     let fits = read.is_some_and(|read| builder.set_private_key(&read).and_then(|()| builder.check_private_key()).is_ok());
     if !fits {

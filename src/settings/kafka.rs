@@ -1,4 +1,4 @@
-//! `kafka`: brokers, group, topics and any librdkafka property.
+//! The `kafka` section: brokers, group, topics and any librdkafka property.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::redact::is_secret;
 pub use crate::topics::TopicSettings;
 use tollgate_core::settings::{Entry, Section, Spelling, shape};
 
-/// Properties that correctness depends on; Tollgate sets them itself.
+/// Properties that correctness depends on. Tollgate sets them itself.
 const OURS: [&str; 12] = [
     "bootstrap.servers",
     "metadata.broker.list",
@@ -34,14 +34,14 @@ pub struct KafkaSettings {
     pub group_id: String,
     /// The topics.
     pub topics: TopicSettings,
-    /// Where an event may ask its verdict to be sent to: names, or prefixes ending in `*`.
+    /// The topics on which an event may ask for its verdict: names, or prefixes that end in `*`.
     pub reply_topics: Vec<String>,
-    /// Properties for librdkafka, over ours.
+    /// Properties for librdkafka, which override ours.
     pub properties: BTreeMap<String, String>,
 }
 
 impl KafkaSettings {
-    /// Returns whose state it is that stands in the state topic: the group's, of this events topic.
+    /// Returns the owner of the state in the state topic: the group, with its events topic.
     #[must_use]
     pub fn state_owner(&self) -> String {
         format!("{}/{}", self.group_id, self.topics.events)
@@ -50,7 +50,7 @@ impl KafkaSettings {
     /// Returns whether an event may ask for its verdict on this topic.
     #[must_use]
     pub fn allows_reply_to(&self, topic: &str) -> bool {
-        // A prefix may cover topics of ours; a verdict among the events would be read as one.
+        // A prefix may match our own topics, and a verdict on the events topic would be read as an event.
         let is_ours = self.topics.each().any(|our| our.name == topic);
         !is_ours
             && self.reply_topics.iter().any(|allowed| match allowed.strip_suffix('*') {
@@ -59,10 +59,10 @@ impl KafkaSettings {
             })
     }
 
-    /// Sets a property as `-X key=value` does.
+    /// Sets a property from `key=value`, as `-X` does.
     ///
     /// # Errors
-    /// A sentence for people, if it is not `key=value` or the property is Tollgate's own.
+    /// Returns a sentence for people if it is not `key=value`, or if Tollgate sets the property itself.
     pub fn set_property(&mut self, assignment: &str) -> Result<(), String> {
         let (key, value) = assignment.split_once('=').ok_or("-X wants key=value, such as -X security.protocol=ssl")?;
         if key.is_empty() {
@@ -94,7 +94,7 @@ fn read_property(entry: Entry<'_>) -> Option<(String, String)> {
         return Some((entry.key, text.to_owned()));
     }
     match entry.found.value {
-        // YAML re-spells numbers: 0123 would become 123, and nobody would see why the password is wrong.
+        // YAML would change a number: 0123 would become 123, and nobody would see why the password is wrong.
         value @ Value::Number(_) if is_secret(&entry.key) => entry.fault(shape(value), "write it in quotes"),
         value @ (Value::Bool(_) | Value::Number(_)) => return Some((entry.key, value.to_string())),
         other => entry.fault(shape(other), "write a string, a number or a boolean"),

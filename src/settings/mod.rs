@@ -1,7 +1,7 @@
-//! Configuration values → validated settings, or every fault at once.
+//! The validation of configuration values: it returns the settings, or every fault at once.
 //!
-//! Pure: the values come from whoever read the file. What the user leaves out is taken from the defaults (`config/tollgate.yaml`).
-//! A fault names the key, the shape of what was found there and what to write; values are never quoted, since some are secrets.
+//! It is pure: the caller reads the files. Values that the user leaves out come from the defaults (`config/tollgate.yaml`). A fault names
+//! the key, the shape of the value found there and what to write. Values are never quoted, since some are secrets.
 
 mod kafka;
 mod process;
@@ -19,13 +19,13 @@ use tollgate_core::settings::{Collector, Faults, Section, Texts};
 /// All settings.
 #[derive(Debug, Serialize)]
 pub struct Settings {
-    /// What decisions depend on.
+    /// Everything that decisions depend on.
     pub policy: PolicySettings,
     /// Brokers, group and topics.
     pub kafka: KafkaSettings,
-    /// How the process works.
+    /// The settings of the worker process.
     pub worker: WorkerSettings,
-    /// The admin endpoint; `None` switches it off.
+    /// The admin endpoint; `None` turns it off.
     pub admin: Option<AdminSettings>,
     /// What is logged, and how.
     pub log: LogSettings,
@@ -34,18 +34,18 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Validates what the user wrote, over the defaults.
+    /// Validates what the user wrote, completed by the defaults.
     ///
     /// # Errors
-    /// [`Faults`]: all that is wrong, in the order in which it stands in the configuration.
+    /// Returns [`Faults`]: everything that is wrong, in the order of the configuration.
     pub fn read(user: &Value, defaults: &Value) -> Result<Self, Faults> {
         Self::read_with_texts(user, &Texts::default(), defaults)
     }
 
-    /// Returns the same, where some of what the user wrote came as text: keys that are strings are read from there.
+    /// Validates what the user wrote, where some of the values came as text. A key that is a string takes its value from `texts`.
     ///
     /// # Errors
-    /// [`Faults`]: all that is wrong.
+    /// Returns [`Faults`]: everything that is wrong.
     pub fn read_with_texts(user: &Value, texts: &Texts, defaults: &Value) -> Result<Self, Faults> {
         let faults = Collector::default();
         let settings = Self::read_sections(&Section::root(user, defaults, &faults).with_texts(texts));

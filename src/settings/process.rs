@@ -1,4 +1,4 @@
-//! `worker`, `admin` and `log`: how the process works.
+//! The `worker`, `admin` and `log` sections: how the process works.
 
 use std::net::SocketAddr;
 
@@ -6,46 +6,46 @@ use serde::Serialize;
 
 use tollgate_core::settings::Section;
 
-/// How a worker process works.
+/// The settings of a worker process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkerSettings {
-    /// Group members in this process, one thread each; `None` is one per core.
+    /// How many group members the process runs, one thread each; `None` is one per core.
     pub members: Option<u32>,
     /// The static membership id of this process, such as the pod's name; members append `-0`, `-1`, …
     pub instance_id: Option<String>,
-    /// How often changed state is written down and offsets are committed with it, in milliseconds.
+    /// The interval between checkpoints in milliseconds. Each writes the changed state and commits its offset.
     pub checkpoint_interval_ms: u32,
     /// How long a stop or a revocation waits for acknowledgements and the last checkpoint, in milliseconds.
     pub drain_timeout_ms: u32,
-    /// Publications that a member lets wait for acknowledgement, and events for answers, before it stops taking records.
+    /// How many publications may wait for acknowledgement, plus events for answers, before a member stops taking records.
     pub in_flight_max: u32,
-    /// Bytes of the events that may wait for answers before it does.
+    /// How many bytes of events may wait for answers before a member stops taking records.
     pub waiting_bytes_max: u32,
 }
 
 /// The admin endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdminSettings {
-    /// Address and port.
+    /// The address and port to listen on.
     pub listen: SocketAddr,
 }
 
 /// What is logged to stderr, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogSettings {
-    /// A filter as `tracing` reads it: a level, or levels by module.
+    /// The filter in `tracing`'s syntax: a level, or levels by module.
     pub filter: String,
     /// Text or JSON.
     pub format: LogFormat,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One object a line.
+    /// One JSON object a line.
     Json,
 }
 

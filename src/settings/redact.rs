@@ -9,7 +9,7 @@ use tollgate_core::settings::REDACTED;
 const SECRET_PARTS: [&str; 8] =
     ["password", "passphrase", "private.key", "secret", "sasl.jaas", "ssl.key", "token", "sasl.oauthbearer.config"];
 
-/// Property names that hold a URL or path rather than a secret though a part of their name says otherwise.
+/// Property names that hold a URL or path and no secret, although a part of their name suggests one.
 const PLAIN: [&str; 2] = ["ssl.key.location", "sasl.oauthbearer.token.endpoint.url"];
 
 pub(super) fn redacted(settings: &Settings) -> Value {

@@ -1,4 +1,4 @@
-//! The shell's side of stages: what their outcomes publish, where their requests go, and what is counted.
+//! Stages in a worker: what their outcomes publish, where their requests are sent, and what is counted.
 
 pub mod deciding;
 mod pass_through;
@@ -16,52 +16,52 @@ use tollgate_core::stage::Stage;
 use crate::kafka::StageTopics;
 use crate::outbox::{Delivery, Outbox, OutboxTopics, Reduce};
 
-/// A stage as one member runs it: everything around the pure stage that touches the world.
+/// A stage as one member runs it: the pure stage with its publications, requests and metrics.
 ///
-/// A worker that runs another stage implements this, names the stage's topics, and has the same consumer, offset tracker, checkpoints,
+/// A worker for another stage implements this trait and names the stage's topics. It gets the same consumer, offset tracker, checkpoints,
 /// restore and outbox.
 pub trait StageRuntime: Send + 'static {
-    /// The stage.
+    /// The pure stage.
     type Stage: Stage<Output: Send, State: KeyedState<Limits: Send + Sync + 'static> + Send + 'static> + Send + 'static;
 
-    /// Returns the stage of a partition, with the state that a checkpoint left, if it left any.
+    /// Returns the stage of a partition, with the state of its last checkpoint if there is any.
     fn stage(&self, state: Option<StateOf<Self>>) -> Self::Stage;
 
-    /// Returns how much a partition may remember.
+    /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;
 
-    /// Counts a record that is done, publishes what follows from it, and returns how many acknowledgements it waits for.
+    /// Counts a finished record, publishes what follows from it, and returns how many acknowledgements it waits for.
     fn publish(&mut self, done: Done<'_, Self::Stage>, outbox: &mut Outbox) -> u32;
 
-    /// Sends a request off and does not wait for it.
+    /// Sends a request, without waiting for its response.
     fn ask(&mut self, request_id: RequestId, request: <Self::Stage as Stage>::Request);
 
-    /// Returns a response that has come, or why there is none; `None` if none has come.
+    /// Returns a response that has come, or the error in its place; `None` if none has come.
     fn response(&mut self) -> Option<(RequestId, <Self::Stage as Stage>::Response)>;
 
-    /// Returns a running timer if the next record is to be timed.
+    /// Returns a running timer if the next record is to be timed, else `None`.
     fn timer(&mut self) -> Option<LocalHistogramTimer> {
         None
     }
 
-    /// Counts a publication that is acknowledged at a time, in milliseconds since the epoch.
+    /// Counts an acknowledged publication, with the time of the acknowledgement in milliseconds since the epoch.
     fn acknowledged(&mut self, _delivery: &Delivery, _now_ms: i64) {}
 
-    /// Hands over what was counted since the last time.
+    /// Hands over what was counted since the last call.
     fn flush(&mut self) {}
 }
 
-/// A stage that a worker is to run: where it reads and writes, and how its members' runtimes are made.
+/// The setup of a stage in a worker: its topics, and how the runtimes of its members are made.
 pub struct StageSetup<R> {
-    /// The group, its input and its state.
+    /// The stage's group, its input topic and its state topic.
     pub topics: Arc<StageTopics>,
-    /// Where publications go.
+    /// The topics that it publishes to.
     pub output: OutboxTopics,
-    /// What is published in place of what a topic does not take.
+    /// Makes the smaller form of what a topic does not take.
     pub reduce: Reduce,
-    /// The version of what decides, as metrics show it.
+    /// The version of the stage, as metrics show it.
     pub version: String,
-    /// Returns the runtime of one more member.
+    /// Makes the runtime of one more member.
     pub runtime: Box<dyn Fn() -> R + Send + Sync>,
 }
 
@@ -71,20 +71,20 @@ impl<R> std::fmt::Debug for StageSetup<R> {
     }
 }
 
-/// What a stage runtime's stage remembers.
+/// The state of a stage runtime's stage.
 pub type StateOf<R> = <<R as StageRuntime>::Stage as Stage>::State;
-/// How much it may remember.
+/// The limits of that state.
 pub type LimitsOf<R> = <StateOf<R> as KeyedState>::Limits;
 
-/// A record that is done, and what it has become.
+/// A finished record, with its outcome.
 pub struct Done<'r, S: Stage> {
     /// The record.
     pub record: &'r Record<'r>,
-    /// What it has become.
+    /// The outcome.
     pub outcome: S::Outcome,
-    /// The bytes of that.
+    /// The bytes of the outcome.
     pub output: &'r S::Output,
-    /// Which assignment of the partition it is.
+    /// The generation of the partition's assignment.
     pub generation: u64,
     /// Returns the record's own headers byte for byte, readable or not.
     pub own_headers: &'r dyn Fn() -> OwnedHeaders,
@@ -96,12 +96,12 @@ impl<S: Stage> std::fmt::Debug for Done<'_, S> {
     }
 }
 
-/// Names a request: the record that it was made for.
+/// Identifies a request by the record that it was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestId {
     /// The record's partition.
     pub partition: Partition,
-    /// Which assignment of the partition it is.
+    /// The generation of the partition's assignment.
     pub generation: u64,
     /// The record's offset.
     pub offset: Offset,

@@ -1,4 +1,5 @@
-//! Passing through: a constant verdict on every record, and all else as ever. It is what the worker is measured against.
+//! The pass-through stage: it answers every record with a constant verdict and does everything else like the deciding stage. The worker is
+//! measured against it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub struct PassingThrough {
 }
 
 impl PassingThrough {
-    /// Returns a runtime that publishes and counts there.
+    /// Returns a runtime that uses this publisher and these metrics.
     #[must_use]
     pub fn new(publisher: VerdictPublisher, metrics: &Metrics) -> Self {
         Self { publisher, counts: Counts::new(metrics) }

@@ -1,28 +1,28 @@
-//! What to create for a topic, and the command that does.
+//! The creation of topics: how each is to be created, and the command for it.
 
 use super::{Cleanup, PartitionRule, Topic};
 
 /// Milliseconds of a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// A topic as it is to be created.
+/// The description of a topic that is to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTopic<'n> {
-    /// Its name.
+    /// The topic's name.
     pub name: &'n str,
-    /// How many partitions it gets.
+    /// How many partitions the topic gets.
     pub partitions: u32,
-    /// Its settings that differ from the cluster's defaults.
+    /// The topic's settings that differ from the cluster's defaults.
     pub settings: Vec<(&'static str, String)>,
 }
 
-/// Returns how to create topics where those whose number of partitions matters get `partitions`.
+/// Returns how to create topics. Those whose number of partitions matters get `partitions`.
 pub fn to_create<'n>(topics: impl IntoIterator<Item = Topic<'n>>, partitions: u32) -> Vec<NewTopic<'n>> {
     topics.into_iter().map(|topic| NewTopic::of(topic, partitions)).collect()
 }
 
 impl<'n> NewTopic<'n> {
-    /// Returns how to create a topic beside others that have that many partitions.
+    /// Returns how to create a topic if the others have this many partitions.
     #[must_use]
     pub fn of(topic: Topic<'n>, partitions: u32) -> Self {
         let is_one = matches!(topic.spec.partitions, PartitionRule::One);
@@ -34,7 +34,7 @@ impl<'n> NewTopic<'n> {
         Self { name: topic.name, partitions: if is_one { 1 } else { partitions }, settings }
     }
 
-    /// Returns the command of Kafka's own tools that creates it.
+    /// Returns the command of Kafka's own tools that creates the topic.
     #[must_use]
     pub fn command(&self, brokers: &str) -> String {
         let Self { name, partitions, settings } = self;

@@ -1,4 +1,4 @@
-//! The table of topics for people: a page, and the names that hold where a configuration gives none.
+//! The table of topics for people: a page of documentation, and the default names for the configuration file.
 
 use super::{Carries, Cleanup, PartitionRule, Party, TopicSpec};
 
@@ -20,7 +20,7 @@ const SHAPE_HEAD: &str = "
 |---|---|---|---|---|---|
 ";
 
-/// Returns the page on the topics, in Markdown.
+/// Returns the page about the topics, in Markdown.
 #[must_use]
 pub fn page(specs: &[&TopicSpec]) -> String {
     let mut page = HEAD.to_owned();

@@ -1,4 +1,4 @@
-//! What can be said of a topic.
+//! The properties of a topic: an entry of the table, and the types of its fields.
 
 /// One entry of the table of topics.
 #[derive(Debug, PartialEq, Eq)]
@@ -7,58 +7,58 @@ pub struct TopicSpec {
     pub key: &'static str,
     /// What its records are, as a sentence.
     pub what: &'static str,
-    /// Its name where the configuration gives none.
+    /// The topic's name if the configuration gives none.
     pub default_name: &'static str,
     /// What its records are keyed by.
     pub record_key: &'static str,
-    /// What becomes of old records.
+    /// What happens to old records.
     pub cleanup: Cleanup,
-    /// How many partitions it has.
+    /// How many partitions the topic has.
     pub partitions: PartitionRule,
-    /// What its records hold, which decides how large they may have to be.
+    /// What the records hold, which decides how large they may be.
     pub carries: Carries,
-    /// Who writes to it.
+    /// Who writes to the topic.
     pub written_by: &'static [Party],
-    /// Who reads it.
+    /// Who reads the topic.
     pub read_by: &'static [Party],
-    /// Whether a worker does not start without it.
+    /// Whether a worker needs the topic to start.
     pub is_required: bool,
 }
 
-/// What becomes of a topic's old records.
+/// What happens to a topic's old records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleanup {
-    /// The last record of each key is kept for ever.
+    /// The last record of each key is held for ever.
     Compact {
         /// What would be lost if records were deleted by age.
         keeps: &'static str,
     },
-    /// They are deleted by age.
+    /// Records are deleted by age.
     Delete {
         /// The age in days; `None` leaves it to the cluster.
         days: Option<u32>,
     },
 }
 
-/// How many partitions a topic has.
+/// The rule for how many partitions a topic has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionRule {
-    /// As many as somebody finds right.
+    /// Any number.
     Free,
-    /// One is enough, and gives all records one order. More are put up with.
+    /// One is enough and gives all records one order. More are accepted.
     One,
-    /// No fewer than another topic.
+    /// At least as many as another topic.
     AtLeast {
         /// The key of the other topic.
         topic: &'static str,
-        /// Why, as the beginning of a sentence.
+        /// The reason, as the beginning of a sentence.
         why: &'static str,
     },
     /// Exactly as many as another topic.
     SameAs {
         /// The key of the other topic.
         topic: &'static str,
-        /// Why, as a sentence without its end.
+        /// The reason, as a sentence without its end.
         why: &'static str,
     },
 }
@@ -66,31 +66,31 @@ pub enum PartitionRule {
 /// What a topic's records hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
-    /// What others write: as large as they like.
+    /// Records that others write, of any size.
     Theirs,
-    /// What Tollgate makes: its batches are no larger than the topic takes.
+    /// Records that Tollgate makes. Its batches are no larger than the topic takes.
     Ours,
-    /// Whole records of another topic, as far as this one takes them; Tollgate's batches are no larger than it takes.
+    /// Copies of another topic's records, as far as this topic takes them. Tollgate's batches are no larger than the topic takes.
     CopiesOf(
         /// The key of the other topic.
         &'static str,
     ),
-    /// The state of a thread, which has to fit whole.
+    /// The state of a thread, which must fit as a whole.
     ThreadState,
 }
 
 /// Who writes or reads a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Party {
-    /// What runs agents.
+    /// The systems that run agents.
     Orchestrators,
     /// `tollgate run`.
     Workers,
-    /// People, and the commands that they give.
+    /// People, and the commands that they run.
     Operators,
 }
 
-/// A topic and the name that it has here.
+/// A topic's entry in the table, with its name in this cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topic<'n> {
     /// Its entry in the table.
@@ -100,7 +100,7 @@ pub struct Topic<'n> {
 }
 
 impl TopicSpec {
-    /// Returns where the configuration names the topic.
+    /// Returns the path of the configuration key that names the topic.
     #[must_use]
     pub fn path(&self) -> String {
         format!("kafka.topics.{}", self.key)
@@ -108,7 +108,7 @@ impl TopicSpec {
 }
 
 impl PartitionRule {
-    /// Returns the key of the topic whose number of partitions this rule goes by.
+    /// Returns the key of the topic whose number of partitions this rule follows.
     #[must_use]
     pub fn follows(self) -> Option<&'static str> {
         match self {
@@ -119,7 +119,7 @@ impl PartitionRule {
 }
 
 impl Party {
-    /// Returns the word for people.
+    /// Returns the name of the party, for people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

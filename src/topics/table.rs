@@ -1,4 +1,5 @@
-//! The table of topics. An entry gives the role, the configuration key with its default, and a place in everything that goes by the table.
+//! The table of topics. An entry defines a role and a configuration key with its default, and adds the topic to everything that is derived
+//! from the table.
 
 use serde::Serialize;
 
@@ -6,10 +7,10 @@ use tollgate_core::settings::Section;
 
 use super::{Carries, Cleanup, PartitionRule, Party, Topic, TopicSpec};
 
-/// Makes roles, specs and settings of a table's entries.
+/// Defines the roles, the specs and the settings of a table's entries.
 macro_rules! define_topics {
     ($($role:ident $key:ident $what:literal { $($field:ident: $value:expr),+ $(,)? })+) => {
-        /// What a topic is for.
+        /// The role of a topic.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum TopicRole {
             $(#[doc = $what] $role,)+
@@ -19,7 +20,7 @@ macro_rules! define_topics {
             /// Every role, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$role),+];
 
-            /// Returns what the table says of the role.
+            /// Returns the role's entry in the table.
             #[must_use]
             pub const fn spec(self) -> &'static TopicSpec {
                 match self {
@@ -34,19 +35,19 @@ macro_rules! define_topics {
         /// Every topic.
         pub const TOPICS: &[&TopicSpec] = &[$(TopicRole::$role.spec()),+];
 
-        /// The topics' names, one field a role.
+        /// The topics' names, with one field for each role.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         pub struct TopicSettings {
             $(#[doc = $what] pub $key: String,)+
         }
 
         impl TopicSettings {
-            /// Names every topic.
+            /// Returns settings that take the name of every topic from `name`.
             pub fn named(mut name: impl FnMut(&'static TopicSpec) -> String) -> Self {
                 Self { $($key: name(TopicRole::$role.spec()),)+ }
             }
 
-            /// Returns the topic of a role.
+            /// Returns the topic of a role, with its name.
             #[must_use]
             pub fn of(&self, role: TopicRole) -> Topic<'_> {
                 let name = match role {
@@ -68,7 +69,7 @@ macro_rules! define_topics {
     };
 }
 
-/// Hands the entries, and more behind them, to the macro that makes something of them.
+/// Passes the entries, and those that the caller adds behind them, to a macro.
 macro_rules! with_topics {
     ($define:ident $($more:tt)*) => {
         $define! {
@@ -147,10 +148,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::topics::{TopicFault, defaults, judge_partitions, judge_settings, page, to_create};
+    use crate::topics::{TopicFault, check_partitions, check_settings, defaults, page, to_create};
     use tollgate_core::settings::{Collector, parse};
 
-    /// The same table with one more entry.
+    /// A copy of the table with one more entry.
     mod more {
         use super::*;
 
@@ -187,18 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn one_more_entry_is_asked_for_judged_and_created() {
+    fn one_more_entry_is_asked_for_checked_and_created() {
         let names = more::TopicSettings::named(|spec| format!("stem.{}", spec.key));
         let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
         let counts = |signals| topics.iter().map(|topic| if topic.spec.key == "signals" { signals } else { 4 }).collect::<Vec<_>>();
-        let missing = judge_partitions(&topics, &counts(0), "b:1").unwrap_err().to_string();
+        let missing = check_partitions(&topics, &counts(0), "b:1").unwrap_err().to_string();
         let command = "kafka-topics.sh --bootstrap-server b:1 --create --topic stem.signals --partitions 4 --config retention.ms=691200000";
         assert_eq!(missing, format!("no such topic: stem.signals; create what is missing, for example: {command}"));
-        assert!(matches!(judge_partitions(&topics, &counts(3), "b:1"), Err(TopicFault::TooFewPartitions { found: 3, wanted: 4, .. })));
-        assert!(judge_partitions(&topics, &counts(4), "b:1").is_ok());
+        assert!(matches!(check_partitions(&topics, &counts(3), "b:1"), Err(TopicFault::TooFewPartitions { found: 3, wanted: 4, .. })));
+        assert!(check_partitions(&topics, &counts(4), "b:1").is_ok());
         let smaller = |topic: &str, setting: &str| (topic == "stem.signals" && setting == "max.message.bytes").then(|| "9000".to_owned());
-        assert_eq!(judge_settings(&topics, smaller, "b:1", 0).unwrap().batch_bytes, Some(9_000));
-        // What `dev` and the benchmarks make.
+        assert_eq!(check_settings(&topics, smaller, "b:1", 0).unwrap().batch_bytes, Some(9_000));
+        // This is what `dev` and the benchmarks create.
         let created = to_create(names.each(), 7);
         let signals = created.iter().find(|topic| topic.name == "stem.signals").unwrap();
         assert_eq!((signals.partitions, created.len()), (7, TOPICS.len() + 1));

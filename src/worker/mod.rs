@@ -19,7 +19,7 @@ use crate::stop::Stop;
 
 /// The longest pause before a failed member starts over.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A member that ran this long before it failed starts over at once.
+/// A member that ran this long before it failed starts over with the shortest pause.
 const RESTART_PAUSE_RESET: Duration = Duration::from_secs(60);
 
 /// What a worker is made of, besides its stage.
@@ -27,17 +27,17 @@ const RESTART_PAUSE_RESET: Duration = Duration::from_secs(60);
 pub struct WorkerParts {
     /// Brokers, group and topics.
     pub kafka: Arc<KafkaSettings>,
-    /// How members work.
+    /// The settings of the members.
     pub settings: WorkerSettings,
-    /// What the topics say.
+    /// What the check of the topics found.
     pub topics: Preflight,
-    /// How members come to their partitions.
+    /// How members get their partitions.
     pub membership: Membership,
-    /// Where to count.
+    /// The metrics to count in.
     pub metrics: Metrics,
-    /// Where conditions are shown.
+    /// The health report that shows the members.
     pub health: Arc<Health>,
-    /// When to stop.
+    /// The sign to stop.
     pub stop: Stop,
 }
 
@@ -48,7 +48,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts the members of a stage.
+    /// Starts the members of a worker, each with the stage.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -78,7 +78,7 @@ impl Worker {
     }
 }
 
-/// Runs a member until it is told to stop, starting it over with growing pauses when it fails.
+/// Runs a member until the sign to stop, and starts it over with growing pauses when it fails.
 fn keep_running<R: StageRuntime>(member: &Member<R>) {
     let parts = member.parts();
     let mut pause = Duration::from_millis(500);

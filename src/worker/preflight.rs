@@ -1,4 +1,4 @@
-//! What has to be true of the topics before a worker joins: the brokers are asked, [`crate::topics`] judges.
+//! The check of the topics before a worker joins: it asks the brokers, and [`crate::topics`] has the rules.
 
 use std::time::Duration;
 
@@ -8,36 +8,36 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::kafka::{PlainContext, consumer_config};
 use crate::settings::KafkaSettings;
-use crate::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, judge_partitions, judge_settings};
+use crate::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
 use crate::stop::Stop;
 
-/// How long one question to the brokers may take.
+/// How long one request to the brokers may take.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before unreachable brokers are asked again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// The most that a batch of verdicts may hold, whatever the topics take; librdkafka's own default.
+/// The upper limit of a batch of verdicts in bytes, whatever the topics take. It is librdkafka's own default.
 const BATCH_BYTES_MAX: u64 = 1_000_000;
 
-/// What a worker has to know of its topics.
+/// What a worker needs to know of its topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preflight {
     /// Partitions of the events topic.
     pub partitions: u32,
-    /// The largest batch that the topics we publish to take, in bytes.
+    /// The largest batch that every topic takes that we publish to, in bytes.
     pub batch_bytes_max: u64,
     /// The largest batch that the state topic takes, in bytes.
     pub state_batch_bytes_max: u64,
 }
 
 impl Preflight {
-    /// Topics of so many partitions whose sizes are not known.
+    /// Returns what is known of topics with this many partitions whose sizes are not known.
     #[must_use]
     pub fn of(partitions: u32) -> Self {
         Self { partitions, batch_bytes_max: BATCH_BYTES_MAX, state_batch_bytes_max: BATCH_BYTES_MAX }
     }
 
-    /// The same within what the topics take.
+    /// Returns the same topics with batches limited to what the topics take.
     fn within(self, limits: &Limits) -> Self {
         Self {
             batch_bytes_max: self.batch_bytes_max.min(limits.batch_bytes.unwrap_or(u64::MAX)),
@@ -50,27 +50,27 @@ impl Preflight {
 /// Why a worker cannot join.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
-    /// A property is wrong.
+    /// A property of the client is wrong.
     #[error("kafka.properties: {0}")]
     Client(KafkaError),
     /// The brokers do not let us see a topic.
     #[error("no permission to describe all of the topics {topics}: allow it to the principal that kafka.properties log in as")]
     Forbidden {
-        /// All topics that are needed.
+        /// The names of all topics that are needed.
         topics: String,
     },
     /// The topics are not as a worker needs them.
     #[error(transparent)]
     Topics(#[from] TopicFault),
-    /// PartialEvent to stop before the brokers answered.
+    /// The sign to stop came before the brokers answered.
     #[error("stopped before the brokers at {0} could be reached")]
     Stopped(String),
 }
 
-/// Asks the brokers about the topics, and keeps asking while they cannot be reached.
+/// Checks the topics and their partitions, and asks again for as long as the brokers cannot be reached.
 ///
 /// # Errors
-/// [`PreflightError`], with what to do about it.
+/// Returns [`PreflightError`], with what to do about it.
 pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, PreflightError> {
     let client: BaseConsumer<PlainContext> =
         consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext).map_err(PreflightError::Client)?;
@@ -79,7 +79,7 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
         let counts: Result<Vec<_>, _> = topics.iter().map(|topic| partitions_of(&client, topic.name, METADATA_TIMEOUT)).collect();
         match counts {
             Ok(counts) => {
-                judge_partitions(&topics, &counts, &kafka.brokers)?;
+                check_partitions(&topics, &counts, &kafka.brokers)?;
                 let events = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == TopicRole::Events.spec());
                 return Ok(Preflight::of(events.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))));
             }
@@ -97,7 +97,7 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
     }
 }
 
-/// The topics that a worker needs.
+/// Returns the topics that a worker needs.
 fn required(kafka: &KafkaSettings) -> Vec<Topic<'_>> {
     kafka.topics.each().filter(|topic| topic.spec.is_required).collect()
 }
@@ -107,18 +107,18 @@ pub(crate) fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic:
     let metadata = client.fetch_metadata(Some(topic), timeout)?;
     let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else { return Ok(0) };
     match found.error().map(RDKafkaErrorCode::from) {
-        // A topic that we may not see is not a missing one.
+        // A topic that we may not see is not a missing topic.
         Some(code @ RDKafkaErrorCode::TopicAuthorizationFailed) => Err(KafkaError::MetadataFetch(code)),
         Some(_) => Ok(0),
         None => Ok(found.partitions().len()),
     }
 }
 
-/// Asks how the topics are configured, and has it judged. Brokers that do not say (they may require a permission for it) leave the
-/// defaults.
+/// Checks how the topics are configured, and returns what is known of them with the sizes that they take. Brokers may refuse to say, since
+/// that can require a permission; the defaults stay then.
 ///
 /// # Errors
-/// [`TopicFault`]: a topic that would lose what it has to keep, or cannot hold what it has to.
+/// Returns [`TopicFault`] for a topic that would lose records that must not be lost, or that cannot hold the largest ones.
 pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_bytes_max: usize) -> Result<Preflight, PreflightError> {
     let topics = required(kafka);
     let described = match describe(kafka, &topics).await {
@@ -134,7 +134,7 @@ pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_b
         }
     };
     let setting = |topic: &str, name: &str| described.iter().find(|config| is_of(config, topic))?.get(name)?.value.clone();
-    let limits = judge_settings(&topics, setting, &kafka.brokers, thread_bytes_max)?;
+    let limits = check_settings(&topics, setting, &kafka.brokers, thread_bytes_max)?;
     for (topic, warning) in &limits.warnings {
         tracing::warn!(topic, "{warning}");
     }

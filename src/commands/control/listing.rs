@@ -1,36 +1,36 @@
-//! What the records of the controls topic come to: what is in force, and what was refused since.
+//! The listing of the controls topic: what is in force, and what was refused since.
 
 use std::collections::BTreeMap;
 
 use tollgate_core::controls::{ControlId, ControlRejection, decode};
 use tollgate_core::record::{Offset, Partition};
 
-/// See the module: fed every record, partition by partition from the beginning.
+/// The controls and refusals by key. It is fed every record, partition by partition from the beginning.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    controls: BTreeMap<Key, Standing>,
+    controls: BTreeMap<Key, KeyRecords>,
 }
 
-/// The same key on two partitions (its producers do not agree on a partitioner) is shown twice.
+/// A record's key and its partition. If producers do not agree on a partitioner, a key stands on two partitions and is shown twice.
 type Key = (Vec<u8>, Partition);
 
-/// What stands under a key.
+/// The current records of a key.
 #[derive(Debug, Default)]
-struct Standing {
+struct KeyRecords {
     in_force: Option<(Offset, Vec<u8>)>,
     /// The last record, if it was refused.
     refused: Option<(Offset, ControlRejection)>,
 }
 
 impl Listing {
-    /// Takes a record.
+    /// Takes one record of the topic.
     pub(super) fn take(&mut self, partition: Partition, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
         let place = (key.unwrap_or_default().to_vec(), partition);
         match (decode(key, value), value) {
             (Ok(_), Some(value)) => {
-                self.controls.insert(place, Standing { in_force: Some((offset, value.to_vec())), refused: None });
+                self.controls.insert(place, KeyRecords { in_force: Some((offset, value.to_vec())), refused: None });
             }
-            // Whatever stood there, readable or not, is gone.
+            // A deletion removes whatever the key had, readable or not.
             (_, None) => {
                 self.controls.remove(&place);
             }
@@ -38,26 +38,26 @@ impl Listing {
         }
     }
 
-    /// Whether a control is in force.
+    /// Returns whether a control is in force.
     pub(super) fn is_in_force(&self, id: &ControlId) -> bool {
         let key = id.to_string().into_bytes();
-        self.controls.iter().any(|((found, _), standing)| *found == key && standing.in_force.is_some())
+        self.controls.iter().any(|((found, _), records)| *found == key && records.in_force.is_some())
     }
 
-    /// How many controls are in force, and how many records were refused.
+    /// Returns how many controls are in force, and how many records were refused.
     pub(super) fn counts(&self) -> (usize, usize) {
-        let in_force = self.controls.values().filter(|standing| standing.in_force.is_some()).count();
-        (in_force, self.controls.values().filter(|standing| standing.refused.is_some()).count())
+        let in_force = self.controls.values().filter(|records| records.in_force.is_some()).count();
+        (in_force, self.controls.values().filter(|records| records.refused.is_some()).count())
     }
 
-    /// All of it as lines of JSON, in the order of keys.
+    /// Returns everything as lines of JSON, in the order of keys.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.controls.iter().flat_map(|((key, partition), standing)| {
-            let key = shown(key);
-            let in_force = standing.in_force.as_ref().map(|(offset, value)| {
+        self.controls.iter().flat_map(|((key, partition), records)| {
+            let key = key_as_json(key);
+            let in_force = records.in_force.as_ref().map(|(offset, value)| {
                 format!(r#"{{"key":{key},"state":"in_force","partition":{partition},"offset":{offset},"value":{}}}"#, compact(value))
             });
-            let refused = standing.refused.as_ref().map(|(offset, rejection)| {
+            let refused = records.refused.as_ref().map(|(offset, rejection)| {
                 let quoted = |text: &str| serde_json::Value::from(text).to_string();
                 let (code, field) = (quoted(rejection.code.as_str()), quoted(rejection.field));
                 let (found, fix) = (quoted(&rejection.found), quoted(rejection.fix));
@@ -70,12 +70,12 @@ impl Listing {
     }
 }
 
-/// A key as JSON, and null for one that is none of ours: it may hold anything, an id in the clear too.
-fn shown(key: &[u8]) -> String {
+/// Returns a key as JSON, and null for a key that is not a control's: it may hold anything, even an id in clear text.
+fn key_as_json(key: &[u8]) -> String {
     ControlId::read(Some(key)).map_or_else(|_| "null".to_owned(), |id| serde_json::Value::from(id.to_string()).to_string())
 }
 
-/// JSON text without the white space between its tokens, and otherwise as it stands: numbers keep their digits.
+/// Returns JSON text without the white space between its tokens. Everything else stays as it is: numbers keep their digits.
 pub(super) fn compact(text: &[u8]) -> String {
     let (mut is_string, mut is_escaped) = (false, false);
     let is_kept = |byte: &u8| {
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(listing.counts(), (2, 2));
         assert!(listing.is_in_force(&ControlId::Passport("coder".to_owned())));
         assert!(!listing.is_in_force(&ControlId::Passport("gone".to_owned())));
-        // Mended: nothing is refused any more.
+        // Once a good record follows, nothing is refused any more.
         listing.take(Partition(0), Offset(9), Some(key.as_bytes()), Some(suspended(&hash).as_bytes()));
         assert_eq!(listing.counts(), (2, 1));
     }

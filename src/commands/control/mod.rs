@@ -30,7 +30,7 @@ pub(super) enum ControlCommand {
 }
 
 pub(super) fn execute(command: &ControlCommand, mut settings: Settings) -> anyhow::Result<ExitCode> {
-    // What librdkafka has to say of its connections would stand between what was asked for.
+    // librdkafka's lines about its connections would mix with the output of the command.
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
     }

@@ -46,7 +46,7 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings) -> anyho
             match was_in_force {
                 Ok(true) => {}
                 Ok(false) => eprintln!("there was no passport of {agent}; `tollgate control list` tells whose there are"),
-                // It is removed all the same.
+                // The passport is removed all the same.
                 Err(error) => eprintln!("whether there was one cannot be told: {error:#}"),
             }
         }
@@ -54,7 +54,7 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings) -> anyho
     Ok(ExitCode::SUCCESS)
 }
 
-/// The record's value. The passport stands in it as it stands in the file, so that its digest is the file's.
+/// Returns the record's value. The passport stands in it byte for byte as in the file, so that its digest is the file's.
 fn value(agent: &str, text: &[u8]) -> anyhow::Result<Vec<u8>> {
     let agent_id = serde_json::to_string(agent)?;
     let value = [br#"{"type":"passport","agent_id":"#, agent_id.as_bytes(), br#","passport":"#, text, b"}"].concat();
@@ -72,7 +72,7 @@ fn read_file(file: &Path) -> anyhow::Result<Vec<u8>> {
         Box::new(std::fs::File::open(file).with_context(|| format!("{}: cannot be read", file.display()))?)
     };
     let mut text = Vec::new();
-    // One byte more than may be written, which is then refused for its size.
+    // One byte more than the limit is read, so that a passport that is too large is refused for its size.
     input.take(CONTROL_BYTES_MAX as u64 + 1).read_to_end(&mut text).with_context(|| format!("{}: cannot be read", file.display()))?;
     Ok(text.trim_ascii().to_vec())
 }

@@ -61,7 +61,7 @@ pub(in crate::commands) struct ResumeArgs {
     subject: SubjectArgs,
 }
 
-/// A suspension as it is written.
+/// The value of a suspension record.
 #[derive(Debug, Serialize)]
 struct Suspended<'a> {
     #[serde(rename = "type")]
@@ -90,14 +90,14 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<E
     match was_in_force {
         Ok(true) => {}
         Ok(false) => eprintln!("this {} was not suspended; `tollgate control list` tells who is", kind.as_str()),
-        // It is lifted all the same.
+        // The suspension is lifted all the same.
         Err(error) => eprintln!("whether it was suspended cannot be told: {error:#}"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 impl SuspendArgs {
-    /// The record's value, which workers will take.
+    /// Returns the record's value, checked as workers check it.
     fn value(&self, kind: SubjectKind, hash: Digest, now: OffsetDateTime) -> anyhow::Result<Vec<u8>> {
         let (reason, until) = (self.reason.as_deref(), self.until.as_deref());
         let suspended = Suspended { control_type: "subject", kind: kind.as_str(), hash, state: "suspended", reason, until };
@@ -116,7 +116,7 @@ impl SuspendArgs {
 }
 
 impl SubjectArgs {
-    /// The subject's hash: the given one, or that of its id under the configured key.
+    /// Returns the subject's kind and hash: the given hash, or that of its id under the configured key.
     fn resolve(&self, settings: &Settings) -> anyhow::Result<(SubjectKind, Digest)> {
         if let Some(hash) = self.name.hash {
             return Ok((self.kind, hash));
@@ -140,7 +140,7 @@ impl SubjectArgs {
     }
 }
 
-/// Reads an id: all of the input but for the end of its line.
+/// Reads an id: all of the input without its line end.
 fn read_id(input: impl Read) -> anyhow::Result<String> {
     let mut id = String::new();
     input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).context("--id -: stdin cannot be read")?;

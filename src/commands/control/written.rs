@@ -1,4 +1,4 @@
-//! Writing one control record, and telling what stands in the topic.
+//! Writes one control record, and reads what the controls topic holds.
 
 use std::io::Write;
 
@@ -11,9 +11,9 @@ use super::super::produce::{Outgoing, publish};
 use super::super::topics::Topics;
 use super::listing::{Listing, compact};
 
-/// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with where it stands.
+/// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with its place.
 pub(super) fn write(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>) -> anyhow::Result<()> {
-    // A topic that is missing is named at once, and not after a timeout.
+    // A missing topic is reported at once, and not after a timeout.
     Topics::new(kafka)?.controls()?;
     let key = id.to_string();
     let outgoing = Outgoing { topic: &kafka.topics.controls, partition: None, key: &key, value, what: "the control" };
@@ -24,12 +24,12 @@ pub(super) fn write(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>)
     Ok(writeln!(std::io::stdout(), "{line}")?)
 }
 
-/// Whether a control is in force, by what stands in the topic.
+/// Returns whether a control is in force, by the records of the topic.
 pub(super) fn is_in_force(kafka: &KafkaSettings, id: &ControlId) -> anyhow::Result<bool> {
     Ok(read(kafka)?.is_in_force(id))
 }
 
-/// Reads the whole topic.
+/// Reads the whole topic into a listing.
 pub(super) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
     let topics = Topics::new(kafka)?;
     let topic = topics.controls()?;

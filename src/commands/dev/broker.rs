@@ -6,11 +6,11 @@ use std::thread::JoinHandle;
 use anyhow::Context;
 use rdkafka::mocking::MockCluster;
 
-/// A running broker; it goes away when this is dropped.
+/// A running broker. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct EmbeddedBroker {
     bootstrap: String,
-    /// Dropped first, which tells the thread to end.
+    /// Dropped first, which makes the thread end.
     keep_alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -28,7 +28,7 @@ impl EmbeddedBroker {
                 Ok(cluster)
             });
             let bootstrap = cluster.as_ref().map(MockCluster::bootstrap_servers).map_err(Clone::clone);
-            // Whoever started us waits for this; if it has gone, there is nobody to serve.
+            // If the receiver has gone, nobody needs the broker.
             if started.send(bootstrap).is_ok() {
                 let _ended = wait_end.recv();
             }
@@ -37,7 +37,7 @@ impl EmbeddedBroker {
         Ok(Self { bootstrap, keep_alive: Some(keep_alive), thread: Some(thread) })
     }
 
-    /// Its address.
+    /// Returns the broker's address.
     pub(super) fn bootstrap(&self) -> &str {
         &self.bootstrap
     }

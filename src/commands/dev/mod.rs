@@ -26,13 +26,13 @@ use tollgate_core::policy::{Policy, PolicySettings};
 use super::process;
 use broker::EmbeddedBroker;
 
-/// Partitions of the embedded topics: the broker keeps 5 MiB of each.
+/// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
 
-/// The reply topic, where the configuration allows none.
+/// The reply topic that is used if the configuration allows none.
 const REPLY_TOPIC: &str = "agent.replies";
 
-/// The policy that the sample is written for, where no configuration was given.
+/// The policy that the sample is written for, used if no configuration was given.
 const SAMPLE_POLICY: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [bash]}}}";
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(super) struct DevArgs {
 }
 
 pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) -> anyhow::Result<ExitCode> {
-    // What the workers have to say of themselves would stand between the verdicts.
+    // Log lines of the workers would mix with the verdicts.
     if settings.log.filter == "info" {
         settings.log.filter = if args.sample { "error" } else { "warn,librdkafka=error" }.to_owned();
     }
@@ -61,7 +61,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) 
     let stop = Stop::default();
     let broker = EmbeddedBroker::start(topics_of(&settings.kafka), PARTITIONS)?;
     settings.kafka.brokers = broker.bootstrap().to_owned();
-    // An empty fetch waits for the whole of this time on the embedded broker, and nowhere else.
+    // On the embedded broker, unlike on real ones, an empty fetch waits for the whole of this time.
     settings.kafka.properties.insert("fetch.wait.max.ms".to_owned(), "1".to_owned());
     let runtime = process::runtime()?;
     runtime.block_on(work(args, settings, stop, denies_bash))
@@ -74,7 +74,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
     if let Some(admin) = &settings.admin {
         let listener = match Admin::bind(admin.listen).await {
             Ok(listener) => listener,
-            // Another worker on this machine should not keep anybody from trying things out.
+            // Another worker that has the address on this machine should not stop anybody from trying things out.
             Err(_) => TcpListener::bind((admin.listen.ip(), 0)).await?,
         };
         admin_url = Some(format!("http://{}", listener.local_addr()?));
@@ -118,7 +118,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every topic that the configuration names; a prefix of reply topics names none.
+/// Returns every topic that the configuration names. A prefix of reply topics names none.
 fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
     let ours = kafka.topics.each().map(|topic| topic.name.to_owned());
     ours.chain(kafka.reply_topics.iter().filter(|topic| !topic.ends_with('*')).cloned()).collect()

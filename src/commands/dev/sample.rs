@@ -1,4 +1,4 @@
-//! The sample: bundled traffic, played as an orchestrator would, awaiting every verdict.
+//! The sample: bundled traffic, played as an orchestrator would play it, with a wait for every verdict.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use crate::stop::Stop;
 
 use super::{PARTITIONS, table};
 
-/// One event a line; `thread<TAB>value`, so that a broken record has a thread too.
+/// The sample, one event a line as `thread<TAB>value`, so that a broken record has a thread too.
 const SAMPLE: &str = include_str!("sample.tsv");
 /// How long to wait for one verdict.
 const VERDICT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Plays the sample and prints its verdicts, each as soon as it is there.
+/// Plays the sample and prints each verdict as soon as it has come.
 pub(super) fn play(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<()> {
     let waiter = Waiter::new(kafka)?;
     let is_table = std::io::stdout().is_terminal();
@@ -56,13 +56,13 @@ pub(super) fn play(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Turn boundaries get no verdict; everything else does, what cannot be read included.
+/// Returns whether an event gets a verdict. Turn boundaries get none; everything else does, even what cannot be read.
 fn is_awaited(value: &str) -> bool {
     let parsed: Value = serde_json::from_str(value).unwrap_or_default();
     !matches!(parsed.get("type").and_then(Value::as_str), Some("turn_start" | "turn_end"))
 }
 
-/// An orchestrator's side: it publishes events and reads all decisions from where they stood when it began.
+/// The orchestrator's side: it publishes events, and reads all decisions that are published after it began.
 struct Waiter {
     producer: BaseProducer,
     consumer: BaseConsumer<PlainContext>,

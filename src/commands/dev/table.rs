@@ -1,16 +1,16 @@
-//! Verdicts as a table for people.
+//! The table of verdicts that `tollgate dev --sample` prints on a terminal.
 
 use serde_json::Value;
 
-/// A column's title and width.
+/// The columns' titles and widths.
 const COLUMNS: [(&str, usize); 7] = [("thread", 16), ("event", 14), ("tool", 11), ("", 1), ("action", 8), ("code", 30), ("ms", 6)];
 
-/// The table's head.
+/// Returns the table's head.
 pub(super) fn head() -> String {
     row(&COLUMNS.map(|(title, _)| title.to_owned()))
 }
 
-/// A verdict's row; `waited_ms` is how long its sender waited for it.
+/// Returns a verdict's row; `waited_ms` is how long its sender waited for it.
 pub(super) fn verdict(verdict: &Value, waited_ms: f64) -> String {
     let text = |key: &str| verdict.get(key).and_then(Value::as_str).unwrap_or("-").to_owned();
     let sign = match text("action").as_str() {

@@ -1,4 +1,4 @@
-//! `tollgate passport check`: a passport's faults, and on request what one call would be answered.
+//! `tollgate passport check`: lists a passport's faults and, on request, explains the decision on one call under it.
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -35,15 +35,15 @@ enum Format {
     Text,
 }
 
-/// What is found.
+/// The result of checking a passport.
 #[derive(Debug, Serialize)]
 struct Findings {
-    /// Whether calls can be allowed under it at all: it is a passport.
+    /// Whether this is a passport at all, so that calls can be allowed under it.
     is_passport: bool,
-    /// Of the canonical form, as verdicts carry it.
+    /// The digest of the canonical form, as verdicts carry it.
     #[serde(skip_serializing_if = "Option::is_none")]
     passport_digest: Option<String>,
-    /// Why it is none.
+    /// Why it is not a passport.
     #[serde(skip_serializing_if = "Option::is_none")]
     unusable: Option<String>,
     faults: Vec<SchemaFault>,
@@ -99,7 +99,7 @@ fn read_time(text: &str) -> Result<i64, String> {
     tollgate_core::decode::parse_timestamp(text).ok_or_else(|| "it is not RFC 3339; write a time such as 2026-01-01T00:00:00Z".to_owned())
 }
 
-/// The only clock that is read: decisions take the event's time.
+/// Returns the time now. Only this command reads a clock: decisions use the event's time.
 fn now() -> Option<i64> {
     i64::try_from(OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000).ok()
 }

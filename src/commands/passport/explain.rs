@@ -1,4 +1,4 @@
-//! What one call would be answered under a passport, check by check.
+//! Explains the decision on one call under a passport, check by check.
 
 use std::borrow::Cow;
 
@@ -11,16 +11,16 @@ use tollgate_core::decode::ToolInput;
 use tollgate_core::json::{DEPTH_MAX, Parser, Text};
 use tollgate_core::passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, Terms, examine};
 
-/// The checks of a call, in their order.
+/// The checks of a call, in their order, and the decision.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Explanation {
     allow: bool,
-    /// The first denial's.
+    /// The code of the first denial.
     code: Cow<'static, str>,
     message: Cow<'static, str>,
     policy_id: Option<Cow<'static, str>>,
     checks: Vec<Check>,
-    /// What a shell command runs.
+    /// The commands that a shell command line runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<Vec<Reached>>,
 }
@@ -57,7 +57,7 @@ impl Report for Explanation {
     }
 }
 
-/// Explains a call. `input` is a JSON object, or a command line for a tool that runs commands.
+/// Explains the decision on a call. `input` is a JSON object, or a command line for a tool that runs commands.
 pub(super) fn explain(
     passport: Result<&Passport, &PassportFault>,
     terms: &Terms,

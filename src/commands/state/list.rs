@@ -1,4 +1,4 @@
-//! `tollgate state list`: the largest or the oldest threads as JSONL, one partition after the other.
+//! `tollgate state list`: lists the largest or the oldest threads as JSONL, one partition after the other.
 
 use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
@@ -13,7 +13,7 @@ use super::super::topics::Topics;
 use super::scan::{Order, Scan, Scanned, Selection};
 use super::warn_of_other_owner;
 
-/// How many threads are listed unless it is said.
+/// How many threads are listed by default.
 const COUNT: usize = 20;
 
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(in crate::commands) struct ListArgs {
     partitions: Vec<u32>,
 }
 
-/// What there is in all partitions together.
+/// The sums over all partitions.
 #[derive(Debug, Default)]
 struct Totals {
     partitions: usize,

@@ -1,4 +1,4 @@
-//! One thread among the records of its partition.
+//! Looks one thread up among the records of its state partition.
 
 use anyhow::anyhow;
 
@@ -8,7 +8,7 @@ use tollgate_core::thread::{StoredThread, ThreadStore};
 
 use super::super::topics::{Topic, Topics};
 
-/// Looking a thread up: fed every record of a state partition, from its beginning. What stands there of other threads is of no account.
+/// A lookup of one thread. It is fed every record of a state partition, from its beginning, and ignores other threads.
 #[derive(Debug)]
 struct Lookup<'a> {
     thread_id: &'a str,
@@ -16,7 +16,7 @@ struct Lookup<'a> {
     partition: Option<Taken<PartitionState>>,
 }
 
-/// The last record of a key: where it stands, and what it says.
+/// The last record of a key: its offset, and its content or why it cannot be read.
 type Taken<T> = (Offset, Result<T, StateError>);
 
 /// What is known of a thread.
@@ -24,9 +24,9 @@ type Taken<T> = (Offset, Result<T, StateError>);
 pub(super) struct Known<'a> {
     thread_id: &'a str,
     partition: Partition,
-    /// Its state, and the bytes of the record that it stands in.
+    /// The thread's state, and the size of its record in bytes.
     thread: Option<(StoredThread, usize)>,
-    /// As of when, if the partition was ever written down.
+    /// The partition's own record, which says as of which offset the state is; `None` if it was never written.
     state: Option<PartitionState>,
 }
 
@@ -51,22 +51,22 @@ impl<'a> Lookup<'a> {
     }
 
     fn finish(self, partition: Partition) -> Result<Known<'a>, (Offset, StateError)> {
-        let (thread, state) = (said(self.thread)?, said(self.partition)?);
+        let (thread, state) = (into_record(self.thread)?, into_record(self.partition)?);
         Ok(Known { thread_id: self.thread_id, partition, thread, state })
     }
 }
 
-fn said<T>(taken: Option<Taken<T>>) -> Result<Option<T>, (Offset, StateError)> {
-    taken.map(|(offset, said)| said.map_err(|error| (offset, error))).transpose()
+fn into_record<T>(taken: Option<Taken<T>>) -> Result<Option<T>, (Offset, StateError)> {
+    taken.map(|(offset, record)| record.map_err(|error| (offset, error))).transpose()
 }
 
 impl Known<'_> {
-    /// Whose state it is, if there is any.
+    /// Returns the owner of the state, if there is any state.
     pub(super) fn owner(&self) -> Option<&str> {
         self.state.as_ref().map(|state| state.owner.as_str())
     }
 
-    /// The thread for people to read; `None` if nothing is known of it.
+    /// Returns the thread for people to read, or `None` if nothing is known of it.
     pub(super) fn view(&self) -> anyhow::Result<Option<ThreadView<'_>>> {
         match (&self.thread, &self.state) {
             (None, _) => Ok(None),
@@ -77,7 +77,7 @@ impl Known<'_> {
         }
     }
 
-    /// What is known, in a sentence; `turn_id` is the turn that a reset is meant for.
+    /// Returns what is known as a sentence; `turn_id` is the turn that a reset is meant for.
     pub(super) fn summary(&self, turn_id: Option<&str>) -> String {
         let Some((StoredThread { thread, applied, .. }, _)) = &self.thread else { return self.absence() };
         let turn = &thread.turn;
@@ -92,7 +92,7 @@ impl Known<'_> {
         format!("thread {} as of offset {applied}: {name}{ended}, {calls} calls remembered, {stop}{other}", self.thread_id)
     }
 
-    /// That nothing is known, and where it was looked for.
+    /// Returns a sentence that nothing is known of the thread, and where it was looked for.
     pub(super) fn absence(&self) -> String {
         let Self { thread_id, partition, .. } = self;
         let as_of = match &self.state {
@@ -134,7 +134,7 @@ mod tests {
         feed(&mut lookup, 1, &thread_record("t2", "turn-1", 4));
         feed(&mut lookup, 2, &thread_record("t", "turn-2", 5));
         feed(&mut lookup, 3, &partition_record());
-        // Another thread's record that cannot be read is no business of this one's.
+        // Another thread's record that cannot be read does not matter here.
         lookup.take(Offset(4), Some(b"thread/t3"), Some(b"\xff"));
         lookup.take(Offset(5), Some(b"nonsense"), Some(b"\xff"));
         let known = lookup.finish(Partition(1)).unwrap();

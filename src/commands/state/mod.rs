@@ -1,4 +1,4 @@
-//! `tollgate state`: what is remembered of threads, as the state topic has it, and how to have it forgotten.
+//! `tollgate state`: shows what the state topic remembers of threads, and resets threads.
 
 mod list;
 mod lookup;
@@ -40,14 +40,14 @@ struct ThreadArgs {
 }
 
 impl ThreadArgs {
-    /// The partition of the thread in a topic.
+    /// Returns the thread's partition in a topic.
     fn partition_in(&self, topic: Topic<'_>) -> anyhow::Result<Partition> {
         self.partition.map_or_else(|| Ok(partition_of(self.thread_id.as_bytes(), topic.partitions)), |number| topic.partition(number))
     }
 }
 
 pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow::Result<ExitCode> {
-    // What librdkafka has to say of its connections would stand between what was asked for.
+    // librdkafka's lines about its connections would mix with the output of the command.
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
     }
@@ -60,7 +60,7 @@ pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow:
     }
 }
 
-/// Says so if the state is not that of the configured group.
+/// Prints a warning if the state is not that of the configured group.
 fn warn_of_other_owner(kafka: &KafkaSettings, owner: &str) {
     if owner != kafka.state_owner() {
         eprintln!(

@@ -1,4 +1,4 @@
-//! `tollgate state reset`: a control event that has a thread forget, and only with `--execute` published.
+//! `tollgate state reset`: makes an event that has a thread forget, and publishes it only with `--execute`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ pub(in crate::commands) struct ResetArgs {
     execute: bool,
 }
 
-/// What is published.
+/// The event that is published.
 #[derive(Debug, Serialize)]
 struct Reset<'a> {
     #[serde(rename = "type")]
@@ -39,7 +39,7 @@ struct Reset<'a> {
     event_id: String,
 }
 
-/// What is printed.
+/// What is printed on stdout.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     topic: &'a str,
@@ -88,7 +88,7 @@ fn print(topic: Topic<'_>, partition: Partition, offset: Option<Offset>, reset: 
 }
 
 impl<'a> Reset<'a> {
-    /// The event of a process that was asked at a time: no other has its id.
+    /// Returns the event of a process that was called at a time. No other event has its id.
     fn new(args: &'a ResetArgs, now: SystemTime, process_id: u32) -> Self {
         let now_ms = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Self {

@@ -1,4 +1,4 @@
-//! All threads of a partition in a few words each, and the first of many in some order.
+//! A scan of a state partition: a summary of every thread, and the first of them in some order.
 
 use std::cmp::Ordering;
 
@@ -8,12 +8,12 @@ use tollgate_core::checkpoint::{Latest, StateError};
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::thread::{StoredThread, ThreadStore};
 
-/// One thread in a few words.
+/// The summary of one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Line {
     thread_id: Box<str>,
     partition: i32,
-    /// Bytes of its record, key and value.
+    /// The size of its record, key and value, in bytes.
     pub(super) bytes: usize,
     applied: i64,
     last_event_ms: Option<i64>,
@@ -22,20 +22,20 @@ pub(super) struct Line {
     pub(super) holds_a_stop: bool,
 }
 
-/// Scanning a partition: fed every record of it, from its beginning. Each record is forgotten once it has been looked at.
+/// The scan of one partition. It is fed every record, from the beginning, and retains only a summary of each.
 #[derive(Debug)]
 pub(super) struct Scan {
     partition: Partition,
     latest: Latest<Line>,
 }
 
-/// What a partition holds.
+/// The result of the scan of a partition.
 #[derive(Debug)]
 pub(super) struct Scanned {
     pub(super) lines: Vec<Line>,
-    /// Whose state it is, if it was ever written down.
+    /// The owner of the state, if it was ever written.
     pub(super) owner: Option<String>,
-    /// Records that cannot be read, in order.
+    /// Records that cannot be read, in order of offsets.
     pub(super) unreadable: Vec<(Offset, StateError)>,
 }
 
@@ -44,7 +44,7 @@ impl Scan {
         Self { partition, latest: Latest::default() }
     }
 
-    /// Takes a record, which stands at an offset of the state topic.
+    /// Takes the record at an offset of the state topic.
     pub(super) fn take(&mut self, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
         let Self { partition, latest } = self;
         latest.take::<ThreadStore>(offset, key, value, |id, bytes, stored| Line::new(id, *partition, bytes, &stored));
@@ -76,9 +76,9 @@ impl Line {
 /// Which threads come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Those with the largest records.
+    /// Those with the largest records come first.
     Largest,
-    /// Those that were touched longest ago, by the time of their own partition.
+    /// Those that were touched longest ago come first, by the time of their own partition.
     Oldest,
 }
 
@@ -86,14 +86,14 @@ impl Order {
     fn compare(self, one: &Line, other: &Line) -> Ordering {
         let first = match self {
             Self::Largest => other.bytes.cmp(&one.bytes),
-            // What was touched before any time was told is older than all that has a time.
+            // Threads that were touched before any event time was known are older than all that have a time.
             Self::Oldest => one.touched_ms.cmp(&other.touched_ms),
         };
         first.then_with(|| (one.partition, one.applied, &one.thread_id).cmp(&(other.partition, other.applied, &other.thread_id)))
     }
 }
 
-/// The first so many lines of all that are added.
+/// The first lines, in an order, of all that are added.
 #[derive(Debug)]
 pub(super) struct Selection {
     order: Order,
@@ -111,7 +111,7 @@ impl Selection {
         let Self { order, count, lines } = self;
         lines.sort_unstable_by(|one, other| order.compare(one, other));
         lines.truncate(*count);
-        // What came of a whole partition must not stay reserved.
+        // The memory for the lines of a whole partition must not stay reserved.
         lines.shrink_to_fit();
     }
 

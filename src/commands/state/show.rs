@@ -1,4 +1,4 @@
-//! `tollgate state show`: one thread's state on stdout.
+//! `tollgate state show`: prints one thread's state on stdout.
 
 use std::io::Write;
 use std::process::ExitCode;

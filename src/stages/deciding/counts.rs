@@ -1,4 +1,5 @@
-//! What a member counts of verdicts. Counts are local and handed over once a second, so that counting costs no synchronisation per record.
+//! The counts of verdicts of one member. They are local and handed over once a second, so that counting needs no synchronisation per
+//! record.
 
 use std::borrow::Cow;
 
@@ -12,12 +13,12 @@ use tollgate_core::evaluate::Decided;
 use tollgate_core::evaluate::verdict;
 use tollgate_core::guardrail::GuardrailChain;
 
-/// How many codes of providers get a label of their own. They are the providers' words, and a label is kept for ever.
+/// How many codes of providers get a label of their own. Providers choose their codes freely, and a label is held for ever.
 const CODES_MAX: usize = 256;
-/// The label of the others.
+/// The label of all other codes.
 const OTHER_CODE: &str = "other";
 
-/// One record in this many is timed: reading the clock twice costs a tenth of a decision.
+/// One record in this many is timed, since reading the clock twice costs a tenth of a decision.
 const TIMED_ONE_IN: u64 = 64;
 
 /// The local counts of one member.
@@ -26,7 +27,7 @@ pub struct Counts {
     verdicts: GenericLocalCounterVec<AtomicU64>,
     decision_duration: LocalHistogram,
     event_to_verdict: LocalHistogram,
-    /// Codes of providers that have been counted.
+    /// The codes of providers that have a label of their own.
     codes: FxHashSet<Box<str>>,
     records: u64,
     metrics: Metrics,
@@ -39,7 +40,7 @@ impl std::fmt::Debug for Counts {
 }
 
 impl Counts {
-    /// Returns counts of nothing yet.
+    /// Returns counts that start at zero.
     #[must_use]
     pub fn new(metrics: &Metrics) -> Self {
         Self {
@@ -53,7 +54,7 @@ impl Counts {
         }
     }
 
-    /// A running timer for every so many-th record.
+    /// Returns a running timer for one record in so many.
     pub(in crate::stages) fn timer(&mut self) -> Option<LocalHistogramTimer> {
         self.records = self.records.wrapping_add(1);
         self.records.is_multiple_of(TIMED_ONE_IN).then(|| self.decision_duration.start_timer())
@@ -63,13 +64,13 @@ impl Counts {
         self.events.with_label_values(&[event_type.as_str()]).inc();
     }
 
-    /// A record that nobody looked at.
+    /// Counts a record that was passed through.
     pub(in crate::stages) fn passed_through(&mut self) {
         self.events.with_label_values(&["passed_through"]).inc();
         self.verdicts.with_label_values(&["none", "allow", "pass_through"]).inc();
     }
 
-    /// A record that became a dead letter, and whether there was a thread to answer.
+    /// Counts a record that became a dead letter, and whether it was answered, which needs a thread.
     pub(in crate::stages) fn unreadable(&mut self, reason: &str, is_answered: bool) {
         self.events.with_label_values(&["unreadable"]).inc();
         self.metrics.dead_letters.with_label_values(&[reason]).inc();
@@ -94,7 +95,7 @@ impl Counts {
         }
     }
 
-    /// An acknowledged verdict, with its event's age. A clock that runs ahead counts as no latency.
+    /// Counts an acknowledged verdict, with its event's age. If the sender's clock is ahead, the age counts as zero.
     pub(in crate::stages) fn acknowledged(&mut self, age_ms: i64) {
         self.event_to_verdict.observe(age_ms.max(0) as f64 / 1_000.0);
     }
@@ -107,7 +108,7 @@ impl Counts {
     }
 }
 
-/// The label of a provider's code: itself, while there are few.
+/// Returns the label of a provider's code: the code itself for the first few, else the common one.
 fn label<'c>(known: &mut FxHashSet<Box<str>>, code: &'c str) -> &'c str {
     if known.contains(code) {
         return code;

@@ -1,4 +1,4 @@
-//! Dead letters: the record byte for byte, with the reason in Kafka Connect's headers.
+//! Dead letters: the rejected record byte for byte, with the reason in the headers that Kafka Connect uses.
 
 use rdkafka::message::{Header, OwnedHeaders};
 
@@ -8,10 +8,10 @@ use tollgate_core::record::{Offset, Partition};
 /// The stage that rejects records.
 const STAGE: &str = "decode";
 
-/// How many headers say where a record stands and why it was rejected.
+/// How many headers hold the place of a record and why it was rejected.
 pub const REASON_HEADERS: usize = 6;
 
-/// Returns the record's own headers, and behind them where it stands and why it was rejected.
+/// Returns the record's own headers, followed by those with its place and why it was rejected.
 #[must_use]
 pub fn dead_letter_headers(own: OwnedHeaders, topic: &str, partition: Partition, offset: Offset, rejection: &Rejection) -> OwnedHeaders {
     let reasons: [_; REASON_HEADERS] = [

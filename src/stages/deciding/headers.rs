@@ -1,32 +1,33 @@
-//! Headers of verdicts, and where an event wants its verdict besides.
+//! The headers of verdicts, and the reply address in the headers of an event.
 
 use rdkafka::message::{Header, OwnedHeaders};
 
 use tollgate_core::record;
 use tollgate_core::record::Record;
 
-/// Headers that go from the event to its verdict as they came.
+/// Headers of the event that its verdict repeats unchanged.
 const ECHOED: [&str; 4] = ["traceparent", "tracestate", "correlation_id", "kafka_correlationId"];
 
-/// How many headers are echoed: each once, with room for repeats.
+/// How many headers are echoed at most: each of them once, with room for repeats.
 const ECHOED_MAX: usize = 8;
 
-/// The largest header value that is echoed. A larger one correlates nothing, and could make a verdict larger than its topic takes.
+/// The largest header value that is echoed, in bytes. A larger one is no correlation id, and could make a verdict larger than its topic
+/// takes.
 const ECHOED_BYTES_MAX: usize = 4 * 1024;
 
-/// How many headers a verdict has of its own, before what it echoes.
+/// How many headers of its own a verdict has, before those that it echoes.
 pub const OWN_VERDICT_HEADERS: usize = 2;
 
-/// Where an event asks its verdict to be sent to.
+/// The place where an event wants a copy of its verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyAddress<'a> {
-    /// The topic: the sender's word.
+    /// The topic, which the sender chooses.
     pub topic: &'a str,
     /// The partition, if the sender names one.
     pub partition: Option<i32>,
 }
 
-/// Returns the headers of a verdict: its event, its type, and what the event's sender correlates by.
+/// Returns the headers of a verdict: its event's id, its content type, and the event's correlation headers.
 #[must_use]
 pub fn verdict_headers(record: &Record<'_>, event_id: &str) -> OwnedHeaders {
     let headers = OwnedHeaders::new_with_capacity(2 + record.headers.len().min(ECHOED.len()))

@@ -1,4 +1,4 @@
-//! The deciding stage in a worker: verdicts, replies and dead letters go out, questions go to policy servers, and all of it is counted.
+//! The deciding stage in a worker: it publishes verdicts, replies and dead letters, asks policy servers, and counts all of it.
 
 mod counts;
 mod dead_letter;
@@ -29,7 +29,7 @@ use dead_letter::dead_letter_headers;
 
 use super::{Done, RequestId, StageRuntime, StageSetup};
 
-/// Returns the deciding stage under a policy, which asks these servers.
+/// Returns the deciding stage under a policy, with the policy servers to ask.
 #[must_use]
 pub fn deciding(
     kafka: &Arc<KafkaSettings>,
@@ -48,13 +48,13 @@ pub fn deciding(
     }
 }
 
-/// Returns the place in Kafka of whoever gives verdicts.
+/// Returns the group, the input topic and the state topic of a worker that gives verdicts.
 pub(super) fn verdict_topics(kafka: &KafkaSettings) -> Arc<StageTopics> {
     let topics = &kafka.topics;
     Arc::new(StageTopics { group_id: kafka.group_id.clone(), input: topics.events.clone(), state: topics.state.clone() })
 }
 
-/// Returns where verdicts and dead letters go.
+/// Returns the topics of verdicts and dead letters.
 pub(super) fn verdict_output(kafka: &KafkaSettings) -> OutboxTopics {
     OutboxTopics { output: kafka.topics.decisions.clone(), dead_letters: kafka.topics.dlq.clone() }
 }
@@ -66,13 +66,13 @@ pub struct DecidingRuntime {
     publisher: VerdictPublisher,
     counts: Counts,
     servers: PolicyServers,
-    /// Where answers come in.
+    /// The channel of the policy servers' answers.
     answers: Receiver<(RequestId, Answer)>,
     sender: Sender<(RequestId, Answer)>,
 }
 
 impl DecidingRuntime {
-    /// Returns a runtime under a policy, which asks these servers.
+    /// Returns a runtime under a policy, with the policy servers to ask.
     #[must_use]
     pub fn new(policy: Arc<Policy>, publisher: VerdictPublisher, servers: PolicyServers, metrics: &Metrics) -> Self {
         let (sender, answers) = channel();

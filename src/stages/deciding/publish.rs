@@ -1,4 +1,4 @@
-//! What follows from a decided record: its verdict, the reply that was asked for, and its dead letter.
+//! The publications that follow from a decided record: its verdict, the reply that was asked for, and its dead letter.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::settings::KafkaSettings;
 
 use super::headers::{ReplyAddress, reply_address, verdict_headers};
 
-/// Publishes verdicts to whom they concern.
+/// Publishes verdicts, replies and dead letters.
 #[derive(Debug, Clone)]
 pub struct VerdictPublisher {
     kafka: Arc<KafkaSettings>,
@@ -26,8 +26,8 @@ impl VerdictPublisher {
         Self { kafka, metrics }
     }
 
-    /// Publishes the verdict on a record, and its dead letter if it has one (`dead_letter` holds its headers), and returns how many
-    /// acknowledgements the record waits for. What goes to the decisions topic leaves with [`Outbox::flush`].
+    /// Publishes the verdict on a record, and its dead letter if `dead_letter` holds headers for one. Returns how many acknowledgements the
+    /// record waits for. What goes to the decisions topic leaves with [`Outbox::flush`].
     pub fn publish(
         &self,
         record: &Record<'_>,
@@ -52,7 +52,7 @@ impl VerdictPublisher {
             let (headers, delivery) = (headers.clone(), delivery(Role::Reply));
             outbox.send(Publication { topic, partition, key, value: Some(value), headers, delivery });
         }
-        // Nobody reads the decisions of a thread that is not known.
+        // Nobody could find the decision of an unknown thread.
         if let Some(key) = key {
             due += 1;
             outbox.push(key, value, headers, delivery(Role::Verdict));

@@ -1,7 +1,8 @@
-//! What to publish in place of a record that is too large for its topic.
+//! The smaller forms of publications that are too large for their topic.
 //!
-//! A dead letter first loses its value, which stays where its headers say, then its key and the headers it came with. A verdict first becomes
-//! a short closed one, then loses what it echoes. After that there is nothing left to leave out.
+//! A dead letter first loses its value, which can still be read at the place that its headers name; then it loses its key and the headers
+//! it came with. A verdict first becomes a short one that blocks; then it loses the headers that it echoes. After that there is nothing
+//! left to leave out.
 
 use rdkafka::message::{Header, Headers, OwnedHeaders};
 
@@ -13,10 +14,10 @@ use crate::outbox::{Delivery, Reduced, Returned, Role};
 use super::dead_letter::REASON_HEADERS;
 use super::headers::OWN_VERDICT_HEADERS;
 
-/// A verdict this short is not what makes its record too large.
+/// A verdict of at most this many bytes is not the reason that its record is too large.
 const SHORT_VERDICT_BYTES: usize = 4 * 1024;
 
-/// Returns the next smaller form of what came back, or `None` if there is none.
+/// Returns the next smaller form of a record that came back, or `None` if there is none.
 pub(crate) fn reduce(delivery: &Delivery, returned: &Returned, policy_version: &str) -> Option<Reduced> {
     let Returned { key, value, headers, .. } = returned;
     match (delivery.role, delivery.reductions) {
@@ -24,7 +25,7 @@ pub(crate) fn reduce(delivery: &Delivery, returned: &Returned, policy_version: &
             let headers = headers.clone().insert(Header { key: "tollgate.value.omitted", value: Some("true") });
             Some(Reduced { key: key.clone(), value: None, headers })
         }
-        // The reasons are the last of its headers, and the note that the value is omitted stands behind them.
+        // The last headers are the reasons, followed by the note that the value is omitted.
         (Role::DeadLetter, 1) => Some(Reduced {
             key: None,
             value: None,
@@ -40,7 +41,7 @@ pub(crate) fn reduce(delivery: &Delivery, returned: &Returned, policy_version: &
     }
 }
 
-/// So many headers from a place on. By index, since those before it may have names that cannot be read.
+/// Returns this many headers from an index on. It goes by index, since the headers before it may have names that cannot be read.
 fn take_headers(headers: &OwnedHeaders, from: usize, count: usize) -> OwnedHeaders {
     let taken = (from..headers.count().min(from + count)).filter_map(|at| headers.try_get(at));
     taken.fold(OwnedHeaders::new_with_capacity(count), |own, header| own.insert(header))
@@ -60,7 +61,8 @@ fn short_verdict(value: &Option<Vec<u8>>, policy_version: &str) -> Vec<u8> {
     json
 }
 
-/// What a verdict says of its event. Reading our own JSON back is slow and rare; keeping the event with every publication would be neither.
+/// Returns what a verdict holds of its event. Parsing our own JSON is slow but rare; storing the event with every publication would be
+/// expensive and frequent.
 fn partial_event_of_verdict(verdict: &[u8]) -> PartialEvent {
     let value: serde_json::Value = serde_json::from_slice(verdict).unwrap_or_default();
     let text = |key: &str| value.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);

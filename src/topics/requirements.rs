@@ -1,8 +1,8 @@
-//! What has to be true of the topics before a worker joins.
+//! The rules that the cluster's topics must meet before a worker joins.
 
 use super::{Carries, Cleanup, NewTopic, PartitionRule, Topic};
 
-/// What a thread's state record may take beyond the thread's own bytes: key, ids of full length, the batch around it.
+/// How many bytes a thread's state record may take beyond the thread itself: its key, ids of full length, and the batch around it.
 const STATE_RECORD_OVERHEAD: u64 = 4_096;
 
 /// Why a worker cannot work with the topics as they are.
@@ -11,26 +11,26 @@ pub enum TopicFault {
     /// Topics are missing.
     #[error("no such topic: {missing}; create what is missing, for example: {create}")]
     Missing {
-        /// All of them.
+        /// The names of all missing topics.
         missing: String,
-        /// A command that creates them.
+        /// The commands that create them.
         create: String,
     },
-    /// A topic has fewer partitions than the one that it goes by.
+    /// A topic has fewer partitions than the topic that it follows.
     #[error("topic {topic} has {found} partitions, {other} has {wanted}: {why}, so give {topic} at least {wanted} partitions")]
     TooFewPartitions {
         /// The topic.
         topic: String,
         /// How many it has.
         found: usize,
-        /// The topic that it goes by.
+        /// The topic that it follows.
         other: String,
-        /// How many that has.
+        /// How many partitions that topic has.
         wanted: usize,
-        /// What the number matters for.
+        /// Why the number matters.
         why: &'static str,
     },
-    /// A topic has more or fewer partitions than the one that it goes by.
+    /// A topic has more or fewer partitions than the topic that it follows.
     #[error(
         "topic {topic} has {found} partitions, {other} has {wanted}: {why}. Where {other} was given more partitions, give {topic} as many (threads that now hash elsewhere start anew); where {topic} has too many, recreate it"
     )]
@@ -39,14 +39,14 @@ pub enum TopicFault {
         topic: String,
         /// How many it has.
         found: usize,
-        /// The topic that it goes by.
+        /// The topic that it follows.
         other: String,
-        /// How many that has.
+        /// How many partitions that topic has.
         wanted: usize,
-        /// What the number matters for.
+        /// Why the number matters.
         why: &'static str,
     },
-    /// A topic would lose by age what it has to keep.
+    /// A topic must be compacted, and would lose records by age.
     #[error(
         "topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: kafka-configs.sh --bootstrap-server {brokers} --entity-type topics --entity-name {topic} --alter --add-config cleanup.policy=compact"
     )]
@@ -55,41 +55,41 @@ pub enum TopicFault {
         topic: String,
         /// What would be lost.
         lost: &'static str,
-        /// Its policy.
+        /// The cleanup policy that it has.
         found: String,
-        /// Where.
+        /// The address of the brokers, for the command.
         brokers: String,
     },
-    /// A thread's state may not fit into its topic.
+    /// The state of a thread may not fit into its topic.
     #[error(
         "topic {topic} has max.message.bytes={found}, and a thread's state may take {wanted} bytes: raise it, or lower limits.thread_bytes_max"
     )]
     StateTooSmall {
         /// The topic.
         topic: String,
-        /// What it takes, in bytes.
+        /// The largest batch that the topic takes, in bytes.
         found: u64,
-        /// What it may have to, in bytes.
+        /// The largest batch that the topic may need to take, in bytes.
         wanted: u64,
     },
 }
 
-/// The sizes that topics put up with, as far as they are known.
+/// The sizes that the topics take, as far as they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
     /// The largest batch that every topic takes that we publish to, in bytes.
     pub batch_bytes: Option<u64>,
     /// The largest batch that the state topic takes, in bytes.
     pub state_batch_bytes: Option<u64>,
-    /// Topics that are not as they had better be, each with what is wrong.
+    /// Topics that should be configured otherwise, each with what is wrong.
     pub warnings: Vec<(String, String)>,
 }
 
-/// Judges which topics there are, from the number of partitions of each (0 for one that is missing).
+/// Checks that all topics exist and have enough partitions. `counts` holds the number of partitions of each, and 0 for one that is missing.
 ///
 /// # Errors
-/// The first [`TopicFault`] in the order of the topics, what is missing before anything else.
-pub fn judge_partitions(topics: &[Topic<'_>], counts: &[usize], brokers: &str) -> Result<(), TopicFault> {
+/// Returns the first [`TopicFault`] in the order of the topics; missing topics come before anything else.
+pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize], brokers: &str) -> Result<(), TopicFault> {
     let found = || topics.iter().copied().zip(counts.iter().copied());
     let missing: Vec<Topic<'_>> = found().filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
     if !missing.is_empty() {
@@ -116,7 +116,8 @@ pub fn judge_partitions(topics: &[Topic<'_>], counts: &[usize], brokers: &str) -
     Ok(())
 }
 
-/// Returns how many partitions there is reason for: as many as the topics have that others go by, or where these are missing, as the others.
+/// Returns how many partitions missing topics should get: as many as the topics have that others follow, or if those are missing, as their
+/// followers.
 fn usual_partitions(topics: &[Topic<'_>], counts: &[usize]) -> usize {
     let count_of = |key: &str| topics.iter().zip(counts).find(|(topic, _)| topic.spec.key == key).map_or(0, |(_, count)| *count);
     let followed = || topics.iter().zip(counts).filter_map(|(topic, count)| Some((topic.spec.partitions.follows()?, *count)));
@@ -125,14 +126,14 @@ fn usual_partitions(topics: &[Topic<'_>], counts: &[usize]) -> usize {
     if leading > 0 { leading } else { following.max(1) }
 }
 
-/// Judges how the topics are configured; `setting` returns a topic's setting by the names of both, or `None` where it is not known. A batch
-/// larger than its topic takes is refused whole, so the producer's batches must not be; a topic of copies that takes less than the original
-/// cannot hold all of them; a compacted topic must keep everything, and the state topic the state of the largest thread, whose own bytes
-/// are at most `thread_bytes_max`.
+/// Checks how the topics are configured, and returns the sizes that they take. `setting` returns a topic's setting by the names of both, or
+/// `None` if it is not known. A topic refuses a batch as a whole if it is larger than the topic takes, so the producer's batches must not
+/// be larger. A topic of copies that takes less than the original cannot hold all of them. A compacted topic must not delete by age. The
+/// state topic must take the state of the largest thread, whose own bytes are at most `thread_bytes_max`.
 ///
 /// # Errors
-/// [`TopicFault::NotCompacted`] before [`TopicFault::StateTooSmall`].
-pub fn judge_settings(
+/// Returns [`TopicFault::NotCompacted`] before [`TopicFault::StateTooSmall`].
+pub fn check_settings(
     topics: &[Topic<'_>],
     setting: impl Fn(&str, &str) -> Option<String>,
     brokers: &str,
@@ -184,13 +185,13 @@ mod tests {
     use super::*;
     use crate::topics::{TOPICS, TopicSettings};
 
-    /// The topics that a worker needs, called as their keys.
+    /// Returns the topics that a worker needs, named like their keys.
     fn required() -> Vec<Topic<'static>> {
         TOPICS.iter().filter(|spec| spec.is_required).map(|spec| Topic { spec, name: spec.key }).collect()
     }
 
     fn partitions(counts: [usize; 5]) -> Result<(), String> {
-        judge_partitions(&required(), &counts, "b:1").map_err(|fault| fault.to_string())
+        check_partitions(&required(), &counts, "b:1").map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(partitions([3, 3, 0, 1, 0]), Err(expected));
         let controls = create("controls", &format!("1{compacted}"));
         assert_eq!(partitions([3, 3, 3, 0, 3]), Err(format!("no such topic: controls; create what is missing, for example: {controls}")));
-        // The state stands there with 5, so the events get as many.
+        // The state topic exists with 5 partitions, so the events topic gets as many.
         let events = create("events", "5");
         assert_eq!(partitions([0, 4, 9, 9, 5]), Err(format!("no such topic: events; create what is missing, for example: {events}")));
         let all = partitions([0; 5]).unwrap_err();
@@ -235,7 +236,7 @@ mod tests {
             let found = known.iter().find(|(of, called, _)| (*of, *called) == (topic, name));
             found.map(|(_, _, value)| (*value).to_owned())
         };
-        judge_settings(&required(), setting, "b:1", 10_000).map_err(|fault| fault.to_string())
+        check_settings(&required(), setting, "b:1", 10_000).map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -268,7 +269,7 @@ mod tests {
     fn faults_name_topics_as_they_are_called_here() {
         let names = TopicSettings::named(|spec| format!("acme.{}", spec.key));
         let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
-        let fault = judge_partitions(&topics, &[3, 2, 1, 1, 3], "b:1").unwrap_err().to_string();
+        let fault = check_partitions(&topics, &[3, 2, 1, 1, 3], "b:1").unwrap_err().to_string();
         assert!(fault.starts_with("topic acme.decisions has 2 partitions, acme.events has 3:"), "{fault}");
     }
 }
