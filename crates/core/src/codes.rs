@@ -11,7 +11,7 @@ macro_rules! codes {
             /// Every code there is.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The code as it stands in labels, headers, verdicts and logs.
+            /// Returns the code as it stands in labels, headers, verdicts and logs.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code,)+ }

@@ -12,13 +12,13 @@ pub struct Digest([u8; 32]);
 pub struct Fingerprint([u8; 16]);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Returns the digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of several parts, each preceded by its length, so that no two lists of parts collide.
+    /// Returns the digest of several parts, each preceded by its length, so that no two lists of parts collide.
     #[must_use]
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
@@ -29,24 +29,24 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// The digest that these bytes are.
+    /// Returns the digest that these bytes are.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Its 64 lower-case hex digits.
+    /// Returns its 64 lower-case hex digits.
     #[must_use]
     pub fn hex(&self) -> [u8; 64] {
         hex(&self.0)
     }
 
-    /// Its first half.
+    /// Returns its first half.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         let [head @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = self.0;
@@ -55,31 +55,31 @@ impl Digest {
 }
 
 impl Fingerprint {
-    /// The fingerprint that these bytes are.
+    /// Returns the fingerprint that these bytes are.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Its 32 lower-case hex digits.
+    /// Returns its 32 lower-case hex digits.
     #[must_use]
     pub fn hex(&self) -> [u8; 32] {
         hex(&self.0)
     }
 
-    /// The fingerprint of a text.
+    /// Returns the fingerprint of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Digest::of(text.as_bytes()).fingerprint()
     }
 }
 
-/// Lower-case hex digits of some bytes, in an array of twice their length.
+/// Returns lower-case hex digits of some bytes, in an array of twice their length.
 fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIGITS] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');

@@ -38,7 +38,7 @@ impl Gate {
         self.decide_keyed(None, event)
     }
 
-    /// The same for an event that may leave its `thread_id` to the record's key.
+    /// Returns the same for an event that may leave its `thread_id` to the record's key.
     pub fn decide_keyed(&mut self, key: Option<&[u8]>, event: &[u8]) -> &[u8] {
         let offset = self.next;
         self.next = offset.next();

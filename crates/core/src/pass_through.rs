@@ -5,9 +5,8 @@ use std::convert::Infallible;
 use crate::checkpoint::{KeyedState, StateError, read_thread};
 use crate::deciding::VerdictBuffer;
 use crate::decode::Rejection;
-use crate::record::{Offset, Record};
+use crate::record::{Offset, Record, StreamClock};
 use crate::stage::{Progress, Resumed, Stage, Waiting};
-use crate::thread::StreamClock;
 
 /// What stands for the version of a policy where there is none.
 pub const PASS_THROUGH: &str = "pass-through";
@@ -153,7 +152,7 @@ mod tests {
         restore.finish(OWNER, limits).unwrap().unwrap()
     }
 
-    /// What a deciding worker leaves: one thread, and a partition's time.
+    /// Returns what a deciding worker leaves: one thread, and a partition's time.
     fn left_by_a_deciding_worker(thread: &StoredThread) -> Vec<StateRecord> {
         let mut clock = StreamClock::default();
         clock.advance(1_000, 60_000);

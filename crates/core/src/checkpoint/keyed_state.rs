@@ -1,7 +1,6 @@
 //! State under keys, as checkpoints see it: what has changed, and how an entry is written and read.
 
-use crate::record::Offset;
-use crate::thread::{Departures, StreamClock};
+use crate::record::{Departures, Offset, StreamClock};
 
 use super::StateError;
 

@@ -7,9 +7,9 @@
 //!   its reason, where it stood behind the reason under a number of its own.
 
 use crate::loops::LoopMemory;
-use crate::record::Offset;
+use crate::record::{Offset, StreamClock};
 use crate::ruling::{Basis, Evidence, GuardrailReason, LoopCode, Reason, Ruling, SubjectKind, Suspension};
-use crate::thread::{Answer, CallRecord, Calls, StoredThread, StreamClock, Suppression, Thread, Turn, TurnMemory};
+use crate::thread::{Answer, CallRecord, Calls, StoredThread, Suppression, Thread, Turn, TurnMemory};
 use crate::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 
 use super::PartitionState;
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// The slots of a memory, as they are written.
+    /// Returns the slots of a memory, as they are written.
     fn slots(memory: &LoopMemory) -> [Vec<u8>; 2] {
         let is_counting = memory.counting != Default::default();
         let is_repetition = memory.repetition != RepetitionMemory::default();
@@ -265,7 +265,7 @@ mod tests {
         [(is_repetition, repetition), (is_counting, counting)].map(|(is_held, slot)| if is_held { slot.written() } else { Vec::new() })
     }
 
-    /// A memory with something of both controllers.
+    /// Returns a memory with something of both controllers.
     fn both() -> LoopMemory {
         let tool = Fingerprint::of("bash");
         let mut memory = LoopMemory { holds_a_stop: true, ..LoopMemory::BLANK };

@@ -27,8 +27,8 @@ pub use view::ThreadView;
 
 pub use crate::wire::Malformed;
 
-use crate::record::Offset;
-use crate::thread::{StoredThread, StreamClock};
+use crate::record::{Offset, StreamClock};
+use crate::thread::StoredThread;
 use crate::wire::{Input, Wire};
 
 /// The version that is written. The first byte of every value.
@@ -149,7 +149,7 @@ impl StateRecord {
         Self { key: PARTITION_KEY.to_owned(), value: Some(encode(state)) }
     }
 
-    /// Bytes of key and value.
+    /// Returns bytes of key and value.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.key.len() + self.value.as_ref().map_or(0, Vec::len)
@@ -157,7 +157,7 @@ impl StateRecord {
 }
 
 impl Checkpoint {
-    /// Bytes of all keys and values.
+    /// Returns bytes of all keys and values.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.records.iter().map(StateRecord::bytes).sum()

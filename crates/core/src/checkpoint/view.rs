@@ -75,7 +75,7 @@ struct AnswerView<'s> {
 }
 
 impl<'s> ThreadView<'s> {
-    /// The view of a thread whose record takes `bytes`, in a partition that was written down as `state`.
+    /// Returns the view of a thread whose record takes `bytes`, in a partition that was written down as `state`.
     #[must_use]
     pub fn new(thread_id: &'s str, partition: Partition, bytes: usize, stored: &'s StoredThread, state: &'s PartitionState) -> Self {
         let StoredThread { thread, applied, touched_ms } = stored;
@@ -137,7 +137,7 @@ impl<'s> AnswerView<'s> {
     }
 }
 
-/// A time as RFC 3339 spells it, unless its year does not have four digits.
+/// Returns a time as RFC 3339 spells it, unless its year does not have four digits.
 fn rfc_3339(time_ms: i64) -> Option<String> {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000).ok().filter(|time| time.year() >= 0)?;
     let (date, month) = (time.date(), u8::from(time.month()));
@@ -151,9 +151,9 @@ mod tests {
 
     use super::*;
     use crate::loops::{SignatureCount, ToolCount};
-    use crate::record::Offset;
+    use crate::record::{Offset, StreamClock};
     use crate::ruling::{GuardrailReason, LoopCode, Ruling};
-    use crate::thread::{StreamClock, Thread};
+    use crate::thread::Thread;
 
     fn state() -> PartitionState {
         PartitionState { owner: "tollgate".to_owned(), next: Offset(18), clock: StreamClock::default() }
@@ -163,7 +163,7 @@ mod tests {
         serde_json::to_value(ThreadView::new("t", Partition(2), 123, stored, &state())).unwrap()
     }
 
-    /// A thread with something of everything.
+    /// Returns a thread with something of everything.
     fn thread(tool: Fingerprint, args: Digest, id: Fingerprint, event: Fingerprint) -> Thread {
         let mut thread = Thread { last_event_ms: Some(1_767_225_600_123), ..Thread::default() };
         thread.turn.id = Some("turn-8".into());

@@ -31,7 +31,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// The hash of a subject, remembered or computed.
+    /// Returns the hash of a subject, remembered or computed.
     pub(super) fn hash(&self, subject: &Subject<'_>, compute: impl FnOnce(&Subject<'_>) -> Digest) -> Digest {
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| Mutex::new(None)).collect());
         let Some(slot) = slots.get(slot_of(subject)).filter(|_| subject.tenant.len() + subject.id.len() <= BYTES_MAX) else {

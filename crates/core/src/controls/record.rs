@@ -50,7 +50,7 @@ pub struct SuspendedUntil {
 }
 
 impl ControlId {
-    /// The type as it stands in values and labels.
+    /// Returns the type as it stands in values and labels.
     #[must_use]
     pub fn control_type(&self) -> &'static str {
         match self {

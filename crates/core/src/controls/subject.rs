@@ -19,7 +19,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The subject of that kind on whose behalf an event speaks, if it names one.
+    /// Returns the subject of that kind on whose behalf an event speaks, if it names one.
     #[must_use]
     pub fn of(event: &'a Event<'_>, kind: SubjectKind) -> Option<Self> {
         let attribution = &event.attribution;
@@ -48,19 +48,19 @@ pub struct SubjectHasher {
 }
 
 impl SubjectHasher {
-    /// A hasher under this key.
+    /// Returns a hasher under this key.
     #[must_use]
     pub fn new(key: Option<&str>) -> Self {
         Self { keyed: key.map(|key| keyed(key.as_bytes())) }
     }
 
-    /// Whether there is a key. Without one anybody who can guess an id can tell its hash.
+    /// Returns whether there is a key. Without one anybody who can guess an id can tell its hash.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.keyed.is_some()
     }
 
-    /// The hash of `kind NUL tenant NUL id`.
+    /// Returns the hash of `kind NUL tenant NUL id`.
     #[must_use]
     pub fn hash(&self, subject: &Subject<'_>) -> Digest {
         let parts = [subject.kind.as_str().as_bytes(), b"\0", subject.tenant.as_bytes(), b"\0", subject.id.as_bytes()];
@@ -86,7 +86,7 @@ impl std::fmt::Debug for SubjectHasher {
     }
 }
 
-/// The state of a key, which may have any length: a key longer than a block counts as its digest, a shorter one is filled up with zeros.
+/// Returns the state of a key, which may have any length: a key longer than a block counts as its digest, a shorter one is filled up with zeros.
 fn keyed(key: &[u8]) -> Hmac<Sha256> {
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     let short: [u8; 32];

@@ -118,13 +118,13 @@ impl Controls {
         }
     }
 
-    /// The passport of an agent.
+    /// Returns the passport of an agent.
     #[must_use]
     pub fn passport(&self, agent_id: &str) -> Option<Arc<Passport>> {
         self.passports.get(agent_id).map(|passport| Arc::clone(&passport))
     }
 
-    /// Whether a subject on whose behalf an event speaks is suspended at the event's time, by its own clock and never the host's. An event
+    /// Returns whether a subject on whose behalf an event speaks is suspended at the event's time, by its own clock and never the host's. An event
     /// of no known time is no earlier than any end: its subject stays suspended.
     #[must_use]
     pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
@@ -140,19 +140,19 @@ impl Controls {
         })
     }
 
-    /// How many subjects of a kind are suspended; those whose time is over count until they are removed.
+    /// Returns how many subjects of a kind are suspended; those whose time is over count until they are removed.
     #[must_use]
     pub fn suspended_count(&self, kind: SubjectKind) -> usize {
         self.count(kind).load(Ordering::Acquire)
     }
 
-    /// How many agents have a passport.
+    /// Returns how many agents have a passport.
     #[must_use]
     pub fn passport_count(&self) -> usize {
         self.passports.len()
     }
 
-    /// Whether subjects are hashed under a key.
+    /// Returns whether subjects are hashed under a key.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.hasher.is_keyed()

@@ -55,7 +55,7 @@ pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<
     })
 }
 
-/// What the key and the headers tell of an event whose value does not.
+/// Returns what the key and the headers tell of an event whose value does not.
 #[must_use]
 pub fn partial_event_of(record: &Record<'_>) -> PartialEvent {
     let text = |name| record.header(name).and_then(|bytes| std::str::from_utf8(bytes).ok()).map(str::to_owned);
@@ -67,7 +67,7 @@ pub fn partial_event_of(record: &Record<'_>) -> PartialEvent {
     }
 }
 
-/// What a structured envelope tells of an event that it does not hold up.
+/// Returns what a structured envelope tells of an event that it does not hold up.
 fn structured_partial_event(root: Value<'_>, outer: PartialEvent) -> PartialEvent {
     let text = |name, bytes_max| {
         let text = root.get(name).and_then(|value| value.as_text()?.into_str()).map(Cow::into_owned);
@@ -131,7 +131,7 @@ fn is_binary(record: &Record<'_>) -> bool {
     record.header("ce_specversion").is_some() || record.header("ce_id").is_some()
 }
 
-/// A binary CloudEvent may have no data, and a turn boundary needs none; `None` for any other record.
+/// Returns a binary CloudEvent may have no data, and a turn boundary needs none; `None` for any other record.
 pub(super) fn open_without_data<'d>(record: &Record<'d>) -> Option<Result<Envelope<'d>, Rejection>> {
     let is_empty = record.value.is_none_or(<[u8]>::is_empty);
     (is_empty && is_binary(record)).then(|| binary(record, None).map_err(|rejection| rejection.with_event(partial_event_of(record))))

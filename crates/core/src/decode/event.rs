@@ -25,7 +25,7 @@ impl EventType {
     /// Every type there is.
     pub const ALL: [Self; 6] = [Self::TurnStart, Self::ModelResponse, Self::ToolCall, Self::ToolResult, Self::TurnEnd, Self::ThreadReset];
 
-    /// The type as it stands in events, verdicts and labels.
+    /// Returns the type as it stands in events, verdicts and labels.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl EventType {
         }
     }
 
-    /// The type of that name.
+    /// Returns the type of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event_type| event_type.as_str() == name)
@@ -148,7 +148,7 @@ pub enum ToolInput<'d> {
 }
 
 impl Event<'_> {
-    /// Which kind it is.
+    /// Returns which kind it is.
     #[must_use]
     pub fn event_type(&self) -> EventType {
         match self.body {

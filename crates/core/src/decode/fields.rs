@@ -17,7 +17,7 @@ macro_rules! fields {
         struct Fields<'d> { $($field: Option<Value<'d>>,)+ }
 
         impl<'d> Fields<'d> {
-            /// The place for the field of that name.
+            /// Returns the place for the field of that name.
             fn slot(&mut self, name: &[u8]) -> Option<(&'static str, &mut Option<Value<'d>>)> {
                 $(if name == stringify!($field).as_bytes() {
                     return Some((stringify!($field), &mut self.$field));
@@ -133,7 +133,7 @@ impl<'d> Reader<'_, 'd> {
             .ok_or_else(|| Rejection::new(RejectionCode::TypeUnknown, "type", format!("an unknown name of {} bytes", name.len()), FIX))
     }
 
-    /// The thread: from the field, the CloudEvents subject and the key, which must agree.
+    /// Returns the thread: from the field, the CloudEvents subject and the key, which must agree.
     fn thread_id(&self) -> Read<Cow<'d, str>> {
         const FIX: &str = "send 1 to 256 bytes, or leave it out and send it as the record's key";
         let field = optional_string(self.fields.thread_id, "thread_id", RejectionCode::ThreadIdInvalid)?;
@@ -221,7 +221,7 @@ impl<'d> Reader<'_, 'd> {
         Ok(name)
     }
 
-    /// The arguments, from `tool_input` or `arguments`. Both would leave open which one the host runs.
+    /// Returns the arguments, from `tool_input` or `arguments`. Both would leave open which one the host runs.
     fn tool_input(&self) -> Read<ToolInput<'d>> {
         let present = |value: Option<Value<'d>>| value.filter(|value| !value.is_null());
         match (present(self.fields.tool_input), present(self.fields.arguments)) {

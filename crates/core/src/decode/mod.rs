@@ -81,7 +81,7 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
     Ok(root)
 }
 
-/// The rejection of a value that is larger than it may be. A reader that cuts such a value short before it gets here uses it too.
+/// Returns the rejection of a value that is larger than it may be. A reader that cuts such a value short before it gets here uses it too.
 #[must_use]
 pub fn too_large(found: String) -> Rejection {
     Rejection::new(RejectionCode::ValueTooLarge, "value", found, "send less, or raise limits.event_bytes_max")

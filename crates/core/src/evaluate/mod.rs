@@ -52,7 +52,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// What has to be asked of a remote provider before this can be folded.
+    /// Returns what has to be asked of a remote provider before this can be folded.
     #[must_use]
     pub fn question(&self) -> Option<&Question> {
         match &self.guardrails {
@@ -128,7 +128,7 @@ impl CallKey {
     }
 }
 
-/// What was ruled on the same `tool_call` before. The event's id alone does not make it the same: hosts that number calls anew in every
+/// Returns what was ruled on the same `tool_call` before. The event's id alone does not make it the same: hosts that number calls anew in every
 /// response use ids again, and another call must not get the first one's answer.
 fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Digest, event: Fingerprint) -> Option<&'t Ruling> {
     let record = thread.turn.memory().calls.find(key.id).filter(|record| (record.tool, record.args) == (key.tool, args))?;
@@ -275,7 +275,7 @@ impl<'e> Fold<'e> {
     }
 }
 
-/// The digest of a result's arguments: its own, or those of the call that was seen. An explicit null counts as `{}`.
+/// Returns the digest of a result's arguments: its own, or those of the call that was seen. An explicit null counts as `{}`.
 fn result_arguments(result: &ToolResult<'_>, seen: Option<Digest>) -> Result<Digest, Rejection> {
     match (&result.input, seen) {
         (ToolInput::Absent { .. }, Some(seen)) => Ok(seen),

@@ -14,7 +14,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The fingerprint of a tool's name.
+    /// Returns the fingerprint of a tool's name.
     pub fn fingerprint(&mut self, name: &str) -> Fingerprint {
         if let Some(known) = self.known.get(name) {
             return *known;

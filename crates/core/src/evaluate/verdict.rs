@@ -8,7 +8,7 @@ use crate::json::ObjectWriter;
 use crate::ruling::{Action, DecidedBy, Evidence, Reason};
 use crate::safety::Termination;
 
-/// The id of the verdict on an event, which also names the event in state: derived from thread and event id alone.
+/// Returns the id of the verdict on an event, which also names the event in state: derived from thread and event id alone.
 #[must_use]
 pub fn verdict_id(thread_id: &str, event_id: &str) -> Fingerprint {
     Digest::of_parts(&[thread_id.as_bytes(), event_id.as_bytes()]).fingerprint()

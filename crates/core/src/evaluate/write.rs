@@ -102,7 +102,7 @@ pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: 
     Decided { action, decided_by: DecidedBy::Safety, code: Cow::Borrowed(SAFETY_TERMINATED), provider_calls: Vec::new() }
 }
 
-/// What is known of an event that was read and is rejected all the same.
+/// Returns what is known of an event that was read and is rejected all the same.
 pub(super) fn partial_event(event: &Event<'_>) -> PartialEvent {
     let (tool_call_id, tool_name) = match &event.body {
         Body::ToolCall(call) => (Some(&call.tool_call_id), Some(&call.tool_name)),
@@ -119,7 +119,7 @@ pub(super) fn partial_event(event: &Event<'_>) -> PartialEvent {
     }
 }
 
-/// A plain allow, to be filled in.
+/// Returns a plain allow, to be filled in.
 fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
     let event = frame.event;
     Verdict {
@@ -146,7 +146,7 @@ fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
     }
 }
 
-/// The text to give the agent as the result of a call that may not run.
+/// Returns the text to give the agent as the result of a call that may not run.
 fn synthetic_result(reason: &Reason, tool_name: &str, signature: Option<SignatureView<'_>>) -> String {
     match (reason, signature) {
         (Reason::Loop { code, count }, Some(signature)) => loop_result(*code, *count, tool_name, signature.args_hash),
@@ -164,7 +164,7 @@ fn synthetic_result(reason: &Reason, tool_name: &str, signature: Option<Signatur
     }
 }
 
-/// The JSON form of a loop block, as `json.dumps(…, ensure_ascii=False)` prints it in the Hermes controller.
+/// Returns the JSON form of a loop block, as `json.dumps(…, ensure_ascii=False)` prints it in the Hermes controller.
 fn loop_result(code: LoopCode, count: u32, tool_name: &str, args: Digest) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let message = quoted(&code.message(tool_name, count));
@@ -183,7 +183,7 @@ fn guidance(reason: &Reason, tool_name: &str) -> Option<String> {
     }
 }
 
-/// The verdict's code for counting, without allocating where it is one of ours.
+/// Returns the verdict's code for counting, without allocating where it is one of ours.
 fn label(reason: Option<&Reason>) -> Cow<'static, str> {
     match reason {
         None => Cow::Borrowed(ALLOW),

@@ -17,14 +17,14 @@ impl ToolPatterns {
         Self { names: names.into_iter().collect(), globs }
     }
 
-    /// Whether a tool is named by one of them.
+    /// Returns whether a tool is named by one of them.
     #[must_use]
     pub fn matches(&self, tool_name: &str) -> bool {
         self.names.contains(tool_name) || self.globs.iter().any(|glob| glob_matches(glob, tool_name))
     }
 }
 
-/// Whether a name matches a pattern in which `*` stands for any characters: each piece is looked for behind the one before it, which is
+/// Returns whether a name matches a pattern in which `*` stands for any characters: each piece is looked for behind the one before it, which is
 /// enough since the leftmost place leaves the most room.
 fn glob_matches(glob: &str, name: &str) -> bool {
     let mut pieces = glob.split('*');

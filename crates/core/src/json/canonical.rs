@@ -131,7 +131,7 @@ impl<'d> Writer<'_, 'd> {
     }
 }
 
-/// Whether an object's keys stand in order, each once, and without escapes that would have to be looked behind.
+/// Returns whether an object's keys stand in order, each once, and without escapes that would have to be looked behind.
 fn is_in_order(form: Form, object: Value<'_>) -> bool {
     let mut keys = object.members().map(|(key, _)| (key.node().kind == Kind::Text).then(|| key.source()));
     let Some(mut before) = keys.next() else { return true };
@@ -151,7 +151,7 @@ fn sort_plain(form: Form, keys: &mut [Value<'_>]) -> bool {
     keys.windows(2).all(|pair| matches!(pair, [left, right] if left.source() != right.source()))
 }
 
-/// The keys of an object in the form's order; of equal keys the last.
+/// Returns the keys of an object in the form's order; of equal keys the last.
 fn sorted_keys<'d>(form: Form, object: Value<'d>) -> impl Iterator<Item = Value<'d>> {
     let mut keys: Vec<_> = object.members().map(|(key, _)| (key.as_text().unwrap_or(Text::plain(b"")), key)).collect();
     // The sort is stable, so the last of equal keys comes last; reversed, it is the one that `dedup_by` keeps.
@@ -169,7 +169,7 @@ fn order(form: Form, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
     }
 }
 
-/// The order of the texts' UTF-16 code units. It differs from the order of bytes only where a character beyond the basic plane (first
+/// Returns the order of the texts' UTF-16 code units. It differs from the order of bytes only where a character beyond the basic plane (first
 /// byte 0xf0 and up) meets one from U+E000 to U+FFFF (first byte 0xee or 0xef): as surrogates it comes first.
 fn utf16_order(left: &[u8], right: &[u8]) -> std::cmp::Ordering {
     let unequal = left.iter().zip(right).find(|(left, right)| left != right);

@@ -35,7 +35,7 @@ pub(super) fn write_ecmascript(value: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The shortest digits of a finite value as sign, digits and the exponent of the first digit.
+/// Returns the shortest digits of a finite value as sign, digits and the exponent of the first digit.
 fn shortest(value: f64) -> (&'static str, String, i32) {
     // Python and ECMAScript take as few digits as tell the value apart, and of those the closest to it; Rust only sees to the first.
     // Printing the value to that many digits gives the closest, which tells it apart but for some powers of two.

@@ -64,7 +64,7 @@ enum Expect {
 }
 
 impl Parser {
-    /// A parser with an empty table.
+    /// Returns a parser with an empty table.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -332,7 +332,7 @@ impl<'d> Scan<'_, 'd> {
     }
 }
 
-/// The text is shorter than 4 GiB (checked on entry) and a node covers at least one byte of it, so this never saturates.
+/// Returns the text is shorter than 4 GiB (checked on entry) and a node covers at least one byte of it, so this never saturates.
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -23,13 +23,13 @@ impl<'d> Text<'d> {
         Self { source: bytes, decoded: None }
     }
 
-    /// The source of a string whose grammar the parser has checked. A high surrogate directly followed by a low one is one character, any
+    /// Returns the source of a string whose grammar the parser has checked. A high surrogate directly followed by a low one is one character, any
     /// other surrogate stays alone.
     pub(super) fn escaped(source: &'d [u8]) -> Self {
         Self { source, decoded: Some(OnceCell::new()) }
     }
 
-    /// The bytes: UTF-8 but for lone surrogates.
+    /// Returns the bytes: UTF-8 but for lone surrogates.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.decoded {
@@ -38,7 +38,7 @@ impl<'d> Text<'d> {
         }
     }
 
-    /// The first bytes: so many of them, or some more, or all there are.
+    /// Returns the first bytes: so many of them, or some more, or all there are.
     #[must_use]
     pub fn beginning(&self, bytes: usize) -> Cow<'_, [u8]> {
         match &self.decoded {
@@ -50,7 +50,7 @@ impl<'d> Text<'d> {
         }
     }
 
-    /// The text as a `str`, unless it holds a lone surrogate (or the source was not UTF-8).
+    /// Returns the text as a `str`, unless it holds a lone surrogate (or the source was not UTF-8).
     #[must_use]
     pub fn into_str(self) -> Option<Cow<'d, str>> {
         match self.decoded {
@@ -127,7 +127,7 @@ fn decode_unicode_escape<'s>(source: &'s [u8], out: &mut Vec<u8>) -> &'s [u8] {
     rest
 }
 
-/// The value of a `\uXXXX` escape at the start of `source`.
+/// Returns the value of a `\uXXXX` escape at the start of `source`.
 fn code_unit(source: &[u8]) -> Option<u32> {
     let digits = source.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -157,7 +157,7 @@ pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// The letter of a byte's escape, `u` where it has none of its own; `None` if it is not escaped.
+/// Returns the letter of a byte's escape, `u` where it has none of its own; `None` if it is not escaped.
 pub(super) fn escape_of(byte: u8) -> Option<u8> {
     match byte {
         b'"' | b'\\' => Some(byte),

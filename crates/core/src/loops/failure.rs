@@ -38,7 +38,7 @@ pub fn classify(tool_name: &str, result: Option<&Text<'_>>) -> Option<Failure> {
     }
 }
 
-/// Whether a text that begins so can be a JSON object, by its first character.
+/// Returns whether a text that begins so can be a JSON object, by its first character.
 fn may_be_object(beginning: &[u8]) -> bool {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     // Whoever begins with that much white space is looked at as a whole.
@@ -70,7 +70,7 @@ fn member_is(object: Value<'_>, key: &str, flag: bool) -> bool {
     object.get(key).and_then(|value| value.as_bool()) == Some(flag)
 }
 
-/// The heuristics for anything that is not a JSON object: certain words near the start.
+/// Returns the heuristics for anything that is not a JSON object: certain words near the start.
 fn text_failure(text: &[u8]) -> Option<Failure> {
     let lower = lower_case_window(text);
     let contains = |word: &str| memchr::memmem::find(&lower, word.as_bytes()).is_some();
@@ -82,7 +82,7 @@ fn text_failure(text: &[u8]) -> Option<Failure> {
     is_failure.then_some(Failure::Error)
 }
 
-/// The first characters in lower case, as far as it can matter for ASCII words: besides A to Z only U+212A (Kelvin, `k`) and
+/// Returns the first characters in lower case, as far as it can matter for ASCII words: besides A to Z only U+212A (Kelvin, `k`) and
 /// U+0130 (`i` and a combining dot) lower to ASCII. The window is cut before lowering, as the original cuts it.
 fn lower_case_window(text: &[u8]) -> Vec<u8> {
     if let Some(window) = text.get(..WINDOW_CHARACTERS.min(text.len())).filter(|window| window.is_ascii()) {

@@ -49,7 +49,7 @@ impl LoopDecision {
         Self { finding: Some(finding), count, stop_is_due: false }
     }
 
-    /// The same decision, with what it means for the next call of that signature.
+    /// Returns the same decision, with what it means for the next call of that signature.
     #[must_use]
     pub fn with_stop_due(self, stop_is_due: bool) -> Self {
         Self { stop_is_due, ..self }
@@ -84,7 +84,7 @@ pub trait LoopController: std::fmt::Debug + Send + Sync + Sized {
         Self::read(&Section::root(&serde_json::Value::Null, &defaults, &faults).section(SECTION))
     }
 
-    /// A controller with these settings.
+    /// Returns a controller with these settings.
     fn new(settings: Self::Settings) -> Self;
 
     /// Decides on a call that nothing before the loop controllers has stopped.
@@ -100,7 +100,7 @@ pub trait ControllerMemory: std::fmt::Debug + Clone + Default + PartialEq + Eq +
     /// Nothing remembered.
     const BLANK: Self;
 
-    /// Whether nothing is remembered.
+    /// Returns whether nothing is remembered.
     #[must_use]
     fn is_blank(&self) -> bool {
         *self == Self::BLANK
@@ -109,7 +109,7 @@ pub trait ControllerMemory: std::fmt::Debug + Clone + Default + PartialEq + Eq +
     /// Drops entries until the rest fits into `bytes_max` bytes. What a stop depends on goes last.
     fn trim(&mut self, bytes_max: usize);
 
-    /// Bytes on the heap.
+    /// Returns bytes on the heap.
     #[must_use]
     fn heap_bytes(&self) -> usize;
 }

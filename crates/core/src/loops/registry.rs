@@ -74,7 +74,7 @@ macro_rules! controllers {
                 $($(#[$attribute])* $field: <$controller as LoopController>::Memory::BLANK,)+
             };
 
-            /// How many controllers remember something.
+            /// Returns how many controllers remember something.
             fn held(&self) -> usize {
                 let mut held = 0;
                 $($(#[$attribute])* { held += usize::from(!self.$field.is_blank()); })+
@@ -88,7 +88,7 @@ macro_rules! controllers {
                 $($(#[$attribute])* self.$field.trim(share);)+
             }
 
-            /// Bytes on the heap.
+            /// Returns bytes on the heap.
             #[must_use]
             pub fn heap_bytes(&self) -> usize {
                 let mut bytes = 0;
@@ -118,7 +118,7 @@ macro_rules! controllers {
         }
 
         impl LoopChain {
-            /// The controllers that these settings put in force.
+            /// Returns the controllers that these settings put in force.
             #[must_use]
             pub fn new(settings: &LoopSettings) -> Self {
                 Self { $($(#[$attribute])* $field: settings.$field.clone().map(<$controller>::new),)+ }
@@ -165,7 +165,7 @@ mod tests {
         faults.into_result(settings).unwrap()
     }
 
-    /// A turn in which a call fails twice under both controllers, and what its last result and the call after it brought.
+    /// Returns a turn in which a call fails twice under both controllers, and what its last result and the call after it brought.
     fn failed_twice(section: &Value) -> (LoopMemory, LoopOutcome, LoopOutcome) {
         let chain = LoopChain::new(&settings_of(section));
         let (mut memory, call, error) = (LoopMemory::default(), Signature::new("bash", Digest::of(b"{}")), Text::plain(b"Error"));

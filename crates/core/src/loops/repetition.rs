@@ -177,7 +177,7 @@ layout! {
 }
 
 impl RepetitionMemory {
-    /// The entry of a signature, if there is one.
+    /// Returns the entry of a signature, if there is one.
     fn signature(&self, call: &Signature<'_>) -> Option<&SignatureCount> {
         let args = call.args.fingerprint();
         self.signatures.iter().find(|entry| entry.args == args && entry.tool == call.tool)
@@ -298,7 +298,7 @@ fn read_settings(section: &Section<'_>) -> RepetitionSettings {
     if nested.is_some() || (switch.is_some() && flat.is_none()) { read_nested(section, settings) } else { settings }
 }
 
-/// The nested form, with the defaults that it has in Hermes: warnings only, unless hard stops are switched on.
+/// Returns the nested form, with the defaults that it has in Hermes: warnings only, unless hard stops are switched on.
 fn read_nested(section: &Section<'_>, flat: RepetitionSettings) -> RepetitionSettings {
     let (warn, stop) = (section.section("warn_after"), section.section("hard_stop_after"));
     let count =

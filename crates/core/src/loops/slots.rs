@@ -40,7 +40,7 @@ pub(super) fn take<C: LoopController>(memory: &mut C::Memory, version: u32, byte
     Ok(())
 }
 
-/// Whether each number is greater than the one before it.
+/// Returns whether each number is greater than the one before it.
 pub(super) const fn ascend(numbers: &[u64]) -> bool {
     let mut rest = numbers;
     while let [first, others @ ..] = rest {

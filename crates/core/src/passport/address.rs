@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Names of hosts that are never on the public network, and domains all of whose names are not.
 const LOCAL_DOMAINS: [&str; 9] = ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home.arpa", "svc"];
 
-/// Whether an address is loopback, private, link-local (where clouds serve their metadata), reserved, or leads to such a one.
+/// Returns whether an address is loopback, private, link-local (where clouds serve their metadata), reserved, or leads to such a one.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -13,7 +13,7 @@ pub(super) fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Whether a name is a local one: without a dot, or in a domain that is never public. `host` is in lower case.
+/// Returns whether a name is a local one: without a dot, or in a domain that is never public. `host` is in lower case.
 pub(super) fn is_local_name(host: &str) -> bool {
     let in_domain = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     !host.contains('.') || LOCAL_DOMAINS.iter().any(|domain| in_domain(domain))
@@ -52,7 +52,7 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// The IPv4 address that a host is, in any form that `inet_aton` and browsers read: one to four parts, decimal, octal or hexadecimal.
+/// Returns the IPv4 address that a host is, in any form that `inet_aton` and browsers read: one to four parts, decimal, octal or hexadecimal.
 /// `Err` where the host ends in a number, so that it can be no name, and is no address either.
 pub(super) fn read_v4(host: &str) -> Result<Option<Ipv4Addr>, ()> {
     let last = host.rsplit('.').next().unwrap_or_default();

@@ -41,17 +41,17 @@ impl<'v> Arguments<'v> {
         Ok(Self(Some(root)))
     }
 
-    /// The value under a key; null is nothing.
+    /// Returns the value under a key; null is nothing.
     pub(super) fn value(&self, key: &str) -> Option<Value<'v>> {
         self.0.and_then(|root| root.get(key)).filter(|value| !value.is_null())
     }
 
-    /// A string.
+    /// Returns a string.
     pub(super) fn text(&self, key: &str) -> Result<Option<Cow<'v, str>>, Denial> {
         self.value(key).map(|value| text(key, value, "a string")).transpose()
     }
 
-    /// A string or a list of strings.
+    /// Returns a string or a list of strings.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<Cow<'v, str>>, Denial> {
         const EXPECTED: &str = "a string or an array of strings";
         match self.value(key) {
@@ -61,7 +61,7 @@ impl<'v> Arguments<'v> {
         }
     }
 
-    /// Every string under any of these keys, in the order of the keys.
+    /// Returns every string under any of these keys, in the order of the keys.
     pub(super) fn all_texts(&self, keys: &[&str]) -> Result<Vec<Cow<'v, str>>, Denial> {
         let mut found = Vec::new();
         for key in keys {
@@ -70,13 +70,13 @@ impl<'v> Arguments<'v> {
         Ok(found)
     }
 
-    /// A number of 0 or more.
+    /// Returns a number of 0 or more.
     pub(super) fn number(&self, key: &str) -> Result<Option<Amount>, Denial> {
         let read = |value: Value<'_>| Amount::read(value).ok_or_else(|| mistyped(key, value, "a number of 0 or more"));
         self.value(key).map(read).transpose()
     }
 
-    /// Whether something is under a key that is neither null nor empty.
+    /// Returns whether something is under a key that is neither null nor empty.
     pub(super) fn holds(&self, key: &str) -> bool {
         let is_empty = |value: &Value<'_>| match value.shape() {
             Shape::String => value.source().is_empty(),

@@ -29,7 +29,7 @@ impl Pack {
     pub const ALL: [Self; 8] =
         [Self::Command, Self::FileRead, Self::FileWrite, Self::WebFetch, Self::WebBrowser, Self::Mcp, Self::Messaging, Self::Session];
 
-    /// The capability that it needs.
+    /// Returns the capability that it needs.
     #[must_use]
     pub fn capability(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Pack {
         }
     }
 
-    /// Its id, as decisions carry it.
+    /// Returns its id, as decisions carry it.
     #[must_use]
     pub fn policy_id(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Pack {
         }
     }
 
-    /// The keys of `limits` that it reads: the capability's, and for messages the pack's as well, which documents in use have.
+    /// Returns the keys of `limits` that it reads: the capability's, and for messages the pack's as well, which documents in use have.
     #[must_use]
     pub fn limit_keys(self) -> &'static [&'static str] {
         match self {
@@ -74,7 +74,7 @@ impl Pack {
         }
     }
 
-    /// The pack of a capability.
+    /// Returns the pack of a capability.
     #[must_use]
     pub fn of(capability: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|pack| pack.capability() == capability)
@@ -142,7 +142,7 @@ impl Need {
         }
     }
 
-    /// The capability; `None` if none is needed.
+    /// Returns the capability; `None` if none is needed.
     #[must_use]
     pub fn capability(&self) -> Option<&str> {
         match self {
@@ -152,7 +152,7 @@ impl Need {
         }
     }
 
-    /// The id of the policy that speaks for it.
+    /// Returns the id of the policy that speaks for it.
     #[must_use]
     pub fn policy_id(&self) -> Option<Cow<'static, str>> {
         match self {
@@ -178,7 +178,7 @@ impl Default for CapabilityMap {
 }
 
 impl CapabilityMap {
-    /// The default table under these entries; `None` takes an entry away.
+    /// Returns the default table under these entries; `None` takes an entry away.
     #[must_use]
     pub fn new(overrides: &BTreeMap<String, Option<String>>) -> Self {
         let mut entries: HashMap<String, Need> =
@@ -193,7 +193,7 @@ impl CapabilityMap {
         Self { exact: entries, browser, mcp }
     }
 
-    /// What a tool needs; `None` if nobody says, which denies.
+    /// Returns what a tool needs; `None` if nobody says, which denies.
     #[must_use]
     pub fn need(&self, tool_name: &str) -> Option<&Need> {
         let is_browser = || tool_name.strip_prefix("browser_").is_some_and(|action| !action.is_empty());

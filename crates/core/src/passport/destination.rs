@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    /// Whether it is not on the public network, as far as the text tells; what a public name resolves to is not looked up.
+    /// Returns whether it is not on the public network, as far as the text tells; what a public name resolves to is not looked up.
     pub(super) fn is_private(&self) -> bool {
         match self {
             Self::Name(name) => address::is_local_name(name),
@@ -92,7 +92,7 @@ pub(super) struct DomainSet {
 }
 
 impl DomainSet {
-    /// The domains of a list at `path`.
+    /// Returns the domains of a list at `path`.
     pub(super) fn new(entries: &[String], path: &str) -> Result<Self, Malformed> {
         let (mut whole, mut below, mut addresses) = (HashSet::new(), HashSet::new(), HashSet::new());
         let mut everything = false;
@@ -130,7 +130,7 @@ impl DomainSet {
     }
 }
 
-/// A domain and those that it is in.
+/// Returns a domain and those that it is in.
 fn domains(first: Option<&str>) -> impl Iterator<Item = &str> {
     std::iter::successors(first, |domain| parent(domain))
 }

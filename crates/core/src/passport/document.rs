@@ -77,7 +77,7 @@ pub(super) fn read<'d>(parser: &'d mut Parser, text: &'d [u8]) -> Result<Value<'
     Ok(root)
 }
 
-/// Line and column of a byte, in characters and from 1.
+/// Returns line and column of a byte, in characters and from 1.
 fn position(text: &[u8], at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = 1 + memchr::memchr_iter(b'\n', before).count();

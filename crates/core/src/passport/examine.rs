@@ -30,7 +30,7 @@ impl Denial {
         Self { code, message: message.into() }
     }
 
-    /// A passport that is not what it should be.
+    /// Returns a passport that is not what it should be.
     pub(super) fn invalid(what: impl std::fmt::Display) -> Self {
         Self::new("oap.passport_invalid", format!("Passport is not valid: {what}"))
     }

@@ -39,7 +39,7 @@ impl std::fmt::Display for Malformed {
 }
 
 impl<T> Field<T> {
-    /// What is wrong with it.
+    /// Returns what is wrong with it.
     pub(super) fn malformed(&self) -> Option<&Malformed> {
         if let Self::Malformed(malformed) = self { Some(malformed) } else { None }
     }
@@ -54,7 +54,7 @@ impl<T> Field<T> {
     }
 }
 
-/// The path of a member: `limits["web.fetch"].allowed_domains`.
+/// Returns the path of a member: `limits["web.fetch"].allowed_domains`.
 pub(super) fn member_path(parent: &str, key: &str) -> String {
     let is_plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !key.is_empty();
     match (parent.is_empty(), is_plain) {
@@ -64,12 +64,12 @@ pub(super) fn member_path(parent: &str, key: &str) -> String {
     }
 }
 
-/// The path of an item.
+/// Returns the path of an item.
 pub(super) fn item_path(parent: &str, index: usize) -> String {
     format!("{parent}[{index}]")
 }
 
-/// A value of the passport as messages quote it: cut where it is long.
+/// Returns a value of the passport as messages quote it: cut where it is long.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS_MAX) {
         None => text.to_owned(),
@@ -97,29 +97,29 @@ impl<'d> Section<'d> {
         member_path(&self.path, key)
     }
 
-    /// What stands under a key; null is nothing.
+    /// Returns what stands under a key; null is nothing.
     pub(super) fn value(&self, key: &'static str) -> Option<Value<'d>> {
         self.known.borrow_mut().push(key);
         self.value.and_then(|value| value.get(key)).filter(|value| !value.is_null())
     }
 
-    /// A string.
+    /// Returns a string.
     pub(super) fn string(&self, key: &'static str) -> Field<String> {
         self.typed(key, "a string", |value| value.as_text()?.into_str().map(std::borrow::Cow::into_owned))
     }
 
-    /// A number of 0 or more.
+    /// Returns a number of 0 or more.
     pub(super) fn number(&self, key: &'static str) -> Field<Amount> {
         self.typed(key, "a number of 0 or more", Amount::read)
     }
 
-    /// A list of strings, none of them empty.
+    /// Returns a list of strings, none of them empty.
     pub(super) fn strings(&self, key: &'static str) -> Field<Vec<String>> {
         let Some(value) = self.value(key) else { return Field::Absent };
         strings(value, &self.path_of(key)).map_or_else(Field::Malformed, Field::Valid)
     }
 
-    /// The paths of limits that nobody asked for, unless they are null or false and so limit nothing.
+    /// Returns the paths of limits that nobody asked for, unless they are null or false and so limit nothing.
     pub(super) fn unknown(&self) -> Vec<String> {
         let known = self.known.borrow();
         let members = self.value.iter().flat_map(Value::members);
@@ -137,7 +137,7 @@ impl<'d> Section<'d> {
     }
 }
 
-/// What was found, in words: a negative number is told apart.
+/// Returns what was found, in words: a negative number is told apart.
 fn shape_of(value: Value<'_>) -> String {
     match value.shape() {
         Shape::Number if value.source().starts_with(b"-") => "a negative number".to_owned(),
@@ -145,7 +145,7 @@ fn shape_of(value: Value<'_>) -> String {
     }
 }
 
-/// A list of strings, none of them empty.
+/// Returns a list of strings, none of them empty.
 pub(super) fn strings(value: Value<'_>, path: &str) -> Result<Vec<String>, Malformed> {
     const EXPECTED: &str = "an array of strings";
     if value.shape() != Shape::Array {
@@ -167,13 +167,13 @@ pub(super) struct Amount(f64);
 impl Eq for Amount {}
 
 impl Amount {
-    /// The amount that a JSON number is.
+    /// Returns the amount that a JSON number is.
     pub(super) fn read(value: Value<'_>) -> Option<Self> {
         let number = (value.shape() == Shape::Number).then(|| crate::json::number::parse_float(value.source()))?;
         (number.is_finite() && number >= 0.0).then_some(Self(number))
     }
 
-    /// A number of bytes.
+    /// Returns a number of bytes.
     pub(super) fn of_bytes(bytes: usize) -> Self {
         #[allow(clippy::cast_precision_loss, reason = "no text is near 2^53 bytes")]
         Self(bytes as f64)

@@ -61,18 +61,18 @@ enum Element {
     InBelow,
 }
 
-/// A character that globs elsewhere give a meaning to which they do not have here; a pattern with one is refused.
+/// Returns a character that globs elsewhere give a meaning to which they do not have here; a pattern with one is refused.
 pub(super) fn unsupported(pattern: &str) -> Option<char> {
     pattern.chars().find(|character| matches!(character, '[' | ']' | '{' | '}' | '\\')).or_else(|| pattern.starts_with('!').then_some('!'))
 }
 
-/// Whether a text is a pattern rather than a plain name.
+/// Returns whether a text is a pattern rather than a plain name.
 pub(super) fn has_wildcards(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
 impl GlobIndex {
-    /// An index of these patterns, each with the tag that it is known by.
+    /// Returns an index of these patterns, each with the tag that it is known by.
     pub(super) fn new<'p>(patterns: impl IntoIterator<Item = (&'p str, usize)>, wildcards: Wildcards, case: Case) -> Self {
         let glob = |(pattern, tag): (&str, usize)| Glob { elements: parse(&fold(pattern, case), wildcards), tag };
         let globs: Vec<Glob> = patterns.into_iter().map(glob).collect();
@@ -105,7 +105,7 @@ impl GlobIndex {
         Self { globs, case, pieces, filed, bare }
     }
 
-    /// The tag of the first pattern that matches the whole text.
+    /// Returns the tag of the first pattern that matches the whole text.
     pub(super) fn find(&self, text: &str) -> Option<usize> {
         if self.globs.is_empty() {
             return None;
@@ -157,7 +157,7 @@ fn parse(pattern: &str, wildcards: Wildcards) -> Vec<Element> {
 }
 
 impl Glob {
-    /// The runs of literal text.
+    /// Returns the runs of literal text.
     fn pieces(&self) -> Vec<String> {
         let runs = self.elements.split(|element| !matches!(element, Element::Char(_)));
         let text =
@@ -165,7 +165,7 @@ impl Glob {
         runs.filter(|run| !run.is_empty()).map(text).collect()
     }
 
-    /// Whether the whole text matches: all places in the pattern that are possible are followed at once, so time is bounded by the product
+    /// Returns whether the whole text matches: all places in the pattern that are possible are followed at once, so time is bounded by the product
     /// of the lengths.
     fn matches(&self, text: &str) -> bool {
         let mut places = vec![false; self.elements.len() + 1];

@@ -103,7 +103,7 @@ impl Passport {
         Ok(Self { digest: Digest::of(&canonical_bytes), contents: Arc::new(contents) })
     }
 
-    /// What the rules cannot read in its limits, and limits that they cannot keep.
+    /// Returns what the rules cannot read in its limits, and limits that they cannot keep.
     fn limit_faults(&self) -> Vec<SchemaFault> {
         self.contents.limits.as_ref().map(Limits::faults).unwrap_or_default()
     }

@@ -19,7 +19,7 @@ impl NameSet {
         Self { exact: exact.into_iter().collect(), patterns }
     }
 
-    /// The same as a result, for lists whose entries cannot be wrong.
+    /// Returns the same as a result, for lists whose entries cannot be wrong.
     pub(super) fn read(entries: Vec<String>) -> Result<Self, Malformed> {
         Ok(Self::new(entries))
     }

@@ -52,13 +52,13 @@ impl NormalPath {
         Self { root, text, climbs }
     }
 
-    /// The last component; empty for a root.
+    /// Returns the last component; empty for a root.
     pub(super) fn name(&self) -> &str {
         let name = self.text.rsplit('/').next().unwrap_or_default();
         if name == "." || name.starts_with('~') && name.len() == self.text.len() { "" } else { name }
     }
 
-    /// The path itself and every directory above it, up to its root.
+    /// Returns the path itself and every directory above it, up to its root.
     fn places(&self) -> impl Iterator<Item = &str> {
         let root = match self.root {
             Root::Absolute => Some("/"),
@@ -69,7 +69,7 @@ impl NormalPath {
     }
 }
 
-/// The directory above a place, unless that is the root.
+/// Returns the directory above a place, unless that is the root.
 fn above(place: &str) -> Option<&str> {
     place.rsplit_once('/').map(|(above, _)| above).filter(|above| !above.is_empty())
 }
@@ -94,7 +94,7 @@ pub(super) struct PathSet {
 }
 
 impl PathSet {
-    /// A set of these entries of a list at `path`. `*` and `**` alone are everything.
+    /// Returns a set of these entries of a list at `path`. `*` and `**` alone are everything.
     pub(super) fn new(entries: Vec<String>, purpose: Purpose, path: &str) -> Result<Self, Malformed> {
         let mut everywhere = None;
         let mut places = HashMap::new();
@@ -126,7 +126,7 @@ impl PathSet {
         Ok(Self { purpose, entries, everywhere, places, globs: index })
     }
 
-    /// The entry that a path is in.
+    /// Returns the entry that a path is in.
     pub(super) fn find(&self, path: &NormalPath) -> Option<&str> {
         let found = match self.purpose {
             Purpose::Allow => self.everywhere.or_else(|| if path.climbs { None } else { self.lookup(path) }),
@@ -149,7 +149,7 @@ impl PathSet {
     }
 }
 
-/// The globs that a blocked entry stands for besides its own place: everything below it, at any depth if it is relative, and in home
+/// Returns the globs that a blocked entry stands for besides its own place: everything below it, at any depth if it is relative, and in home
 /// directories under both their names.
 fn blocked_globs(entry: &NormalPath) -> Vec<String> {
     let below = |text: &str| if text.ends_with("/**") { text.to_owned() } else { format!("{text}/**") };
@@ -170,7 +170,7 @@ fn blocked_globs(entry: &NormalPath) -> Vec<String> {
     }
 }
 
-/// What follows the home directory in an absolute path.
+/// Returns what follows the home directory in an absolute path.
 fn in_home(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     let homes = lower.starts_with("/home/") || lower.starts_with("/users/");

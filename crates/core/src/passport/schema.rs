@@ -113,7 +113,7 @@ const LIMITS: [(&str, &str, Kind); 17] = [
     ("repo.release.publish",   "max_releases_per_day",       Kind::Whole(1)),
 ];
 
-/// Everything that is wrong in a passport, in the order of the tables; what is ambiguous only to some readers is not.
+/// Returns everything that is wrong in a passport, in the order of the tables; what is ambiguous only to some readers is not.
 ///
 /// # Errors
 /// [`PassportFault`] where the text is no passport at all.

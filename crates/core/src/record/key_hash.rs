@@ -8,7 +8,7 @@ use super::Partition;
 const SEED: u32 = 0x9747_b28c;
 const MULTIPLIER: u32 = 0x5bd1_e995;
 
-/// The partition of a key among `partitions`, as Java computes it: `(murmur2(key) & 0x7fffffff) % partitions`.
+/// Returns the partition of a key among `partitions`, as Java computes it: `(murmur2(key) & 0x7fffffff) % partitions`.
 #[must_use]
 pub fn partition_of(key: &[u8], partitions: u32) -> Partition {
     let positive = murmur2(key) & 0x7fff_ffff;

@@ -1,7 +1,11 @@
 //! A Kafka record as the core sees it: where it stands, what it holds, and on which partition its key belongs.
 
+mod clock;
+mod departures;
 mod key_hash;
 
+pub use clock::StreamClock;
+pub use departures::Departures;
 pub use key_hash::{murmur2, partition_of};
 
 /// A partition's number. A type of its own, so that it is never taken for an [`Offset`].
@@ -13,7 +17,7 @@ pub struct Partition(pub i32);
 pub struct Offset(pub i64);
 
 impl Offset {
-    /// The position behind this one: what a consumer commits once this record is finished.
+    /// Returns the position behind this one: what a consumer commits once this record is finished.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
@@ -61,7 +65,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The value of the last header of that name, if it is not null.
+    /// Returns the value of the last header of that name, if it is not null.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers.iter().rev().find(|header| header.name == name).and_then(|header| header.value)

@@ -12,7 +12,7 @@ pub enum Intervention {
 }
 
 impl Intervention {
-    /// Whether the turn should stop.
+    /// Returns whether the turn should stop.
     #[must_use]
     pub fn halts(self) -> bool {
         self != Self::Warn
@@ -47,7 +47,7 @@ impl LoopCode {
         Self::IdempotentNoProgressBlock,
     ];
 
-    /// The code as it stands in verdicts and labels.
+    /// Returns the code as it stands in verdicts and labels.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl LoopCode {
         }
     }
 
-    /// What the finding asks for.
+    /// Returns what the finding asks for.
     #[must_use]
     pub fn intervention(self) -> Intervention {
         match self {
@@ -70,7 +70,7 @@ impl LoopCode {
         }
     }
 
-    /// The sentence for the agent, to the letter as the Hermes controller words it.
+    /// Returns the sentence for the agent, to the letter as the Hermes controller words it.
     #[must_use]
     pub fn message(self, tool_name: &str, count: u32) -> String {
         match self {
@@ -100,7 +100,7 @@ impl LoopCode {
         }
     }
 
-    /// The text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
+    /// Returns the text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
     #[must_use]
     pub fn guidance(self, tool_name: &str, count: u32) -> Option<String> {
         (self.intervention() != Intervention::Block)

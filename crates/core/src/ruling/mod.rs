@@ -29,19 +29,19 @@ pub enum Basis {
 }
 
 impl Ruling {
-    /// The ruling on a result whose call was not allowed to run.
+    /// Returns the ruling on a result whose call was not allowed to run.
     #[must_use]
     pub fn not_executed() -> Self {
         Self { reasons: Box::default(), basis: Basis::NotExecuted }
     }
 
-    /// A ruling for these reasons, with the loop controllers' count if they were asked.
+    /// Returns a ruling for these reasons, with the loop controllers' count if they were asked.
     #[must_use]
     pub fn new(reasons: Vec<Reason>, count: Option<u32>) -> Self {
         Self { reasons: reasons.into(), basis: count.map_or(Basis::NotAsked, Basis::Counted) }
     }
 
-    /// The loop controllers' count; `None` where they were not asked.
+    /// Returns the loop controllers' count; `None` where they were not asked.
     #[must_use]
     pub fn count(&self) -> Option<u32> {
         match self.basis {
@@ -50,25 +50,25 @@ impl Ruling {
         }
     }
 
-    /// The reason that decides; `None` is a plain allow, whatever was noted on the way.
+    /// Returns the reason that decides; `None` is a plain allow, whatever was noted on the way.
     #[must_use]
     pub fn decisive(&self) -> Option<&Reason> {
         self.reasons.first().filter(|reason| !matches!(reason, Reason::Allowed(_)))
     }
 
-    /// What happens next.
+    /// Returns what happens next.
     #[must_use]
     pub fn action(&self) -> Action {
         self.decisive().map_or(Action::Allow, Reason::action)
     }
 
-    /// Whether a tool may run.
+    /// Returns whether a tool may run.
     #[must_use]
     pub fn allows_execution(&self) -> bool {
         matches!(self.action(), Action::Allow | Action::Warn)
     }
 
-    /// Bytes on the heap.
+    /// Returns bytes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.reasons.iter().map(|reason| size_of::<Reason>() + reason.heap_bytes()).sum()

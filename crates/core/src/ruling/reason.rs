@@ -45,7 +45,7 @@ pub enum DecidedBy {
 macro_rules! names {
     ($enum:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $enum {
-            /// The name as it stands in verdicts and labels.
+            /// Returns the name as it stands in verdicts and labels.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
@@ -106,7 +106,7 @@ pub enum Evidence {
 }
 
 impl GuardrailReason {
-    /// A reason that speaks for no policy and stands on no document.
+    /// Returns a reason that speaks for no policy and stands on no document.
     #[must_use]
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: code.into(), message: message.into(), policy_id: None, evidence: None }
@@ -114,7 +114,7 @@ impl GuardrailReason {
 }
 
 impl Reason {
-    /// The reason's code.
+    /// Returns the reason's code.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -126,7 +126,7 @@ impl Reason {
         }
     }
 
-    /// The reason's sentence; `tool_name` is the tool of the event it is about.
+    /// Returns the reason's sentence; `tool_name` is the tool of the event it is about.
     #[must_use]
     pub fn message(&self, tool_name: &str) -> String {
         match self {
@@ -140,7 +140,7 @@ impl Reason {
         }
     }
 
-    /// Who speaks.
+    /// Returns who speaks.
     #[must_use]
     pub fn source(&self) -> DecidedBy {
         match self {
@@ -152,7 +152,7 @@ impl Reason {
         }
     }
 
-    /// What follows if this reason decides.
+    /// Returns what follows if this reason decides.
     #[must_use]
     pub fn action(&self) -> Action {
         match self {
@@ -166,7 +166,7 @@ impl Reason {
         }
     }
 
-    /// What a guardrail provider said, if one did.
+    /// Returns what a guardrail provider said, if one did.
     pub(crate) fn guardrail(&self) -> Option<&GuardrailReason> {
         match self {
             Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => Some(reason),

@@ -17,7 +17,7 @@ impl SubjectKind {
     /// Every kind there is, in the order in which they are looked for.
     pub const ALL: [Self; 4] = [Self::User, Self::Tenant, Self::Agent, Self::Thread];
 
-    /// The kind as it stands in control records.
+    /// Returns the kind as it stands in control records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl SubjectKind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
@@ -45,7 +45,7 @@ pub struct Suspension {
 }
 
 impl Suspension {
-    /// The sentence of the verdict.
+    /// Returns the sentence of the verdict.
     #[must_use]
     pub fn message(&self) -> String {
         let kind = self.kind.as_str();
@@ -55,7 +55,7 @@ impl Suspension {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.reason.as_ref().map_or(0, String::len)

@@ -24,7 +24,7 @@ impl<'v> Found<'v> {
         self.text.or_else(|| self.value.as_str())
     }
 
-    /// Whether nothing is written, for a reader of strings.
+    /// Returns whether nothing is written, for a reader of strings.
     #[must_use]
     pub fn is_nothing(self) -> bool {
         self.text.is_none() && self.value.is_null()

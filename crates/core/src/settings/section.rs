@@ -206,13 +206,13 @@ impl<'v> Section<'v> {
         self.known.borrow_mut().insert(key);
     }
 
-    /// Whether the user wrote null.
+    /// Returns whether the user wrote null.
     #[must_use]
     pub fn is_null(&self, key: &'static str) -> bool {
         self.user_value(key).is_some_and(Value::is_null)
     }
 
-    /// Whether the user wrote this key, null or not.
+    /// Returns whether the user wrote this key, null or not.
     #[must_use]
     pub fn is_written(&self, key: &'static str) -> bool {
         self.user_value(key).is_some()
@@ -293,7 +293,7 @@ impl<'v> Section<'v> {
         }
     }
 
-    /// Whether a key that nobody asked for is one of two readings of a variable in `_FILE`, of which the other one counts.
+    /// Returns whether a key that nobody asked for is one of two readings of a variable in `_FILE`, of which the other one counts.
     fn is_read_otherwise(&self, key: &str, known: &BTreeSet<&str>) -> bool {
         self.texts_of(key).is_some_and(|texts| {
             texts.is_second_reading() || (texts.is_from_file() && known.contains(format!("{key}{FILE_SUFFIX}").as_str()))

@@ -54,12 +54,12 @@ impl Texts {
         own.or_else(|| self.below.values().find_map(Texts::variable))
     }
 
-    /// Whether a key is the second reading of a variable.
+    /// Returns whether a key is the second reading of a variable.
     pub(super) fn is_second_reading(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is_second_reading)
     }
 
-    /// Whether the value is what a variable's file holds.
+    /// Returns whether the value is what a variable's file holds.
     pub(super) fn is_from_file(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is_from_file)
     }

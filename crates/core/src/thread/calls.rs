@@ -31,7 +31,7 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
-    /// Whether the last `tool_call` event was not allowed to run.
+    /// Returns whether the last `tool_call` event was not allowed to run.
     #[must_use]
     pub fn was_denied(&self) -> bool {
         self.call.as_ref().is_some_and(|call| !call.ruling.allows_execution())
@@ -54,19 +54,19 @@ impl Calls {
     /// No calls.
     pub(super) const BLANK: Self = Self { records: Vec::new(), rulings_bytes: 0 };
 
-    /// These calls, in order of first appearance.
+    /// Returns these calls, in order of first appearance.
     pub(crate) fn of(records: Vec<CallRecord>) -> Self {
         let rulings_bytes = records.iter().map(CallRecord::heap_bytes).sum();
         Self { records, rulings_bytes }
     }
 
-    /// The calls in order of first appearance.
+    /// Returns the calls in order of first appearance.
     #[must_use]
     pub fn records(&self) -> &[CallRecord] {
         &self.records
     }
 
-    /// The call of that id.
+    /// Returns the call of that id.
     #[must_use]
     pub fn find(&self, id: Fingerprint) -> Option<&CallRecord> {
         // The call in question is nearly always a recent one.
@@ -113,13 +113,13 @@ impl Calls {
         self.rulings_bytes += record.heap_bytes();
     }
 
-    /// How many calls are remembered.
+    /// Returns how many calls are remembered.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether none is.
+    /// Returns whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -138,7 +138,7 @@ impl Calls {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns bytes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.records.capacity() * size_of::<CallRecord>() + self.rulings_bytes

@@ -29,7 +29,7 @@ impl ThreadId {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         match &self.0 {
             Spelling::Inline { .. } => 0,

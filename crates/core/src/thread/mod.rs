@@ -1,7 +1,6 @@
 //! The state of a thread: what its running turn remembers, in digests and counters.
 
 mod calls;
-mod clock;
 mod id;
 mod order;
 mod store;
@@ -9,9 +8,8 @@ mod suppression;
 mod turn;
 
 pub use calls::{Answer, CallRecord, Calls};
-pub use clock::StreamClock;
 pub use order::SlotKey;
-pub use store::{Admission, Departures, StoreLimits, StoredThread, ThreadStore, Touch};
+pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
 pub use suppression::Suppression;
 pub use turn::{Turn, TurnMemory};
 
@@ -92,13 +90,13 @@ impl Thread {
         }
     }
 
-    /// Whether nothing is remembered any more, so that the thread need not be kept.
+    /// Returns whether nothing is remembered any more, so that the thread need not be kept.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.turn == Turn::default()
     }
 
-    /// Whether a running turn depends on what is remembered here: such a thread is forgotten by event time alone, never to make room.
+    /// Returns whether a running turn depends on what is remembered here: such a thread is forgotten by event time alone, never to make room.
     #[must_use]
     pub fn holds_a_stop(&self) -> bool {
         !self.turn.has_ended && self.turn.holds_a_stop()
@@ -109,7 +107,7 @@ impl Thread {
         self.turn.trim(limits.bytes_max);
     }
 
-    /// Bytes on the heap.
+    /// Returns bytes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.turn.heap_bytes()

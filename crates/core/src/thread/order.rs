@@ -7,7 +7,7 @@
 pub struct SlotKey(u32);
 
 impl SlotKey {
-    /// The key of a place in a slab. A store holds far fewer threads than there are keys.
+    /// Returns the key of a place in a slab. A store holds far fewer threads than there are keys.
     pub(super) fn new(at: usize) -> Self {
         Self(u32::try_from(at).unwrap_or(u32::MAX))
     }
@@ -53,7 +53,7 @@ impl Default for Order {
 }
 
 impl Order {
-    /// The slot that was touched longest ago.
+    /// Returns the slot that was touched longest ago.
     pub(super) fn oldest(&self) -> Option<SlotKey> {
         Some(self.oldest).filter(|key| *key != NONE)
     }

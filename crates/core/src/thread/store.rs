@@ -17,8 +17,8 @@ use slab::Slab;
 
 use super::id::ThreadId;
 use super::order::{Links, Order, SlotKey};
-use super::{StreamClock, Thread, ThreadLimits};
-use crate::record::Offset;
+use super::{Thread, ThreadLimits};
+use crate::record::{Departures, Offset, StreamClock};
 
 /// How many threads are measured to estimate the bytes of all: measuring every one would stall a full partition.
 const BYTES_SAMPLED_MAX: usize = 256;
@@ -48,17 +48,6 @@ pub struct Touch {
     pub offset: Offset,
     /// The partition's time, in milliseconds since the epoch; `None` if none has been told yet.
     pub time_ms: Option<i64>,
-}
-
-/// What a store has let go of since it was made, for metrics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Departures {
-    /// Threads that were idle too long.
-    pub expired: u64,
-    /// Threads that made room for others.
-    pub evicted: u64,
-    /// Threads that were refused.
-    pub refused: u64,
 }
 
 /// A thread as a store keeps it.
@@ -112,7 +101,7 @@ pub struct ThreadStore {
 }
 
 impl ThreadStore {
-    /// An empty store.
+    /// Returns an empty store.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
         Self {
@@ -129,7 +118,7 @@ impl ThreadStore {
         }
     }
 
-    /// The store that held these threads at this time.
+    /// Returns the store that held these threads at this time.
     #[must_use]
     pub fn restored(limits: StoreLimits, clock: StreamClock, threads: impl IntoIterator<Item = (Box<str>, StoredThread)>) -> Self {
         let mut threads: Vec<_> = threads.into_iter().collect();
@@ -152,7 +141,7 @@ impl ThreadStore {
         Touch { offset, time_ms: self.clock.now_ms() }
     }
 
-    /// The thread of that id, taken in if it is new. Until it is settled it neither expires nor makes room for another one.
+    /// Returns the thread of that id, taken in if it is new. Until it is settled it neither expires nor makes room for another one.
     pub fn admit(&mut self, thread_id: &str) -> Admission<'_> {
         let key = match self.find(thread_id) {
             Some(key) => key,
@@ -173,7 +162,7 @@ impl ThreadStore {
         }
     }
 
-    /// A thread that was admitted and is not settled yet.
+    /// Returns a thread that was admitted and is not settled yet.
     pub fn admitted(&mut self, key: SlotKey) -> Option<&mut Thread> {
         self.slots.get_mut(key.at()).map(|slot| &mut slot.stored.thread)
     }
@@ -191,36 +180,36 @@ impl ThreadStore {
         self.put_in_order(key);
     }
 
-    /// The thread of that id, untouched.
+    /// Returns the thread of that id, untouched.
     #[must_use]
     pub fn get(&self, thread_id: &str) -> Option<&StoredThread> {
         self.slots.get(self.find(thread_id)?.at()).map(|slot| &slot.stored)
     }
 
-    /// How many threads are kept.
+    /// Returns how many threads are kept.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether none is.
+    /// Returns whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Every thread with its id, in no particular order.
+    /// Returns every thread with its id, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &StoredThread)> {
         self.slots.iter().map(|(_, slot)| (slot.id.as_str(), &slot.stored))
     }
 
-    /// The partition's time.
+    /// Returns the partition's time.
     #[must_use]
     pub fn clock(&self) -> StreamClock {
         self.clock
     }
 
-    /// Bytes of all threads, estimated from at most a few hundred of them.
+    /// Returns bytes of all threads, estimated from at most a few hundred of them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let sample = self.slots.iter().take(BYTES_SAMPLED_MAX).map(|(_, slot)| slot.bytes());
@@ -228,7 +217,7 @@ impl ThreadStore {
         (bytes * self.slots.len()).checked_div(sampled).unwrap_or_default()
     }
 
-    /// What the store has let go of.
+    /// Returns what the store has let go of.
     #[must_use]
     pub fn departures(&self) -> Departures {
         self.departures
@@ -249,7 +238,7 @@ impl ThreadStore {
         }
     }
 
-    /// The same for one thread, whether it has changed or not; `None` if it is not there.
+    /// Returns the same for one thread, whether it has changed or not; `None` if it is not there.
     pub fn take_change(&mut self, thread_id: &str) -> Option<&StoredThread> {
         let key = self.find(thread_id)?;
         let slot = self.slots.get_mut(key.at())?;
@@ -353,7 +342,7 @@ impl ThreadStore {
         true
     }
 
-    /// Whether nobody has touched a thread for twice the idle limit.
+    /// Returns whether nobody has touched a thread for twice the idle limit.
     fn is_idle(&self, key: SlotKey) -> bool {
         let touched_ms = self.slots.get(key.at()).and_then(|slot| slot.stored.touched_ms);
         self.clock.idle_ms(touched_ms) > self.limits.thread.idle_ms_max.saturating_mul(2)
@@ -361,7 +350,7 @@ impl ThreadStore {
 }
 
 impl Slot {
-    /// Bytes of the slot, of its place in index and order and of what it holds on the heap, without the allocator's own.
+    /// Returns bytes of the slot, of its place in index and order and of what it holds on the heap, without the allocator's own.
     fn bytes(&self) -> usize {
         size_of::<Self>() + 3 * size_of::<SlotKey>() + self.id.heap_bytes() + self.stored.thread.heap_bytes()
     }

@@ -46,20 +46,20 @@ impl Suppression {
         self.has_unknown = false;
     }
 
-    /// Whether a call was suppressed.
+    /// Returns whether a call was suppressed.
     #[must_use]
     pub fn covers(&self, id: Fingerprint, tool_name: &str) -> bool {
         let is_unnamed = || !self.unnamed_tools.is_empty() && self.unnamed_tools.contains(&Fingerprint::of(tool_name));
         self.has_overflowed || self.has_unknown || self.ids.contains(&id) || is_unnamed()
     }
 
-    /// How many calls are told apart.
+    /// Returns how many calls are told apart.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len() + self.unnamed_tools.len()
     }
 
-    /// Whether nothing is suppressed.
+    /// Returns whether nothing is suppressed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.has_overflowed && !self.has_unknown && self.ids.is_empty() && self.unnamed_tools.is_empty()
@@ -77,7 +77,7 @@ impl Suppression {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns bytes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         (self.ids.capacity() + self.unnamed_tools.capacity()) * size_of::<Fingerprint>()

@@ -39,18 +39,18 @@ pub struct TurnMemory {
 static BLANK: TurnMemory = TurnMemory { loops: LoopMemory::BLANK, calls: Calls::BLANK, suppression: Suppression::BLANK };
 
 impl Turn {
-    /// What the turn remembers.
+    /// Returns what the turn remembers.
     #[must_use]
     pub fn memory(&self) -> &TurnMemory {
         self.memory.as_deref().unwrap_or(&BLANK)
     }
 
-    /// What the turn remembers, to be changed.
+    /// Returns what the turn remembers, to be changed.
     pub fn memory_mut(&mut self) -> &mut TurnMemory {
         self.memory.get_or_insert_default()
     }
 
-    /// The turn that follows this one.
+    /// Returns the turn that follows this one.
     #[must_use]
     pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
         let Self { id: last, earlier, memory, has_ended, .. } = self;
@@ -61,7 +61,7 @@ impl Turn {
         Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory }
     }
 
-    /// What is left of this turn once it has ended.
+    /// Returns what is left of this turn once it has ended.
     #[must_use]
     pub fn end(self) -> Self {
         match self.memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression)) {
@@ -70,19 +70,19 @@ impl Turn {
         }
     }
 
-    /// The same turn with nothing remembered of its calls; nothing at all is left of one that has ended.
+    /// Returns the same turn with nothing remembered of its calls; nothing at all is left of one that has ended.
     #[must_use]
     pub fn forget(self) -> Self {
         if self.has_ended { Self::default() } else { Self { memory: None, ..self } }
     }
 
-    /// Whether an id names a turn before this one: its events come late, and begin nothing.
+    /// Returns whether an id names a turn before this one: its events come late, and begin nothing.
     #[must_use]
     pub fn is_earlier(&self, id: &str) -> bool {
         !self.earlier.is_empty() && self.earlier.contains(&Fingerprint::of(id))
     }
 
-    /// Whether a stop depends on what is remembered here.
+    /// Returns whether a stop depends on what is remembered here.
     #[must_use]
     pub fn holds_a_stop(&self) -> bool {
         self.memory().loops.holds_a_stop || !self.memory().suppression.is_empty()
@@ -100,7 +100,7 @@ impl Turn {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns bytes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let names = self.id.as_ref().map_or(0, |id| id.len()) + self.earlier.len() * size_of::<Fingerprint>();

@@ -81,7 +81,7 @@ macro_rules! numbers {
 
 pub(crate) use {layout, numbers};
 
-/// Whether no number stands twice.
+/// Returns whether no number stands twice.
 pub(crate) const fn are_distinct(numbers: &[u64]) -> bool {
     let mut rest = numbers;
     while let [first, others @ ..] = rest {

@@ -54,20 +54,20 @@ impl<'a> Input<'a> {
         Ok(value)
     }
 
-    /// The next so many bytes.
+    /// Returns the next so many bytes.
     fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
         self.rest = rest;
         Ok(head)
     }
 
-    /// The bytes of a part that is preceded by its length.
+    /// Returns the bytes of a part that is preceded by its length.
     pub(crate) fn sized(&mut self) -> Result<&'a [u8], Malformed> {
         let length = usize::try_from(u64::read(self)?).map_err(|_| Malformed::Truncated)?;
         self.bytes(length)
     }
 
-    /// The next so many bytes as an array.
+    /// Returns the next so many bytes as an array.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         self.bytes(N)?.try_into().map_err(|_| Malformed::Truncated)
     }
@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
         Ok(byte)
     }
 
-    /// A value that everything that is left belongs to.
+    /// Returns a value that everything that is left belongs to.
     pub(crate) fn whole<T: Wire>(mut self) -> Result<T, Malformed> {
         let value = T::read(&mut self)?;
         if self.rest.is_empty() { Ok(value) } else { Err(Malformed::Trailing(self.rest.len())) }

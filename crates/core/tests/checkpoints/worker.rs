@@ -8,9 +8,8 @@ use tollgate_core::checkpoint::Checkpoint;
 use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::{Applied, TrackerError};
-use tollgate_core::record::Offset;
+use tollgate_core::record::{Departures, Offset};
 use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
-use tollgate_core::thread::Departures;
 
 use crate::log::{Outcome, Snapshot, Truth};
 use crate::servers::answer_to;

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tollgate_core::checkpoint::{KeyedState, Malformed, StateError};
 use tollgate_core::decode::Rejection;
 use tollgate_core::digest::Digest;
-use tollgate_core::record::{Offset, OwnedRecord, Record};
+use tollgate_core::record::{Offset, OwnedRecord, Record, StreamClock};
 use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
-use tollgate_core::thread::StreamClock;
 
 /// An alert is raised whenever the count of a user reaches or passes a multiple of this.
 pub const THRESHOLD: u64 = 5;

@@ -93,7 +93,7 @@ pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSe
     }
 }
 
-/// Whether a passport reference is a file's path rather than an agent's id.
+/// Returns whether a passport reference is a file's path rather than an agent's id.
 fn is_path(reference: &str) -> bool {
     reference.contains(['/', '\\']) || reference.ends_with(".json")
 }

@@ -269,13 +269,13 @@ fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(),
     found.map_or(Ok(()), |entry| Err(Denial::new(code, format!("{what}: {}", quoted(entry)))))
 }
 
-/// An extension as it is compared: in lower case, with its dot.
+/// Returns an extension as it is compared: in lower case, with its dot.
 fn extension(text: &str) -> String {
     let lower = text.to_lowercase();
     if lower.starts_with('.') { lower } else { format!(".{lower}") }
 }
 
-/// Every extension of a file's name, longest first: `.tar.gz` and `.gz`. The dot of a hidden file starts none.
+/// Returns every extension of a file's name, longest first: `.tar.gz` and `.gz`. The dot of a hidden file starts none.
 fn extensions(name: &str) -> impl Iterator<Item = String> {
     let stem = name.trim_start_matches('.').to_lowercase();
     let starts: Vec<usize> = stem.match_indices('.').map(|(at, _)| at).collect();

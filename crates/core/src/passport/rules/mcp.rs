@@ -41,7 +41,7 @@ impl McpLimits {
     }
 }
 
-/// A server as it is compared: `mcp://github/` and `github` are one.
+/// Returns a server as it is compared: `mcp://github/` and `github` are one.
 fn server(name: &str) -> String {
     name.strip_prefix("mcp://").unwrap_or(name).trim_end_matches('/').to_owned()
 }
@@ -84,7 +84,7 @@ fn names<'c>(call: &RuleCall<'c>) -> Result<Names<'c>, Denial> {
     Ok(Names { servers: vec![server(&given).into()], tools: vec![tool] })
 }
 
-/// The first reading has to be allowed, and none may be blocked.
+/// Returns the first reading has to be allowed, and none may be blocked.
 fn check(
     allowed: &Field<NameSet>,
     blocked: &Field<NameSet>,

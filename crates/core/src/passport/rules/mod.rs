@@ -31,7 +31,7 @@ trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports every check of the pack.
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report);
 
-    /// What it could not read of its limits.
+    /// Returns what it could not read of its limits.
     fn faults(&self) -> Vec<&Malformed>;
 }
 
@@ -68,12 +68,12 @@ impl Limits {
         Self { packs: Pack::ALL.into_iter().map(compiled).collect(), unknown: names.collect() }
     }
 
-    /// The compiled limits of a pack.
+    /// Returns the compiled limits of a pack.
     pub(super) fn of(&self, pack: Pack) -> &[Compiled] {
         self.packs.iter().find(|(known, _)| *known == pack).map(|(_, compiled)| compiled.as_slice()).unwrap_or_default()
     }
 
-    /// What rules could not read, and what they cannot keep.
+    /// Returns what rules could not read, and what they cannot keep.
     pub(super) fn faults(&self) -> Vec<SchemaFault> {
         const DENIES: &str = "denies every call that needs this capability: oap.passport_invalid";
         let mut faults = Vec::new();
@@ -93,7 +93,7 @@ impl Limits {
         faults
     }
 
-    /// Whether a capability for which there are no rules is limited.
+    /// Returns whether a capability for which there are no rules is limited.
     pub(super) fn has_unknown(&self, capability: &str) -> bool {
         self.unknown.contains(capability)
     }
@@ -132,7 +132,7 @@ impl Compiled {
     }
 }
 
-/// What a limit says about a call: nothing where it is not there, and no where it cannot be read.
+/// Returns what a limit says about a call: nothing where it is not there, and no where it cannot be read.
 fn ask<T>(limit: &Field<T>, ask: impl FnOnce(&T) -> Result<(), Denial>) -> Result<(), Denial> {
     match limit {
         Field::Absent => Ok(()),

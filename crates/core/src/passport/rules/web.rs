@@ -102,7 +102,7 @@ fn check_method(allowed: &Field<NameSet>, call: &RuleCall<'_>) -> Result<(), Den
     ask(allowed, |allowed| if allowed.contains(&method) { Ok(()) } else { denial() })
 }
 
-/// What a browser is to do: what the tool's name says behind `browser_`, and what its arguments say.
+/// Returns what a browser is to do: what the tool's name says behind `browser_`, and what its arguments say.
 fn actions<'c>(call: &RuleCall<'c>) -> Result<Vec<Cow<'c, str>>, Denial> {
     let named = call.tool_name.strip_prefix("browser_").map(Cow::Borrowed);
     Ok(named.into_iter().chain(call.arguments.text("action")?).collect())

@@ -37,13 +37,13 @@ impl StreamClock {
         }
     }
 
-    /// The time now, if any event has told one.
+    /// Returns the time now, if any event has told one.
     #[must_use]
     pub fn now_ms(&self) -> Option<i64> {
         self.now_ms
     }
 
-    /// How long it is since `touched_ms`, in milliseconds; what was touched before any time was told was touched when the time began.
+    /// Returns how long it is since `touched_ms`, in milliseconds; what was touched before any time was told was touched when the time began.
     #[must_use]
     pub fn idle_ms(&self, touched_ms: Option<i64>) -> i64 {
         match (self.now_ms, touched_ms.or(self.began_ms)) {
