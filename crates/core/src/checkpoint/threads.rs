@@ -1,4 +1,4 @@
-//! Threads as state that checkpoints can hold.
+//! The thread store as state that checkpoints can hold.
 
 use crate::record::{Departures, Offset, StreamClock};
 use crate::thread::{StoreLimits, StoredThread, ThreadStore};

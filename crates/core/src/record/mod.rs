@@ -114,7 +114,7 @@ impl OwnedRecord {
     }
 
     /// Lends it as what it was.
-    pub fn lend<T>(&self, use_record: impl FnOnce(&Record<'_>) -> T) -> T {
+    pub fn with_borrowed<T>(&self, use_record: impl FnOnce(&Record<'_>) -> T) -> T {
         let headers: Vec<_> = self.headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
         use_record(&Record {
             topic: &self.topic,
