@@ -1,4 +1,4 @@
-//! SHA-256 digests: all that state and verdicts keep of arguments, results and ids.
+//! SHA-256 digests. State and verdicts hold arguments, results and ids only in this form.
 
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
-/// The first half of a SHA-256 digest: enough to tell ids apart, in half the memory.
+/// The first half of a SHA-256 digest. It is enough to tell ids apart, in half the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 16]);
 
@@ -29,24 +29,24 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// Returns the digest that these bytes are.
+    /// Returns the digest with these bytes.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Returns its 64 lower-case hex digits.
+    /// Returns the 64 lower-case hex digits.
     #[must_use]
     pub fn hex(&self) -> [u8; 64] {
         hex(&self.0)
     }
 
-    /// Returns its first half.
+    /// Returns the first half of the digest.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         let [head @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = self.0;
@@ -55,18 +55,18 @@ impl Digest {
 }
 
 impl Fingerprint {
-    /// Returns the fingerprint that these bytes are.
+    /// Returns the fingerprint with these bytes.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Returns its 32 lower-case hex digits.
+    /// Returns the 32 lower-case hex digits.
     #[must_use]
     pub fn hex(&self) -> [u8; 32] {
         hex(&self.0)
@@ -79,7 +79,7 @@ impl Fingerprint {
     }
 }
 
-/// Returns lower-case hex digits of some bytes, in an array of twice their length.
+/// Returns some bytes as lower-case hex digits, in an array of twice their length.
 fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIGITS] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
@@ -90,7 +90,7 @@ fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIG
     text
 }
 
-/// Writes hex in one piece: byte by byte, the formatter would cost more than the digest.
+/// Writes hex digits in one piece. Writing them byte by byte would cost more than the digest.
 fn write_hex(digits: &[u8], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     f.write_str(std::str::from_utf8(digits).unwrap_or_default())
 }

@@ -94,7 +94,7 @@ impl<S: Stage> PartitionProcessor<S> {
         Ok(Applied::Taken(self.stage.apply(record, out)))
     }
 
-    /// Applies a record that could not be decoded as a Kafka record, with the reason.
+    /// Applies a record that its reader could not take apart, with the reason: a header whose name is not UTF-8, for instance.
     ///
     /// # Errors
     /// [`TrackerError`] if a record comes out of order: nothing may be committed after that.

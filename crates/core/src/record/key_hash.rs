@@ -1,7 +1,7 @@
-//! Kafka's key hash: on which partition a thread lives.
+//! Kafka's key hash, which decides on which partition a thread is.
 //!
-//! Java's default partitioner hashes keys by murmur2, aiokafka does the same and librdkafka on request (`murmur2_random`). A record
-//! that stands elsewhere came from a producer with another partitioner; its thread is then split in two.
+//! Java's default partitioner hashes keys with murmur2. aiokafka does the same, and so does librdkafka on request (`murmur2_random`). A
+//! record on another partition came from a producer with another partitioner. Its thread is then split in two.
 
 use super::Partition;
 
@@ -15,7 +15,7 @@ pub fn partition_of(key: &[u8], partitions: u32) -> Partition {
     Partition(positive.checked_rem(partitions).and_then(|partition| i32::try_from(partition).ok()).unwrap_or_default())
 }
 
-/// Kafka's variant of MurmurHash2.
+/// Returns the hash of some bytes by Kafka's variant of MurmurHash2.
 #[must_use]
 pub fn murmur2(data: &[u8]) -> u32 {
     // Java's length is a 32-bit int; a Kafka key is far below 4 GiB.
