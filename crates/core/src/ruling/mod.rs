@@ -1,4 +1,5 @@
-//! Rulings: what is decided about a call or a result, and why. State keeps them, so that an event that comes again gets the same bytes again.
+//! Rulings: what is decided about a call or a result, and why. State stores them, so that an event that is sent again gets the same bytes
+//! again.
 
 mod loop_code;
 mod reason;
@@ -8,23 +9,23 @@ pub use loop_code::{Intervention, LoopCode};
 pub use reason::{Action, DecidedBy, Evidence, GuardrailReason, Reason};
 pub use suspension::{SubjectKind, Suspension};
 
-/// What was ruled on a tool call or result.
+/// The ruling on a tool call or result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
-    /// All that spoke, the decisive one first; empty is a plain allow.
+    /// All reasons, the decisive one first; none at all is a plain allow.
     pub reasons: Box<[Reason]>,
-    /// What it stands on besides.
+    /// What it is based on besides the reasons.
     pub basis: Basis,
 }
 
-/// What a ruling stands on besides its reasons.
+/// What a ruling is based on besides its reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Nothing: the loop controllers were not asked.
     NotAsked,
     /// The loop controllers' count.
     Counted(u32),
-    /// It is a result's whose call was not allowed to run.
+    /// It is the ruling on a result whose call was not allowed to run.
     NotExecuted,
 }
 
@@ -50,13 +51,13 @@ impl Ruling {
         }
     }
 
-    /// Returns the reason that decides; `None` is a plain allow, whatever was noted on the way.
+    /// Returns the reason that decides; `None` is a plain allow, whatever else was noted.
     #[must_use]
     pub fn decisive(&self) -> Option<&Reason> {
         self.reasons.first().filter(|reason| !matches!(reason, Reason::Allowed(_)))
     }
 
-    /// Returns what happens next.
+    /// Returns the action: what happens next.
     #[must_use]
     pub fn action(&self) -> Action {
         self.decisive().map_or(Action::Allow, Reason::action)
@@ -68,7 +69,7 @@ impl Ruling {
         matches!(self.action(), Action::Allow | Action::Warn)
     }
 
-    /// Returns bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.reasons.iter().map(|reason| size_of::<Reason>() + reason.heap_bytes()).sum()

@@ -33,7 +33,7 @@ pub const DETECTORS: &[&DetectorDescriptor] = &[&openai_compatible::DESCRIPTOR, 
 /// What a detector found in a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detection {
-    /// What kind of stop it was.
+    /// The kind of safety stop.
     pub category: Category,
     /// The field with the reason, as the response spells it.
     pub reason_field: &'static str,
@@ -57,7 +57,7 @@ pub trait SafetyDetector: std::fmt::Debug + Send + Sync {
 pub struct Termination {
     /// The name of the detector that found it.
     pub detector: &'static str,
-    /// What kind of stop it was.
+    /// The kind of safety stop.
     pub category: Category,
     /// The field with the reason.
     pub reason_field: &'static str,
