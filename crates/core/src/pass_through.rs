@@ -138,7 +138,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn the_verdict_has_a_typical_size_and_allows_nobody_by_name() {
+    fn the_verdict_has_a_typical_size_and_names_no_event() {
         let verdict: Value = serde_json::from_str(VERDICT).unwrap();
         assert!((400..=450).contains(&VERDICT.len()), "{} bytes", VERDICT.len());
         assert_eq!((&verdict["action"], &verdict["policy_version"]), (&json!("allow"), &json!(PASS_THROUGH)));

@@ -57,7 +57,7 @@ pub trait KeyedState: Sized {
     /// Returns an entry as if it had just been shown, whether it has changed or not; `None` if there is none.
     fn take_change(&mut self, key: &str) -> Option<&Self::Entry>;
 
-    /// Marks an entry so that the next [`KeyedState::take_changes`] shows it again, because the checkpoint that it was shown for was not
-    /// written.
+    /// Marks an entry so that the next [`KeyedState::take_changes`] shows it again, because the checkpoint that it was shown for was
+    /// refused.
     fn mark_changed(&mut self, key: &str);
 }

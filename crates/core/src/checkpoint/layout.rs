@@ -2,9 +2,9 @@
 //!
 //! This file and the slots of the loop controllers, which have versions of their own, are the format. `wire::layout` gives the rules by
 //! which it changes. The versions differ as follows:
-//! - Version 2 adds reasons that version 1 did not have: what a decision stood on, and who was suspended.
-//! - Version 3 has a slot for each loop controller, where earlier versions have the memory of the one controller. It writes what a decision
-//!   stood on as a field of its reason, where version 2 has a number of its own for such a reason and the evidence behind it.
+//! - Version 2 adds reasons that version 1 did not have: the evidence of a decision, and suspensions of subjects.
+//! - Version 3 has a slot for each loop controller, where earlier versions have the memory of the one controller. It writes evidence as a
+//!   field of its reason. Version 2 uses numbers of their own for reasons with evidence, and writes the evidence after the reason.
 
 use crate::loops::LoopMemory;
 use crate::record::{Offset, StreamClock};
@@ -69,7 +69,7 @@ numbers! {
     }
 }
 
-/// Readers of version 2's reasons with evidence, which stands behind the reason.
+/// Readers of version 2's reasons with evidence, which follows the reason.
 mod documented {
     use super::{GuardrailReason, Input, Malformed, Reason, Wire};
 
@@ -233,7 +233,7 @@ mod tests {
 
         /// A record may hold such a slot if another release has written it.
         #[test]
-        fn slots_that_nobody_knows_are_skipped(memory in loops(), number in 2..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
+        fn unknown_slots_are_skipped(memory in loops(), number in 2..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
             let foreign = Slot { number, version, bytes };
             let [repetition, counting] = slots(&memory);
             let list = [repetition.as_slice(), &foreign.written(), &counting].concat();

@@ -11,7 +11,8 @@
 //!
 //! Each stage defines its own entries ([`KeyedState`]): the deciding stage stores threads, under `thread/<id>`.
 //!
-//! The encoding is our own because state outlives the program that wrote it: see `layout` for what is written, and `wire` for how.
+//! The encoding does not depend on a library, because state outlives the program that wrote it. `layout` defines what is written, and
+//! `wire` how.
 
 mod keyed_state;
 mod latest;

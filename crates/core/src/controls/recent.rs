@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_there_are_slots_are_remembered_whoever_asks() {
+    fn no_more_subjects_are_remembered_than_there_are_slots() {
         let recent = Recent::default();
         for number in 0..3 * SLOTS {
             let id = number.to_string();

@@ -54,7 +54,7 @@ pub struct Question {
 pub struct ChainOutcome {
     /// The reasons of the denial that decides, the decisive one first; empty if no provider denies.
     pub denial: Vec<Reason>,
-    /// Reasons that are recorded besides: what allowing stood on, and which providers failed open.
+    /// Reasons that are recorded besides: the evidence of providers that allowed, and the providers that failed open.
     pub notes: Vec<Reason>,
     /// The outcome of each provider that was asked, by its place in the chain.
     pub calls: Vec<(usize, ProviderOutcome)>,
@@ -96,7 +96,7 @@ impl ProviderOutcome {
 }
 
 impl Link {
-    fn has_a_say(&self, request: &GuardrailRequest<'_>) -> bool {
+    fn covers(&self, request: &GuardrailRequest<'_>) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.matches(request.tool_name))
     }
 }
@@ -137,7 +137,7 @@ impl GuardrailChain {
     /// Asks the providers in order, up to the first that needs an answer from a policy server.
     #[must_use]
     pub fn begin(&self, request: &GuardrailRequest<'_>) -> Progress {
-        self.go_on(request, 0, ChainOutcome::default())
+        self.advance(request, 0, ChainOutcome::default())
     }
 
     /// Resumes the chain with the answer to its question. `request` is the one that the chain began with. The providers before the one that
@@ -146,41 +146,41 @@ impl GuardrailChain {
     pub fn resume(&self, request: &GuardrailRequest<'_>, asking: Asking, answer: Answer) -> Progress {
         let Asking { question: Question { provider, .. }, mut so_far } = asking;
         let Some(link) = self.links.get(provider) else { return Progress::Concluded(so_far) };
-        self.enter(provider, answer.and_then(|answer| link.provider.read(&answer)), &mut so_far);
+        self.record(provider, answer.and_then(|answer| link.provider.read(&answer)), &mut so_far);
         if so_far.denial.is_empty()
             && let Some((earlier, denied)) = self.denied_since(request, provider)
         {
-            self.enter(earlier, Ok(denied), &mut so_far);
+            self.record(earlier, Ok(denied), &mut so_far);
         }
-        self.go_on(request, provider + 1, so_far)
+        self.advance(request, provider + 1, so_far)
     }
 
     /// Returns the denial of a provider before a place, if one denies now that did not when the chain passed it.
     fn denied_since(&self, request: &GuardrailRequest<'_>, place: usize) -> Option<(usize, GuardrailDecision)> {
-        let earlier = self.links.iter().enumerate().take(place).filter(|(_, link)| link.has_a_say(request));
+        let earlier = self.links.iter().enumerate().take(place).filter(|(_, link)| link.covers(request));
         earlier.into_iter().find_map(|(earlier, link)| match link.provider.plan(request) {
             Step::Decided(Ok(decision)) if !decision.allow => Some((earlier, decision)),
             _ => None,
         })
     }
 
-    fn go_on(&self, request: &GuardrailRequest<'_>, from: usize, mut outcome: ChainOutcome) -> Progress {
+    fn advance(&self, request: &GuardrailRequest<'_>, from: usize, mut outcome: ChainOutcome) -> Progress {
         for (provider, link) in self.links.iter().enumerate().skip(from) {
             if !outcome.denial.is_empty() {
                 break;
             }
-            if !link.has_a_say(request) {
+            if !link.covers(request) {
                 continue;
             }
             match link.provider.plan(request) {
-                Step::Decided(decided) => self.enter(provider, decided, &mut outcome),
+                Step::Decided(decided) => self.record(provider, decided, &mut outcome),
                 Step::Ask(body) => return Progress::Asking(Asking { question: Question { provider, body }, so_far: outcome }),
             }
         }
         Progress::Concluded(outcome)
     }
 
-    fn enter(&self, provider: usize, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) {
+    fn record(&self, provider: usize, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) {
         let how = match decided {
             Ok(decision) if decision.allow => {
                 let evident = decision.reasons.into_iter().filter(|reason| reason.evidence.is_some());
@@ -245,7 +245,7 @@ mod tests {
         Link { provider: Box::new(provider), tools: None }
     }
 
-    /// Two remote providers around a list that denies `bash`.
+    /// Returns a chain of two remote providers around a list that denies `bash`.
     fn chain(fail_closed: bool) -> GuardrailChain {
         let denied = Allowlist::new(None, vec!["bash".to_owned()]);
         GuardrailChain::new(vec![link(Remote), link(denied), link(Remote)], fail_closed, None)
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!((outcome.denial, outcome.notes), (vec![], vec![]));
     }
 
-    /// A provider that denies once it was asked before.
+    /// A provider that allows the first call that it is asked about, and denies all later ones.
     #[derive(Debug, Default)]
     struct Fickle(std::sync::atomic::AtomicBool);
 

@@ -28,7 +28,7 @@ pub fn write_jcs(value: Value<'_>, out: &mut Vec<u8>) {
 fn write_as(form: Form, value: Value<'_>, out: &mut Vec<u8>) {
     let mut writer = Writer { form, out, open: Vec::new(), sorted: Vec::new() };
     writer.value(value);
-    while writer.go_on() {}
+    while writer.write_next() {}
 }
 
 /// Writes values with a stack of open containers instead of recursion.
@@ -57,7 +57,7 @@ enum Children<'d> {
 
 impl<'d> Writer<'_, 'd> {
     /// Writes the next child of the innermost container, or closes the container. Returns whether a container was open.
-    fn go_on(&mut self) -> bool {
+    fn write_next(&mut self) -> bool {
         let Some(container) = self.open.last_mut() else { return false };
         let child = match &mut container.children {
             Children::AsTheyCome(siblings) => siblings.next().map(|child| (child, container.is_object.then(|| siblings.next()).flatten())),

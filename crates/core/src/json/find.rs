@@ -5,7 +5,7 @@ use super::text::escape_of;
 /// How many words of eight bytes are checked one by one. Most strings are names and end within them, where a function call would cost more.
 const WORDS_MAX: usize = 2;
 
-/// Returns how far the next quote or backslash is: what a string ends with, or an escape begins with.
+/// Returns the distance to the next quote or backslash, where a string ends or an escape begins.
 pub(super) fn next_stop(rest: &[u8]) -> Option<usize> {
     let (words, _) = rest.as_chunks::<8>();
     for (index, word) in words.iter().take(WORDS_MAX).enumerate() {
@@ -26,7 +26,7 @@ fn bytes_equal_to(word: u64, byte: u8) -> u64 {
     difference.wrapping_sub(ONES) & !difference & (ONES << 7)
 }
 
-/// Returns how far the next byte is that has to be escaped. Pieces without any, which are most, are stepped over without a branch per byte.
+/// Returns the distance to the next byte that has to be escaped. Pieces without any, which are most, are skipped without a branch per byte.
 pub(super) fn next_special(text: &[u8]) -> Option<usize> {
     let is_plain = |piece: &&[u8; 16]| !piece.iter().fold(false, |found, byte| found | (*byte < 0x20) | matches!(byte, b'"' | b'\\'));
     let (pieces, _) = text.as_chunks::<16>();

@@ -19,7 +19,7 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
     }
     let (sign, digits, exponent) = shortest(value);
     out.extend_from_slice(sign.as_bytes());
-    out.extend_from_slice(lay_out(&digits, exponent).as_bytes());
+    out.extend_from_slice(python_notation(&digits, exponent).as_bytes());
 }
 
 /// Appends a finite number as ECMAScript prints it, which RFC 8785 requires: the shortest digits that read back as the same value,
@@ -57,7 +57,7 @@ pub fn parse_float(source: &[u8]) -> f64 {
 }
 
 /// Returns `d.ddd × 10^exponent` in Python's notation, from its digits without the point.
-fn lay_out(digits: &str, exponent: i32) -> String {
+fn python_notation(digits: &str, exponent: i32) -> String {
     if (-4..16).contains(&exponent) { positional(digits, exponent, ".0") } else { scientific(digits, exponent, 2) }
 }
 

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_severe_finding_decides_whoever_makes_it() {
+    fn the_most_severe_finding_decides_whichever_controller_makes_it() {
         let section = json!({"results_warn_after": 2, "same_tool_failure_halt_after": 2});
         let (_, after, _) = failed_twice(&section);
         assert_eq!(codes(&after), ["same_tool_failure_halt", "same_tool_failure_warning"]);

@@ -119,7 +119,8 @@ impl<S: Stage> PartitionProcessor<S> {
         }
     }
 
-    /// Notes that the checkpoint that was handed out was not written. Its changes become part of the next one.
+    /// Notes that the checkpoint that was handed out was not written, or that it is unknown whether it was. Its changes become part of the
+    /// next one.
     pub fn checkpoint_refused(&mut self) {
         if let Some(checkpoint) = self.checkpoint.end_writing() {
             let state = self.stage.state_mut();
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(checkpoint(&mut processor), records(2, [("thread/ends", true), ("thread/stays", true)]));
         processor.checkpoint_refused();
         assert!(processor.is_behind() && !processor.is_checkpointing());
-        // Nobody knows whether it was written after all, so what has ended since leaves a tombstone.
+        // It is unknown whether the checkpoint was written after all, so a thread that has ended since leaves a tombstone.
         feed(&mut processor, 2, &end("ends"));
         let next = records(3, [("thread/ends", false), ("thread/stays", true)]);
         assert_eq!(checkpoint(&mut processor), next);
@@ -261,7 +262,7 @@ mod tests {
         assert!(matches!(apply(&mut processor, 0, &call("t", "ask")), Applied::Taken(Progress::Asks(_))));
         assert_eq!(apply(&mut processor, 1, &call("t", "ls")), Applied::Taken(Progress::Waits));
         processor.freeze(OWNER);
-        // It ends behind the checkpoint, in which it is there.
+        // The thread ends behind the checkpoint, which therefore still contains it.
         assert_eq!(apply(&mut processor, 2, &end("t")), Applied::Taken(Progress::Waits));
         assert_eq!(checkpoint(&mut processor), None);
         processor.answer(Offset(0), Err(ProviderError::TimedOut));
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn word_of_a_checkpoint_that_was_not_handed_out_changes_nothing() {
+    fn a_report_of_a_checkpoint_that_was_not_handed_out_changes_nothing() {
         let mut processor = processor();
         feed(&mut processor, 0, &call("t", "ls"));
         processor.freeze(OWNER);

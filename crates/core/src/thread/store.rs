@@ -249,8 +249,8 @@ impl ThreadStore {
         Some(&slot.stored)
     }
 
-    /// Marks a thread so that the next [`ThreadStore::take_changes`] shows it again, because the checkpoint that it was shown for was not
-    /// written. The thread counts as part of a checkpoint from then on, even if it has ended and begun anew since: the checkpoint may hold
+    /// Marks a thread so that the next [`ThreadStore::take_changes`] shows it again, because the checkpoint that it was shown for was
+    /// refused. The thread counts as part of a checkpoint from then on, even if it has ended and begun anew since: the checkpoint may hold
     /// the thread that ended.
     pub fn mark_changed(&mut self, thread_id: &str) {
         match self.find(thread_id) {
