@@ -1,4 +1,4 @@
-//! SHA-256 digests. State and verdicts hold arguments, results and ids only in this form.
+//! SHA-256 digests. State and verdicts hold digests in place of arguments and results, and state holds fingerprints in place of most ids.
 
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};

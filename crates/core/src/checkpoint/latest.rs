@@ -1,4 +1,4 @@
-//! The last word of a state partition on every key, gathered from its records in order.
+//! The newest record of every key of a state partition, gathered from its records in order.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use crate::record::Offset;
 
 use super::{KeyedState, PartitionState, StateError, StateKey, read_partition};
 
-/// The last valid record of every key of a state partition, fed from its beginning. The reader chooses what it keeps of each entry.
+/// What the newest record of every key of a state partition says. It is fed all records from the beginning, and the reader chooses what it
+/// keeps of each entry.
 #[derive(Debug)]
 pub struct Latest<T> {
     /// What the reader keeps of each entry that exists, by key.
