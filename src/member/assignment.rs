@@ -204,7 +204,7 @@ impl<R: StageRuntime> Assignment<R> {
         while let Some(resumed) = self.partitions.get_mut(&partition).and_then(|assigned| assigned.resume(&mut self.output)) {
             match resumed {
                 Resumed::Asks(offset, request) => self.runtime.ask(RequestId { partition, generation, offset }, request),
-                Resumed::Done { record, outcome, .. } => record.lend(|record| {
+                Resumed::Done { record, outcome, .. } => record.with_borrowed(|record| {
                     let own_headers = || headers_of(record);
                     let done = Done { record, outcome, output: &self.output, generation, own_headers: &own_headers };
                     let due = self.runtime.publish(done, &mut self.outbox);

@@ -35,9 +35,8 @@ use rdkafka::consumer::ConsumerGroupMetadata;
 use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::decode::Rejection;
 use tollgate_core::processor::{AppliedBy, PartitionProcessor, ResumedBy, TrackerError};
-use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::record::{Departures, Offset, Partition, Record};
 use tollgate_core::stage::{Stage, Waiting};
-use tollgate_core::thread::Departures;
 
 use crate::metrics::{Metrics, PartitionMetrics};
 

@@ -1,6 +1,6 @@
-//! Closed sets of codes: an enum and the names that its variants have in labels, headers and logs.
+//! A macro for closed sets of codes: an enum with the names that its variants have in labels, headers and logs.
 
-/// Declares an enum of codes with the name of each, in one list, so that neither can be forgotten.
+/// Declares an enum of codes and the name of each in one list, so that neither can be forgotten.
 macro_rules! codes {
     ($(#[$enum_doc:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $code:literal,)+ }) => {
         $(#[$enum_doc])*
@@ -8,10 +8,10 @@ macro_rules! codes {
         pub enum $name { $($(#[$doc])* $variant,)+ }
 
         impl $name {
-            /// Every code there is.
+            /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The code as it stands in labels, headers, verdicts and logs.
+            /// Returns the code as labels, headers, verdicts and logs write it.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code,)+ }

@@ -1,4 +1,4 @@
-//! SHA-256 digests: all that state and verdicts keep of arguments, results and ids.
+//! SHA-256 digests. State and verdicts hold digests in place of arguments and results, and state holds fingerprints in place of most ids.
 
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
@@ -7,18 +7,18 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
-/// The first half of a SHA-256 digest: enough to tell ids apart, in half the memory.
+/// The first half of a SHA-256 digest. It is enough to tell ids apart, in half the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 16]);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Returns the digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of several parts, each preceded by its length, so that no two lists of parts collide.
+    /// Returns the digest of several parts, each preceded by its length, so that no two lists of parts collide.
     #[must_use]
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
@@ -29,24 +29,24 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// The digest that these bytes are.
+    /// Returns the digest with these bytes.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Its 64 lower-case hex digits.
+    /// Returns the 64 lower-case hex digits.
     #[must_use]
     pub fn hex(&self) -> [u8; 64] {
         hex(&self.0)
     }
 
-    /// Its first half.
+    /// Returns the first half of the digest.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         let [head @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = self.0;
@@ -55,31 +55,31 @@ impl Digest {
 }
 
 impl Fingerprint {
-    /// The fingerprint that these bytes are.
+    /// Returns the fingerprint with these bytes.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Its 32 lower-case hex digits.
+    /// Returns the 32 lower-case hex digits.
     #[must_use]
     pub fn hex(&self) -> [u8; 32] {
         hex(&self.0)
     }
 
-    /// The fingerprint of a text.
+    /// Returns the fingerprint of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Digest::of(text.as_bytes()).fingerprint()
     }
 }
 
-/// Lower-case hex digits of some bytes, in an array of twice their length.
+/// Returns some bytes as lower-case hex digits, in an array of twice their length.
 fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIGITS] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
@@ -90,7 +90,7 @@ fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIG
     text
 }
 
-/// Writes hex in one piece: byte by byte, the formatter would cost more than the digest.
+/// Writes hex digits in one piece. Writing them byte by byte would cost more than the digest.
 fn write_hex(digits: &[u8], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     f.write_str(std::str::from_utf8(digits).unwrap_or_default())
 }

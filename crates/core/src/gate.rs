@@ -1,8 +1,8 @@
-//! The gate as a value, for a program that decides in its own process: events as JSON in, verdicts as JSON out.
+//! The gate as a value, for a program that decides in its own process. It takes events as JSON and returns verdicts as JSON.
 //!
-//! It decides as a worker does that reads one partition, and remembers threads in the same bounded memory. What it lacks is the worker's
-//! surroundings: nothing is written down, so threads start anew with the process, and no policy server is asked, so a call that needs one
-//! is treated as if the server had failed (`guardrails.fail_closed`).
+//! It decides like a worker that reads one partition, and remembers threads in the same bounded memory. It differs in two ways. Nothing is
+//! written down, so threads start anew with the process. No policy server is asked, so a call that needs one is treated as if the server
+//! had failed (`guardrails.fail_closed`).
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::policy::Policy;
 use crate::record::{Offset, Partition, Record};
 use crate::stage::{Progress, Resumed, Stage};
 
-/// What stands for the topic in the id of an event that brings none.
+/// The text in place of a topic, in the id of an event that brings none.
 const TOPIC: &str = "gate";
 
-/// Decides on events, one after the other.
+/// A gate that decides on events, one after the other.
 #[derive(Debug)]
 pub struct Gate {
     deciding: Deciding,
@@ -24,21 +24,21 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Returns a gate under a policy, with no thread known.
+    /// Returns a gate under a policy. It knows no threads yet.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self { deciding: Deciding::new(Arc::new(policy)), next: Offset(0), out: VerdictBuffer::default() }
     }
 
-    /// Decides on one event and returns the verdict as JSON; it is empty for events that get none (turn boundaries and resets). An event
+    /// Decides on one event and returns the verdict as JSON. It is empty for events that get none: turn boundaries and resets. An event
     /// that cannot be read gets a verdict too, which blocks and says what to mend.
     ///
-    /// Time is the event's own `timestamp`; threads are never idle for events that bring none.
+    /// Time is the event's own `timestamp`. Events without one never make a thread idle.
     pub fn decide(&mut self, event: &[u8]) -> &[u8] {
         self.decide_keyed(None, event)
     }
 
-    /// The same for an event that may leave its `thread_id` to the record's key.
+    /// Decides like [`Gate::decide`], on an event that may leave its `thread_id` to the record's key.
     pub fn decide_keyed(&mut self, key: Option<&[u8]>, event: &[u8]) -> &[u8] {
         let offset = self.next;
         self.next = offset.next();

@@ -1,4 +1,4 @@
-//! Tollgate's decisions as a library: events in, verdicts out. No Kafka, no clock, no metrics, no runtime.
+//! Tollgate's decisions as a library: it takes events and returns verdicts. It has no Kafka, no clock, no metrics and no runtime.
 
 pub mod checkpoint;
 mod codes;

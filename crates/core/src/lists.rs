@@ -1,7 +1,7 @@
-//! Lists of which a worker keeps very many, most of them short.
+//! Growing lists of which a worker holds very many, most of them short.
 
-/// Appends to a list of which there are many: it grows by a half instead of doubling, since what is reserved and not used is most of what
-/// a short list costs.
+/// Appends to a list of which there are many. The list grows by a half instead of doubling: unused reserve is most of what a short list
+/// costs.
 pub(crate) fn push_tightly<T>(list: &mut Vec<T>, item: T) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 2).max(2));

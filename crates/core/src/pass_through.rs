@@ -1,18 +1,19 @@
-//! A stage that decides nothing: a constant verdict on every record, and all else as ever. It is what a worker is measured against.
+//! The pass-through: a stage that decides nothing and gives a constant verdict on every record. It measures what the rest of a worker
+//! costs.
 
 use std::convert::Infallible;
 
 use crate::checkpoint::{KeyedState, StateError, read_thread};
 use crate::deciding::VerdictBuffer;
 use crate::decode::Rejection;
-use crate::record::{Offset, Record};
+use crate::record::{Offset, Record, StreamClock};
 use crate::stage::{Progress, Resumed, Stage, Waiting};
-use crate::thread::StreamClock;
 
-/// What stands for the version of a policy where there is none.
+/// The text in place of a policy version, since there is no policy.
 pub const PASS_THROUGH: &str = "pass-through";
 
-/// A verdict on a tool call, of the size that verdicts have, which names nobody: whoever awaits a verdict on an event does not find it.
+/// The constant verdict. It has the size of a usual verdict on a tool call, and names no event, so that a host that waits for a verdict
+/// does not take it for its own.
 const VERDICT: &str = concat!(
     r#"{"verdict_id":"00000000000000000000000000000000","event_id":"","type":"tool_call","thread_id":"","turn_id":"","tool_call_id":"","#,
     r#""tool_name":"","action":"allow","allows_execution":true,"should_halt":false,"code":"pass_through","message":"","decided_by":"none","#,
@@ -20,14 +21,14 @@ const VERDICT: &str = concat!(
     r#""policy_version":"pass-through"}"#,
 );
 
-/// Lets every record of a partition through, readable or not.
+/// The stage that lets every record of a partition through, readable or not.
 #[derive(Debug, Default)]
 pub struct PassThrough {
     state: Nothing,
 }
 
 impl PassThrough {
-    /// Returns a stage with the time that a checkpoint left.
+    /// Returns a stage with the time of a checkpoint.
     #[must_use]
     pub fn with_state(state: Nothing) -> Self {
         Self { state }
@@ -41,8 +42,8 @@ impl Stage for PassThrough {
     type Output = VerdictBuffer;
     type State = Nothing;
 
-    /// Writes the constant verdict without a look at the record's value: under its key, or its coordinates if it has none, and named after
-    /// its coordinates.
+    /// Writes the constant verdict without looking at the record's value. The verdict's key is the record's key, or its coordinates if it
+    /// has none. The event's id is the coordinates.
     fn apply(&mut self, record: &Record<'_>, out: &mut VerdictBuffer) -> Progress<(), Infallible> {
         let coordinates = record.coordinates();
         let key = record.key.map(String::from_utf8_lossy).filter(|key| !key.is_empty());
@@ -80,7 +81,8 @@ impl Stage for PassThrough {
     }
 }
 
-/// The memory of a stage that needs none. Threads that a deciding worker left in the topic are passed over, and stay there.
+/// The state of a stage that needs none, apart from the partition's time. Threads that a deciding worker left in the topic are ignored and
+/// stay there.
 #[derive(Debug, Default)]
 pub struct Nothing {
     clock: StreamClock,
@@ -136,7 +138,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn the_verdict_has_a_typical_size_and_allows_nobody_by_name() {
+    fn the_verdict_has_a_typical_size_and_names_no_event() {
         let verdict: Value = serde_json::from_str(VERDICT).unwrap();
         assert!((400..=450).contains(&VERDICT.len()), "{} bytes", VERDICT.len());
         assert_eq!((&verdict["action"], &verdict["policy_version"]), (&json!("allow"), &json!(PASS_THROUGH)));
@@ -153,7 +155,7 @@ mod tests {
         restore.finish(OWNER, limits).unwrap().unwrap()
     }
 
-    /// What a deciding worker leaves: one thread, and a partition's time.
+    /// Returns the records that a deciding worker leaves: one thread, and the partition's own.
     fn left_by_a_deciding_worker(thread: &StoredThread) -> Vec<StateRecord> {
         let mut clock = StreamClock::default();
         clock.advance(1_000, 60_000);
@@ -191,7 +193,7 @@ mod tests {
         assert_eq!(restored.state.get("t"), Some(&thread));
     }
 
-    /// A thread that is ahead of its partition is no state for anybody, however little of it is looked at.
+    /// A thread that is ahead of its partition makes the state invalid, even for a stage that does not use threads.
     #[test]
     fn a_topic_that_is_no_state_is_refused_here_too() {
         let thread = StoredThread { thread: Thread::default(), applied: Offset(8), touched_ms: None };

@@ -1,7 +1,7 @@
-//! The seam between a worker and what it does with records.
+//! The trait of a stage: the seam between a worker and what it does with records.
 //!
-//! A [`Stage`] is one partition's share of that: it turns records into outcomes, and remembers what it needs for it under keys. Everything
-//! around it is the same for every stage: the consumer, the offset tracker, checkpoints and restores, publications and their
+//! A [`Stage`] does the work on the records of one partition: it turns them into outcomes, and holds the state for that under keys.
+//! Everything around it is the same for every stage: the consumer, the offset tracker, checkpoints and restores, publications and their
 //! acknowledgements.
 //!
 //! ```text
@@ -16,81 +16,81 @@ use crate::checkpoint::KeyedState;
 use crate::decode::Rejection;
 use crate::record::{Offset, OwnedRecord, Record};
 
-/// What is done with the records of one partition, and the state that it is done from.
+/// The work on the records of one partition, and the state for it.
 ///
-/// A stage is pure: the same records and responses in the same order give the same outcomes and the same state, however they are cut into
-/// batches and whichever response comes first.
+/// A stage is pure. The same records and responses in the same order give the same outcomes and the same state, however the records are cut
+/// into batches and whichever response comes first.
 pub trait Stage: Sized {
-    /// What a record becomes, for whoever publishes and counts it.
+    /// The outcome of a record, for the worker to publish and count.
     type Outcome;
-    /// What has to be asked elsewhere before a record can be decided; `Infallible` for a stage that never asks.
+    /// A request that has to be answered elsewhere before a record can be decided; `Infallible` for a stage that never asks.
     type Request;
-    /// What comes back.
+    /// The response to a request.
     type Response;
-    /// Where the bytes of an outcome are written, reused from record to record.
+    /// The buffer that the bytes of an outcome are written to. It is reused from record to record.
     type Output: Default;
-    /// What is remembered.
+    /// The state of the stage.
     type State: KeyedState;
 
-    /// Takes the next record of the partition; the bytes of its outcome, if it has any, are in `out`.
+    /// Applies the next record of the partition. The bytes of its outcome, if it has any, are in `out`.
     fn apply(&mut self, record: &Record<'_>, out: &mut Self::Output) -> Progress<Self::Outcome, Self::Request>;
 
-    /// Takes a record that its reader could not even take apart.
+    /// Applies a record that its reader could not take apart, with the reason.
     fn reject(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut Self::Output) -> Self::Outcome;
 
-    /// Takes the response to the request that was made for the record at an offset; [`Stage::resume`] goes on with it.
+    /// Takes the response to the request that was made for the record at an offset. [`Stage::resume`] then resumes the record.
     fn answer(&mut self, offset: Offset, response: Self::Response);
 
-    /// Goes on with a record that waited, if there is one that can. It is called until there is none.
+    /// Resumes one waiting record, if any can be resumed. It is called until it returns `None`.
     fn resume(&mut self, out: &mut Self::Output) -> Option<Resumed<Self::Outcome, Self::Request>>;
 
-    /// Returns what waits for responses.
+    /// Returns how many records wait for responses, and their bytes.
     fn waiting(&self) -> Waiting;
 
-    /// Returns the keys whose records wait: their state is not yet as of the last record.
+    /// Returns the keys that have waiting records. Their state is not yet as of the last record.
     fn waiting_keys(&self) -> impl Iterator<Item = &str>;
 
-    /// Returns what is remembered.
+    /// Returns the state.
     fn state(&self) -> &Self::State;
 
-    /// Returns what is remembered, for checkpoints to take what has changed.
+    /// Returns the state, for checkpoints to take the changes.
     fn state_mut(&mut self) -> &mut Self::State;
 }
 
-/// How far a record has come.
+/// The result of applying a record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Progress<O, Q> {
-    /// It is decided.
+    /// The record is decided.
     Done(O),
-    /// It has to be asked about, under its offset.
+    /// A request has to be answered first. The response is given under the record's offset.
     Asks(Q),
-    /// Another record of its key has asked and goes first.
+    /// Another record of its key has asked and must be decided first.
     Waits,
 }
 
-/// What has become of a record that waited.
+/// The result of resuming a record.
 #[derive(Debug)]
 pub enum Resumed<O, Q> {
-    /// It is decided.
+    /// The record is decided.
     Done {
         /// The record.
         record: OwnedRecord,
-        /// What it became.
+        /// The outcome of the record.
         outcome: O,
-        /// Its key in the state.
+        /// The record's key in the state.
         key: Box<str>,
-        /// The next record of that key that waits.
+        /// The offset of the next record of that key that waits.
         next: Option<Offset>,
     },
-    /// It has to be asked about again, under its offset.
+    /// Another request has to be answered first. The response is given under the record's offset.
     Asks(Offset, Q),
 }
 
 /// How much waits for responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Records.
+    /// How many records wait.
     pub records: usize,
-    /// Their bytes, about.
+    /// About how many bytes they take.
     pub bytes: usize,
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_core::checkpoint::{KeyedState, PartitionState, Restore, StateKey, StateRecord, ThreadView, read_partition, read_thread};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::thread::{StoreLimits, StoredThread, StreamClock, ThreadLimits, ThreadStore};
+use tollgate_core::record::{Offset, Partition, StreamClock};
+use tollgate_core::thread::{StoreLimits, StoredThread, ThreadLimits, ThreadStore};
 
 /// Between two records of an input. What stands before the first `=` of a record is its key; a record without one is a tombstone.
 pub const SEPARATOR: &[u8] = b"\n--\n";

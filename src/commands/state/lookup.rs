@@ -107,7 +107,8 @@ impl Known<'_> {
 mod tests {
     use super::*;
     use tollgate_core::checkpoint::StateRecord;
-    use tollgate_core::thread::{StreamClock, Thread};
+    use tollgate_core::record::StreamClock;
+    use tollgate_core::thread::Thread;
 
     fn lookup() -> Lookup<'static> {
         Lookup { thread_id: "t", thread: None, partition: None }

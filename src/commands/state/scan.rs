@@ -124,7 +124,8 @@ impl Selection {
 mod tests {
     use super::*;
     use tollgate_core::checkpoint::{PartitionState, StateRecord};
-    use tollgate_core::thread::{StreamClock, Thread};
+    use tollgate_core::record::StreamClock;
+    use tollgate_core::thread::Thread;
 
     fn record(id: &str, applied: i64, touched_ms: Option<i64>, turn_id: &str) -> StateRecord {
         let mut thread = Thread::default();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
-use tollgate_core::thread::Departures;
+use tollgate_core::record::Departures;
 
 /// Enough of each kind to see what it is about.
 const EXAMPLES_MAX: usize = 3;

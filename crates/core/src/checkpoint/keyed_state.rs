@@ -1,35 +1,34 @@
-//! State under keys, as checkpoints see it: what has changed, and how an entry is written and read.
+//! The trait of state that checkpoints can hold: entries under keys, with the changes since the last checkpoint.
 
-use crate::record::Offset;
-use crate::thread::{Departures, StreamClock};
+use crate::record::{Departures, Offset, StreamClock};
 
 use super::StateError;
 
-/// What a stage remembers of a partition, under keys.
+/// The state that a stage holds for a partition: entries under keys.
 ///
-/// It knows which entries have changed since a checkpoint last asked, and which of those that a checkpoint has seen are gone. Everything
-/// in it is a function of the records, so state that is restored and state that was never away decide alike.
+/// It tracks which entries have changed since the last checkpoint, and which entries of earlier checkpoints are gone. Everything in it is a
+/// function of the records, so restored state and state that was never away decide alike.
 pub trait KeyedState: Sized {
-    /// What the entries are called. Their records have the key `<kind>/<key>`.
+    /// The name of the entries. Their records have the key `<kind>/<key>`.
     const KIND: &'static str;
     /// What is remembered under one key.
     type Entry;
-    /// How much may be remembered.
+    /// The limits on what may be remembered.
     type Limits: Copy + std::fmt::Debug;
 
     /// Writes an entry. The first byte is the version of the encoding.
     fn encode(entry: &Self::Entry, out: &mut Vec<u8>);
 
-    /// Reads an entry, of this version or an earlier one.
+    /// Reads an entry that this version or an earlier one has written.
     ///
     /// # Errors
-    /// [`StateError::Newer`] or [`StateError::Malformed`].
+    /// [`StateError::Newer`] if a newer version wrote it, [`StateError::Malformed`] if it cannot be read.
     fn decode(value: &[u8]) -> Result<Self::Entry, StateError>;
 
     /// Returns the offset of the last record that was applied to an entry.
     fn applied(entry: &Self::Entry) -> Offset;
 
-    /// Returns the state that held these entries at this time.
+    /// Returns the state with the entries of a checkpoint, at the time of that checkpoint.
     fn restored(limits: Self::Limits, clock: StreamClock, entries: impl IntoIterator<Item = (Box<str>, Self::Entry)>) -> Self;
 
     /// Returns the partition's time.
@@ -38,25 +37,27 @@ pub trait KeyedState: Sized {
     /// Returns how many entries there are.
     fn len(&self) -> usize;
 
-    /// Returns whether there is none.
+    /// Returns whether there are no entries.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the bytes of all entries, about.
+    /// Returns about how many bytes all entries take.
     fn bytes(&self) -> usize;
 
-    /// Returns what was let go of to keep within the limits, since the state was made.
+    /// Returns what the state has let go of to stay within its limits, since it was made.
     fn departures(&self) -> Departures {
         Departures::default()
     }
 
-    /// Shows every change since the last time: keys that are gone, with `None`, and then those that are there, as they are now.
+    /// Calls `show` for every change since the last time: first for keys that are gone, with `None`, then for keys that have changed, with
+    /// their entry.
     fn take_changes(&mut self, show: impl FnMut(&str, Option<&Self::Entry>));
 
-    /// Returns one entry as if it had been shown, whether it has changed or not; `None` if it is not there.
+    /// Returns an entry as if it had just been shown, whether it has changed or not; `None` if there is none.
     fn take_change(&mut self, key: &str) -> Option<&Self::Entry>;
 
-    /// Has an entry shown again by the next [`KeyedState::take_changes`], because what was shown came to nothing.
+    /// Marks an entry so that the next [`KeyedState::take_changes`] shows it again, because the checkpoint that it was shown for was
+    /// refused.
     fn mark_changed(&mut self, key: &str);
 }

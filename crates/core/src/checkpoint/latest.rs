@@ -1,4 +1,4 @@
-//! The records of a state partition, in order → what they say last of every key.
+//! The newest record of every key of a state partition, gathered from its records in order.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,15 @@ use crate::record::Offset;
 
 use super::{KeyedState, PartitionState, StateError, StateKey, read_partition};
 
-/// What the records of a state partition, fed from its beginning, say last of every key: of each entry, what its reader makes of it.
+/// What the newest record of every key of a state partition says. It is fed all records from the beginning, and the reader chooses what it
+/// keeps of each entry.
 #[derive(Debug)]
 pub struct Latest<T> {
-    /// What is kept of the entries that are there.
+    /// What the reader keeps of each entry that exists, by key.
     pub entries: FxHashMap<Box<str>, T>,
-    /// What the partition says of itself.
+    /// The partition's own record, if there is one.
     pub partition: Option<PartitionState>,
-    /// Records that cannot be read, by key, with their offsets. One that is written over is of no account.
+    /// Records that cannot be read, by key, with their offsets. A record that is written over is removed from here.
     unreadable: BTreeMap<Vec<u8>, (Offset, StateError)>,
 }
 
@@ -26,15 +27,16 @@ impl<T> Default for Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// Takes a record, which stands at an offset of the state topic. `keep` is told an entry's key, the bytes of its record and the entry.
+    /// Takes the record at an offset of the state topic. `map` gets an entry's key, the bytes of its record and the entry, and returns what
+    /// is kept of it.
     pub fn take<K: KeyedState>(
         &mut self,
         offset: Offset,
         key: Option<&[u8]>,
         value: Option<&[u8]>,
-        keep: impl FnOnce(&str, usize, K::Entry) -> T,
+        map: impl FnOnce(&str, usize, K::Entry) -> T,
     ) {
-        let taken = self.try_take::<K>(key, value, keep);
+        let taken = self.try_take::<K>(key, value, map);
         let key = key.unwrap_or_default();
         match taken {
             Ok(()) if self.unreadable.is_empty() => {}
@@ -47,25 +49,25 @@ impl<T> Latest<T> {
         &mut self,
         key: Option<&[u8]>,
         value: Option<&[u8]>,
-        keep: impl FnOnce(&str, usize, K::Entry) -> T,
+        map: impl FnOnce(&str, usize, K::Entry) -> T,
     ) -> Result<(), StateError> {
         match (StateKey::read(key, K::KIND), value) {
             (Ok(StateKey::Entry(id)), Some(value)) => {
                 let bytes = key.map_or(0, <[u8]>::len) + value.len();
-                // What an earlier record says is no longer so, whether this one can be read or not.
+                // An earlier record of the key no longer holds, whether this one can be read or not.
                 let entry = K::decode(value).inspect_err(|_| _ = self.entries.remove(id))?;
-                self.entries.insert(id.into(), keep(id, bytes, entry));
+                self.entries.insert(id.into(), map(id, bytes, entry));
             }
             (Ok(StateKey::Entry(id)), None) => _ = self.entries.remove(id),
             (Ok(StateKey::Partition), value) => self.partition = value.map(read_partition).transpose()?,
-            // Whatever it was, it is gone.
+            // A tombstone removes the record, so its key does not matter.
             (Err(_), None) => {}
             (Err(error), Some(_)) => return Err(error),
         }
         Ok(())
     }
 
-    /// Returns the records that cannot be read, in order.
+    /// Returns the records that cannot be read, in order of their offsets.
     pub fn take_unreadable(&mut self) -> Vec<(Offset, StateError)> {
         let mut unreadable: Vec<_> = std::mem::take(&mut self.unreadable).into_values().collect();
         unreadable.sort_by_key(|(offset, _)| *offset);

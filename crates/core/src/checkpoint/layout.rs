@@ -1,15 +1,15 @@
-//! The layout of checkpoints: what is written of every type, in which order.
+//! The layout of checkpoints: which fields of every type are written, and in which order.
 //!
-//! This file is the format, together with the slots of the loop controllers, which have versions of their own. `wire::layout` says by
-//! which rules it changes. What the versions differ in:
-//! - Version 2 has reasons that version 1 had not: what a decision stood on, and who was suspended.
-//! - Version 3 has a slot for each loop controller, where there was the memory of one, and writes what a decision stood on as a field of
-//!   its reason, where it stood behind the reason under a number of its own.
+//! This file and the slots of the loop controllers, which have versions of their own, are the format. `wire::layout` gives the rules by
+//! which it changes. The versions differ as follows:
+//! - Version 2 adds reasons that version 1 did not have: the evidence of a decision, and suspensions of subjects.
+//! - Version 3 has a slot for each loop controller, where earlier versions have the memory of the one controller. It writes evidence as a
+//!   field of its reason. Version 2 uses numbers of their own for reasons with evidence, and writes the evidence after the reason.
 
 use crate::loops::LoopMemory;
-use crate::record::Offset;
+use crate::record::{Offset, StreamClock};
 use crate::ruling::{Basis, Evidence, GuardrailReason, LoopCode, Reason, Ruling, SubjectKind, Suspension};
-use crate::thread::{Answer, CallRecord, Calls, StoredThread, StreamClock, Suppression, Thread, Turn, TurnMemory};
+use crate::thread::{Answer, CallRecord, Calls, StoredThread, Suppression, Thread, Turn, TurnMemory};
 use crate::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 
 use super::PartitionState;
@@ -69,7 +69,7 @@ numbers! {
     }
 }
 
-/// Reasons of version 2 with what they stood on behind them.
+/// Readers of version 2's reasons with evidence, which follows the reason.
 mod documented {
     use super::{GuardrailReason, Input, Malformed, Reason, Wire};
 
@@ -100,7 +100,7 @@ impl Wire for LoopMemory {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let mut memory = Self::BLANK;
         if input.version() < 3 {
-            // There was one controller, whose memory has the same layout in the first version of its slot.
+            // There was one controller. Its memory has the same layout in the first version of its slot.
             memory.repetition = input.of_version(1)?;
             memory.holds_a_stop = Wire::read(input)?;
         } else {
@@ -231,9 +231,9 @@ mod tests {
             prop_assert_eq!(read(3, &written(&memory)), Ok(memory));
         }
 
-        /// One may stand where another release has written what this one does not know.
+        /// A record may hold such a slot if another release has written it.
         #[test]
-        fn slots_that_nobody_knows_are_skipped(memory in loops(), number in 2..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
+        fn unknown_slots_are_skipped(memory in loops(), number in 2..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
             let foreign = Slot { number, version, bytes };
             let [repetition, counting] = slots(&memory);
             let list = [repetition.as_slice(), &foreign.written(), &counting].concat();
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// The slots of a memory, as they are written.
+    /// Returns the slots of a memory as bytes.
     fn slots(memory: &LoopMemory) -> [Vec<u8>; 2] {
         let is_counting = memory.counting != Default::default();
         let is_repetition = memory.repetition != RepetitionMemory::default();
@@ -265,7 +265,7 @@ mod tests {
         [(is_repetition, repetition), (is_counting, counting)].map(|(is_held, slot)| if is_held { slot.written() } else { Vec::new() })
     }
 
-    /// A memory with something of both controllers.
+    /// Returns a memory in which both controllers remember something.
     fn both() -> LoopMemory {
         let tool = Fingerprint::of("bash");
         let mut memory = LoopMemory { holds_a_stop: true, ..LoopMemory::BLANK };
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(read(3, &[&[0, 1], slot.written().as_slice()].concat()), Ok(expected));
     }
 
-    /// The controller of such a slot begins anew, and the thread holds its stop all the same.
+    /// The controller of such a slot begins anew, and the thread still holds its stop.
     #[test]
     fn a_slot_of_a_newer_version_is_skipped() {
         let [repetition, _] = slots(&both());

@@ -1,17 +1,18 @@
-//! Checkpoints: the state of a partition as records of a compacted topic, and back.
+//! Checkpoints: writes the state of a partition as records of a compacted topic, and reads it back.
 //!
 //! ```text
 //! partition        → version, owner, next offset, partition's time
 //! <kind>/<key>     → version, applied offset, what is remembered         (null: the key is gone)
 //! ```
 //!
-//! A checkpoint holds the entries that changed since the one before it, and the state of a partition is what its records say last. It is
-//! the state as of exactly one offset: `next`, the first event that is not in it. Whoever writes it commits `next` for the group in the
-//! same transaction, behind what was published for everything before it.
+//! A checkpoint holds the entries that changed since the one before it. The state of a partition is what its records say last. A checkpoint
+//! is the state as of exactly one offset, `next`: the first event that is not in it. Its writer commits `next` for the group in the same
+//! transaction, after everything that was published for the events before it.
 //!
-//! What an entry is, is its stage's matter ([`KeyedState`]): the deciding stage keeps threads, under `thread/<id>`.
+//! Each stage defines its own entries ([`KeyedState`]): the deciding stage stores threads, under `thread/<id>`.
 //!
-//! The encoding is our own because it outlives us: see `layout` for what is written, and `wire` for how.
+//! The encoding does not depend on a library, because state outlives the program that wrote it. `layout` defines what is written, and
+//! `wire` how.
 
 mod keyed_state;
 mod latest;
@@ -27,11 +28,11 @@ pub use view::ThreadView;
 
 pub use crate::wire::Malformed;
 
-use crate::record::Offset;
-use crate::thread::{StoredThread, StreamClock};
+use crate::record::{Offset, StreamClock};
+use crate::thread::StoredThread;
 use crate::wire::{Input, Wire};
 
-/// The version that is written. The first byte of every value.
+/// The version of the format that is written. It is the first byte of every value.
 pub const VERSION: u8 = 3;
 
 /// The key of a partition's own record.
@@ -49,90 +50,90 @@ pub struct StateRecord {
 /// What changed in a partition up to an offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The first event that the state does not know: what to commit.
+    /// The first event that is not in the state: the offset to commit.
     pub next: Offset,
-    /// The records to write, the partition's own last.
+    /// The records to write. The partition's own record is the last.
     pub records: Vec<StateRecord>,
 }
 
-/// What a checkpoint says of the partition itself.
+/// The partition's own record in a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionState {
-    /// Whose state it is: the consumer group and the events topic, as `<group>/<topic>`.
+    /// The owner of the state: the consumer group and the events topic, as `<group>/<topic>`.
     pub owner: String,
-    /// The first event that the state does not know.
+    /// The first event that is not in the state.
     pub next: Offset,
     /// The partition's time.
     pub clock: StreamClock,
 }
 
-/// Whose a record of the state topic is.
+/// The subject of a record of the state topic, as its key names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateKey<'k> {
-    /// The partition's own.
+    /// The partition itself.
     Partition,
-    /// That of what is remembered under a key.
+    /// The entry under this key.
     Entry(&'k str),
 }
 
-/// Why a record cannot be read, or a partition's records are not its state.
+/// Why a record of the state topic cannot be read, or why a partition's records are not a valid state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// A newer version wrote it.
+    /// A newer version wrote the record.
     #[error(
         "the record is of version {found}, and this tollgate reads up to {VERSION}: run the newer tollgate that wrote it, or a later one"
     )]
     Newer {
-        /// Its version.
+        /// The version of the record.
         found: u8,
     },
-    /// Something else wrote it, or wrote over it.
+    /// Something other than Tollgate wrote the record, or wrote over it.
     #[error("the record cannot be read ({0}): something other than tollgate has written it, and a null value for its key has it forgotten")]
     Malformed(#[from] Malformed),
-    /// It has a key that no version has used.
+    /// The record has a key that no version has used.
     #[error(
         "the record has a key of {bytes} bytes that is neither `partition` nor `{kind}/<id>`: something other than tollgate has written it, and a null value for its key has it forgotten"
     )]
     Key {
-        /// How long it is.
+        /// The length of the key.
         bytes: usize,
-        /// What the entries of this topic are called.
+        /// The kind of the entries of this topic.
         kind: &'static str,
     },
-    /// There are entries and nothing that says as of when.
+    /// There are entries, and there is no record that says as of which offset they are.
     #[error("{kind}s: {entries}, and no record of the partition: the topic is not what tollgate left there")]
     NoPartition {
-        /// How many.
+        /// How many entries there are.
         entries: usize,
-        /// What they are called.
+        /// Their kind.
         kind: &'static str,
     },
-    /// An entry knows an event that the partition does not.
+    /// An entry includes an event that the partition's record does not.
     #[error(
         "a {kind}'s state is as of offset {applied}, and the partition's ends before that ({next}): the topic is not what tollgate left there"
     )]
     Ahead {
-        /// What the entry is called.
+        /// The kind of the entry.
         kind: &'static str,
-        /// What it knows.
+        /// The offset of the last event in the entry.
         applied: Offset,
-        /// What the partition does not.
+        /// The first offset that is not in the partition's state.
         next: Offset,
     },
-    /// Another group's.
+    /// The state belongs to another group or topic.
     #[error(
         "the state is that of {found} (group/topic of events), and this is {wanted}: give each a state topic of its own (kafka.topics.state)"
     )]
     Foreign {
-        /// Whose it is.
+        /// The owner that the record names.
         found: String,
-        /// Who reads it.
+        /// The owner that reads it.
         wanted: String,
     },
 }
 
 impl StateRecord {
-    /// Returns the record of what is remembered under a key; `None` says that it is gone.
+    /// Returns the record of an entry; `None` makes it a tombstone, because the entry is gone.
     #[must_use]
     pub fn entry<K: KeyedState>(key: &str, entry: Option<&K::Entry>) -> Self {
         let encode = |entry| {
@@ -143,13 +144,13 @@ impl StateRecord {
         Self { key: format!("{}/{key}", K::KIND), value: entry.map(encode) }
     }
 
-    /// Returns the record of the partition.
+    /// Returns the partition's own record.
     #[must_use]
     pub fn partition(state: &PartitionState) -> Self {
         Self { key: PARTITION_KEY.to_owned(), value: Some(encode(state)) }
     }
 
-    /// Bytes of key and value.
+    /// Returns the bytes of key and value.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.key.len() + self.value.as_ref().map_or(0, Vec::len)
@@ -157,23 +158,23 @@ impl StateRecord {
 }
 
 impl Checkpoint {
-    /// Bytes of all keys and values.
+    /// Returns the bytes of all keys and values.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.records.iter().map(StateRecord::bytes).sum()
     }
 
-    /// Returns the keys that it speaks of.
+    /// Returns the keys of the entries that it contains.
     pub fn keys<K: KeyedState>(&self) -> impl Iterator<Item = &str> {
         self.records.iter().filter_map(|record| entry_key(&record.key, K::KIND))
     }
 }
 
 impl<'k> StateKey<'k> {
-    /// Reads a record's key in a topic whose entries are of this kind.
+    /// Reads the key of a record, in a topic whose entries are of this kind.
     ///
     /// # Errors
-    /// [`StateError::Key`].
+    /// [`StateError::Key`] for a key of another form.
     pub fn read(key: Option<&'k [u8]>, kind: &'static str) -> Result<Self, StateError> {
         let key = key.unwrap_or_default();
         let error = StateError::Key { bytes: key.len(), kind };
@@ -186,7 +187,7 @@ impl<'k> StateKey<'k> {
     }
 }
 
-/// Returns the key of what is remembered, out of that of its record.
+/// Returns the key of an entry, taken from the key of its record.
 fn entry_key<'k>(key: &'k str, kind: &str) -> Option<&'k str> {
     key.strip_prefix(kind)?.strip_prefix('/')
 }

@@ -1,19 +1,19 @@
-//! The records of a state partition, in order → the state that they leave.
+//! Restoring a partition: the records of its state partition, in order, give its state.
 
 use crate::record::Offset;
 
 use super::{KeyedState, Latest, PartitionState, StateError};
 
-/// A restore under way: it is fed every record of a state partition, from its beginning.
+/// A restore that is under way. It is fed every record of a state partition, from its beginning.
 #[derive(Debug)]
 pub struct Restore<K: KeyedState>(Latest<K::Entry>);
 
-/// The state of a partition.
+/// The state of a partition as its records leave it.
 #[derive(Debug)]
 pub struct Restored<K> {
-    /// The first event that it does not know.
+    /// The first event that is not in the state.
     pub next: Offset,
-    /// What is remembered.
+    /// The stage's state.
     pub state: K,
 }
 
@@ -24,21 +24,21 @@ impl<K: KeyedState> Default for Restore<K> {
 }
 
 impl<K: KeyedState> Restore<K> {
-    /// Takes a record, which stands at an offset of the state topic.
+    /// Takes the record at an offset of the state topic.
     pub fn take(&mut self, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
         self.0.take::<K>(offset, key, value, |_, _, entry| entry);
     }
 
-    /// Returns how many entries there are so far.
+    /// Returns how many entries were read so far.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.0.entries.len()
     }
 
-    /// Returns the state, if there is any; `owner` is whose it must be.
+    /// Returns the state, or `None` if there are no records. `owner` is the owner that the state must name.
     ///
     /// # Errors
-    /// [`StateError`], with the offset of the record in the state topic where it is about one.
+    /// [`StateError`], with the offset of the record in the state topic if it is about a record.
     pub fn finish(self, owner: &str, limits: K::Limits) -> Result<Option<Restored<K>>, (Option<Offset>, StateError)> {
         let Self(mut latest) = self;
         if let Some((offset, error)) = latest.take_unreadable().into_iter().next() {

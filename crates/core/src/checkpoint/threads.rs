@@ -1,7 +1,7 @@
-//! Threads as state that checkpoints can hold.
+//! The thread store as state that checkpoints can hold.
 
-use crate::record::Offset;
-use crate::thread::{Departures, StoreLimits, StoredThread, StreamClock, ThreadStore};
+use crate::record::{Departures, Offset, StreamClock};
+use crate::thread::{StoreLimits, StoredThread, ThreadStore};
 
 use super::{KeyedState, StateError, encode_into, read_thread};
 

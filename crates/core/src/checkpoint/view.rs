@@ -1,6 +1,6 @@
-//! A thread's state for people to read: ids of turns, digests, codes and counters.
+//! A view of a thread's state for people to read: ids of turns, digests, codes and counters.
 //!
-//! There is nothing else in the state, but for the sentences of guardrail providers, which are left out.
+//! The state holds nothing else except for the sentences of guardrail providers, which the view leaves out.
 
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -13,22 +13,22 @@ use crate::thread::{Answer, CallRecord, StoredThread, Suppression, Turn};
 
 use super::PartitionState;
 
-/// A thread's state with the checkpoint that it is in. Its fields are in the order in which they are shown.
+/// A thread's state with the checkpoint that holds it. Fields are shown in this order.
 #[derive(Debug, Serialize)]
 pub struct ThreadView<'s> {
     thread_id: &'s str,
-    /// Whose state it is.
+    /// The owner of the state.
     owner: &'s str,
     partition: i32,
-    /// The first event of the partition that the checkpoint does not know.
+    /// The first event of the partition that is not in the checkpoint.
     next: i64,
     /// The last event that was applied to the thread.
     applied: i64,
-    /// Bytes of the record, key and value.
+    /// The bytes of the record, key and value.
     bytes: usize,
     last_event: Option<String>,
     last_event_ms: Option<i64>,
-    /// The partition's time when the last event was applied: what the idle limit of a thread without events is measured from.
+    /// The partition's time when the last event was applied. The idle time of a thread is measured from it.
     touched_ms: Option<i64>,
     holds_a_stop: bool,
     turn: TurnView<'s>,
@@ -65,17 +65,17 @@ struct CallView<'s> {
 
 #[derive(Debug, Serialize)]
 struct AnswerView<'s> {
-    /// Names the event's verdict on the decisions topic.
+    /// The id of the event's verdict on the decisions topic.
     verdict_id: Fingerprint,
     action: Action,
     codes: Vec<&'s str>,
     count: Option<u32>,
-    /// Whether it is a result's whose call was not allowed to run.
+    /// Whether it answers a result whose call was not allowed to run.
     is_not_executed: bool,
 }
 
 impl<'s> ThreadView<'s> {
-    /// The view of a thread whose record takes `bytes`, in a partition that was written down as `state`.
+    /// Returns the view of a thread whose record takes `bytes`, in a partition whose own record is `state`.
     #[must_use]
     pub fn new(thread_id: &'s str, partition: Partition, bytes: usize, stored: &'s StoredThread, state: &'s PartitionState) -> Self {
         let StoredThread { thread, applied, touched_ms } = stored;
@@ -137,7 +137,7 @@ impl<'s> AnswerView<'s> {
     }
 }
 
-/// A time as RFC 3339 spells it, unless its year does not have four digits.
+/// Returns a time as RFC 3339 writes it; `None` if its year does not have four digits.
 fn rfc_3339(time_ms: i64) -> Option<String> {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000).ok().filter(|time| time.year() >= 0)?;
     let (date, month) = (time.date(), u8::from(time.month()));
@@ -151,9 +151,9 @@ mod tests {
 
     use super::*;
     use crate::loops::{SignatureCount, ToolCount};
-    use crate::record::Offset;
+    use crate::record::{Offset, StreamClock};
     use crate::ruling::{GuardrailReason, LoopCode, Ruling};
-    use crate::thread::{StreamClock, Thread};
+    use crate::thread::Thread;
 
     fn state() -> PartitionState {
         PartitionState { owner: "tollgate".to_owned(), next: Offset(18), clock: StreamClock::default() }
@@ -163,7 +163,7 @@ mod tests {
         serde_json::to_value(ThreadView::new("t", Partition(2), 123, stored, &state())).unwrap()
     }
 
-    /// A thread with something of everything.
+    /// Returns a thread that remembers something of every kind.
     fn thread(tool: Fingerprint, args: Digest, id: Fingerprint, event: Fingerprint) -> Thread {
         let mut thread = Thread { last_event_ms: Some(1_767_225_600_123), ..Thread::default() };
         thread.turn.id = Some("turn-8".into());
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(shown, expected);
     }
 
-    /// People read it from top to bottom, and scripts compare texts.
+    /// People read the output from top to bottom, and scripts compare it as text.
     #[test]
     fn what_loop_controllers_remember_is_shown_in_the_same_order_as_ever() {
         let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));

@@ -1,4 +1,4 @@
-//! A control record as a line of JSON: `{"key": "…", "value": {…} | null}`, for `tollgate eval --controls`.
+//! Reading a control record from a line of JSON, `{"key": "…", "value": {…} | null}`, for `tollgate eval --controls`.
 
 use super::record::read_value;
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
@@ -9,11 +9,11 @@ const KEY_FIX: &str = "write the record's key as a string";
 const VALUE_FIX: &str = "write the record's value as an object, or null to remove the control";
 
 impl Controls {
-    /// Applies a control record that stands in a line. The value may also be a string that holds the record's text, as captures of topics
-    /// have it; other fields are ignored.
+    /// Applies a control record that is written as a line of JSON. The value may also be a string that holds the record's text, as captures
+    /// of topics have it. Other fields are ignored.
     ///
     /// # Errors
-    /// [`ControlRejection`] for a line that is none, and for a record that [`Controls::apply`] refuses.
+    /// [`ControlRejection`] for a line of another form, and for a record that [`Controls::apply`] refuses.
     pub fn apply_line(&self, line: &[u8]) -> Result<Change, ControlRejection> {
         let mut parser = Parser::new();
         let root = read_value(line, &mut parser)?;

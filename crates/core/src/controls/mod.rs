@@ -1,10 +1,10 @@
-//! Controls: what operators have switched for the whole fleet, in force for every partition at once.
+//! Controls: what operators have switched for the whole fleet. A control is in force for every partition at once.
 //!
-//! Records of the compacted topic `agent.controls` set passports by agent and suspend subjects. Every lane of a process reads one shared
-//! table; a record that cannot be read changes nothing in it.
+//! Records of the compacted topic `agent.controls` set passports by agent and suspend subjects. All partition processors of a process read
+//! one shared table. A record that cannot be read changes nothing in it.
 //!
 //! ```text
-//! record ─▶ decode (key and value agree) ─▶ table ◀─ suspension(event), passport(agent) ─ lanes
+//! record ─▶ decode (key and value agree) ─▶ table ◀─ suspension(event), passport(agent) ─ partition processors
 //!                   └─▶ rejection: code, field, shape, fix
 //! ```
 

@@ -1,4 +1,4 @@
-//! The hashes of recent subjects: agents ask again and again on behalf of the same few.
+//! A cache of subject hashes: agents ask again and again on behalf of the same few subjects.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ use crate::ruling::SubjectKind;
 
 /// How many subjects are remembered at most.
 const SLOTS: usize = 4_096;
-/// A subject whose tenant and id have more bytes than this together is hashed every time, so that the memory is bounded.
+/// The most bytes of a subject's tenant and id together. A longer subject is hashed every time, so that the memory is bounded.
 const BYTES_MAX: usize = 256;
 
 /// One subject and its hash.
@@ -22,16 +22,16 @@ struct Entry {
     hash: Digest,
 }
 
-/// See the module. Every subject has one slot, by a quick hash of its own, and takes it from whoever had it before. Each slot has a lock,
-/// held for a comparison: members meet there only if they ask for the same subject at the same moment.
+/// The hashes of recent subjects. A quick hash assigns each subject to one slot, where it replaces the subject before it. Each slot has a
+/// lock, which is held for a comparison: members contend for it only if they ask for the same slot at the same moment.
 #[derive(Default)]
 pub(super) struct Recent {
-    /// Made when the first subject is to be remembered.
+    /// The slots, allocated when the first subject is to be remembered.
     slots: OnceLock<Box<[Mutex<Option<Entry>>]>>,
 }
 
 impl Recent {
-    /// The hash of a subject, remembered or computed.
+    /// Returns the hash of a subject, from the cache or computed.
     pub(super) fn hash(&self, subject: &Subject<'_>, compute: impl FnOnce(&Subject<'_>) -> Digest) -> Digest {
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| Mutex::new(None)).collect());
         let Some(slot) = slots.get(slot_of(subject)).filter(|_| subject.tenant.len() + subject.id.len() <= BYTES_MAX) else {
@@ -48,7 +48,7 @@ impl Recent {
 }
 
 impl std::fmt::Debug for Recent {
-    /// Ids are shown to nobody.
+    /// Leaves the entries out, because ids must not be shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Recent").finish_non_exhaustive()
     }
@@ -60,7 +60,7 @@ impl Entry {
     }
 }
 
-/// Whoever sends ids that fall on one slot takes it from others, and costs them a hash.
+/// Returns the slot of a subject. A sender whose ids fall on one slot only displaces others from it, which costs each a hash.
 fn slot_of(subject: &Subject<'_>) -> usize {
     let mut hasher = FxHasher::default();
     subject.hash(&mut hasher);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_there_are_slots_are_remembered_whoever_asks() {
+    fn no_more_subjects_are_remembered_than_there_are_slots() {
         let recent = Recent::default();
         for number in 0..3 * SLOTS {
             let id = number.to_string();

@@ -1,4 +1,5 @@
-//! Record → control, or a rejection that says what to mend. Strict: what a value says of itself must agree with its key.
+//! Decoding control records: a record gives a control, or a rejection that says what to mend. Decoding is strict: what a value says of
+//! itself must agree with its key.
 
 use std::sync::Arc;
 
@@ -16,22 +17,22 @@ pub const CONTROL_BYTES_MAX: usize = 1 << 20;
 pub const AGENT_ID_BYTES_MAX: usize = 512;
 /// The longest reason of a suspension, in bytes. Verdicts repeat it, and state remembers it.
 pub const REASON_BYTES_MAX: usize = 256;
-/// Containers that may be open at once.
+/// How many containers may be open at once.
 const DEPTH_MAX: usize = 64;
 
 const KEY_FIX: &str = "write passport/<agent_id> or subject/<kind>/<hash>";
 const OBJECT_FIX: &str = "write one JSON object, or null to remove the control";
 
-/// What a control is about: its record's key.
+/// The subject of a control, as its record's key names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ControlId {
     /// The passport of an agent.
     Passport(String),
-    /// A subject.
+    /// A subject, by its kind and hash.
     Subject(SubjectKind, Digest),
 }
 
-/// A record: what it is about, and what it sets; `None` removes what was set.
+/// A decoded record: what it is about, and what it sets. `None` removes what was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     /// An agent's passport.
@@ -40,17 +41,17 @@ pub enum Control {
     Subject(SubjectKind, Digest, Option<SuspendedUntil>),
 }
 
-/// For how long a subject is suspended, and why.
+/// A suspension: until when, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SuspendedUntil {
-    /// Why, in the operator's words.
+    /// The reason, in the operator's words.
     pub reason: Option<String>,
-    /// From when on it is suspended no more, in milliseconds since the epoch; `None` is until the control is removed.
+    /// The end of the suspension, in milliseconds since the epoch; `None` is until the control is removed.
     pub until_ms: Option<i64>,
 }
 
 impl ControlId {
-    /// The type as it stands in values and labels.
+    /// Returns the type as values and labels write it.
     #[must_use]
     pub fn control_type(&self) -> &'static str {
         match self {
@@ -95,7 +96,7 @@ impl ControlId {
 }
 
 impl std::fmt::Display for ControlId {
-    /// The key.
+    /// Writes the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Passport(agent_id) => write!(f, "passport/{agent_id}"),
@@ -104,7 +105,7 @@ impl std::fmt::Display for ControlId {
     }
 }
 
-/// Reads a record.
+/// Decodes a control record from its key and value. A null value removes the control.
 ///
 /// # Errors
 /// [`ControlRejection`] for the first rule that the record breaks.
@@ -150,7 +151,7 @@ pub(super) fn read_value<'d>(text: &'d [u8], parser: &'d mut Parser) -> Result<V
     Ok(root)
 }
 
-/// The fields of a value that mean something. Unknown ones are ignored.
+/// The fields of a value that are used. Unknown ones are ignored.
 #[derive(Debug, Default)]
 struct Fields<'d> {
     control_type: Option<Value<'d>>,

@@ -1,9 +1,9 @@
-//! Why a record is not a control.
+//! Rejections of control records: why a record is not a control, and what to write instead.
 
 use crate::codes::codes;
 
 codes! {
-    /// One code per rule: it is the metric's label and what the log names.
+    /// The code of a broken rule, one per rule. It is the metric's label, and the log names it.
     ControlRejectionCode {
         /// A record without a key.
         KeyMissing = "key_missing",
@@ -11,7 +11,7 @@ codes! {
         KeyNotUtf8 = "key_not_utf8",
         /// A key that names no kind of control.
         KeyUnknown = "key_unknown",
-        /// A key whose agent, subject kind or hash is none.
+        /// A key whose agent, subject kind or hash is not valid.
         KeyInvalid = "key_invalid",
         /// A value of no bytes.
         ValueEmpty = "value_empty",
@@ -31,7 +31,7 @@ codes! {
         TypeMissing = "type_missing",
         /// A type that is not a string.
         TypeInvalid = "type_invalid",
-        /// A type that is none of ours.
+        /// A type that Tollgate does not know.
         TypeUnknown = "type_unknown",
         /// A type other than the key's.
         TypeMismatch = "type_mismatch",
@@ -77,7 +77,7 @@ codes! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: found {found}; {fix}")]
 pub struct ControlRejection {
-    /// Which rule was broken.
+    /// The rule that was broken.
     pub code: ControlRejectionCode,
     /// The field that broke it (`key` and `value` are the record's).
     pub field: &'static str,

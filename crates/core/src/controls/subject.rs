@@ -1,4 +1,4 @@
-//! Subjects: whom a suspension is about, by kind and hash. Ids never leave the process that hashes them.
+//! Subjects: those that a suspension can be about, by kind and hash. Ids never leave the process that hashes them.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
@@ -7,19 +7,19 @@ use crate::decode::Event;
 use crate::digest::Digest;
 use crate::ruling::SubjectKind;
 
-/// A subject in the clear: what is hashed, and never written anywhere.
+/// A subject with its id in the clear. It is hashed and never written anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject<'a> {
-    /// What it is.
+    /// The kind of subject.
     pub kind: SubjectKind,
-    /// Whose it is: empty without a tenant, and for a tenant itself.
+    /// The tenant that it belongs to; empty without a tenant, and for a tenant itself.
     pub tenant: &'a str,
     /// Its id.
     pub id: &'a str,
 }
 
 impl<'a> Subject<'a> {
-    /// The subject of that kind on whose behalf an event speaks, if it names one.
+    /// Returns the subject of a kind that an event is on behalf of, if it names one.
     #[must_use]
     pub fn of(event: &'a Event<'_>, kind: SubjectKind) -> Option<Self> {
         let attribution = &event.attribution;
@@ -43,24 +43,24 @@ impl std::fmt::Debug for Subject<'_> {
 /// Hashes subjects: HMAC-SHA-256 under the configured key, or plain SHA-256 without one.
 #[derive(Clone)]
 pub struct SubjectHasher {
-    /// The key's state, which every hash starts from; `None` without a key.
+    /// The key's HMAC state, which every hash starts from; `None` without a key.
     keyed: Option<Hmac<Sha256>>,
 }
 
 impl SubjectHasher {
-    /// A hasher under this key.
+    /// Returns a hasher under this key, or without a key.
     #[must_use]
     pub fn new(key: Option<&str>) -> Self {
         Self { keyed: key.map(|key| keyed(key.as_bytes())) }
     }
 
-    /// Whether there is a key. Without one anybody who can guess an id can tell its hash.
+    /// Returns whether there is a key. Without one, anybody who can guess an id can compute its hash.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.keyed.is_some()
     }
 
-    /// The hash of `kind NUL tenant NUL id`.
+    /// Returns the hash of `kind NUL tenant NUL id`.
     #[must_use]
     pub fn hash(&self, subject: &Subject<'_>) -> Digest {
         let parts = [subject.kind.as_str().as_bytes(), b"\0", subject.tenant.as_bytes(), b"\0", subject.id.as_bytes()];
@@ -86,7 +86,8 @@ impl std::fmt::Debug for SubjectHasher {
     }
 }
 
-/// The state of a key, which may have any length: a key longer than a block counts as its digest, a shorter one is filled up with zeros.
+/// Returns the HMAC state of a key, which may have any length. A key longer than a block counts as its digest, a shorter one is padded with
+/// zeros.
 fn keyed(key: &[u8]) -> Hmac<Sha256> {
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     let short: [u8; 32];
@@ -129,7 +130,7 @@ mod tests {
         Digest::from_bytes(mac.finalize().into_bytes().into()).to_string()
     }
 
-    /// RFC 4231, cases 1, 2 and 6.
+    /// These are cases 1, 2 and 6 of RFC 4231.
     #[test]
     fn keys_of_any_length_give_the_published_macs() {
         for (key, data, expected) in [

@@ -1,4 +1,4 @@
-//! The table of everything in force: many readers, keyed updates.
+//! The table of all controls in force: it has many readers, and is updated by key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,46 +14,47 @@ use crate::digest::Digest;
 use crate::passport::Passport;
 use crate::ruling::{SubjectKind, Suspension};
 
-/// See the module.
+/// All controls in force: passports by agent, and suspended subjects.
 #[derive(Debug)]
 pub struct Controls {
     passports: DashMap<String, Arc<Passport>>,
     suspended: DashMap<(SubjectKind, Digest), SuspendedUntil>,
-    /// How many subjects of each kind are suspended, in the order of [`SubjectKind::ALL`]: nothing is hashed where none is.
+    /// How many subjects of each kind are suspended, in the order of [`SubjectKind::ALL`]. While there are none of a kind, nothing of that
+    /// kind has to be hashed.
     counts: [AtomicUsize; SubjectKind::ALL.len()],
     hasher: SubjectHasher,
     recent: Recent,
 }
 
-/// What a record has done.
+/// The change that a control record has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The type of control that it is about, `passport` or `subject`.
+    /// The type of the control, `passport` or `subject`.
     pub control_type: &'static str,
-    /// What it did.
+    /// What the record did.
     pub effect: Effect,
 }
 
-/// See [`Change`].
+/// The effect of a control record on the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// A control is set, whatever there was before.
+    /// The control is set, whatever there was before.
     Set,
-    /// A control is removed.
+    /// The control is removed.
     Removed,
-    /// There was none to remove.
+    /// There was no such control to remove.
     Absent,
 }
 
 impl Default for Controls {
-    /// Nothing in force, and subjects hashed without a key.
+    /// Returns an empty table, whose subjects are hashed without a key.
     fn default() -> Self {
         Self::new(None)
     }
 }
 
 impl Controls {
-    /// Nothing in force; `subject_key` is the HMAC key of subject hashes.
+    /// Returns an empty table. `subject_key` is the HMAC key of subject hashes.
     #[must_use]
     pub fn new(subject_key: Option<&str>) -> Self {
         Self {
@@ -68,7 +69,7 @@ impl Controls {
     /// Applies a record of the controls topic; a null value removes what its key names.
     ///
     /// # Errors
-    /// [`ControlRejection`] for a record that cannot be read: what was in force stays in force.
+    /// [`ControlRejection`] for a record that cannot be read. The controls in force then stay as they are.
     pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
         Ok(match decode(key, value)? {
             Control::Subject(kind, hash, suspended) => {
@@ -92,7 +93,7 @@ impl Controls {
     }
 
     fn suspend(&self, kind: SubjectKind, hash: Digest, suspended: SuspendedUntil) -> Effect {
-        // Counted before it is there, so that nobody finds a count of zero beside a suspension.
+        // The count goes up first, so that no reader finds a count of zero beside a suspension.
         self.count(kind).fetch_add(1, Ordering::AcqRel);
         if self.suspended.insert((kind, hash), suspended).is_some() {
             self.count(kind).fetch_sub(1, Ordering::AcqRel);
@@ -118,14 +119,14 @@ impl Controls {
         }
     }
 
-    /// The passport of an agent.
+    /// Returns the passport of an agent.
     #[must_use]
     pub fn passport(&self, agent_id: &str) -> Option<Arc<Passport>> {
         self.passports.get(agent_id).map(|passport| Arc::clone(&passport))
     }
 
-    /// Whether a subject on whose behalf an event speaks is suspended at the event's time, by its own clock and never the host's. An event
-    /// of no known time is no earlier than any end: its subject stays suspended.
+    /// Returns the suspension of a subject that an event is on behalf of, if one is in force at the event's time. Time is the event's own
+    /// and never the host's. An event of unknown time is never past the end of a suspension: its subject stays suspended.
     #[must_use]
     pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
         SubjectKind::ALL.into_iter().find_map(|kind| {
@@ -140,19 +141,19 @@ impl Controls {
         })
     }
 
-    /// How many subjects of a kind are suspended; those whose time is over count until they are removed.
+    /// Returns how many subjects of a kind are suspended. Those whose time is over count until they are removed.
     #[must_use]
     pub fn suspended_count(&self, kind: SubjectKind) -> usize {
         self.count(kind).load(Ordering::Acquire)
     }
 
-    /// How many agents have a passport.
+    /// Returns how many agents have a passport.
     #[must_use]
     pub fn passport_count(&self) -> usize {
         self.passports.len()
     }
 
-    /// Whether subjects are hashed under a key.
+    /// Returns whether subjects are hashed under a key.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.hasher.is_keyed()

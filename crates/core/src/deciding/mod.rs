@@ -1,4 +1,4 @@
-//! The deciding stage: events of one partition in, verdicts out.
+//! The deciding stage: it takes the events of one partition and gives verdicts on them.
 //!
 //! ```text
 //! record ─▶ decode ─▶ thread of the store ─▶ evaluate ─▶ verdict bytes
@@ -22,7 +22,7 @@ use crate::stage::{self, Progress, Stage};
 use crate::thread::{Admission, SlotKey, ThreadStore, Touch};
 
 use outcome::reject;
-use waiting::{Head, Turn, WaitingThreads};
+use waiting::{Head, Resumable, WaitingThreads};
 
 /// The deciding stage of one partition: its policy and its threads.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Deciding {
         Self::with_threads(policy, threads)
     }
 
-    /// Returns a stage with the threads that a checkpoint left.
+    /// Returns a stage with the threads of a checkpoint.
     #[must_use]
     pub fn with_threads(policy: Arc<Policy>, threads: ThreadStore) -> Self {
         Self { policy, threads, waiting: WaitingThreads::default(), tools: Tools::default(), parser: Parser::new() }
@@ -54,7 +54,7 @@ impl Deciding {
         &self.policy
     }
 
-    /// Returns the threads.
+    /// Returns the threads that the stage remembers.
     #[must_use]
     pub fn threads(&self) -> &ThreadStore {
         &self.threads
@@ -99,9 +99,9 @@ impl Stage for Deciding {
     }
 
     fn resume(&mut self, out: &mut VerdictBuffer) -> Option<stage::Resumed<Outcome, Question>> {
-        let Turn { thread_id, record, touch, head, behind } = self.waiting.take()?;
+        let Resumable { thread_id, record, touch, head, behind } = self.waiting.take()?;
         let Self { policy, threads, tools, parser, .. } = self;
-        let step = record.lend(|record| {
+        let step = record.with_borrowed(|record| {
             let step = decode(record, parser, policy.limits().event_bytes_max).and_then(|event| match head {
                 None => {
                     let is_overlong = behind >= policy.limits().thread_queue_max;
@@ -144,10 +144,10 @@ impl Stage for Deciding {
     }
 }
 
-/// How far an event has come.
+/// The result of one attempt to decide on an event.
 enum Step {
     Decided(Outcome),
-    /// Its thread is admitted, and not settled.
+    /// A policy server has to be asked first. The event's thread is admitted and not settled yet.
     Asks {
         key: SlotKey,
         prepared: Prepared,
@@ -155,7 +155,8 @@ enum Step {
     },
 }
 
-/// Takes an event to its thread. Where `unasked` says why, nobody is asked.
+/// Begins to decide on an event: admits its thread and prepares it. If `unasked` is given, no policy server is asked, and every question is
+/// answered with that error.
 fn begin(
     threads: &mut ThreadStore,
     tools: &mut Tools,
@@ -180,7 +181,7 @@ fn begin(
     }
 }
 
-/// Decides on an event whose thread is admitted, unless there is something to ask.
+/// Decides on an event whose thread is admitted, unless a policy server has to be asked first.
 fn finish(
     threads: &mut ThreadStore,
     policy: &Policy,

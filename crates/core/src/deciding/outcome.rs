@@ -1,4 +1,4 @@
-//! What a record becomes at the deciding stage, and where its verdict is written.
+//! The outcomes of the deciding stage, and the buffer for a record's verdict.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use crate::evaluate::{Decided, verdict};
 use crate::policy::Policy;
 use crate::record::Record;
 
-/// What a record has become. The verdict's bytes, if it has one, are in the caller's [`VerdictBuffer`].
+/// The outcome of a record. The verdict's bytes, if it has one, are in the caller's [`VerdictBuffer`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A verdict.
+    /// The record is an event with a verdict.
     Verdict {
         /// The event's type.
         event_type: EventType,
@@ -19,9 +19,10 @@ pub enum Outcome {
         /// The event's time in milliseconds since the epoch.
         time_ms: Option<i64>,
     },
-    /// A turn boundary or a reset, which get no verdict.
+    /// The record is a turn boundary or a reset, which get no verdict.
     Boundary(EventType),
-    /// A dead letter. The buffer holds the verdict for whoever awaits it; it goes to the decisions topic if the thread is known.
+    /// The record cannot be read and becomes a dead letter. The buffer holds a verdict for the host that waits for one. It goes to the
+    /// decisions topic if the thread is known.
     DeadLetter(Rejection),
 }
 
@@ -35,7 +36,7 @@ impl Outcome {
     }
 }
 
-/// A verdict on its way out, reused from record to record.
+/// The buffer that a record's verdict is written to. It is reused from record to record.
 #[derive(Debug, Default)]
 pub struct VerdictBuffer {
     /// The verdict as JSON.
@@ -56,7 +57,7 @@ impl VerdictBuffer {
     }
 }
 
-/// Writes the verdict for whoever awaits one on a record that cannot be read.
+/// Writes the verdict on a record that cannot be read, for the host that waits for one, and returns the record's outcome.
 pub(super) fn reject(policy: &Policy, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Outcome {
     let event = &rejection.event;
     let event_id = event.event_id.as_deref().map_or_else(|| Cow::Owned(record.coordinates()), Cow::Borrowed);

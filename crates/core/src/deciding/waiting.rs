@@ -1,4 +1,4 @@
-//! Threads that wait for an answer from elsewhere: each with the events that came behind the one that waits, in order.
+//! The queues of threads that wait for a policy server's answer: the event that waits, and the later events of its thread in order.
 //!
 //! ```text
 //! record ─▶ its thread waits? ──yes──▶ the thread's queue ◀─ answer
@@ -7,8 +7,8 @@
 //!              decided now              decided then, or asks again
 //! ```
 //!
-//! One thread's wait holds up nobody else's events. A thread with too long a queue is not asked about any more: its calls count as
-//! overloaded until the queue is short again, so that no thread can make its partition wait for minutes.
+//! A thread that waits holds up no other thread. If its queue is too long, no policy server is asked about its calls any more: they count
+//! as overloaded until the queue is short again. So no thread can make its partition wait for minutes.
 
 use std::collections::VecDeque;
 
@@ -20,25 +20,25 @@ use crate::record::{Offset, OwnedRecord};
 use crate::stage::Waiting;
 use crate::thread::{SlotKey, Touch};
 
-/// The threads of a partition that wait.
+/// The waiting threads of one partition.
 #[derive(Debug, Default)]
 pub(super) struct WaitingThreads {
     queues: FxHashMap<Box<str>, Queue>,
-    /// Whose answer it is that comes for an offset.
+    /// The thread whose event asked, by the offset of that event.
     asked: FxHashMap<Offset, Box<str>>,
-    /// Threads that can go on.
+    /// Threads whose first event can be resumed.
     ready: VecDeque<Box<str>>,
     size: Waiting,
 }
 
-/// The events of one thread, the one that waits first.
+/// The waiting events of one thread, in order.
 #[derive(Debug, Default)]
 struct Queue {
     events: VecDeque<(OwnedRecord, Touch)>,
     head: Option<Head>,
 }
 
-/// How far the first event of a queue has come.
+/// The state of a queue's first event, which has asked.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) key: SlotKey,
@@ -46,13 +46,13 @@ pub(super) struct Head {
     pub(super) answer: Option<Answer>,
 }
 
-/// An event whose turn it is.
-pub(super) struct Turn {
+/// An event that can be resumed, taken off its queue.
+pub(super) struct Resumable {
     pub(super) thread_id: Box<str>,
     pub(super) record: OwnedRecord,
     pub(super) touch: Touch,
     pub(super) head: Option<Head>,
-    /// How many events of its thread are behind it.
+    /// How many events of its thread wait behind it.
     pub(super) behind: usize,
 }
 
@@ -61,7 +61,7 @@ impl WaitingThreads {
         !self.queues.is_empty() && self.queues.contains_key(thread_id)
     }
 
-    /// Puts an event behind those of its thread.
+    /// Appends an event to the queue of its thread.
     pub(super) fn push(&mut self, thread_id: &str, record: OwnedRecord, touch: Touch) {
         self.size.records += 1;
         self.size.bytes += record.bytes();
@@ -71,7 +71,7 @@ impl WaitingThreads {
         self.queues.insert(thread_id.into(), Queue { events: [(record, touch)].into(), head: None });
     }
 
-    /// Has the first event of a thread's queue wait for an answer.
+    /// Notes that the first event of a thread's queue waits for an answer.
     pub(super) fn ask(&mut self, thread_id: &str, key: SlotKey, prepared: Prepared) {
         let Some(queue) = self.queues.get_mut(thread_id) else { return };
         if let Some((_, touch)) = queue.events.front() {
@@ -80,7 +80,7 @@ impl WaitingThreads {
         }
     }
 
-    /// Takes the answer for the event at an offset, whose thread can go on then.
+    /// Takes the answer for the event at an offset. Its thread can be resumed then.
     pub(super) fn answer(&mut self, offset: Offset, answer: Answer) {
         let Some(thread_id) = self.asked.remove(&offset) else { return };
         if let Some(head) = self.queues.get_mut(&thread_id).and_then(|queue| queue.head.as_mut()) {
@@ -89,25 +89,25 @@ impl WaitingThreads {
         }
     }
 
-    /// Returns the next event that can go on, taken off its queue.
-    pub(super) fn take(&mut self) -> Option<Turn> {
+    /// Takes the next event that can be resumed off its queue and returns it.
+    pub(super) fn take(&mut self) -> Option<Resumable> {
         loop {
             let thread_id = self.ready.pop_front()?;
             let Some(queue) = self.queues.get_mut(&thread_id) else { continue };
             let Some((record, touch)) = queue.events.pop_front() else { continue };
             let (head, behind) = (queue.head.take(), queue.events.len());
-            return Some(Turn { thread_id, record, touch, head, behind });
+            return Some(Resumable { thread_id, record, touch, head, behind });
         }
     }
 
-    /// Puts an event back to the front of its queue.
+    /// Puts an event back at the front of its queue.
     pub(super) fn put_back(&mut self, thread_id: &str, record: OwnedRecord, touch: Touch) {
         if let Some(queue) = self.queues.get_mut(thread_id) {
             queue.events.push_front((record, touch));
         }
     }
 
-    /// Notes that an event that was taken is decided, has the next one of its thread go on, and returns that one's offset.
+    /// Notes that an event that was taken is decided. Returns the offset of the next event of its thread, which can be resumed then.
     pub(super) fn decided(&mut self, thread_id: &str, record: &OwnedRecord) -> Option<Offset> {
         self.size.records -= 1;
         self.size.bytes -= record.bytes();
@@ -119,12 +119,12 @@ impl WaitingThreads {
         next
     }
 
-    /// Returns how much waits.
+    /// Returns how many records wait, and their bytes.
     pub(super) fn size(&self) -> Waiting {
         self.size
     }
 
-    /// Returns the threads that wait.
+    /// Returns the ids of the threads that wait.
     pub(super) fn thread_ids(&self) -> impl Iterator<Item = &str> {
         self.queues.keys().map(|id| &**id)
     }

@@ -1,4 +1,4 @@
-//! The three envelopes: plain JSON, CloudEvents 1.0 structured and CloudEvents 1.0 binary, and the schema-registry prefix.
+//! Opening envelopes: plain JSON, CloudEvents 1.0 structured, CloudEvents 1.0 binary, and the schema-registry prefix.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ const STRUCTURED: &str = "application/cloudevents+json";
 const ATTRIBUTE_FIX: &str = "send it as UTF-8 text";
 const VERSION_FIX: &str = "send CloudEvents 1.0";
 
-/// An opened envelope: the object that holds the event's fields, and what the envelope says itself.
+/// An opened envelope: the object with the event's fields, and what the envelope itself says.
 #[derive(Debug)]
 pub(super) struct Envelope<'d> {
     /// The event's fields; `None` is a CloudEvent without data.
     pub(super) fields: Option<Value<'d>>,
-    /// Set for a CloudEvent, whose id and type are required of the envelope.
+    /// The attributes of a CloudEvent, whose id and type are taken from the envelope.
     pub(super) cloud_event: Option<CloudEvent<'d>>,
 }
 
-/// The context attributes that mean something to us.
+/// The context attributes that are used.
 #[derive(Debug, Default)]
 pub(super) struct CloudEvent<'d> {
     pub(super) id: Cow<'d, str>,
@@ -28,7 +28,7 @@ pub(super) struct CloudEvent<'d> {
     pub(super) time: Option<Cow<'d, str>>,
 }
 
-/// Confluent's wire format puts a zero byte and a four-byte schema id before the JSON.
+/// Returns the value without the prefix of Confluent's wire format, which puts a zero byte and a four-byte schema id before the JSON.
 pub(super) fn skip_schema_registry_prefix(value: &[u8]) -> &[u8] {
     match value {
         [0, _, _, _, _, json @ ..] => json,
@@ -36,7 +36,8 @@ pub(super) fn skip_schema_registry_prefix(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Tells the envelope by its headers (a structured CloudEvent without headers, as a file holds it, by its `specversion`).
+/// Opens the envelope, which its headers identify. A structured CloudEvent without headers, as a file holds it, is identified by its
+/// `specversion`.
 pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<'d>, Rejection> {
     let is_structured = match content_type(record) {
         Some(content_type) => content_type.starts_with(STRUCTURED),
@@ -55,7 +56,7 @@ pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<
     })
 }
 
-/// What the key and the headers tell of an event whose value does not.
+/// Returns what the key and the headers say of an event whose value cannot be read.
 #[must_use]
 pub fn partial_event_of(record: &Record<'_>) -> PartialEvent {
     let text = |name| record.header(name).and_then(|bytes| std::str::from_utf8(bytes).ok()).map(str::to_owned);
@@ -67,7 +68,7 @@ pub fn partial_event_of(record: &Record<'_>) -> PartialEvent {
     }
 }
 
-/// What a structured envelope tells of an event that it does not hold up.
+/// Returns what a structured envelope says of an event although the envelope is broken.
 fn structured_partial_event(root: Value<'_>, outer: PartialEvent) -> PartialEvent {
     let text = |name, bytes_max| {
         let text = root.get(name).and_then(|value| value.as_text()?.into_str()).map(Cow::into_owned);
@@ -90,7 +91,7 @@ fn content_type(record: &Record<'_>) -> Option<String> {
     Some(String::from_utf8_lossy(header.value?).to_ascii_lowercase())
 }
 
-/// `com.acme.agent.tool_call.v1` → `tool_call`: the last segment, or the one before a version.
+/// Returns the type's short name: `tool_call` for `com.acme.agent.tool_call.v1`. It is the last segment, or the one before a version.
 pub(super) fn short_type(name: &str) -> &str {
     let mut segments = name.rsplit('.');
     let last = segments.next().unwrap_or(name);
@@ -131,7 +132,7 @@ fn is_binary(record: &Record<'_>) -> bool {
     record.header("ce_specversion").is_some() || record.header("ce_id").is_some()
 }
 
-/// A binary CloudEvent may have no data, and a turn boundary needs none; `None` for any other record.
+/// Opens a binary CloudEvent without data, which is enough for a turn boundary. Returns `None` for any other record.
 pub(super) fn open_without_data<'d>(record: &Record<'d>) -> Option<Result<Envelope<'d>, Rejection>> {
     let is_empty = record.value.is_none_or(<[u8]>::is_empty);
     (is_empty && is_binary(record)).then(|| binary(record, None).map_err(|rejection| rejection.with_event(partial_event_of(record))))

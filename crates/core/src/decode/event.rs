@@ -1,13 +1,13 @@
-//! Events: what an orchestrator tells of its agents.
+//! Events: what an orchestrator reports of its agents.
 
 use std::borrow::Cow;
 
 use crate::json::{Text, Value};
 
-/// The kinds of event.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// The user spoke: counters of the thread start anew.
+    /// The user spoke. The thread's counters start anew.
     TurnStart,
     /// The model answered.
     ModelResponse,
@@ -22,10 +22,10 @@ pub enum EventType {
 }
 
 impl EventType {
-    /// Every type there is.
+    /// Every type.
     pub const ALL: [Self; 6] = [Self::TurnStart, Self::ModelResponse, Self::ToolCall, Self::ToolResult, Self::TurnEnd, Self::ThreadReset];
 
-    /// The type as it stands in events, verdicts and labels.
+    /// Returns the type as events, verdicts and labels write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl EventType {
         }
     }
 
-    /// The type of that name.
+    /// Returns the type with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event_type| event_type.as_str() == name)
@@ -48,15 +48,15 @@ impl EventType {
 /// One event, borrowed from its record.
 #[derive(Debug, Clone)]
 pub struct Event<'d> {
-    /// The thread: 1 to 256 bytes.
+    /// The id of the thread: 1 to 256 bytes.
     pub thread_id: Cow<'d, str>,
-    /// Names the verdict: up to 128 bytes, or the record's coordinates.
+    /// The id of the event, from which the verdict's id is derived: up to 128 bytes, or the record's coordinates.
     pub event_id: Cow<'d, str>,
-    /// The turn, if the orchestrator names turns.
+    /// The id of the turn, if the orchestrator names turns.
     pub turn_id: Option<Cow<'d, str>>,
-    /// When it happened, in milliseconds since the epoch: the event's own timestamp or else the record's.
+    /// When it happened, in milliseconds since the epoch: the event's own timestamp, or else the record's.
     pub time_ms: Option<i64>,
-    /// On whose behalf.
+    /// On whose behalf the agent acts.
     pub attribution: Attribution<'d>,
     /// What happened.
     pub body: Body<'d>,
@@ -82,21 +82,21 @@ pub struct Attribution<'d> {
 /// What happened, by type.
 #[derive(Debug, Clone)]
 pub enum Body<'d> {
-    /// See [`EventType::TurnStart`].
+    /// The user spoke.
     TurnStart,
-    /// See [`EventType::ModelResponse`].
+    /// The model answered.
     ModelResponse(ModelBody<'d>),
-    /// See [`EventType::ToolCall`].
+    /// The agent asks to run a tool.
     ToolCall(ToolCall<'d>),
-    /// See [`EventType::ToolResult`].
+    /// A tool has run.
     ToolResult(ToolResult<'d>),
-    /// See [`EventType::TurnEnd`].
+    /// The turn is over.
     TurnEnd,
-    /// See [`EventType::ThreadReset`].
+    /// An operator wants the thread, or its running turn, forgotten.
     ThreadReset,
 }
 
-/// A model's answer in one of its three spellings.
+/// A model's answer in one of its three forms.
 #[derive(Debug, Clone, Copy)]
 pub enum ModelBody<'d> {
     /// The provider's native response body.
@@ -110,7 +110,7 @@ pub enum ModelBody<'d> {
 /// A call that waits for its verdict.
 #[derive(Debug, Clone)]
 pub struct ToolCall<'d> {
-    /// Ties the result to the call.
+    /// The id that ties the result to the call.
     pub tool_call_id: Cow<'d, str>,
     /// The tool; may be empty.
     pub tool_name: Cow<'d, str>,
@@ -118,14 +118,14 @@ pub struct ToolCall<'d> {
     pub input: ToolInput<'d>,
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolResult<'d> {
-    /// The call it answers.
+    /// The id of the call that it answers.
     pub tool_call_id: Cow<'d, str>,
     /// The tool.
     pub tool_name: Cow<'d, str>,
-    /// The arguments again; may be left out if the call was seen in this turn.
+    /// The arguments of the call; may be left out if the call was seen in this turn.
     pub input: ToolInput<'d>,
     /// The raw result; `None` is null.
     pub result: Option<Text<'d>>,
@@ -136,7 +136,7 @@ pub struct ToolResult<'d> {
 /// Tool arguments as they came.
 #[derive(Debug, Clone)]
 pub enum ToolInput<'d> {
-    /// Left out, or null.
+    /// The arguments are left out, or null.
     Absent {
         /// Whether the field was there as an explicit null.
         null: bool,
@@ -148,7 +148,7 @@ pub enum ToolInput<'d> {
 }
 
 impl Event<'_> {
-    /// Which kind it is.
+    /// Returns the event's type.
     #[must_use]
     pub fn event_type(&self) -> EventType {
         match self.body {

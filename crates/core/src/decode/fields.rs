@@ -1,4 +1,4 @@
-//! The event's fields: every rule of the contract's table, one code each.
+//! Reading the event's fields: every rule of the contract's table, with one code each.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use crate::json::{Shape, Text, Value};
 
 macro_rules! fields {
     ($($field:ident),+ $(,)?) => {
-        /// The fields of the contract, as they came. Unknown ones are not kept.
+        /// The fields of the contract as they stand in the event. Unknown ones are not kept.
         #[derive(Debug, Default)]
         struct Fields<'d> { $($field: Option<Value<'d>>,)+ }
 
         impl<'d> Fields<'d> {
-            /// The place for the field of that name.
+            /// Returns the place for the field with this name.
             fn slot(&mut self, name: &[u8]) -> Option<(&'static str, &mut Option<Value<'d>>)> {
                 $(if name == stringify!($field).as_bytes() {
                     return Some((stringify!($field), &mut self.$field));
@@ -51,12 +51,12 @@ fields!(
     error,
 );
 
-/// How far an event's timestamp may be ahead of its record's, in milliseconds; one that is further ahead counts as that far.
+/// How far an event's timestamp may be ahead of its record's, in milliseconds. One that is further ahead counts as that far ahead.
 const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
 
 type Read<T> = Result<T, Rejection>;
 
-/// Reads the fields of an opened envelope.
+/// Reads the event from the fields of an opened envelope.
 pub(super) fn read<'d>(record: &Record<'d>, envelope: &Envelope<'d>) -> Read<Event<'d>> {
     let mut reader = Reader { record, envelope, fields: Fields::default(), event_type: None };
     match reader.collect().and_then(|()| reader.event()) {
@@ -78,7 +78,7 @@ impl<'d> Reader<'_, 'd> {
         for (key, value) in self.envelope.fields.iter().flat_map(Value::members) {
             let Some(name) = key.as_text() else { continue };
             let (name, slot) = match name.as_bytes() {
-                // `type` is a Rust keyword, which the macro cannot spell as a field.
+                // `type` is a Rust keyword, so the macro cannot declare a field of that name.
                 b"type" => ("type", &mut self.event_type),
                 name => match self.fields.slot(name) {
                     Some(slot) => slot,
@@ -133,7 +133,7 @@ impl<'d> Reader<'_, 'd> {
             .ok_or_else(|| Rejection::new(RejectionCode::TypeUnknown, "type", format!("an unknown name of {} bytes", name.len()), FIX))
     }
 
-    /// The thread: from the field, the CloudEvents subject and the key, which must agree.
+    /// Returns the thread's id, from the field, the CloudEvents subject and the key, which must agree.
     fn thread_id(&self) -> Read<Cow<'d, str>> {
         const FIX: &str = "send 1 to 256 bytes, or leave it out and send it as the record's key";
         let field = optional_string(self.fields.thread_id, "thread_id", RejectionCode::ThreadIdInvalid)?;
@@ -198,7 +198,7 @@ impl<'d> Reader<'_, 'd> {
             let fix = "send a moment such as 2026-01-31T12:00:00Z, or leave it out";
             Rejection::new(RejectionCode::TimestampInvalid, "timestamp", found, fix)
         })?;
-        // A host whose clock runs ahead must not expire what its thread has been stopped for.
+        // A host whose clock runs ahead must not make the stops of its thread expire.
         let latest_ms = self.record.timestamp_ms.map_or(i64::MAX, |record_ms| record_ms.saturating_add(CLOCK_SKEW_MS_MAX));
         Ok(Some(time_ms.min(latest_ms)))
     }
@@ -221,7 +221,7 @@ impl<'d> Reader<'_, 'd> {
         Ok(name)
     }
 
-    /// The arguments, from `tool_input` or `arguments`. Both would leave open which one the host runs.
+    /// Returns the arguments, from `tool_input` or `arguments`. With both it would be unclear which ones the host runs.
     fn tool_input(&self) -> Read<ToolInput<'d>> {
         let present = |value: Option<Value<'d>>| value.filter(|value| !value.is_null());
         match (present(self.fields.tool_input), present(self.fields.arguments)) {
@@ -266,7 +266,7 @@ impl<'d> Reader<'_, 'd> {
         }
     }
 
-    /// Whatever is readable, for the answer to whoever awaits the verdict.
+    /// Returns whatever is readable, for the verdict to the host that waits for one.
     fn partial_event(&self) -> PartialEvent {
         let short = |value: Option<Value<'d>>, bytes_max| {
             value.and_then(|value| value.as_text()?.into_str()).filter(|text| text.len() <= bytes_max).map(Cow::into_owned)

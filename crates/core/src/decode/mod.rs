@@ -1,10 +1,11 @@
-//! Record → event, or a rejection that says what to mend.
+//! Decoding: a record gives an event, or a rejection that says what to mend.
 //!
 //! ```text
 //! record ─▶ value (size, UTF-8, JSON) ─▶ envelope (plain, CloudEvents) ─▶ fields ─▶ Event
 //! ```
 //!
-//! One parse per record, borrowing from it. Nothing here knows where a record came from, and a rejection never quotes the record.
+//! Each record is parsed once, and the event borrows from it. The code does not depend on where a record came from, and a rejection never
+//! quotes the record.
 
 mod envelope;
 mod event;
@@ -20,7 +21,7 @@ pub use timestamp::parse_timestamp;
 use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
 use crate::record::Record;
 
-/// Containers that may be open in a whole event: the event and a CloudEvents envelope around what tool arguments may nest.
+/// How many containers may be open at once in a whole event: the event and a CloudEvents envelope around what tool arguments may nest.
 const EVENT_DEPTH_MAX: usize = DEPTH_MAX + 4;
 
 /// The longest `thread_id`, in bytes.
@@ -34,10 +35,10 @@ pub const TOOL_CALL_ID_BYTES_MAX: usize = 512;
 /// The longest `tool_name`, in bytes. Verdicts repeat it in several places.
 pub const TOOL_NAME_BYTES_MAX: usize = 512;
 
-/// Reads one record.
+/// Decodes one record.
 ///
 /// # Errors
-/// A [`Rejection`] for the first rule of the event contract that the record breaks, with whatever is known of the event.
+/// [`Rejection`] for the first rule of the event contract that the record breaks, with whatever is known of the event.
 pub fn decode<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Event<'d>, Rejection> {
     if let Some(envelope) = envelope::open_without_data(record) {
         return fields::read(record, &envelope?);
@@ -81,7 +82,7 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
     Ok(root)
 }
 
-/// The rejection of a value that is larger than it may be. A reader that cuts such a value short before it gets here uses it too.
+/// Returns the rejection of a value that is too large. A reader that cuts such a value short beforehand uses it too.
 #[must_use]
 pub fn too_large(found: String) -> Rejection {
     Rejection::new(RejectionCode::ValueTooLarge, "value", found, "send less, or raise limits.event_bytes_max")

@@ -1,10 +1,11 @@
-//! Why a record is not an event.
+//! Rejections of records: why a record is not an event, and what to send instead.
 
 use super::EventType;
 use crate::codes::codes;
 
 codes! {
-    /// One code per rule of the event contract: it is the dead letter's class, the metric's label and the name of the test.
+    /// The code of a broken rule, one per rule of the event contract. It is the dead letter's class, the metric's label and the name of the
+    /// test.
     RejectionCode {
         /// A header's name is not UTF-8.
         HeaderInvalid = "header_invalid",
@@ -22,7 +23,7 @@ codes! {
         ValueTooDeep = "value_too_deep",
         /// The value is JSON, but not an object.
         ValueNotAnObject = "value_not_an_object",
-        /// A field of the contract stands twice: which one counts would depend on the reader.
+        /// A field of the contract stands twice. Which one counts would depend on the reader.
         FieldRepeated = "field_repeated",
         /// A CloudEvent of a version other than 1.x.
         CloudEventVersion = "cloudevent_version_unsupported",
@@ -98,7 +99,7 @@ codes! {
         ProviderInvalid = "provider_invalid",
         /// A model response with none of `response`, `message` and `error`.
         ModelBodyMissing = "model_body_missing",
-        /// A model response with more than one of them.
+        /// A model response with more than one of `response`, `message` and `error`.
         ModelBodyAmbiguous = "model_body_ambiguous",
         /// A `response` that is not an object.
         ResponseInvalid = "response_invalid",
@@ -111,7 +112,7 @@ codes! {
     }
 }
 
-/// What is known of an event that could not be read: enough to answer whoever awaits its verdict.
+/// What could be read of an event that is not valid: enough to answer the host that waits for its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PartialEvent {
     /// The thread, from the event, the CloudEvents subject or the key.
@@ -133,7 +134,7 @@ pub struct PartialEvent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: found {found}; {fix}")]
 pub struct Rejection {
-    /// Which rule was broken.
+    /// The rule that was broken.
     pub code: RejectionCode,
     /// The field that broke it (`value` is the whole record).
     pub field: &'static str,
@@ -141,7 +142,7 @@ pub struct Rejection {
     pub found: String,
     /// What to send instead.
     pub fix: &'static str,
-    /// What is known of the event all the same.
+    /// What could be read of the event.
     pub event: Box<PartialEvent>,
 }
 

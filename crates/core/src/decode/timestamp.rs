@@ -1,4 +1,4 @@
-//! RFC 3339 timestamps.
+//! Parsing RFC 3339 timestamps.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

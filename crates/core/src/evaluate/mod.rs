@@ -1,11 +1,12 @@
-//! Thread and event → verdict. No Kafka, no clock, no metrics, no randomness.
+//! Evaluation: decides on an event of a thread and writes the verdict. There is no Kafka, no clock, no metrics and no randomness in it.
 //!
 //! ```text
 //! prepare (which turn? what do the providers say, up to the first that has to ask?) ─▶ answer … ─▶ fold (thread) ─▶ verdict
 //! ```
 //!
-//! Precedence on a tool call: (1) its id was suppressed, (2) a control has suspended a subject, (3) a guardrail provider denies, (4) the
-//! loop controllers. The first that does not allow decides, and the loop controllers never observe a call that was stopped before them.
+//! On a tool call the order of precedence is: (1) its id was suppressed, (2) a control has suspended a subject, (3) a guardrail provider
+//! denies, (4) the loop controllers. The first that does not allow the call decides. The loop controllers never observe a call that was
+//! stopped before them.
 
 mod tools;
 pub mod verdict;
@@ -25,7 +26,7 @@ use crate::ruling::{Action, DecidedBy, Reason, Ruling};
 pub use tools::Tools;
 use write::{Frame, Subject};
 
-/// What was decided, for whoever counts it. The verdict itself has been written to the caller's buffer.
+/// What was decided on an event, for the caller to count. The verdict itself is in the caller's buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
     /// What happens next.
@@ -41,18 +42,18 @@ pub struct Decided {
 /// An event brought to its thread, with what the guardrail providers have said so far.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Names the event, and its verdict.
+    /// The fingerprint that names the event and its verdict.
     event: Fingerprint,
     /// The call that it is about.
     call: Option<CallKey>,
-    /// The suspension that was in force: one that is lifted meanwhile still decides, because no provider has been asked.
+    /// The suspension that was in force. It decides even if it is lifted before the verdict is written, because no provider was asked.
     suspension: Option<Suspension>,
     /// Where the providers stand; `None` if they have no say.
     guardrails: Option<Progress>,
 }
 
 impl Prepared {
-    /// What has to be asked of a remote provider before this can be folded.
+    /// Returns the question that a remote provider has to answer before this event can be folded.
     #[must_use]
     pub fn question(&self) -> Option<&Question> {
         match &self.guardrails {
@@ -61,7 +62,7 @@ impl Prepared {
         }
     }
 
-    /// Goes on with the answer to the question; there may be another one then. `event` is the one that was prepared.
+    /// Continues with the answer to the question, after which there may be another question. `event` is the event that was prepared.
     #[must_use]
     pub fn answered(self, policy: &Policy, event: &Event<'_>, answer: Answer) -> Self {
         match (self.guardrails, &event.body) {
@@ -73,7 +74,7 @@ impl Prepared {
         }
     }
 
-    /// Gives the same answer to every question that there still is.
+    /// Answers every question that is left with the same error.
     #[must_use]
     pub fn unanswered(mut self, policy: &Policy, event: &Event<'_>, why: ProviderError) -> Self {
         while self.question().is_some() {
@@ -90,8 +91,8 @@ impl Prepared {
     }
 }
 
-/// Brings the thread to the event's turn and lets the guardrail providers speak. Every event is prepared once, answered as often as it has
-/// a question, and then folded; no other event of its thread may come in between.
+/// Brings the thread to the event's turn and asks the guardrail providers, up to the first that needs a remote answer. Every event is
+/// prepared once, answered as often as it has a question, and then folded. No other event of its thread may be prepared in between.
 pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &Event<'_>) -> Prepared {
     let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
     thread.enter(event, fingerprint, &policy.store_limits().thread);
@@ -113,7 +114,7 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
     Prepared { event: fingerprint, call, suspension, guardrails }
 }
 
-/// A call as state knows it.
+/// The identity of a call, as state holds it.
 #[derive(Debug, Clone, Copy)]
 struct CallKey {
     id: Fingerprint,
@@ -128,19 +129,19 @@ impl CallKey {
     }
 }
 
-/// What was ruled on the same `tool_call` before. The event's id alone does not make it the same: hosts that number calls anew in every
-/// response use ids again, and another call must not get the first one's answer.
+/// Returns the ruling that the same `tool_call` event got before. Its id alone does not make an event the same: hosts that number calls
+/// anew in every response use ids again, and another call must not get the first one's answer.
 fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Digest, event: Fingerprint) -> Option<&'t Ruling> {
     let record = thread.turn.memory().calls.find(key.id).filter(|record| (record.tool, record.args) == (key.tool, args))?;
     record.call.as_ref().filter(|answer| answer.event == event).map(|answer| &answer.ruling)
 }
 
-/// Decides on a prepared event and appends its verdict to `out`; `None` for turn boundaries, which get none. A question that is left
-/// counts as not asked.
+/// Decides on a prepared event and appends its verdict to `out`. Returns `None` for turn boundaries, which get no verdict. A question that
+/// is left counts as not asked.
 ///
 /// # Errors
-/// A [`Rejection`] where a rule of the contract depends on the thread: a result that leaves out the input of a call that was not
-/// seen, and a verdict that would be too large. The thread has then been brought to the event's turn all the same.
+/// Returns a [`Rejection`] where a rule of the contract depends on the thread: for a result that leaves out the input of a call that was
+/// not seen, and for a verdict that would be too large. The thread has then been brought to the event's turn all the same.
 pub fn fold(
     policy: &Policy,
     thread: &mut Thread,
@@ -167,16 +168,17 @@ pub fn fold(
     Ok(Some(decided))
 }
 
-/// Decides where nobody can be asked.
+/// Decides on an event at once, for callers that cannot ask remote providers.
 ///
 /// # Errors
-/// See [`fold`].
+/// Returns a [`Rejection`] for the same reasons as [`fold`].
 pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Decided>, Rejection> {
     let prepared = prepare(policy, &mut Tools::default(), thread, event);
     fold(policy, thread, event, prepared, out)
 }
 
-/// Writes the verdict on an event whose thread could not be taken in: closed. `None` for turn boundaries.
+/// Writes a closed verdict: the one on an event whose thread could not be taken in, because the store is full. Returns `None` for turn
+/// boundaries, which get no verdict.
 pub fn refuse(policy: &Policy, event: &Event<'_>, out: &mut Vec<u8>) -> Option<Decided> {
     let subject = match &event.body {
         Body::TurnStart | Body::TurnEnd | Body::ThreadReset => return None,
@@ -189,12 +191,12 @@ pub fn refuse(policy: &Policy, event: &Event<'_>, out: &mut Vec<u8>) -> Option<D
     Some(write::ruling(&frame, &subject, &Ruling::new(vec![Reason::ThreadStoreFull], None), out))
 }
 
-/// One event being decided.
+/// An event that is being decided, with everything that its verdict needs besides the thread.
 struct Fold<'e> {
     policy: &'e Policy,
     event: &'e Event<'e>,
     fingerprint: Fingerprint,
-    /// See [`Prepared::suspension`].
+    /// The suspension that was in force when the event was prepared.
     suspension: Option<Suspension>,
 }
 
@@ -211,7 +213,7 @@ impl<'e> Fold<'e> {
                 let suppression = &mut turn.memory_mut().suppression;
                 content.calls.iter().for_each(|call| suppression.add(call.id.as_deref(), call.name.as_deref()));
             }
-            // An API error is no answer: what was cut off before it may still be in the host's hands.
+            // An API error is not an answer: the host may still hold calls of a response that was cut off before it.
             None if matches!(body, ModelBody::Error(_)) => {}
             None => turn.memory.iter_mut().for_each(|memory| memory.suppression.model_answered()),
         }
@@ -275,7 +277,7 @@ impl<'e> Fold<'e> {
     }
 }
 
-/// The digest of a result's arguments: its own, or those of the call that was seen. An explicit null counts as `{}`.
+/// Returns the digest of a result's arguments: of its own, or else of those of the call that was seen. An explicit null counts as `{}`.
 fn result_arguments(result: &ToolResult<'_>, seen: Option<Digest>) -> Result<Digest, Rejection> {
     match (&result.input, seen) {
         (ToolInput::Absent { .. }, Some(seen)) => Ok(seen),

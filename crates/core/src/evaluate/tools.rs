@@ -1,20 +1,20 @@
-//! The fingerprints of tools, remembered: a fleet calls a few tools millions of times, and hashing a name takes far longer than finding it.
+//! A cache of tool fingerprints: a fleet calls a few tools millions of times, and hashing a name takes far longer than finding it.
 
 use rustc_hash::FxHashMap;
 
 use crate::digest::Fingerprint;
 
-/// How many names are remembered. Names are their senders' words; beyond this many they are hashed each time.
+/// How many names are remembered. Names come from outside, so their number is bounded; names beyond this many are hashed each time.
 const NAMES_MAX: usize = 1_024;
 
-/// See the module. What it answers does not depend on what it remembers.
+/// The fingerprints of the tools that were named so far, up to a bound. The fingerprint of a name does not depend on what is remembered.
 #[derive(Debug, Default)]
 pub struct Tools {
     known: FxHashMap<Box<str>, Fingerprint>,
 }
 
 impl Tools {
-    /// The fingerprint of a tool's name.
+    /// Returns the fingerprint of a tool's name.
     pub fn fingerprint(&mut self, name: &str) -> Fingerprint {
         if let Some(known) = self.known.get(name) {
             return *known;

@@ -1,5 +1,5 @@
-//! Verdicts as they are published: a ruling with the event that it answers. The field order is the contract's, and the serialisation holds no
-//! clock.
+//! Verdicts as they are published: a ruling together with the event that it answers. Fields are in the order of the contract, and no clock
+//! is read.
 
 use crate::decode::{EventType, Rejection};
 use crate::digest::{Digest, Fingerprint};
@@ -8,28 +8,29 @@ use crate::json::ObjectWriter;
 use crate::ruling::{Action, DecidedBy, Evidence, Reason};
 use crate::safety::Termination;
 
-/// The id of the verdict on an event, which also names the event in state: derived from thread and event id alone.
+/// Returns the id of the verdict on an event, which also names the event in state. It is derived from the thread's and the event's id
+/// alone.
 #[must_use]
 pub fn verdict_id(thread_id: &str, event_id: &str) -> Fingerprint {
     Digest::of_parts(&[thread_id.as_bytes(), event_id.as_bytes()]).fingerprint()
 }
 
-/// A verdict as it is published, in the contract's field order; what is `None` is left out.
+/// A verdict as it is published, in the contract's field order. Fields that are `None` are left out.
 #[derive(Debug)]
 pub struct Verdict<'a> {
-    /// See [`verdict_id`].
+    /// The verdict's id, as [`verdict_id`] derives it.
     pub verdict_id: Fingerprint,
-    /// The event it answers.
+    /// The id of the event that it answers.
     pub event_id: &'a str,
-    /// Its type; left out where that is not known.
+    /// The event's type; left out where it is not known.
     pub event_type: Option<EventType>,
-    /// Its thread; left out where that is not known.
+    /// The event's thread; left out where it is not known.
     pub thread_id: Option<&'a str>,
-    /// Its turn.
+    /// The event's turn.
     pub turn_id: Option<&'a str>,
-    /// Its call.
+    /// The event's tool call.
     pub tool_call_id: Option<&'a str>,
-    /// Its tool.
+    /// The event's tool.
     pub tool_name: Option<&'a str>,
     /// What happens next.
     pub action: Action,
@@ -37,13 +38,13 @@ pub struct Verdict<'a> {
     pub allows_execution: bool,
     /// Whether the turn should stop.
     pub should_halt: bool,
-    /// Of what decided.
+    /// The code of the reason that decided, or `allow` or `not_executed`.
     pub code: &'a str,
-    /// Of what decided.
+    /// The sentence of the reason that decided; empty where there is none.
     pub message: String,
-    /// What decided.
+    /// The part of the gate that decided.
     pub decided_by: DecidedBy,
-    /// All that spoke.
+    /// The reasons of all parts that had something to say, the decisive one first.
     pub reasons: Vec<ReasonView<'a>>,
     /// The loop controllers' count.
     pub count: Option<u32>,
@@ -53,7 +54,7 @@ pub struct Verdict<'a> {
     pub synthetic_result: Option<String>,
     /// The text to append to the tool's result.
     pub guidance: Option<String>,
-    /// How the model's response was cut off.
+    /// How the model's response was cut off, if it was.
     pub safety: Option<&'a Termination>,
     /// The digest of the effective decision configuration.
     pub policy_version: &'a str,
@@ -107,12 +108,12 @@ impl<'a> ReasonView<'a> {
 /// The code of every verdict on an event that could not be read.
 pub const INVALID_EVENT: &str = "invalid_event";
 
-/// Writes the verdict on an event that could not be read: closed, and saying what to mend. `event_id` is its own, or else the
-/// record's coordinates.
+/// Writes the verdict on an event that could not be read. It is closed, and it says what to mend. `event_id` is the event's own id, or else
+/// the record's coordinates.
 pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str, out: &mut Vec<u8>) {
     let event = &rejection.event;
     let message = format!("{}: {rejection}", rejection.code.as_str());
-    // Where the type is not known, it may be a call that waits.
+    // Where the type is not known, the event may be a call whose host waits.
     let may_be_a_call = matches!(event.event_type, Some(EventType::ToolCall) | None);
     let verdict = Verdict {
         verdict_id: verdict_id(event.thread_id.as_deref().unwrap_or_default(), event_id),
@@ -174,7 +175,7 @@ impl Verdict<'_> {
             text.iter().for_each(|text| object.text(name, text));
         }
         if let Some(safety) = self.safety {
-            // Writing to memory does not fail, and nothing in it refuses to be serialised.
+            // Writing to memory does not fail, and every value in it can be serialised.
             let _infallible = serde_json::to_writer(object.member("safety"), safety);
         }
         object.text("policy_version", self.policy_version);
@@ -203,7 +204,7 @@ impl ReasonView<'_> {
             Some(policy_id) => object.text("policy_id", policy_id),
             None => object.member("policy_id").extend_from_slice(b"null"),
         }
-        // As OAP writes digests.
+        // The prefix is how OAP writes digests.
         for (name, digest) in [("passport_digest", self.passport_digest), ("answer_digest", self.answer_digest)] {
             digest.iter().for_each(|digest| object.plain(name, &[b"sha256:", &digest.hex()]));
         }

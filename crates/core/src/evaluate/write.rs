@@ -1,4 +1,4 @@
-//! Ruling and event → the verdict's bytes.
+//! Writing verdicts: from a ruling and its event to the verdict's bytes.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use crate::safety::{SAFETY_TERMINATED, Termination};
 const ALLOW: &str = "allow";
 const NOT_EXECUTED: &str = "not_executed";
 
-/// Where a verdict belongs.
+/// The event that a verdict answers, with what the verdict says besides the ruling.
 pub(super) struct Frame<'e> {
     pub(super) policy: &'e Policy,
     pub(super) event: &'e Event<'e>,
     pub(super) verdict_id: Fingerprint,
-    /// The running turn; the event may name its own.
+    /// The id of the running turn, for events that do not name their turn.
     pub(super) turn_id: Option<&'e str>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: 
     Decided { action, decided_by: DecidedBy::Safety, code: Cow::Borrowed(SAFETY_TERMINATED), provider_calls: Vec::new() }
 }
 
-/// What is known of an event that was read and is rejected all the same.
+/// Returns what is known of an event that was read and then rejected.
 pub(super) fn partial_event(event: &Event<'_>) -> PartialEvent {
     let (tool_call_id, tool_name) = match &event.body {
         Body::ToolCall(call) => (Some(&call.tool_call_id), Some(&call.tool_name)),
@@ -119,7 +119,7 @@ pub(super) fn partial_event(event: &Event<'_>) -> PartialEvent {
     }
 }
 
-/// A plain allow, to be filled in.
+/// Returns a verdict that plainly allows, for callers to fill in the rest.
 fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
     let event = frame.event;
     Verdict {
@@ -146,7 +146,7 @@ fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
     }
 }
 
-/// The text to give the agent as the result of a call that may not run.
+/// Returns the text to give the agent as the result of a call that may not run.
 fn synthetic_result(reason: &Reason, tool_name: &str, signature: Option<SignatureView<'_>>) -> String {
     match (reason, signature) {
         (Reason::Loop { code, count }, Some(signature)) => loop_result(*code, *count, tool_name, signature.args_hash),
@@ -154,7 +154,7 @@ fn synthetic_result(reason: &Reason, tool_name: &str, signature: Option<Signatur
             "Guardrail denied: tool '{tool_name}' was blocked ({}). Reason: {}. Choose an alternative approach.",
             denied.code, denied.message
         ),
-        // No alternative would fare better.
+        // Another tool would not run either.
         (Reason::SubjectSuspended(_), _) => format!(
             "Tool call not executed ({}): {}. Do not retry: no tool will run until the suspension is lifted.",
             reason.code(),
@@ -164,7 +164,7 @@ fn synthetic_result(reason: &Reason, tool_name: &str, signature: Option<Signatur
     }
 }
 
-/// The JSON form of a loop block, as `json.dumps(…, ensure_ascii=False)` prints it in the Hermes controller.
+/// Returns the JSON form of a loop block, as `json.dumps(…, ensure_ascii=False)` prints it in the Hermes controller.
 fn loop_result(code: LoopCode, count: u32, tool_name: &str, args: Digest) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let message = quoted(&code.message(tool_name, count));
@@ -183,7 +183,7 @@ fn guidance(reason: &Reason, tool_name: &str) -> Option<String> {
     }
 }
 
-/// The verdict's code for counting, without allocating where it is one of ours.
+/// Returns the verdict's code for counting. Codes of loop controllers are not allocated.
 fn label(reason: Option<&Reason>) -> Cow<'static, str> {
     match reason {
         None => Cow::Borrowed(ALLOW),

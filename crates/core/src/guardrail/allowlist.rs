@@ -1,7 +1,7 @@
-//! The allowlist provider: tools by exact name.
+//! The allowlist provider: it allows and denies tools by exact name.
 //!
-//! Behaviour and sentences are DeerFlow's `AllowlistProvider`: the list of allowed tools is checked first, then the denied ones;
-//! names are case-sensitive and untrimmed; an empty list of allowed tools denies everything, none allows everything.
+//! Behaviour and sentences are those of DeerFlow's `AllowlistProvider`. The list of allowed tools is checked first, then the denied ones.
+//! Names are case-sensitive and not trimmed. An empty list of allowed tools denies everything, no list allows everything.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::controls::Controls;
 use crate::ruling::GuardrailReason;
 use crate::settings::Section;
 
-/// The provider in configuration: `config: {allowed_tools: […] | null, denied_tools: […] | null}`.
+/// The provider's descriptor for configuration: `config: {allowed_tools: […] | null, denied_tools: […] | null}`.
 pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {
     name: Allowlist::NAME,
     aliases: &["AllowlistProvider"],
     read: |config, _| Box::new(AllowlistSettings::read(config)),
 };
 
-/// The lists as they are configured.
+/// The configured lists.
 #[derive(Debug, Serialize)]
 struct AllowlistSettings {
     allowed_tools: Option<BTreeSet<String>>,
@@ -47,7 +47,7 @@ impl ProviderSettings for AllowlistSettings {
     }
 }
 
-/// Allows and denies tools by their exact names.
+/// A provider that allows and denies tools by their exact names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowlist {
     /// The only tools that may run; `None` is all.
@@ -60,7 +60,7 @@ impl Allowlist {
     /// The name in configuration and metrics.
     pub const NAME: &'static str = "allowlist";
 
-    /// Returns a provider with the only tools that may run (`None` is all), and those that may not.
+    /// Returns a provider with the only tools that may run (`None` is all), and the tools that may not.
     #[must_use]
     pub fn new(allowed_tools: Option<Vec<String>>, denied_tools: Vec<String>) -> Self {
         Self { allowed_tools: allowed_tools.map(FxHashSet::from_iter), denied_tools: denied_tools.into_iter().collect() }

@@ -1,21 +1,22 @@
-//! The chain: providers in order, a denial stops it, a provider that fails closes or is said to have failed open.
+//! The guardrail chain: it asks its providers in order. A denial stops it. A provider that fails either denies (fail closed) or is noted as
+//! having failed open.
 //!
-//! A provider that has to ask somebody interrupts the chain: what it has come to so far waits as an [`Asking`], and goes on with the
-//! answer. So a server is asked about a call only once everybody before it has allowed it.
+//! A provider that needs an answer from a policy server interrupts the chain: its progress so far waits as an [`Asking`], and the answer
+//! resumes it. So a server is asked about a call only once all providers before it have allowed the call.
 
 use super::{Answer, GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step, ToolPatterns};
 use crate::ruling::{GuardrailReason, Reason};
 
-/// One provider of a chain.
+/// A provider with the tools that it decides on, as one element of a chain.
 #[derive(Debug)]
 pub struct Link {
     /// The provider.
     pub provider: Box<dyn GuardrailProvider>,
-    /// The only tools that it has a say in; `None` is all.
+    /// The only tools that it decides on; `None` is all.
     pub tools: Option<ToolPatterns>,
 }
 
-/// The providers in force.
+/// The guardrail providers in force, in order.
 #[derive(Debug)]
 pub struct GuardrailChain {
     links: Vec<Link>,
@@ -23,12 +24,12 @@ pub struct GuardrailChain {
     passport: Option<String>,
 }
 
-/// Where a chain stands on one call.
+/// The progress of a chain on one call.
 #[derive(Debug)]
 pub enum Progress {
-    /// It has come to its end.
+    /// The chain has reached its end.
     Concluded(ChainOutcome),
-    /// It waits for an answer.
+    /// The chain waits for an answer.
     Asking(Asking),
 }
 
@@ -39,34 +40,34 @@ pub struct Asking {
     so_far: ChainOutcome,
 }
 
-/// What has to be asked of whom.
+/// A question for a policy server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The provider's place in the chain.
     pub provider: usize,
-    /// What to send to its endpoint.
+    /// The body to send to its endpoint.
     pub body: Vec<u8>,
 }
 
-/// What the chain concludes.
+/// The conclusion of a chain on one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChainOutcome {
-    /// The reasons of the denial that decides, the first one decisive; empty if nobody denies.
+    /// The reasons of the denial that decides, the decisive one first; empty if no provider denies.
     pub denial: Vec<Reason>,
-    /// What else was said, for the record: what allowing stood on, and who failed and was passed over.
+    /// Reasons that are recorded besides: the evidence of providers that allowed, and the providers that failed open.
     pub notes: Vec<Reason>,
-    /// How asking each provider went, by its place in the chain.
+    /// The outcome of each provider that was asked, by its place in the chain.
     pub calls: Vec<(usize, ProviderOutcome)>,
 }
 
-/// How asking one provider went. Passing over a failure is an outcome of its own.
+/// The outcome of asking one provider. Failing open is an outcome of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderOutcome {
     /// It allowed the call.
     Allowed,
     /// It denied the call.
     Denied,
-    /// It failed, which denied the call.
+    /// It failed, and that denied the call.
     FailedClosed(ProviderError),
     /// It failed, and the call went on.
     FailedOpen(ProviderError),
@@ -95,13 +96,13 @@ impl ProviderOutcome {
 }
 
 impl Link {
-    fn has_a_say(&self, request: &GuardrailRequest<'_>) -> bool {
+    fn covers(&self, request: &GuardrailRequest<'_>) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.matches(request.tool_name))
     }
 }
 
 impl Asking {
-    /// Returns what has to be asked.
+    /// Returns the question that has to be answered.
     #[must_use]
     pub fn question(&self) -> &Question {
         &self.question
@@ -109,7 +110,7 @@ impl Asking {
 }
 
 impl GuardrailChain {
-    /// Returns a chain of these providers. With `fail_closed` a provider that fails denies, else it is passed over.
+    /// Returns a chain of these providers. With `fail_closed` a provider that fails denies, otherwise it fails open.
     #[must_use]
     pub fn new(links: Vec<Link>, fail_closed: bool, passport: Option<String>) -> Self {
         Self { links, fail_closed, passport }
@@ -133,53 +134,53 @@ impl GuardrailChain {
         self.links.get(provider).map_or("", |link| link.provider.name())
     }
 
-    /// Lets the providers decide, up to the first that has to ask.
+    /// Asks the providers in order, up to the first that needs an answer from a policy server.
     #[must_use]
     pub fn begin(&self, request: &GuardrailRequest<'_>) -> Progress {
-        self.go_on(request, 0, ChainOutcome::default())
+        self.advance(request, 0, ChainOutcome::default())
     }
 
-    /// Goes on with the answer to what was asked. `request` is the one that the chain began with. Those before whoever was asked are heard
-    /// again: a passport may have been suspended while the answer was awaited.
+    /// Resumes the chain with the answer to its question. `request` is the one that the chain began with. The providers before the one that
+    /// asked are asked again: a passport may have been suspended in the meantime.
     #[must_use]
     pub fn resume(&self, request: &GuardrailRequest<'_>, asking: Asking, answer: Answer) -> Progress {
         let Asking { question: Question { provider, .. }, mut so_far } = asking;
         let Some(link) = self.links.get(provider) else { return Progress::Concluded(so_far) };
-        self.enter(provider, answer.and_then(|answer| link.provider.read(&answer)), &mut so_far);
+        self.record(provider, answer.and_then(|answer| link.provider.read(&answer)), &mut so_far);
         if so_far.denial.is_empty()
             && let Some((earlier, denied)) = self.denied_since(request, provider)
         {
-            self.enter(earlier, Ok(denied), &mut so_far);
+            self.record(earlier, Ok(denied), &mut so_far);
         }
-        self.go_on(request, provider + 1, so_far)
+        self.advance(request, provider + 1, so_far)
     }
 
-    /// Returns what a provider before a place denies, though it did not when the chain came by.
+    /// Returns the denial of a provider before a place, if one denies now that did not when the chain passed it.
     fn denied_since(&self, request: &GuardrailRequest<'_>, place: usize) -> Option<(usize, GuardrailDecision)> {
-        let earlier = self.links.iter().enumerate().take(place).filter(|(_, link)| link.has_a_say(request));
+        let earlier = self.links.iter().enumerate().take(place).filter(|(_, link)| link.covers(request));
         earlier.into_iter().find_map(|(earlier, link)| match link.provider.plan(request) {
             Step::Decided(Ok(decision)) if !decision.allow => Some((earlier, decision)),
             _ => None,
         })
     }
 
-    fn go_on(&self, request: &GuardrailRequest<'_>, from: usize, mut outcome: ChainOutcome) -> Progress {
+    fn advance(&self, request: &GuardrailRequest<'_>, from: usize, mut outcome: ChainOutcome) -> Progress {
         for (provider, link) in self.links.iter().enumerate().skip(from) {
             if !outcome.denial.is_empty() {
                 break;
             }
-            if !link.has_a_say(request) {
+            if !link.covers(request) {
                 continue;
             }
             match link.provider.plan(request) {
-                Step::Decided(decided) => self.enter(provider, decided, &mut outcome),
+                Step::Decided(decided) => self.record(provider, decided, &mut outcome),
                 Step::Ask(body) => return Progress::Asking(Asking { question: Question { provider, body }, so_far: outcome }),
             }
         }
         Progress::Concluded(outcome)
     }
 
-    fn enter(&self, provider: usize, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) {
+    fn record(&self, provider: usize, decided: Result<GuardrailDecision, ProviderError>, outcome: &mut ChainOutcome) {
         let how = match decided {
             Ok(decision) if decision.allow => {
                 let evident = decision.reasons.into_iter().filter(|reason| reason.evidence.is_some());
@@ -205,7 +206,8 @@ impl GuardrailChain {
     }
 }
 
-/// Returns what the agent is shown: the first reason comes first, and a denial without any gets DeerFlow's own words.
+/// Returns the reasons of a denial. The provider's first reason comes first, because the agent is shown it. A denial without reasons gets
+/// DeerFlow's own words.
 fn denial(mut reasons: Vec<GuardrailReason>) -> Vec<Reason> {
     if reasons.is_empty() {
         reasons.push(GuardrailReason::new("oap.denied", "blocked by guardrail policy"));
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
     use crate::decode::{Attribution, ToolInput};
 
-    /// A provider that has to ask somebody: `yes` allows, `no` denies, anything else is malformed.
+    /// A provider that asks a policy server: `yes` allows, `no` denies, anything else is malformed.
     #[derive(Debug)]
     struct Remote;
 
@@ -243,13 +245,13 @@ mod tests {
         Link { provider: Box::new(provider), tools: None }
     }
 
-    /// Two remote providers around a list that denies `bash`.
+    /// Returns a chain of two remote providers around a list that denies `bash`.
     fn chain(fail_closed: bool) -> GuardrailChain {
         let denied = Allowlist::new(None, vec!["bash".to_owned()]);
         GuardrailChain::new(vec![link(Remote), link(denied), link(Remote)], fail_closed, None)
     }
 
-    /// Returns what a chain comes to with these answers, and whom it asked.
+    /// Returns the conclusion of a chain with these answers, and the places of the providers that asked.
     fn ask(chain: &GuardrailChain, tool_name: &str, answers: &[Answer]) -> (ChainOutcome, Vec<usize>) {
         let request = GuardrailRequest {
             tool_name,
@@ -298,7 +300,7 @@ mod tests {
         assert_eq!((outcome.denial, outcome.notes), (vec![], vec![]));
     }
 
-    /// A provider that changes its mind after it was asked once.
+    /// A provider that allows the first call that it is asked about, and denies all later ones.
     #[derive(Debug, Default)]
     struct Fickle(std::sync::atomic::AtomicBool);
 

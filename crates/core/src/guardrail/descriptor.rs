@@ -1,4 +1,4 @@
-//! What configuration has to know of a provider, and what it has read of one.
+//! Descriptors of guardrail providers: the names of a provider, how its configuration is read, and what was read.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub struct ProviderDescriptor {
     pub name: &'static str,
     /// Other names for it in configuration, such as the class that another system has for it.
     pub aliases: &'static [&'static str],
-    /// Reads the `config` of an entry, with the provider's defaults for what it leaves out; the second section is the `guardrails` around
-    /// it. What is wrong goes to the sections' faults.
+    /// Reads the `config` of an entry, with the provider's defaults for what it leaves out. The second section is the `guardrails` block
+    /// around it. Faults are added to the sections.
     pub read: fn(&Section<'_>, &Section<'_>) -> Box<dyn ProviderSettings>,
 }
 
@@ -32,13 +32,13 @@ impl Named for ProviderDescriptor {
     }
 }
 
-/// What a provider is configured to do. Most need no more than the two methods without a default.
+/// The configuration of a provider. Most need no more than the two methods without a default.
 pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
-    /// Returns the effective configuration, defaults filled in and secrets left out. Everything that it decides by has to stand in here or
-    /// in [`ProviderSettings::basis`]: the policy's version is a digest of both.
+    /// Returns the effective configuration, with defaults filled in and secrets left out. Everything that the provider decides by has to be
+    /// in here or in [`ProviderSettings::basis`], because the policy's version is a digest of both.
     fn config(&self) -> Value;
 
-    /// Returns the provider, under these controls, which may change while it is in force.
+    /// Returns the provider, under these controls. They may change while it is in force.
     fn build(&self, controls: &Arc<Controls>) -> Box<dyn GuardrailProvider>;
 
     /// Returns the file that has to be loaded before the provider is built, if it names one.
@@ -46,34 +46,34 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Takes what the file holds. Content that cannot be used is no error: the provider denies, and [`ProviderSettings::unusable`] says
-    /// why.
+    /// Takes the content of the file. Content that cannot be used is not an error: the provider then denies, and
+    /// [`ProviderSettings::unusable`] says why.
     fn load(&mut self, content: &[u8]) {
         let _ = content;
     }
 
-    /// Returns what is wrong with what was loaded, as a sentence for people.
+    /// Returns what is wrong with the content that was loaded, as a sentence for people.
     fn unusable(&self) -> Option<String> {
         None
     }
 
-    /// Returns what decisions stand on besides the configuration, such as the digest of a file that was loaded, and the field of the
-    /// version's digest that lists it.
+    /// Returns what decisions depend on besides the configuration, such as the digest of a file that was loaded. The first part is the
+    /// field that lists it in the version's digest.
     fn basis(&self) -> Option<(&'static str, String)> {
         None
     }
 
-    /// Returns the policy server that has to be asked, if there is one.
+    /// Returns the policy server that the provider asks, if there is one.
     fn server(&self) -> Option<&HttpSettings> {
         None
     }
 
-    /// Returns the same server, to give it another name.
+    /// Returns the policy server to be changed, so that it can be renamed.
     fn server_mut(&mut self) -> Option<&mut HttpSettings> {
         None
     }
 
-    /// Returns the terms that passports are examined under, if the provider examines them.
+    /// Returns the terms that passports are examined under, if the provider examines passports.
     fn passport_terms(&self) -> Option<Terms> {
         None
     }
@@ -82,23 +82,23 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
 /// A file that a provider's configuration names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedFile<'s> {
-    /// The key that names it.
+    /// The configuration key that names it.
     pub key: &'s str,
     /// Its path.
     pub path: &'s str,
-    /// What it holds, with an article, as in `a passport (a JSON file)`.
+    /// What it contains, with an article, as in `a passport (a JSON file)`.
     pub content: &'static str,
 }
 
-/// A provider as it is configured. It is serialised as an entry of `providers`, defaults filled in; the policy's version is a digest of
+/// A configured provider. It is serialised as an entry of `providers` with defaults filled in, and the policy's version is a digest of
 /// that.
 #[derive(Debug)]
 pub struct ConfiguredProvider {
     /// Its name.
     pub name: &'static str,
-    /// The only tools that it has a say in, by pattern; `None` is all.
+    /// The only tools that it decides on, by pattern; `None` is all.
     pub tools: Option<Vec<String>>,
-    /// What it is configured to do.
+    /// Its configuration.
     pub settings: Box<dyn ProviderSettings>,
 }
 

@@ -1,7 +1,7 @@
-//! Guardrail providers: does policy allow this agent this call?
+//! Guardrail providers: they decide whether policy allows an agent a call.
 //!
-//! A provider in another process costs the core nothing: [`GuardrailChain::begin`] lets the providers decide up to the first that has to
-//! ask, the partition processor gets the answer, and [`GuardrailChain::resume`] goes on with it. The first denial decides.
+//! The core does not talk to providers in other processes. [`GuardrailChain::begin`] asks the providers up to the first that needs an
+//! answer from a policy server, the worker gets that answer, and [`GuardrailChain::resume`] continues with it. The first denial decides.
 
 mod allowlist;
 mod chain;
@@ -21,28 +21,28 @@ pub use tools::ToolPatterns;
 
 use crate::ruling::GuardrailReason;
 
-/// The providers that configuration knows. Another one is a file of its own, and a line here.
+/// The providers that configuration can name. A new provider is a file of its own and a line here.
 pub const PROVIDERS: &[&ProviderDescriptor] = &[&allowlist::DESCRIPTOR, &oap_passport::DESCRIPTOR, &http::DESCRIPTOR];
 
-/// What a provider decided: a well-formed answer, whichever way it goes.
+/// A provider's decision, which is a well-formed answer either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardrailDecision {
     /// Whether the call may run.
     pub allow: bool,
-    /// Why; the first reason is shown to the agent.
+    /// The reasons; the first one is shown to the agent.
     pub reasons: Vec<GuardrailReason>,
 }
 
-/// Why a provider has no decision. It holds nothing of the request or the answer.
+/// The reason why a provider has no decision. It holds nothing of the request or the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// Nobody asked: there is no one to ask in this process.
+    /// The server was not asked, because this process cannot ask it.
     #[error("nobody asked")]
     NotAsked,
     /// The deadline passed first.
     #[error("no answer within the deadline")]
     TimedOut,
-    /// No connection could be had, or it broke before the answer was complete.
+    /// The connection could not be made, or it broke before the answer was complete.
     #[error("the connection failed")]
     Connection,
     /// The answer's status was not 200.
@@ -51,10 +51,10 @@ pub enum ProviderError {
     /// The answer was larger than configured.
     #[error("the answer was too large")]
     TooLarge,
-    /// Too many questions were waiting already.
+    /// Too many questions were waiting already, so this one was not sent.
     #[error("too many questions are waiting")]
     Overloaded,
-    /// The provider failed so often that it is left alone for a while.
+    /// The provider failed so often that it is not asked for a while.
     #[error("the provider is left alone for a while, because it failed too often")]
     CircuitOpen,
     /// The answer was not a decision.
@@ -79,24 +79,24 @@ impl ProviderError {
     }
 }
 
-/// What a provider makes of a request.
+/// A provider's response to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// It has decided, or failed to.
     Decided(Result<GuardrailDecision, ProviderError>),
-    /// It has to ask: the body of the question, which the partition processor's owner sends to the provider's endpoint.
+    /// It needs an answer. This is the body of the question, which the worker sends to the provider's endpoint.
     Ask(Vec<u8>),
 }
 
-/// One guardrail provider. To add another one, implement it and describe it in a [`ProviderDescriptor`].
+/// A guardrail provider. To add one, implement this trait and describe it in a [`ProviderDescriptor`].
 pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
-    /// Returns the provider's name, as metrics and logs spell it.
+    /// Returns the provider's name, as metrics and logs write it.
     fn name(&self) -> &str;
 
-    /// Decides, or says what has to be asked. It must not do I/O.
+    /// Decides, or returns the question that has to be asked. It must not do I/O.
     fn plan(&self, request: &GuardrailRequest<'_>) -> Step;
 
-    /// Reads the answer to a question of [`GuardrailProvider::plan`]. A provider that never asks need not write it.
+    /// Reads the answer to a question of [`GuardrailProvider::plan`]. A provider that never asks does not implement this.
     ///
     /// # Errors
     /// [`ProviderError`] for anything but a well-formed decision.
@@ -106,5 +106,5 @@ pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// A remote provider's answer, or why there is none.
+/// A remote provider's answer, or the reason why there is none.
 pub type Answer = Result<Vec<u8>, ProviderError>;

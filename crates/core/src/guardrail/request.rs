@@ -1,23 +1,23 @@
-//! What a provider is asked.
+//! The request that guardrail providers decide on.
 
 use crate::decode::{Attribution, Event, ToolCall, ToolInput};
 
-/// A call as guardrail providers see it, borrowed from its event.
+/// A call in the form that guardrail providers get, borrowed from its event.
 #[derive(Debug, Clone, Copy)]
 pub struct GuardrailRequest<'e> {
-    /// The tool; may be empty.
+    /// The tool's name; may be empty.
     pub tool_name: &'e str,
-    /// Its arguments as they came: a provider that reads them must not take unreadable ones for none.
+    /// Its arguments as they are in the event. A provider that reads them must not treat unreadable ones as missing.
     pub tool_input: &'e ToolInput<'e>,
-    /// The call.
+    /// The id of the call.
     pub tool_call_id: &'e str,
-    /// The thread.
+    /// The id of the thread.
     pub thread_id: &'e str,
-    /// The turn.
+    /// The id of the turn.
     pub turn_id: Option<&'e str>,
     /// The event's time in milliseconds since the epoch.
     pub time_ms: Option<i64>,
-    /// On whose behalf.
+    /// On whose behalf the agent acts.
     pub attribution: &'e Attribution<'e>,
     /// The configured passport reference, for calls without an agent.
     pub passport: Option<&'e str>,
@@ -39,7 +39,7 @@ impl<'e> GuardrailRequest<'e> {
         }
     }
 
-    /// Returns the passport reference: the event's agent, else the configured one.
+    /// Returns the passport reference: the event's agent, or else the configured one.
     #[must_use]
     pub fn agent_id(&self) -> Option<&'e str> {
         self.attribution.agent_id.as_deref().or(self.passport)

@@ -1,8 +1,8 @@
-//! Tools by pattern: which of them a provider has a say in.
+//! Patterns of tool names: they select the tools that a provider decides on.
 
 use std::collections::BTreeSet;
 
-/// Names of tools, some of them with `*` for any characters. Names are case-sensitive.
+/// Names of tools, in which `*` stands for any characters. Names are case-sensitive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolPatterns {
     names: BTreeSet<String>,
@@ -10,22 +10,22 @@ pub struct ToolPatterns {
 }
 
 impl ToolPatterns {
-    /// Returns the patterns.
+    /// Returns patterns from their texts.
     #[must_use]
     pub fn new(patterns: impl IntoIterator<Item = String>) -> Self {
         let (globs, names): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|pattern| pattern.contains('*'));
         Self { names: names.into_iter().collect(), globs }
     }
 
-    /// Whether a tool is named by one of them.
+    /// Returns whether a tool's name matches one of the patterns.
     #[must_use]
     pub fn matches(&self, tool_name: &str) -> bool {
         self.names.contains(tool_name) || self.globs.iter().any(|glob| glob_matches(glob, tool_name))
     }
 }
 
-/// Whether a name matches a pattern in which `*` stands for any characters: each piece is looked for behind the one before it, which is
-/// enough since the leftmost place leaves the most room.
+/// Returns whether a name matches a pattern in which `*` stands for any characters. Each piece is searched behind the one before it. The
+/// leftmost match is enough, since it leaves the most room.
 fn glob_matches(glob: &str, name: &str) -> bool {
     let mut pieces = glob.split('*');
     let Some(mut rest) = name.strip_prefix(pieces.next().unwrap_or_default()) else { return false };

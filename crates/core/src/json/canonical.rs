@@ -1,4 +1,4 @@
-//! Canonical forms: sorted keys, no white space, raw non-ASCII; as Python prints it, and as RFC 8785 (JCS) wants it.
+//! Canonical forms of JSON, with sorted keys, no white space and raw non-ASCII: the one that Python prints, and the one of RFC 8785 (JCS).
 //!
 //! The two differ in the order of keys (code points, or UTF-16 code units) and in numbers.
 
@@ -6,7 +6,7 @@ use super::number::{parse_float, write_ecmascript, write_float, write_integer};
 use super::text::{Text, write_text};
 use super::value::{Kind, Siblings, Value};
 
-/// Whose canonical form.
+/// The canonical form to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Python,
@@ -18,8 +18,8 @@ pub fn write(value: Value<'_>, out: &mut Vec<u8>) {
     write_as(Form::Python, value, out);
 }
 
-/// Appends the form of RFC 8785. It is defined for what I-JSON allows: no repeated keys, no lone surrogates, and numbers that a double
-/// can hold. Whoever needs the standard's form rules the rest out beforehand; here repeated keys collapse to the last, and an infinite
+/// Appends the form of RFC 8785. It is defined for what I-JSON allows: no repeated keys, no lone surrogates, and numbers that a double can
+/// hold. A caller that needs the standard's form rules the rest out beforehand. Here repeated keys collapse to the last, and an infinite
 /// number is written as null, as ECMAScript does.
 pub fn write_jcs(value: Value<'_>, out: &mut Vec<u8>) {
     write_as(Form::Jcs, value, out);
@@ -28,15 +28,15 @@ pub fn write_jcs(value: Value<'_>, out: &mut Vec<u8>) {
 fn write_as(form: Form, value: Value<'_>, out: &mut Vec<u8>) {
     let mut writer = Writer { form, out, open: Vec::new(), sorted: Vec::new() };
     writer.value(value);
-    while writer.go_on() {}
+    while writer.write_next() {}
 }
 
-/// Writes values, with a stack of the containers that are open in place of recursion.
+/// Writes values with a stack of open containers instead of recursion.
 struct Writer<'o, 'd> {
     form: Form,
     out: &'o mut Vec<u8>,
     open: Vec<Container<'d>>,
-    /// The keys, in order, of the open objects that were not in order.
+    /// The sorted keys of those open objects whose keys were not in order.
     sorted: Vec<Value<'d>>,
 }
 
@@ -44,20 +44,20 @@ struct Writer<'o, 'd> {
 struct Container<'d> {
     is_object: bool,
     is_empty: bool,
-    /// Its items, or its keys with the values behind them.
+    /// Its items, or its keys, each followed by its value.
     children: Children<'d>,
 }
 
 enum Children<'d> {
-    /// As they stand in the source.
+    /// The children in the order of the source.
     AsTheyCome(Siblings<'d>),
-    /// Those of [`Writer::sorted`] from here on.
+    /// The keys in [`Writer::sorted`] from `first` on.
     Sorted { first: usize, next: usize },
 }
 
 impl<'d> Writer<'_, 'd> {
-    /// Writes the next child of the innermost container, or closes it; whether any was open.
-    fn go_on(&mut self) -> bool {
+    /// Writes the next child of the innermost container, or closes the container. Returns whether a container was open.
+    fn write_next(&mut self) -> bool {
         let Some(container) = self.open.last_mut() else { return false };
         let child = match &mut container.children {
             Children::AsTheyCome(siblings) => siblings.next().map(|child| (child, container.is_object.then(|| siblings.next()).flatten())),
@@ -85,7 +85,7 @@ impl<'d> Writer<'_, 'd> {
         true
     }
 
-    /// Writes a value, of a container the beginning.
+    /// Writes a value. Of a container it writes the beginning and opens it.
     fn value(&mut self, value: Value<'d>) {
         let out = &mut *self.out;
         match value.node().kind {
@@ -98,7 +98,7 @@ impl<'d> Writer<'_, 'd> {
             },
             Kind::Integer => write_integer(value.source(), out),
             Kind::Float => write_float(parse_float(value.source()), out),
-            // Without escapes the source holds nothing that has to be escaped: the parser refused raw control characters.
+            // A source without escapes contains nothing that has to be escaped: the parser refused raw control characters.
             Kind::Text => {
                 out.push(b'"');
                 out.extend_from_slice(value.source());
@@ -131,7 +131,7 @@ impl<'d> Writer<'_, 'd> {
     }
 }
 
-/// Whether an object's keys stand in order, each once, and without escapes that would have to be looked behind.
+/// Returns whether an object's keys are in order, unique, and without escapes, which would have to be decoded for the comparison.
 fn is_in_order(form: Form, object: Value<'_>) -> bool {
     let mut keys = object.members().map(|(key, _)| (key.node().kind == Kind::Text).then(|| key.source()));
     let Some(mut before) = keys.next() else { return true };
@@ -142,7 +142,7 @@ fn is_in_order(form: Form, object: Value<'_>) -> bool {
     })
 }
 
-/// Sorts keys without escapes; `false` where there are others, or two are equal.
+/// Sorts keys without escapes. Returns `false` if a key has escapes or two keys are equal.
 fn sort_plain(form: Form, keys: &mut [Value<'_>]) -> bool {
     if !keys.iter().all(|key| key.node().kind == Kind::Text) {
         return false;
@@ -151,10 +151,10 @@ fn sort_plain(form: Form, keys: &mut [Value<'_>]) -> bool {
     keys.windows(2).all(|pair| matches!(pair, [left, right] if left.source() != right.source()))
 }
 
-/// The keys of an object in the form's order; of equal keys the last.
+/// Returns the keys of an object in the form's order. Of equal keys it returns the last.
 fn sorted_keys<'d>(form: Form, object: Value<'d>) -> impl Iterator<Item = Value<'d>> {
     let mut keys: Vec<_> = object.members().map(|(key, _)| (key.as_text().unwrap_or(Text::plain(b"")), key)).collect();
-    // The sort is stable, so the last of equal keys comes last; reversed, it is the one that `dedup_by` keeps.
+    // The sort is stable, so the last of equal keys comes last. In reverse it comes first, and `dedup_by` keeps it.
     keys.sort_by(|(left, _), (right, _)| order(form, left.as_bytes(), right.as_bytes()));
     keys.reverse();
     keys.dedup_by(|(left, _), (right, _)| left == right);
@@ -163,14 +163,14 @@ fn sorted_keys<'d>(form: Form, object: Value<'d>) -> impl Iterator<Item = Value<
 
 fn order(form: Form, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
     match form {
-        // UTF-8's byte order is that of code points.
+        // The byte order of UTF-8 is that of code points.
         Form::Python => left.cmp(right),
         Form::Jcs => utf16_order(left, right),
     }
 }
 
-/// The order of the texts' UTF-16 code units. It differs from the order of bytes only where a character beyond the basic plane (first
-/// byte 0xf0 and up) meets one from U+E000 to U+FFFF (first byte 0xee or 0xef): as surrogates it comes first.
+/// Compares texts by their UTF-16 code units. This differs from comparing bytes only where a character beyond the basic plane (first byte
+/// 0xf0 and up) meets one from U+E000 to U+FFFF (first byte 0xee or 0xef): as surrogates the former comes first.
 fn utf16_order(left: &[u8], right: &[u8]) -> std::cmp::Ordering {
     let unequal = left.iter().zip(right).find(|(left, right)| left != right);
     match unequal {
@@ -205,7 +205,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The examples of RFC 8785, sections 3.2.2 to 3.2.4.
+    /// The examples are from RFC 8785, sections 3.2.2 to 3.2.4.
     #[test]
     fn the_form_of_rfc_8785() {
         let input = r#"{

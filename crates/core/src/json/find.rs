@@ -1,11 +1,11 @@
-//! Where the next byte is that means something. Nearly all that a gate reads is text, and most of its time goes by here.
+//! Finding the next byte that needs attention in a text. Nearly all that a gate reads is text, so most of its time is spent here.
 
 use super::text::escape_of;
 
-/// How many words of eight bytes are looked at one by one: most strings are names and end within them, where a call would cost more.
+/// How many words of eight bytes are checked one by one. Most strings are names and end within them, where a function call would cost more.
 const WORDS_MAX: usize = 2;
 
-/// How far the next quote or backslash is: what a string ends with, or an escape begins with.
+/// Returns the distance to the next quote or backslash, where a string ends or an escape begins.
 pub(super) fn next_stop(rest: &[u8]) -> Option<usize> {
     let (words, _) = rest.as_chunks::<8>();
     for (index, word) in words.iter().take(WORDS_MAX).enumerate() {
@@ -19,14 +19,14 @@ pub(super) fn next_stop(rest: &[u8]) -> Option<usize> {
     memchr::memchr2(b'"', b'\\', rest.get(seen..).unwrap_or_default()).map(|run| seen + run)
 }
 
-/// A word whose lowest set bit is the highest one of the first byte that equals `byte`; zero if none does.
+/// Returns a word whose lowest set bit is the highest bit of the first byte that equals `byte`; zero if no byte does.
 fn bytes_equal_to(word: u64, byte: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let difference = word ^ (ONES * u64::from(byte));
     difference.wrapping_sub(ONES) & !difference & (ONES << 7)
 }
 
-/// How far the next byte is that has to be escaped. Pieces without any, which are most, are stepped over without a branch per byte.
+/// Returns the distance to the next byte that has to be escaped. Pieces without any, which are most, are skipped without a branch per byte.
 pub(super) fn next_special(text: &[u8]) -> Option<usize> {
     let is_plain = |piece: &&[u8; 16]| !piece.iter().fold(false, |found, byte| found | (*byte < 0x20) | matches!(byte, b'"' | b'\\'));
     let (pieces, _) = text.as_chunks::<16>();
@@ -39,7 +39,7 @@ pub(super) fn next_special(text: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Each byte at each place of a text that is longer than any piece, against the plain way to say it.
+    /// Every byte is tried at every place of a text that is longer than any piece, and the result is compared with a plain search.
     #[test]
     fn every_byte_is_found_where_it_stands() {
         for place in 0..48 {

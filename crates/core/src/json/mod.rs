@@ -1,9 +1,9 @@
 //! JSON as Python's `json` module reads and prints it.
 //!
-//! Everything that Tollgate hashes was first hashed by agents written in Python, so the dialect is theirs: `NaN` and `Infinity`
-//! are values, integers have any size, a lone surrogate is a character, the last of two equal keys wins. One parser reads
-//! events, tool arguments, tool results and provider responses alike; it builds a flat table of nodes over the borrowed text,
-//! never recurses (so no nesting can overflow the stack) and is linear in its input.
+//! Everything that Tollgate hashes was first hashed by agents written in Python, so it uses their dialect: `NaN` and `Infinity` are values,
+//! integers have any size, a lone surrogate is a character, and the last of two equal keys wins. One parser reads events, tool arguments,
+//! tool results and provider responses alike. It builds a flat table of nodes over the borrowed text, never recurses (so no nesting can
+//! overflow the stack) and is linear in its input.
 //!
 //! - [`parse`](Parser::parse) text → [`Value`], a cheap handle into the table
 //! - [`canonical`] value → the bytes of `json.dumps(sort_keys=True, separators=(",", ":"), ensure_ascii=False)`
@@ -22,9 +22,9 @@ pub use parse::{Parser, SyntaxError, SyntaxErrorKind};
 pub use text::Text;
 pub use value::{Shape, Value};
 
-/// How many containers may be open at once in tool arguments and results. Deeper text is "not JSON", as it is for Python, whose
-/// own bound lies between 990 and 1,000 frames; ours is a little above, so whatever an agent could parse we can parse.
+/// How many containers may be open at once in tool arguments and results. Deeper text is "not JSON", as it is for Python, whose own limit
+/// is between 990 and 1,000 frames. This limit is a little above that, so it accepts whatever an agent could parse.
 pub const DEPTH_MAX: usize = 1_024;
 
-/// How many digits an integer may have: Python's `int` refuses to read more (a `ValueError`, so the text is "not JSON").
+/// How many digits an integer may have. Python's `int` refuses to read more (a `ValueError`, so the text is "not JSON").
 pub const INTEGER_DIGITS_MAX: usize = 4_300;

@@ -1,6 +1,6 @@
-//! Numbers as Python prints them.
+//! Writing numbers as Python prints them, and as ECMAScript does.
 
-/// Appends the canonical form of an integer literal: its digits as they are, but `-0` is `0`, since Python's integers have one
+/// Appends the canonical form of an integer literal: its digits as they are, except that `-0` becomes `0`, since Python's integers have one
 /// zero.
 pub fn write_integer(source: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(if source == b"-0" { b"0" } else { source });
@@ -19,11 +19,11 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
     }
     let (sign, digits, exponent) = shortest(value);
     out.extend_from_slice(sign.as_bytes());
-    out.extend_from_slice(lay_out(&digits, exponent).as_bytes());
+    out.extend_from_slice(python_notation(&digits, exponent).as_bytes());
 }
 
-/// Appends a finite number as ECMAScript prints it, which is what RFC 8785 wants: the shortest digits that read back as the same value,
-/// positional from 1e-6 up to 1e21, and one zero only.
+/// Appends a finite number as ECMAScript prints it, which RFC 8785 requires: the shortest digits that read back as the same value,
+/// positional from 1e-6 up to 1e21, with a single zero.
 pub(super) fn write_ecmascript(value: f64, out: &mut Vec<u8>) {
     if value == 0.0 {
         out.push(b'0');
@@ -35,10 +35,10 @@ pub(super) fn write_ecmascript(value: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The shortest digits of a finite value as sign, digits and the exponent of the first digit.
+/// Returns the shortest digits of a finite value, as sign, digits and the exponent of the first digit.
 fn shortest(value: f64) -> (&'static str, String, i32) {
-    // Python and ECMAScript take as few digits as tell the value apart, and of those the closest to it; Rust only sees to the first.
-    // Printing the value to that many digits gives the closest, which tells it apart but for some powers of two.
+    // Python and ECMAScript use as few digits as identify the value, and of those the closest to it. Rust only guarantees the former.
+    // Printing the value to that many digits gives the closest, which identifies it except for some powers of two.
     let shortest = format!("{value:e}");
     let digits = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
     let closest = format!("{value:.*e}", digits.saturating_sub(1));
@@ -49,15 +49,15 @@ fn shortest(value: f64) -> (&'static str, String, i32) {
     (sign, mantissa.chars().filter(|c| *c != '.').collect(), exponent)
 }
 
-/// Reads a float literal of the grammar; out of range is infinite or zero, as in Python.
+/// Reads a float literal of the grammar. A value out of range becomes infinite or zero, as in Python.
 #[must_use]
 pub fn parse_float(source: &[u8]) -> f64 {
     // Rust reads `NaN`, `Infinity` and `-Infinity` too.
     std::str::from_utf8(source).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Lays out `d.ddd × 10^exponent` as Python does, given as its digits without the point.
-fn lay_out(digits: &str, exponent: i32) -> String {
+/// Returns `d.ddd × 10^exponent` in Python's notation, from its digits without the point.
+fn python_notation(digits: &str, exponent: i32) -> String {
     if (-4..16).contains(&exponent) { positional(digits, exponent, ".0") } else { scientific(digits, exponent, 2) }
 }
 
@@ -68,7 +68,7 @@ fn scientific(digits: &str, exponent: i32, exponent_digits: usize) -> String {
     format!("{first}{point}{rest}e{sign}{:0exponent_digits$}", exponent.unsigned_abs())
 }
 
-/// `whole_suffix` follows a number without a fraction.
+/// Returns digits in positional notation. `whole_suffix` follows a number without a fraction.
 fn positional(digits: &str, exponent: i32, whole_suffix: &str) -> String {
     let Ok(whole) = usize::try_from(exponent + 1) else {
         return format!("0.{}{digits}", "0".repeat((-1 - exponent).unsigned_abs() as usize));
@@ -93,7 +93,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The rows of the reference's table.
+    /// The rows are those of the reference's table.
     #[test]
     fn floats_as_python_prints_them() {
         for (source, expected) in [
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// The samples of RFC 8785, appendix B, by the bits of the double.
+    /// The samples are those of RFC 8785, appendix B, by the bits of the double.
     #[test]
     fn numbers_as_ecmascript_prints_them() {
         for (bits, expected) in [

@@ -1,8 +1,8 @@
-//! Writing an object member by member.
+//! Writing a JSON object member by member.
 
 use super::text::write_text;
 
-/// An object that is being appended to a buffer, its members in the order in which they are given.
+/// A JSON object that is being appended to a buffer, with its members in the order of the calls.
 #[derive(Debug)]
 pub struct ObjectWriter<'o> {
     out: &'o mut Vec<u8>,
@@ -10,13 +10,13 @@ pub struct ObjectWriter<'o> {
 }
 
 impl<'o> ObjectWriter<'o> {
-    /// Begins an object.
+    /// Writes the beginning of an object.
     pub fn begin(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self { out, is_empty: true }
     }
 
-    /// Writes a member's name, which must need no escapes, and lends the buffer for its value.
+    /// Writes a member's name, which must need no escapes, and returns the buffer for its value.
     pub fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
         self.out.extend_from_slice(if std::mem::replace(&mut self.is_empty, false) { b"\"" } else { b",\"" });
         self.out.extend_from_slice(name.as_bytes());
@@ -24,12 +24,12 @@ impl<'o> ObjectWriter<'o> {
         self.out
     }
 
-    /// A string.
+    /// Writes a member that is a string.
     pub fn text(&mut self, name: &'static str, text: &str) {
         write_text(text.as_bytes(), self.member(name));
     }
 
-    /// A string that needs no escapes.
+    /// Writes a member that is a string which needs no escapes, given in parts.
     pub fn plain(&mut self, name: &'static str, parts: &[&[u8]]) {
         let out = self.member(name);
         out.push(b'"');
@@ -37,17 +37,17 @@ impl<'o> ObjectWriter<'o> {
         out.push(b'"');
     }
 
-    /// A boolean.
+    /// Writes a member that is a boolean.
     pub fn flag(&mut self, name: &'static str, flag: bool) {
         self.member(name).extend_from_slice(if flag { b"true" } else { b"false" });
     }
 
-    /// A number.
+    /// Writes a member that is a number.
     pub fn number(&mut self, name: &'static str, number: u32) {
         self.member(name).extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    /// Ends the object.
+    /// Writes the end of the object.
     pub fn end(self) {
         self.out.push(b'}');
     }

@@ -1,30 +1,30 @@
-//! Text → node table: an iterative parser for Python's JSON dialect.
+//! Parsing: an iterative parser for Python's JSON dialect, from text to a table of nodes.
 
 use super::INTEGER_DIGITS_MAX;
 use super::find::next_stop;
 use super::value::{Kind, Node, Value};
 
-/// A reusable parser. It keeps its node table between calls, so that a worker allocates for its largest event only once.
+/// A reusable parser. It keeps its node table between calls, so that a worker allocates only for its largest event.
 #[derive(Debug, Default)]
 pub struct Parser {
     nodes: Vec<Node>,
     open: Vec<u32>,
 }
 
-/// Why a text is not JSON, and where.
+/// The error of a text that is not JSON, and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} at byte {at}")]
 pub struct SyntaxError {
-    /// Offset into the text, in bytes.
+    /// The offset into the text, in bytes.
     pub at: usize,
-    /// What was wrong there.
+    /// What is wrong there.
     pub kind: SyntaxErrorKind,
 }
 
-/// The ways in which a text can fail to be JSON. None of them carries text of the input.
+/// The reasons why a text is not JSON. None of them carries text of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxErrorKind {
-    /// The text ended inside a value, or was empty.
+    /// The text ends inside a value, or is empty.
     #[error("unexpected end of text")]
     UnexpectedEnd,
     /// A byte that cannot stand there: a bad literal, a missing colon, a trailing comma, a byte order mark.
@@ -50,7 +50,7 @@ pub enum SyntaxErrorKind {
     TooLong,
 }
 
-/// How long a text is for each of its values, about, in events and arguments.
+/// About how many bytes of text there are for each value, in events and arguments.
 const BYTES_PER_NODE: usize = 24;
 
 /// What the grammar allows next.
@@ -64,14 +64,14 @@ enum Expect {
 }
 
 impl Parser {
-    /// A parser with an empty table.
+    /// Returns a parser with an empty table.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads one JSON value that spans the whole of `text` (white space around it is skipped) and allows `depth_max` containers
-    /// to be open at once. `text` should be UTF-8; bytes from 0x80 up are taken as they are inside strings and refused elsewhere.
+    /// Reads one JSON value that spans the whole of `text`, except for white space around it. At most `depth_max` containers may be open at
+    /// once. `text` should be UTF-8: bytes from 0x80 up are accepted as they are inside strings and refused elsewhere.
     ///
     /// # Errors
     /// [`SyntaxError`] names the first byte that is not JSON as Python's `json.loads` reads it.
@@ -81,7 +81,7 @@ impl Parser {
         if u32::try_from(text.len()).is_err() {
             return Err(SyntaxError { at: 0, kind: SyntaxErrorKind::TooLong });
         }
-        // A table that has to grow would be copied each time.
+        // Growing the table step by step would copy it each time.
         self.nodes.reserve(text.len() / BYTES_PER_NODE);
         Scan { text, at: 0, nodes: &mut self.nodes, open: &mut self.open, depth_max, has_controls: None }.document()?;
         Ok(Value::new(text, &self.nodes, 0))
@@ -94,7 +94,7 @@ struct Scan<'p, 'd> {
     nodes: &'p mut Vec<Node>,
     open: &'p mut Vec<u32>,
     depth_max: usize,
-    /// Whether there are control characters anywhere, once a string has come.
+    /// Whether the text contains control characters anywhere; set when the first string is read.
     has_controls: Option<bool>,
 }
 
@@ -224,12 +224,13 @@ impl<'d> Scan<'_, 'd> {
         }
     }
 
-    /// Most texts hold no control characters at all (their line breaks are escapes), and one pass without branches says so for all strings.
+    /// Returns whether the text contains control characters. Most texts contain none, because their line breaks are escapes, and one pass
+    /// without branches settles it for all strings.
     fn has_controls(&mut self) -> bool {
         *self.has_controls.get_or_insert_with(|| self.text.iter().fold(false, |found, byte| found | (*byte < 0x20)))
     }
 
-    /// Checks the escape at the cursor, which stands on the backslash, and steps over it.
+    /// Checks the escape at the cursor, which is on the backslash, and moves behind it.
     fn escape(&mut self) -> Scanned<()> {
         let rest = self.rest();
         let length = match rest.get(1) {
@@ -332,7 +333,8 @@ impl<'d> Scan<'_, 'd> {
     }
 }
 
-/// The text is shorter than 4 GiB (checked on entry) and a node covers at least one byte of it, so this never saturates.
+/// Returns an offset as a `u32`. The text is shorter than 4 GiB (checked on entry) and a node covers at least one byte of it, so this never
+/// saturates.
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -5,31 +5,31 @@ use std::cell::OnceCell;
 
 use super::find::next_special;
 
-/// A string as JSON can spell it: UTF-8 in which a lone surrogate stands as its three-byte form (WTF-8). That is the byte
-/// sequence that Python's `surrogatepass` encodes, and its byte order is code-point order.
+/// A string as JSON can express it: UTF-8 in which a lone surrogate has its three-byte form (WTF-8). These are the bytes that Python's
+/// `surrogatepass` encodes, and their order is code-point order.
 ///
-/// Escapes are decoded when somebody looks: of most results nobody looks at more than the beginning.
+/// Escapes are decoded on first use: of most results no more than the beginning is read.
 #[derive(Debug, Clone)]
 pub struct Text<'d> {
     source: &'d [u8],
-    /// Set where the source has escapes.
+    /// The decoded text, if the source has escapes.
     decoded: Option<OnceCell<Vec<u8>>>,
 }
 
 impl<'d> Text<'d> {
-    /// Text that needs no decoding.
+    /// Returns a text that needs no decoding.
     #[must_use]
     pub fn plain(bytes: &'d [u8]) -> Self {
         Self { source: bytes, decoded: None }
     }
 
-    /// The source of a string whose grammar the parser has checked. A high surrogate directly followed by a low one is one character, any
-    /// other surrogate stays alone.
+    /// Returns the text of a string with escapes, from its source, whose grammar the parser has checked. A high surrogate directly followed
+    /// by a low one is one character; any other surrogate stays alone.
     pub(super) fn escaped(source: &'d [u8]) -> Self {
         Self { source, decoded: Some(OnceCell::new()) }
     }
 
-    /// The bytes: UTF-8 but for lone surrogates.
+    /// Returns the text's bytes, which are UTF-8 except for lone surrogates.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.decoded {
@@ -38,7 +38,7 @@ impl<'d> Text<'d> {
         }
     }
 
-    /// The first bytes: so many of them, or some more, or all there are.
+    /// Returns the beginning of the text: at least `bytes` bytes of it and perhaps a few more, or all if there are fewer.
     #[must_use]
     pub fn beginning(&self, bytes: usize) -> Cow<'_, [u8]> {
         match &self.decoded {
@@ -50,7 +50,7 @@ impl<'d> Text<'d> {
         }
     }
 
-    /// The text as a `str`, unless it holds a lone surrogate (or the source was not UTF-8).
+    /// Returns the text as a `str`, unless it holds a lone surrogate (or the source was not UTF-8).
     #[must_use]
     pub fn into_str(self) -> Option<Cow<'d, str>> {
         match self.decoded {
@@ -83,7 +83,7 @@ impl Ord for Text<'_> {
     }
 }
 
-/// Decodes escapes until there are `bytes_max` bytes: the last piece may go beyond that.
+/// Decodes escapes until there are `bytes_max` bytes. The last piece may go beyond that.
 fn unescape(source: &[u8], bytes_max: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(source.len().min(bytes_max));
     let mut rest = source;
@@ -127,7 +127,7 @@ fn decode_unicode_escape<'s>(source: &'s [u8], out: &mut Vec<u8>) -> &'s [u8] {
     rest
 }
 
-/// The value of a `\uXXXX` escape at the start of `source`.
+/// Returns the value of a `\uXXXX` escape at the start of `source`.
 fn code_unit(source: &[u8]) -> Option<u32> {
     let digits = source.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -136,12 +136,12 @@ fn code_unit(source: &[u8]) -> Option<u32> {
 fn push_code_point(code: u32, out: &mut Vec<u8>) {
     match char::from_u32(code) {
         Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-        // Only a surrogate is no `char`: its generalised UTF-8 form has three bytes.
+        // Only a surrogate is not a `char`. Its generalised UTF-8 form has three bytes.
         None => out.extend([0xe0 | (code >> 12) as u8, 0x80 | (code >> 6 & 0x3f) as u8, 0x80 | (code & 0x3f) as u8]),
     }
 }
 
-/// Appends a decoded string as JSON: only `"`, `\` and what is below 0x20 are escaped, as Python and `serde_json` do.
+/// Appends a decoded string as JSON. Only `"`, `\` and characters below 0x20 are escaped, as Python and `serde_json` do.
 pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text;
@@ -157,7 +157,7 @@ pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// The letter of a byte's escape, `u` where it has none of its own; `None` if it is not escaped.
+/// Returns the letter of a byte's escape: `u` if it has no letter of its own, `None` if it is not escaped.
 pub(super) fn escape_of(byte: u8) -> Option<u8> {
     match byte {
         b'"' | b'\\' => Some(byte),

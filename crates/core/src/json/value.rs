@@ -1,4 +1,4 @@
-//! Handles into a parsed document.
+//! Values: handles into a parsed document.
 
 use super::text::Text;
 
@@ -17,8 +17,8 @@ pub(super) enum Kind {
     Object,
 }
 
-/// One value. Containers are followed by their children; `next` is the index behind the whole subtree. Strings span the text
-/// between their quotes, everything else spans its source text.
+/// One value. A container is followed by its children, and `next` is the index behind its whole subtree. A string spans the text between
+/// its quotes, everything else spans its source text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     pub(super) kind: Kind,
@@ -35,14 +35,14 @@ pub struct Value<'d> {
     at: u32,
 }
 
-/// What kind of JSON value this is, in the words that error messages use.
+/// The kind of a JSON value, in the words of error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// `null`
     Null,
     /// `true` or `false`
     Boolean,
-    /// Any number, `NaN` and `Infinity` included.
+    /// Any number, including `NaN` and `Infinity`.
     Number,
     /// A string.
     String,
@@ -70,12 +70,12 @@ impl<'d> Value<'d> {
         Self { text, nodes, at }
     }
 
-    /// A handle is only made for a node that exists; the fallback keeps this total.
+    /// Returns the value's node. Handles are made only for nodes that exist, so the fallback is never used.
     pub(super) fn node(&self) -> Node {
         self.nodes.get(self.at as usize).copied().unwrap_or(Node { kind: Kind::Null, start: 0, end: 0, next: u32::MAX })
     }
 
-    /// What kind of value it is.
+    /// Returns the kind of the value.
     #[must_use]
     pub fn shape(&self) -> Shape {
         match self.node().kind {
@@ -88,19 +88,19 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// Whether it is `null`.
+    /// Returns whether it is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.node().kind == Kind::Null
     }
 
-    /// Whether it is an object.
+    /// Returns whether it is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.node().kind == Kind::Object
     }
 
-    /// The boolean, if it is exactly `true` or `false`.
+    /// Returns the boolean, if it is exactly `true` or `false`.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self.node().kind {
@@ -110,7 +110,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The decoded string, if it is one.
+    /// Returns the decoded string, if it is a string.
     #[must_use]
     pub fn as_text(&self) -> Option<Text<'d>> {
         match self.node().kind {
@@ -120,7 +120,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// Whether Python's `==` calls it equal to `0`: the integer and float zeros of either sign, and `false`.
+    /// Returns whether Python's `==` calls it equal to `0`: integer and float zeros of either sign, and `false`.
     #[must_use]
     pub fn equals_zero(&self) -> bool {
         match self.node().kind {
@@ -131,31 +131,31 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The value's own text: what stands in the source, for strings without the quotes and still escaped.
+    /// Returns the value's source text. That of a string is without the quotes and still escaped.
     #[must_use]
     pub fn source(&self) -> &'d [u8] {
         let node = self.node();
         self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
     }
 
-    /// The items of an array, in order; none for anything else.
+    /// Returns the items of an array, in order; no items for anything else.
     pub fn items(&self) -> impl Iterator<Item = Value<'d>> + use<'d> {
         self.children_of(Kind::Array)
     }
 
-    /// The members of an object in source order, repeated keys included; none for anything else.
+    /// Returns the members of an object in source order, including repeated keys; no members for anything else.
     pub fn members(&self) -> impl Iterator<Item = (Value<'d>, Value<'d>)> + use<'d> {
         let mut children = self.children_of(Kind::Object);
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
     }
 
-    /// The member of an object under `key`; of repeated keys the last, as in Python.
+    /// Returns the member of an object under `key`. Of repeated keys it is the last, as in Python.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Value<'d>> {
         self.members().filter(|(name, _)| name.is_text(key)).map(|(_, value)| value).last()
     }
 
-    /// Whether a key stands twice in one object of this value, at any depth: readers differ in which one they take.
+    /// Returns whether a key is repeated in one object of this value, at any depth. Readers differ in which one they take.
     #[must_use]
     pub fn has_repeated_keys(&self) -> bool {
         let mut open = vec![*self];
@@ -174,7 +174,7 @@ impl<'d> Value<'d> {
         false
     }
 
-    /// Whether this is the string `expected`.
+    /// Returns whether this is the string `expected`.
     #[must_use]
     pub fn is_text(&self, expected: &str) -> bool {
         match self.node().kind {
@@ -188,19 +188,19 @@ impl<'d> Value<'d> {
         if self.node().kind == kind { self.children() } else { Siblings { first: *self, end: 0 } }
     }
 
-    /// What stands in a container: items, or keys and values in turn.
+    /// Returns the children of a container: items, or keys and values in turn.
     pub(super) fn children(&self) -> Siblings<'d> {
         Siblings { first: Self { at: self.at + 1, ..*self }, end: self.node().next }
     }
 
-    /// The value behind this one in their container, which is to have one: of a key its value.
+    /// Returns the value behind this one in its container, or `None` at the end: for a key, its value.
     pub(super) fn next_sibling(&self) -> Option<Self> {
         let at = self.node().next;
         (self.nodes.len() > at as usize).then_some(Self { at, ..*self })
     }
 }
 
-/// Values that stand in one container, in source order.
+/// The values in one container, in source order.
 #[derive(Debug, Clone)]
 pub(super) struct Siblings<'d> {
     first: Value<'d>,

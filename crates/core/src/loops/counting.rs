@@ -1,4 +1,4 @@
-//! A second controller for the tests of the registry: it warns from a number of results of one turn on, whatever they say.
+//! A second controller, for the tests of the registry: it warns from a certain number of results of one turn on, whatever the results are.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct CountingSettings {
     pub results_warn_after: u32,
 }
 
-/// Its first version had no `last_tool`.
+/// What the controller remembers. The first version of its layout had no `last_tool`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CountingMemory {
     #[serde(skip_serializing_if = "is_zero")]

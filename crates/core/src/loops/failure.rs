@@ -1,19 +1,19 @@
-//! Is a tool result a failure? Asked only where the event does not say `failed`.
+//! Classifying tool results as failures, for events that do not say `failed`.
 //!
-//! The rules are those of the Hermes controller (`classify_tool_failure`), exceptions included. They always see the raw result.
+//! The rules are those of the Hermes controller (`classify_tool_failure`), including its exceptions. They are always given the raw result.
 
 use crate::json::{DEPTH_MAX, Parser, Text, Value};
 
-/// How many characters of a text the heuristics look at.
+/// How many characters of a text the heuristics read.
 const WINDOW_CHARACTERS: usize = 500;
 
-/// No character takes more bytes.
+/// The most bytes that so many characters take: a character has four at most.
 const WINDOW_BYTES_MAX: usize = 4 * WINDOW_CHARACTERS;
 
-/// Why a result counts as a failure.
+/// The reason why a result counts as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// A terminal command ended with another exit code than 0.
+    /// A terminal command ended with an exit code other than 0.
     ExitCode,
     /// The result says that it is an error.
     Error,
@@ -21,7 +21,7 @@ pub enum Failure {
     MemoryFull,
 }
 
-/// Classifies a tool's raw result; `None` is no failure.
+/// Classifies a tool's raw result. Returns `None` if it is not a failure.
 #[must_use]
 pub fn classify(tool_name: &str, result: Option<&Text<'_>>) -> Option<Failure> {
     let text = result?;
@@ -30,7 +30,7 @@ pub fn classify(tool_name: &str, result: Option<&Text<'_>>) -> Option<Failure> {
     let object = may_be_object(&beginning).then(|| parser.parse(text.as_bytes(), DEPTH_MAX).ok().filter(Value::is_object)).flatten();
     match object {
         Some(object) if tool_name == "terminal" => terminal_failure(object),
-        // The terminal's rules never look at plain text.
+        // The terminal's rules never apply to plain text.
         None if tool_name == "terminal" => None,
         Some(object) if tool_name == "memory" && is_memory_full(object) => Some(Failure::MemoryFull),
         Some(object) => object_failure(object),
@@ -38,10 +38,10 @@ pub fn classify(tool_name: &str, result: Option<&Text<'_>>) -> Option<Failure> {
     }
 }
 
-/// Whether a text that begins so can be a JSON object, by its first character.
+/// Returns whether a text that begins like this can be a JSON object, judging by its first character.
 fn may_be_object(beginning: &[u8]) -> bool {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-    // Whoever begins with that much white space is looked at as a whole.
+    // Where the beginning is all white space, the whole text has to be read.
     beginning.iter().find(|byte| !is_space(byte)).is_none_or(|first| *first == b'{')
 }
 
@@ -70,7 +70,7 @@ fn member_is(object: Value<'_>, key: &str, flag: bool) -> bool {
     object.get(key).and_then(|value| value.as_bool()) == Some(flag)
 }
 
-/// The heuristics for anything that is not a JSON object: certain words near the start.
+/// Applies the heuristics for anything that is not a JSON object: certain words near the start mean a failure.
 fn text_failure(text: &[u8]) -> Option<Failure> {
     let lower = lower_case_window(text);
     let contains = |word: &str| memchr::memmem::find(&lower, word.as_bytes()).is_some();
@@ -82,8 +82,8 @@ fn text_failure(text: &[u8]) -> Option<Failure> {
     is_failure.then_some(Failure::Error)
 }
 
-/// The first characters in lower case, as far as it can matter for ASCII words: besides A to Z only U+212A (Kelvin, `k`) and
-/// U+0130 (`i` and a combining dot) lower to ASCII. The window is cut before lowering, as the original cuts it.
+/// Returns the first characters in lower case, as far as it matters for ASCII words: apart from A to Z only U+212A (Kelvin, `k`) and U+0130
+/// (`i` and a combining dot) have ASCII in their lower case. The window is cut before lowering, as the original cuts it.
 fn lower_case_window(text: &[u8]) -> Vec<u8> {
     if let Some(window) = text.get(..WINDOW_CHARACTERS.min(text.len())).filter(|window| window.is_ascii()) {
         return window.to_ascii_lowercase();

@@ -1,10 +1,10 @@
-//! Loop controllers: is this thread stuck, repeating what already failed?
+//! Loop controllers: they decide whether a thread is stuck, repeating what already failed.
 //!
-//! A controller is asked before every call and told of every result. It decides from its own memory of the turn alone, so the same events
-//! always give the same decisions. Several controllers may be in force; the most severe finding decides.
+//! A controller is asked before every call and observes every result. It decides from its own memory of the turn alone, so the same events
+//! always give the same decisions. Several controllers may be in force, and the most severe finding decides.
 //!
-//! A controller is one file (its settings and how they are read, its memory and how that is written, its decisions), and one line of
-//! `registry`.
+//! A controller is one file and one line of `registry`. The file contains its settings and how they are read, its memory and how that is
+//! written, and its decisions.
 
 #[cfg(test)]
 mod counting;
@@ -25,108 +25,110 @@ use crate::ruling::{LoopCode, Reason};
 use crate::settings::{self, Collector, Section};
 use crate::wire::Wire;
 
-/// What a controller decides: a finding or none, and the count that it was based on.
+/// A controller's decision: a finding or none, and the count that it is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopDecision {
-    /// What was found; `None` allows.
+    /// The finding; `None` allows.
     pub finding: Option<LoopCode>,
-    /// How often the thing that was counted has happened in this turn.
+    /// How often the counted thing has happened in this turn.
     pub count: u32,
     /// Whether the controller will stop the next call of that signature.
     pub stop_is_due: bool,
 }
 
 impl LoopDecision {
-    /// Nothing found.
+    /// Returns a decision without a finding.
     #[must_use]
     pub fn allow(count: u32) -> Self {
         Self { finding: None, count, stop_is_due: false }
     }
 
-    /// Something found.
+    /// Returns a decision with a finding.
     #[must_use]
     pub fn found(finding: LoopCode, count: u32) -> Self {
         Self { finding: Some(finding), count, stop_is_due: false }
     }
 
-    /// The same decision, with what it means for the next call of that signature.
+    /// Returns the decision with `stop_is_due` set.
     #[must_use]
     pub fn with_stop_due(self, stop_is_due: bool) -> Self {
         Self { stop_is_due, ..self }
     }
 }
 
-/// The section of the configuration that the controllers share.
+/// The configuration section that the controllers share.
 const SECTION: &str = "tool_loop_guardrails";
 
-/// One way to see that a thread is stuck.
+/// A controller that recognises one way of being stuck.
 pub trait LoopController: std::fmt::Debug + Send + Sync + Sized {
     /// The controller's name.
     const NAME: &'static str;
-    /// Other names that it goes by.
+    /// Other names for it.
     const ALIASES: &'static [&'static str] = &[];
-    /// The version of its memory's layout, from 1 on: the version that [`ControllerMemory`] writes. It goes up with each change of that
-    /// layout, and every earlier version stays readable.
+    /// The version of its memory's layout, from 1 on, which [`ControllerMemory`] writes. It goes up with each change of the layout, and
+    /// every earlier version stays readable.
     const SLOT_VERSION: u32;
 
-    /// Its settings. The serialised form is part of the policy's digest, beside that of the other controllers: its keys are its own.
+    /// Its settings. Their serialised form is part of the policy's digest, together with those of the other controllers, so its keys must
+    /// differ from theirs.
     type Settings: std::fmt::Debug + Clone + PartialEq + Eq + Serialize;
-    /// What it remembers of a turn.
+    /// Its memory of a turn.
     type Memory: ControllerMemory;
 
-    /// Reads its settings in the section `tool_loop_guardrails`; `None` is not in force. It asks for keys of its own alone.
+    /// Reads its settings from the section `tool_loop_guardrails`; `None` means that it is not in force. It reads no keys of other
+    /// controllers.
     fn read(section: &Section<'_>) -> Option<Self::Settings>;
 
-    /// Returns the settings that are in force where the configuration says nothing.
+    /// Returns the settings that apply where the configuration says nothing; `None` means that it is not in force then.
     #[must_use]
     fn defaults() -> Option<Self::Settings> {
         let (defaults, faults) = (settings::defaults().ok()?, Collector::default());
         Self::read(&Section::root(&serde_json::Value::Null, &defaults, &faults).section(SECTION))
     }
 
-    /// A controller with these settings.
+    /// Returns a controller with these settings.
     fn new(settings: Self::Settings) -> Self;
 
-    /// Decides on a call that nothing before the loop controllers has stopped.
+    /// Decides on a call that was not stopped before the loop controllers.
     fn before_call(&self, memory: &mut Self::Memory, call: &Signature<'_>) -> LoopDecision;
 
-    /// Learns the result of a call that ran, and says whether the agent should be told something.
+    /// Observes the result of a call that ran, and decides whether the agent should be warned or the turn halted.
     fn after_call(&self, memory: &mut Self::Memory, call: &Signature<'_>, result: &Observation<'_>) -> LoopDecision;
 }
 
-/// What a controller remembers of a turn: a plain value, small, and a part of the thread's state. Its serialised form is what people are
-/// shown of it, beside that of the other controllers: its keys are its own.
+/// A controller's memory of a turn: a small plain value that is part of the thread's state. People are shown its serialised form together
+/// with those of the other controllers, so its keys must differ from theirs.
 pub trait ControllerMemory: std::fmt::Debug + Clone + Default + PartialEq + Eq + Serialize + Wire {
-    /// Nothing remembered.
+    /// An empty memory.
     const BLANK: Self;
 
-    /// Whether nothing is remembered.
+    /// Returns whether nothing is remembered.
     #[must_use]
     fn is_blank(&self) -> bool {
         *self == Self::BLANK
     }
 
-    /// Drops entries until the rest fits into `bytes_max` bytes. What a stop depends on goes last.
+    /// Drops entries until the rest fits into `bytes_max` bytes. What a stop depends on is dropped last.
     fn trim(&mut self, bytes_max: usize);
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     #[must_use]
     fn heap_bytes(&self) -> usize;
 }
 
-/// What the controllers in force say together.
+/// The joint decision of the controllers in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopOutcome {
-    /// The findings, most severe first; controllers of equal severity in the order of the registry.
+    /// The findings, most severe first. Controllers of equal severity are in the order of the registry.
     pub reasons: Vec<Reason>,
-    /// The count of the decisive controller, or of the first one where none found anything.
+    /// The count of the decisive controller, or of the first controller where there is no finding.
     pub count: u32,
 }
 
-/// What the controllers have said so far.
+/// The decisions of the controllers that were asked so far.
 #[derive(Default)]
 struct Conclusion {
-    /// The count of the first of them.
+    /// The count of the first controller.
     first_count: Option<u32>,
     found: Vec<(LoopCode, u32)>,
     stop_is_due: bool,

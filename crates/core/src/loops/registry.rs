@@ -1,5 +1,5 @@
-//! The loop controllers that there are, one line each, and what follows from that list: their settings, the controllers in force, the
-//! memory of a turn, and its slots in state.
+//! The registry of loop controllers, one line each, and what follows from it: their settings, the controllers in force, the memory of a
+//! turn, and its slots in state.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,27 +9,27 @@ use crate::wire::{Input, Malformed, Wire};
 
 use super::{Conclusion, ControllerMemory, LoopController, LoopOutcome, Observation, Repetition, Signature, slots};
 
-/// What is known of a loop controller without one being in force.
+/// The description of a loop controller, whether it is in force or not.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopDescriptor {
     /// Its name.
     pub name: &'static str,
-    /// Other names that it goes by.
+    /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// The number of its slot in state. A number is never used for another controller.
+    /// The number of its slot in state. It is never used for another controller.
     pub slot: u64,
     /// The version of its memory's layout that is written.
     pub slot_version: u32,
-    /// Returns its settings where the configuration says nothing; null where it is not in force then.
+    /// Returns its settings where the configuration says nothing; null means that it is not in force then.
     pub defaults: fn() -> Value,
 }
 
-/// Declares the controllers: `<number of the slot> <field>: <type>`, in ascending order of their numbers.
+/// Declares the controllers as `<number of the slot> <field>: <type>`, in ascending order of the numbers.
 macro_rules! controllers {
     ($($(#[$attribute:meta])* $slot:literal $field:ident: $controller:path,)+) => {
         const _: () = assert!(slots::ascend(&[$($(#[$attribute])* $slot,)+]), "slots ascend, and none has two controllers");
 
-        /// Every loop controller that there is, in the order in which they are asked.
+        /// Every loop controller, in the order in which they are asked.
         pub const CONTROLLERS: &[LoopDescriptor] = &[$($(#[$attribute])* LoopDescriptor {
             name: <$controller>::NAME,
             aliases: <$controller>::ALIASES,
@@ -38,7 +38,7 @@ macro_rules! controllers {
             defaults: || json!(<$controller>::defaults()),
         },)+];
 
-        /// The settings of the controllers that are in force. The serialised form is part of the policy's digest; a controller that is
+        /// The settings of the controllers that are in force. Their serialised form is part of the policy's digest. A controller that is
         /// not in force leaves no trace in it.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         pub struct LoopSettings {
@@ -56,10 +56,10 @@ macro_rules! controllers {
             }
         }
 
-        /// The loop controllers' memory of one turn, as `state show` shows it too.
+        /// The loop controllers' memory of one turn. `state show` prints it in its serialised form.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
         pub struct LoopMemory {
-            /// Whether a block or halt was given in this turn, or is due. Such a thread is never forgotten to make room.
+            /// Whether a block or halt was given in this turn, or is due. A thread with one is never forgotten to make room.
             pub holds_a_stop: bool,
             $($(#[$attribute])*
             #[doc = concat!("What [`", stringify!($controller), "`] remembers.")]
@@ -68,27 +68,27 @@ macro_rules! controllers {
         }
 
         impl LoopMemory {
-            /// Nothing remembered.
+            /// An empty memory.
             pub(crate) const BLANK: Self = Self {
                 holds_a_stop: false,
                 $($(#[$attribute])* $field: <$controller as LoopController>::Memory::BLANK,)+
             };
 
-            /// How many controllers remember something.
+            /// Returns how many controllers remember something.
             fn held(&self) -> usize {
                 let mut held = 0;
                 $($(#[$attribute])* { held += usize::from(!self.$field.is_blank()); })+
                 held
             }
 
-            /// Drops entries until the rest fits into `bytes_max` bytes, of which each controller that remembers something has the same
-            /// share.
+            /// Drops entries until the rest fits into `bytes_max` bytes. Each controller that remembers something gets the same share of
+            /// them.
             pub fn trim(&mut self, bytes_max: usize) {
                 let share = bytes_max / self.held().max(1);
                 $($(#[$attribute])* self.$field.trim(share);)+
             }
 
-            /// Bytes on the heap.
+            /// Returns how many bytes it takes on the heap.
             #[must_use]
             pub fn heap_bytes(&self) -> usize {
                 let mut bytes = 0;
@@ -96,13 +96,13 @@ macro_rules! controllers {
                 bytes
             }
 
-            /// Appends the slots behind their count.
+            /// Appends the number of slots and then the slots.
             pub(crate) fn write_slots(&self, out: &mut Vec<u8>) {
                 (self.held() as u64).write(out);
                 $($(#[$attribute])* slots::write::<$controller>($slot, &self.$field, out);)+
             }
 
-            /// Takes over what slots hold.
+            /// Reads the slots into this memory.
             pub(crate) fn read_slots(&mut self, input: &mut Input<'_>) -> Result<(), Malformed> {
                 slots::read(input, |number, version, bytes| match number {
                     $($(#[$attribute])* $slot => slots::take::<$controller>(&mut self.$field, version, bytes),)+
@@ -118,7 +118,7 @@ macro_rules! controllers {
         }
 
         impl LoopChain {
-            /// The controllers that these settings put in force.
+            /// Returns the controllers that these settings put in force.
             #[must_use]
             pub fn new(settings: &LoopSettings) -> Self {
                 Self { $($(#[$attribute])* $field: settings.$field.clone().map(<$controller>::new),)+ }
@@ -133,7 +133,7 @@ macro_rules! controllers {
                 conclusion.conclude(&mut memory.holds_a_stop)
             }
 
-            /// Tells every controller of a result.
+            /// Has every controller observe a result.
             pub fn after_call(&self, memory: &mut LoopMemory, call: &Signature<'_>, result: &Observation<'_>) -> LoopOutcome {
                 let mut conclusion = Conclusion::default();
                 $($(#[$attribute])* if let Some(controller) = &self.$field {
@@ -165,7 +165,8 @@ mod tests {
         faults.into_result(settings).unwrap()
     }
 
-    /// A turn in which a call fails twice under both controllers, and what its last result and the call after it brought.
+    /// Returns the memory of a turn in which a call fails twice under both controllers, with the outcomes of its last result and of the
+    /// call after it.
     fn failed_twice(section: &Value) -> (LoopMemory, LoopOutcome, LoopOutcome) {
         let chain = LoopChain::new(&settings_of(section));
         let (mut memory, call, error) = (LoopMemory::default(), Signature::new("bash", Digest::of(b"{}")), Text::plain(b"Error"));
@@ -180,7 +181,7 @@ mod tests {
         outcome.reasons.iter().map(|reason| reason.code()).collect()
     }
 
-    /// The line of the second controller in the registry is all that there is of it outside its own file.
+    /// Outside its own file, the second controller has no more than its line in the registry.
     #[test]
     fn a_controller_is_added_by_one_line() {
         let (memory, after, before) = failed_twice(&json!({"results_warn_after": 2}));
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_severe_finding_decides_whoever_makes_it() {
+    fn the_most_severe_finding_decides_whichever_controller_makes_it() {
         let section = json!({"results_warn_after": 2, "same_tool_failure_halt_after": 2});
         let (_, after, _) = failed_twice(&section);
         assert_eq!(codes(&after), ["same_tool_failure_halt", "same_tool_failure_warning"]);

@@ -1,7 +1,7 @@
-//! The repetition controller: exact failures, failures of one tool, and read-only calls that bring nothing new.
+//! The repetition controller: it finds exact failures, failures of one tool, and read-only calls that bring nothing new.
 //!
-//! Its decisions are those of the Hermes controller (`ToolCallGuardrailController`), order of checks and counts included. The two
-//! switches are of its later versions, and so is the nested form of its thresholds; the flat form is the first one's.
+//! Its decisions are those of the Hermes controller (`ToolCallGuardrailController`), including the order of checks and the counts. The two
+//! switches and the nested form of the thresholds come from later versions of Hermes, the flat form from its first one.
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,24 @@ use crate::wire::layout;
 
 use super::{ControllerMemory, LoopController, LoopDecision, Observation, Signature};
 
-/// Thresholds and tool lists. Its serialised form is part of the policy's digest.
+/// The controller's settings: thresholds and tool lists. Their serialised form is part of the policy's digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepetitionSettings {
-    /// Failures of the same call with the same arguments from which on the agent is warned.
+    /// The number of failures of the same call, with the same arguments, from which on the agent is warned.
     pub exact_failure_warn_after: u32,
-    /// Failures of the same call from which on it is blocked.
+    /// The number of failures of the same call from which on it is blocked.
     pub exact_failure_block_after: u32,
-    /// Failures of one tool from which on the agent is warned.
+    /// The number of failures of one tool from which on the agent is warned.
     pub same_tool_failure_warn_after: u32,
-    /// Failures of one tool from which on the turn is halted.
+    /// The number of failures of one tool from which on the turn is halted.
     pub same_tool_failure_halt_after: u32,
-    /// Equal results of a read-only call from which on the agent is warned.
+    /// The number of equal results of a read-only call from which on the agent is warned.
     pub no_progress_warn_after: u32,
-    /// Equal results of a read-only call from which on it is blocked.
+    /// The number of equal results of a read-only call from which on it is blocked.
     pub no_progress_block_after: u32,
-    /// Tools that only read: only for these equal results are counted.
+    /// Tools that only read. Equal results are counted for these alone.
     pub idempotent_tools: BTreeSet<String>,
-    /// Tools that change something; a tool in both lists counts as one of these.
+    /// Tools that change something. A tool in both lists counts as one of these.
     pub mutating_tools: BTreeSet<String>,
     /// Whether warnings are given.
     pub warnings_enabled: bool,
@@ -40,7 +40,7 @@ pub struct RepetitionSettings {
     pub hard_stop_enabled: bool,
 }
 
-/// The controller that compares calls and results with those before them in the same turn.
+/// A controller that compares calls and results with those before them in the same turn.
 #[derive(Debug)]
 pub struct Repetition {
     settings: RepetitionSettings,
@@ -137,31 +137,31 @@ impl Repetition {
     }
 }
 
-/// Failures of one tool in this turn, whatever its arguments.
+/// The failures of one tool in this turn, whatever its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ToolCount {
     /// The tool.
     pub tool: Fingerprint,
-    /// Its failures since its last success.
+    /// How often it has failed since its last success.
     pub failures: u32,
 }
 
-/// What is counted per signature.
+/// The counts of one signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignatureCount {
     /// The tool.
     pub tool: Fingerprint,
     /// The first half of the digest of its arguments.
     pub args: Fingerprint,
-    /// Failures of exactly this call since its last success.
+    /// How often exactly this call has failed since its last success.
     pub failures: u32,
-    /// The last result of a read-only call and how often it came.
+    /// The last result of a read-only call, and how often it came.
     pub progress: Option<(Fingerprint, u32)>,
-    /// Whether the next such call is to be stopped: of too many entries these are forgotten last.
+    /// Whether the next such call is to be stopped. Such entries are dropped last when there are too many.
     pub is_stopped: bool,
 }
 
-/// What the controller remembers of a turn: digests and counters. Entries are few, small and in order of first use, so plain vectors serve.
+/// The controller's memory of a turn: digests and counters. Entries are few, small and in order of first use, so plain vectors suffice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RepetitionMemory {
     /// Failures by tool.
@@ -177,7 +177,7 @@ layout! {
 }
 
 impl RepetitionMemory {
-    /// The entry of a signature, if there is one.
+    /// Returns the entry of a signature, if there is one.
     fn signature(&self, call: &Signature<'_>) -> Option<&SignatureCount> {
         let args = call.args.fingerprint();
         self.signatures.iter().find(|entry| entry.args == args && entry.tool == call.tool)
@@ -200,7 +200,8 @@ impl RepetitionMemory {
         self.tools.retain(|entry| entry.tool != call.tool);
     }
 
-    /// Changes the entry of a signature, made if need be and dropped if nothing is left in it. It becomes the latest.
+    /// Changes the entry of a signature and makes it the latest. The entry is created if there is none, and dropped if nothing is left in
+    /// it.
     fn update_signature<T>(&mut self, call: &Signature<'_>, change: impl FnOnce(&mut SignatureCount) -> T) -> T {
         let args = call.args.fingerprint();
         let at = self.signatures.iter().rposition(|entry| entry.args == args && entry.tool == call.tool);
@@ -217,7 +218,8 @@ impl RepetitionMemory {
 impl ControllerMemory for RepetitionMemory {
     const BLANK: Self = Self { tools: Vec::new(), signatures: Vec::new() };
 
-    /// Entries go a quarter at a time: those that were touched longest ago, and those that a stop depends on only when no others are left.
+    /// Drops entries a quarter at a time, those that were touched longest ago first. Entries that a stop depends on are dropped only when
+    /// no others are left.
     fn trim(&mut self, bytes_max: usize) {
         let (signatures_max, tools_max) = (bytes_max / 4 * 3 / size_of::<SignatureCount>(), bytes_max / 4 / size_of::<ToolCount>());
         if self.signatures.capacity() > signatures_max {
@@ -294,11 +296,11 @@ fn read_settings(section: &Section<'_>) -> RepetitionSettings {
         warnings_enabled: switch_of(section, "warnings_enabled", true),
         hard_stop_enabled: switch_of(section, "hard_stop_enabled", true),
     };
-    // A switch without flat thresholds beside it is Hermes' form, and brings Hermes' defaults.
+    // A switch without flat thresholds beside it is Hermes' form, so Hermes' defaults apply.
     if nested.is_some() || (switch.is_some() && flat.is_none()) { read_nested(section, settings) } else { settings }
 }
 
-/// The nested form, with the defaults that it has in Hermes: warnings only, unless hard stops are switched on.
+/// Reads the nested form, with the defaults that it has in Hermes: warnings only, unless hard stops are switched on.
 fn read_nested(section: &Section<'_>, flat: RepetitionSettings) -> RepetitionSettings {
     let (warn, stop) = (section.section("warn_after"), section.section("hard_stop_after"));
     let count =

@@ -6,12 +6,12 @@ use crate::decode::ToolInput;
 use crate::digest::{Digest, Fingerprint};
 use crate::json::{DEPTH_MAX, Parser, Text, Value, canonical};
 
-/// A tool's name with the digest of its canonical arguments: stable, and no way back to the arguments.
+/// A tool's name with the digest of its canonical arguments. It is stable, and the arguments cannot be derived from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Signature<'a> {
     /// The tool's name as the event spells it.
     pub tool_name: &'a str,
-    /// The tool's name as state keeps it.
+    /// The fingerprint of the tool's name, as state holds it.
     pub tool: Fingerprint,
     /// The digest of the canonical arguments.
     pub args: Digest,
@@ -48,7 +48,8 @@ fn digest_of_value(value: Value<'_>) -> Digest {
     Digest::of(&bytes)
 }
 
-/// Returns the digest of a result: of its canonical form if it is JSON other than `null`, else of the text itself; null counts as "".
+/// Returns the digest of a result. It is that of the canonical form if the result is JSON other than `null`, otherwise that of the text
+/// itself. Null counts as "".
 #[must_use]
 pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
     let text = result.map_or(b"".as_slice(), Text::as_bytes);
@@ -58,7 +59,7 @@ pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
     }
 }
 
-/// What a controller learns of a result. The digest is computed when somebody asks for it.
+/// A result as a controller observes it. Its digest is computed on first use.
 #[derive(Debug)]
 pub struct Observation<'a> {
     /// Whether the call failed, as the event says or as its result was classified.
@@ -106,7 +107,7 @@ mod tests {
         assert!(args(r#"{"q":"\ud800"}"#).to_string().starts_with("a3fea9c6"));
     }
 
-    /// The reference's paragraph on result hashes, pair by pair.
+    /// The pairs are those of the reference's paragraph on result hashes.
     #[test]
     fn results_are_compared_by_value_where_they_are_json() {
         assert_eq!(result_digest(None), result(""));

@@ -1,15 +1,15 @@
-//! The slots of state that hold the controllers' memories, so that a controller can come, go or remember other things, and the rest stays
-//! readable.
+//! The slots of state that hold the controllers' memories. With them a controller can be added, be removed or change its memory, and the
+//! rest stays readable.
 //!
-//! A slot is written as its number, the version of its layout, its length and its bytes. Numbers ascend, and a controller that remembers
-//! nothing has no slot. A slot is skipped whose number or version this release does not know: a newer release wrote it, or one that has a
-//! controller which is gone. That controller then begins anew; that the thread holds a stop is written outside the slots and stays.
+//! A slot is written as its number, the version of its layout, its length and its bytes. Numbers ascend, and a controller with an empty
+//! memory has no slot. A slot with an unknown number or version is skipped: it was written by a newer release, or by one with a controller
+//! that was removed. That controller then begins anew. Whether the thread holds a stop is written outside the slots, and stays.
 
 use crate::wire::{Input, Malformed, Wire, write_sized};
 
 use super::{ControllerMemory, LoopController};
 
-/// Appends the slot of a controller that remembers something.
+/// Appends the slot of a controller, unless its memory is empty.
 pub(super) fn write<C: LoopController>(number: u64, memory: &C::Memory, out: &mut Vec<u8>) {
     if !memory.is_blank() {
         number.write(out);
@@ -18,7 +18,7 @@ pub(super) fn write<C: LoopController>(number: u64, memory: &C::Memory, out: &mu
     }
 }
 
-/// Reads slots behind their count. `take` is given the number, the version and the bytes of each.
+/// Reads the number of slots and then the slots. `take` gets the number, the version and the bytes of each.
 pub(super) fn read(input: &mut Input<'_>, mut take: impl FnMut(u64, u32, Input<'_>) -> Result<(), Malformed>) -> Result<(), Malformed> {
     let mut last = None;
     for _ in 0..u64::read(input)? {
@@ -32,7 +32,7 @@ pub(super) fn read(input: &mut Input<'_>, mut take: impl FnMut(u64, u32, Input<'
     Ok(())
 }
 
-/// Reads the memory in a controller's own slot, unless a newer release has written it.
+/// Reads a controller's memory from its slot, unless a newer release has written it.
 pub(super) fn take<C: LoopController>(memory: &mut C::Memory, version: u32, bytes: Input<'_>) -> Result<(), Malformed> {
     if version <= C::SLOT_VERSION {
         *memory = bytes.whole()?;
@@ -40,7 +40,7 @@ pub(super) fn take<C: LoopController>(memory: &mut C::Memory, version: u32, byte
     Ok(())
 }
 
-/// Whether each number is greater than the one before it.
+/// Returns whether each number is greater than the one before it.
 pub(super) const fn ascend(numbers: &[u64]) -> bool {
     let mut rest = numbers;
     while let [first, others @ ..] = rest {

@@ -1,11 +1,12 @@
-//! Hosts as addresses: which of them are not on the public network.
+//! Classifying hosts as addresses: which of them are not on the public network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Names of hosts that are never on the public network, and domains all of whose names are not.
+/// Host names that are never on the public network, and domains whose names never are.
 const LOCAL_DOMAINS: [&str; 9] = ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home.arpa", "svc"];
 
-/// Whether an address is loopback, private, link-local (where clouds serve their metadata), reserved, or leads to such a one.
+/// Returns whether an address is loopback, private, link-local (where clouds serve their metadata) or reserved, or leads to such an
+/// address.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -13,7 +14,7 @@ pub(super) fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Whether a name is a local one: without a dot, or in a domain that is never public. `host` is in lower case.
+/// Returns whether a name is local: without a dot, or in a domain that is never public. `host` is in lower case.
 pub(super) fn is_local_name(host: &str) -> bool {
     let in_domain = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     !host.contains('.') || LOCAL_DOMAINS.iter().any(|domain| in_domain(domain))
@@ -24,9 +25,9 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         [0 | 10 | 127, ..] | [169, 254, ..] | [192, 168, ..] | [198, 18 | 19, ..] | [224..=255, ..] => true,
         [172, second, ..] => (16..32).contains(&second),
         [100, second, ..] => (64..128).contains(&second),
-        // Where a cloud serves its virtual machines' metadata on a public address.
+        // A cloud serves its virtual machines' metadata on this public address.
         [168, 63, 129, 16] => true,
-        // IETF protocols, documentation, and the relays of 6to4.
+        // These are for IETF protocols, documentation, and the relays of 6to4.
         [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => true,
         _ => false,
     }
@@ -38,22 +39,22 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         is_private_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // Unspecified, loopback, and IPv4 addresses in their compatible and mapped forms.
+        // These are unspecified, loopback, and IPv4 addresses in their compatible and mapped forms.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => true,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => embedded(high, low),
         // NAT64 and 6to4 lead to an IPv4 address.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x64, 0xff9b, 1, ..] => true,
         [0x2002, high, low, ..] => embedded(high, low),
-        // Teredo and other protocols, ORCHID, documentation.
+        // These are for Teredo and other protocols, ORCHID, and documentation.
         [0x2001, 0..0x200, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..0x1000, ..] | [0x100, 0, 0, _, ..] => true,
-        // Only 2000::/3 is handed out: this leaves unique local, link-local, site-local and multicast addresses out, with what is reserved.
+        // Only 2000::/3 is handed out. This excludes unique local, link-local, site-local and multicast addresses, and reserved ones.
         [first, ..] => first & 0xe000 != 0x2000,
     }
 }
 
-/// The IPv4 address that a host is, in any form that `inet_aton` and browsers read: one to four parts, decimal, octal or hexadecimal.
-/// `Err` where the host ends in a number, so that it can be no name, and is no address either.
+/// Returns the IPv4 address that a host is, in any form that `inet_aton` and browsers read: one to four parts, decimal, octal or
+/// hexadecimal. Returns `Err` where the host ends in a number, so that it cannot be a name, and is not an address either.
 pub(super) fn read_v4(host: &str) -> Result<Option<Ipv4Addr>, ()> {
     let last = host.rsplit('.').next().unwrap_or_default();
     let ends_in_a_number = !last.is_empty() && (last.bytes().all(|byte| byte.is_ascii_digit()) || read_part(last).is_some());
@@ -78,7 +79,7 @@ fn read_part(part: &str) -> Option<u64> {
         (None, Some(digits)) => (digits, 8),
         (None, None) => (part, 10),
     };
-    // `from_str_radix` takes a sign.
+    // `from_str_radix` accepts a sign, so it is ruled out here.
     digits.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| u64::from_str_radix(digits, radix).ok())?
 }
 
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn local_names_are_told() {
+    fn local_names_are_recognised() {
         for name in
             ["localhost", "a.localhost", "printer.local", "metadata.google.internal", "kubernetes.default.svc", "router", "x.home.arpa"]
         {

@@ -1,4 +1,4 @@
-//! A call's arguments as rules read them: nothing that has two readings, and nothing of another type taken for what is missing.
+//! Reading a call's arguments for the rules. Nothing with two readings is accepted, and a value of another type never counts as missing.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use crate::json::{DEPTH_MAX, Parser, Shape, Text, Value};
 use super::examine::Denial;
 use super::fields::Amount;
 
-/// The largest arguments that are looked at, in bytes of their JSON text: no model writes as much in one answer.
+/// The largest arguments that are read, in bytes of their JSON text. No model writes as much in one answer.
 const BYTES_MAX: usize = 1024 * 1024;
 
-/// What arguments of another form are denied with.
+/// The code of the denial for arguments of another form.
 const INVALID: &str = "oap.invalid_tool_arguments";
 
-/// Arguments that were read; none at all are an empty object.
+/// Arguments that were read. If the call has none, they are an empty object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<'v>(Option<Value<'v>>);
 
 impl<'v> Arguments<'v> {
-    /// Reads arguments of any spelling.
+    /// Reads arguments in any form of the event.
     pub(super) fn read(input: &'v ToolInput<'v>, parser: &'v mut Parser) -> Result<Self, Denial> {
         let root = match input {
             ToolInput::Absent { .. } => return Ok(Self(None)),
@@ -41,17 +41,17 @@ impl<'v> Arguments<'v> {
         Ok(Self(Some(root)))
     }
 
-    /// The value under a key; null is nothing.
+    /// Returns the value under a key. Null counts as missing.
     pub(super) fn value(&self, key: &str) -> Option<Value<'v>> {
         self.0.and_then(|root| root.get(key)).filter(|value| !value.is_null())
     }
 
-    /// A string.
+    /// Returns the string under a key, or `None` if it is missing.
     pub(super) fn text(&self, key: &str) -> Result<Option<Cow<'v, str>>, Denial> {
         self.value(key).map(|value| text(key, value, "a string")).transpose()
     }
 
-    /// A string or a list of strings.
+    /// Returns the strings under a key: one string, or a list of them.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<Cow<'v, str>>, Denial> {
         const EXPECTED: &str = "a string or an array of strings";
         match self.value(key) {
@@ -61,7 +61,7 @@ impl<'v> Arguments<'v> {
         }
     }
 
-    /// Every string under any of these keys, in the order of the keys.
+    /// Returns all strings under any of these keys, in the order of the keys.
     pub(super) fn all_texts(&self, keys: &[&str]) -> Result<Vec<Cow<'v, str>>, Denial> {
         let mut found = Vec::new();
         for key in keys {
@@ -70,13 +70,13 @@ impl<'v> Arguments<'v> {
         Ok(found)
     }
 
-    /// A number of 0 or more.
+    /// Returns the number under a key, which must be 0 or more, or `None` if it is missing.
     pub(super) fn number(&self, key: &str) -> Result<Option<Amount>, Denial> {
         let read = |value: Value<'_>| Amount::read(value).ok_or_else(|| mistyped(key, value, "a number of 0 or more"));
         self.value(key).map(read).transpose()
     }
 
-    /// Whether something is under a key that is neither null nor empty.
+    /// Returns whether a key has a value that is neither null, false nor empty.
     pub(super) fn holds(&self, key: &str) -> bool {
         let is_empty = |value: &Value<'_>| match value.shape() {
             Shape::String => value.source().is_empty(),
@@ -100,7 +100,7 @@ fn text<'v>(key: &str, value: Value<'v>, expected: &str) -> Result<Cow<'v, str>,
     text.into_str().ok_or_else(|| Denial::new(INVALID, format!("Argument '{key}' holds half of a surrogate pair")))
 }
 
-/// `key` is one that a rule reads, never one that the call chose.
+/// Returns the denial for an argument of another type. `key` is one that a rule reads, never one that the call chose.
 fn mistyped(key: &str, value: Value<'_>, expected: &str) -> Denial {
     Denial::new(INVALID, format!("Argument '{key}' is {}, expected {expected}", value.shape()))
 }

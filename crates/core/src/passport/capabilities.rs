@@ -1,9 +1,9 @@
-//! Which capability a tool needs, and which pack of rules speaks for a capability.
+//! The capabilities that tools need, and the packs of rules for capabilities.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-/// The packs of rules that are known.
+/// A pack of rules for one capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pack {
     /// Shell commands.
@@ -25,11 +25,11 @@ pub enum Pack {
 }
 
 impl Pack {
-    /// Every pack there is.
+    /// Every pack.
     pub const ALL: [Self; 8] =
         [Self::Command, Self::FileRead, Self::FileWrite, Self::WebFetch, Self::WebBrowser, Self::Mcp, Self::Messaging, Self::Session];
 
-    /// The capability that it needs.
+    /// Returns the capability that the pack is for.
     #[must_use]
     pub fn capability(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Pack {
         }
     }
 
-    /// Its id, as decisions carry it.
+    /// Returns the pack's id, as decisions report it.
     #[must_use]
     pub fn policy_id(self) -> &'static str {
         match self {
@@ -59,7 +59,8 @@ impl Pack {
         }
     }
 
-    /// The keys of `limits` that it reads: the capability's, and for messages the pack's as well, which documents in use have.
+    /// Returns the keys of `limits` that the pack reads: the capability's key, and for messages also the pack's own, which documents in use
+    /// have.
     #[must_use]
     pub fn limit_keys(self) -> &'static [&'static str] {
         match self {
@@ -74,23 +75,23 @@ impl Pack {
         }
     }
 
-    /// The pack of a capability.
+    /// Returns the pack for a capability.
     #[must_use]
     pub fn of(capability: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|pack| pack.capability() == capability)
     }
 }
 
-/// Stands for no capability: the tool is harmless and needs an active passport only.
+/// The name in place of a capability for harmless tools, which need no more than an active passport.
 pub const NO_CAPABILITY: &str = "none";
 
-/// The key of the family of tools whose names start with `browser_`.
+/// The key for all tools whose names start with `browser_`.
 pub const BROWSER_FAMILY: &str = "browser_*";
 
-/// The key of the family of tools that MCP servers offer: `mcp__<server>__<tool>`.
+/// The key for all tools that MCP servers offer: `mcp__<server>__<tool>`.
 pub const MCP_FAMILY: &str = "mcp__*";
 
-/// What a tool needs where the configuration does not say otherwise. Names are exact but for the two families.
+/// The capabilities that tools need where the configuration does not say otherwise. Names are exact, apart from the two families.
 #[rustfmt::skip]
 pub const DEFAULT_TOOL_CAPABILITIES: [(&str, &str); 27] = [
     ("bash",              "system.command.execute"),
@@ -122,14 +123,14 @@ pub const DEFAULT_TOOL_CAPABILITIES: [(&str, &str); 27] = [
     ("memory",            NO_CAPABILITY),
 ];
 
-/// What a tool needs.
+/// The need of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// An active passport only.
+    /// It needs an active passport only.
     Nothing,
-    /// A capability whose rules are known.
+    /// It needs a capability that has rules.
     Pack(Pack),
-    /// A capability without rules: the passport has it or not.
+    /// It needs a capability without rules: the passport has it or not.
     Capability(String),
 }
 
@@ -142,7 +143,7 @@ impl Need {
         }
     }
 
-    /// The capability; `None` if none is needed.
+    /// Returns the capability that is needed; `None` if none is.
     #[must_use]
     pub fn capability(&self) -> Option<&str> {
         match self {
@@ -152,7 +153,7 @@ impl Need {
         }
     }
 
-    /// The id of the policy that speaks for it.
+    /// Returns the id of the policy for it.
     #[must_use]
     pub fn policy_id(&self) -> Option<Cow<'static, str>> {
         match self {
@@ -163,7 +164,7 @@ impl Need {
     }
 }
 
-/// Tools and what they need: the default table with the configuration's entries over it.
+/// The needs of tools: the default table, overridden by the configuration's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapabilityMap {
     exact: HashMap<String, Need>,
@@ -178,7 +179,7 @@ impl Default for CapabilityMap {
 }
 
 impl CapabilityMap {
-    /// The default table under these entries; `None` takes an entry away.
+    /// Returns the default table with these entries over it. An entry of `None` removes one.
     #[must_use]
     pub fn new(overrides: &BTreeMap<String, Option<String>>) -> Self {
         let mut entries: HashMap<String, Need> =
@@ -193,7 +194,7 @@ impl CapabilityMap {
         Self { exact: entries, browser, mcp }
     }
 
-    /// What a tool needs; `None` if nobody says, which denies.
+    /// Returns the need of a tool; `None` if it is not mapped, which denies.
     #[must_use]
     pub fn need(&self, tool_name: &str) -> Option<&Need> {
         let is_browser = || tool_name.strip_prefix("browser_").is_some_and(|action| !action.is_empty());
@@ -211,7 +212,7 @@ pub(super) struct McpTool<'n> {
 }
 
 impl<'n> McpTool<'n> {
-    /// Reads `mcp__<server>__<tool>`: the server ends at the first double underscore behind it.
+    /// Reads `mcp__<server>__<tool>`. The server ends at the first double underscore after the prefix.
     pub(super) fn read(tool_name: &'n str) -> Option<Self> {
         let (server, tool) = tool_name.strip_prefix("mcp__")?.split_once("__")?;
         (!server.is_empty() && !tool.is_empty()).then_some(Self { server, tool })

@@ -1,7 +1,7 @@
-//! URL → host, for the URLs on which all readers agree.
+//! Reading the host of a URL, for URLs on which all readers agree.
 //!
-//! URL parsers differ over backslashes, credentials, percent-encoded hosts, control characters and hosts beyond ASCII, and what they
-//! differ over is how one host is checked and another fetched. So none of that is accepted here; what remains is read in one way only.
+//! URL parsers differ over backslashes, credentials, percent-encoded hosts, control characters and hosts beyond ASCII. Where parsers
+//! differ, one host is checked and another is fetched. So none of that is accepted here, and the rest can be read in one way only.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,9 +9,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use super::address;
 use super::fields::{Malformed, item_path};
 
-/// Longest URL that is looked at, in bytes.
+/// The longest URL that is read, in bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
-/// Longest name, in bytes.
+/// The longest host name, in bytes.
 const HOST_BYTES_MAX: usize = 253;
 
 /// The host that a URL leads to.
@@ -24,7 +24,7 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// Reads the host of an absolute http or https URL; the error says what is wrong, without quoting it.
+    /// Reads the host of an absolute http or https URL. The error says what is wrong, without quoting the URL.
     pub(super) fn of_url(url: &str) -> Result<Self, &'static str> {
         if url.len() > URL_BYTES_MAX {
             return Err("URL is too long");
@@ -43,7 +43,7 @@ impl Host {
         Self::read(without_port(authority)?)
     }
 
-    /// Reads a host as URLs and lists of domains have it.
+    /// Reads a host in the form of URLs and lists of domains.
     fn read(host: &str) -> Result<Self, &'static str> {
         if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             let address = address.parse::<Ipv6Addr>().map_err(|_| "URL holds a malformed IPv6 address")?;
@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    /// Whether it is not on the public network, as far as the text tells; what a public name resolves to is not looked up.
+    /// Returns whether the host is outside the public network, as far as its text tells. Public names are not resolved.
     pub(super) fn is_private(&self) -> bool {
         match self {
             Self::Name(name) => address::is_local_name(name),
@@ -80,19 +80,19 @@ fn without_port(authority: &str) -> Result<&str, &'static str> {
     if is_port { Ok(host) } else { Err("URL holds a malformed port") }
 }
 
-/// Domains of a list: `example.com` covers its subdomains, `*.example.com` only those, `*` everything.
+/// The domains of a list: `example.com` covers its subdomains, `*.example.com` only those, and `*` everything.
 #[derive(Debug)]
 pub(super) struct DomainSet {
     everything: bool,
-    /// With their subdomains.
+    /// Domains that are covered with their subdomains.
     whole: HashSet<String>,
-    /// Subdomains alone.
+    /// Domains of which only the subdomains are covered.
     below: HashSet<String>,
     addresses: HashSet<IpAddr>,
 }
 
 impl DomainSet {
-    /// The domains of a list at `path`.
+    /// Returns the set of the domains of a list, which is at `path` in the passport.
     pub(super) fn new(entries: &[String], path: &str) -> Result<Self, Malformed> {
         let (mut whole, mut below, mut addresses) = (HashSet::new(), HashSet::new(), HashSet::new());
         let mut everything = false;
@@ -130,7 +130,7 @@ impl DomainSet {
     }
 }
 
-/// A domain and those that it is in.
+/// Returns a domain and all domains that contain it.
 fn domains(first: Option<&str>) -> impl Iterator<Item = &str> {
     std::iter::successors(first, |domain| parent(domain))
 }

@@ -1,7 +1,7 @@
-//! A passport's text → one JSON object of which nothing can be read in two ways.
+//! Parsing a passport's text into one JSON object in which nothing can be read in two ways.
 //!
-//! The rules are those of I-JSON, which RFC 8785 builds on: UTF-8, no repeated keys, no lone surrogates, finite numbers. A byte order mark
-//! at the start is passed over.
+//! The rules are those of I-JSON, on which RFC 8785 builds: UTF-8, no repeated keys, no lone surrogates, finite numbers. A byte order mark
+//! at the start is skipped.
 
 use std::collections::HashSet;
 
@@ -14,52 +14,52 @@ const DEPTH_MAX: usize = 64;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Why a text is no passport at all.
+/// The reason why a text is not a passport at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PassportFault {
-    /// There is nothing in it.
+    /// The text is empty.
     #[error("the text is empty")]
     Empty,
-    /// It is not UTF-8.
+    /// The text is not UTF-8.
     #[error("not UTF-8 from byte {at} on")]
     NotUtf8 {
-        /// Offset of the first byte that is none.
+        /// The offset of the first byte that is not UTF-8.
         at: usize,
     },
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("not JSON: {kind} at line {line}, column {column}")]
     NotJson {
-        /// What was wrong.
+        /// What is wrong there.
         kind: SyntaxErrorKind,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// In characters, from 1.
+        /// The column in characters, from 1.
         column: usize,
     },
-    /// It is JSON, but no object.
+    /// The text is JSON, but not an object.
     #[error("{0}, where an object is expected")]
     NotAnObject(Shape),
-    /// A key stands twice in one object, so that two readers could understand it differently.
+    /// A key is repeated in one object, so that two readers could understand it differently.
     #[error("{path} is there more than once")]
     RepeatedKey {
-        /// Which.
+        /// The path of the key.
         path: String,
     },
     /// A string holds half a surrogate pair, which has no canonical form.
     #[error("{path} holds half of a surrogate pair")]
     LoneSurrogate {
-        /// Where: a value, or the object whose key it is.
+        /// The path of the value, or of the object whose key it is.
         path: String,
     },
-    /// A number is infinite or none.
+    /// A number is infinite or not a number.
     #[error("{path} is a number that JSON cannot hold")]
     NotANumber {
-        /// Where.
+        /// The path of the number.
         path: String,
     },
 }
 
-/// Reads a passport's text.
+/// Parses a passport's text.
 pub(super) fn read<'d>(parser: &'d mut Parser, text: &'d [u8]) -> Result<Value<'d>, PassportFault> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if text.trim_ascii().is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn read<'d>(parser: &'d mut Parser, text: &'d [u8]) -> Result<Value<'
     Ok(root)
 }
 
-/// Line and column of a byte, in characters and from 1.
+/// Returns the line and column of a byte, in characters and from 1.
 fn position(text: &[u8], at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = 1 + memchr::memchr_iter(b'\n', before).count();
@@ -86,7 +86,7 @@ fn position(text: &[u8], at: usize) -> (usize, usize) {
     (line, 1 + before.get(start..).unwrap_or_default().iter().filter(is_character_start).count())
 }
 
-/// Rules out what has two readings. The depth is bounded by the parser, and the walk keeps its own stack all the same.
+/// Checks that nothing has two readings. The parser limits the depth, but the walk still uses its own stack instead of recursion.
 fn check(root: Value<'_>) -> Result<(), PassportFault> {
     let mut open = vec![(root, String::new())];
     while let Some((value, path)) = open.pop() {
@@ -110,7 +110,7 @@ fn check(root: Value<'_>) -> Result<(), PassportFault> {
             }
             open.push((member, member_path));
         }
-        // In the order of the text, so that the first fault is the one that is named.
+        // Children are visited in the order of the text, so that the first fault is reported.
         if let Some(children) = open.get_mut(start..) {
             children.reverse();
         }

@@ -1,7 +1,7 @@
-//! One call under one passport: every check in its order.
+//! Examining one call under one passport: every check, in its order.
 //!
-//! Deciding and explaining are the same walk. What it finds goes to a [`Report`]: a decision keeps the denials, an explanation everything.
-//! The first denial is the primary one; what comes after it and can still be told is told as well.
+//! Deciding and explaining use the same walk. It sends what it finds to a [`Report`]: a decision keeps the denials, an explanation keeps
+//! everything. The first denial is the primary one. Later checks that are still possible are reported as well.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use super::{Expiry, Passport, PassportFault, SPEC_VERSION, arguments::Arguments}
 /// The longest name of a tool, in bytes.
 const TOOL_NAME_BYTES_MAX: usize = 128;
 
-/// Why a call is denied.
+/// The denial of a call: its code and its sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     /// Its OAP code.
@@ -30,40 +30,40 @@ impl Denial {
         Self { code, message: message.into() }
     }
 
-    /// A passport that is not what it should be.
+    /// Returns the denial for a passport that is not valid.
     pub(super) fn invalid(what: impl std::fmt::Display) -> Self {
         Self::new("oap.passport_invalid", format!("Passport is not valid: {what}"))
     }
 }
 
-/// What one check said.
+/// The outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing against the call.
+    /// There is nothing against the call.
     Passed,
     /// The call may not run.
     Denied(Denial),
-    /// It was not asked, and why.
+    /// The check was not made, for this reason.
     NotAsked(&'static str),
 }
 
-/// Who wants to know what the checks say.
+/// A receiver for the outcomes of the checks.
 pub trait Report {
-    /// A check has spoken, or was not asked.
+    /// Takes the outcome of a check.
     fn outcome(&mut self, check: &'static str, outcome: Outcome);
 
-    /// From here on the checks speak for this policy.
+    /// Takes the policy that the checks from here on belong to.
     fn policy(&mut self, policy_id: Cow<'static, str>) {
         let _ = policy_id;
     }
 }
 
-/// Reports a check.
+/// Reports the result of a check.
 pub(super) fn report(to: &mut dyn Report, check: &'static str, said: Result<(), Denial>) {
     to.outcome(check, said.map_or_else(Outcome::Denied, |()| Outcome::Passed));
 }
 
-/// A call to be examined.
+/// A call that is to be examined.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'c> {
     /// The tool.
@@ -74,22 +74,22 @@ pub struct Call<'c> {
     pub time_ms: Option<i64>,
 }
 
-/// How limits are taken that cannot be kept here, such as numbers of calls over time.
+/// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnenforcedLimits {
-    /// A call that they are about is denied.
+    /// A call that such a limit is about is denied.
     Deny,
-    /// They are passed over.
+    /// Such limits are ignored.
     Ignore,
 }
 
-/// What calls are examined under, besides the passport.
+/// The terms that calls are examined under, besides the passport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
-    /// What tools need.
+    /// The capabilities that tools need.
     pub capabilities: CapabilityMap,
-    /// How limits are taken that cannot be kept.
+    /// The treatment of limits that cannot be enforced.
     pub unenforced_limits: UnenforcedLimits,
 }
 
@@ -99,7 +99,7 @@ impl Default for Terms {
     }
 }
 
-/// Examines a call under the passport that it is made with: none, one that cannot be used, or one that can.
+/// Examines a call under its passport, which may be missing, unusable or usable.
 pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Terms, call: &Call<'_>, to: &mut dyn Report) {
     report(to, "tool name", check_tool_name(call.tool_name));
     let mut parser = Parser::new();
@@ -120,7 +120,7 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
         None => ["status", "spec_version", "expiry"].iter().for_each(|check| to.outcome(check, NO_PASSPORT)),
     }
     let Some(need) = terms.capabilities.need(call.tool_name) else {
-        // The name is no argument: the verdict carries it too.
+        // The name may be quoted, because it is not an argument: the verdict contains it too.
         let message = format!("Tool '{}' is not mapped to a policy pack", quoted(call.tool_name));
         let denial = Denial::new("oap.unknown_capability", message);
         to.outcome("mapping", Outcome::Denied(denial));
@@ -175,7 +175,7 @@ fn find_passport<'p>(passport: Option<Result<&'p Passport, &PassportFault>>, to:
     }
 }
 
-/// Status, version and expiry.
+/// Checks the passport's status, version and expiry.
 fn check_standing(passport: &Passport, time_ms: Option<i64>, to: &mut dyn Report) {
     report(to, "status", check_status(&passport.contents.status));
     report(to, "spec_version", check_version(&passport.contents.spec_version));
@@ -218,7 +218,7 @@ fn check_capability(passport: &Passport, need: &Need) -> Result<(), Denial> {
     let Some(capability) = need.capability() else { return Ok(()) };
     match &passport.contents.capabilities {
         Field::Valid(granted) if granted.ids.contains(capability) => Ok(()),
-        // An entry that cannot be read may have been meant to be the one that is missing.
+        // An entry that cannot be read may be meant to be the missing one.
         Field::Valid(granted) if granted.malformed.is_some() => {
             Err(granted.malformed.as_ref().map_or_else(|| missing(need), Denial::invalid))
         }

@@ -1,24 +1,24 @@
-//! Typed reading of a passport's fields. What is of another type is kept as such: it denies once a call needs it.
+//! Typed reading of a passport's fields. A field of another type is kept as malformed, and denies once a call needs it.
 
 use std::cell::RefCell;
 
 use crate::json::{Shape, Text, Value};
 
-/// How much of a value or key of a passport a message quotes, in characters.
+/// How much of a passport's value or key a message quotes, in characters.
 const QUOTED_CHARS_MAX: usize = 80;
 
-/// A field as it was found. Null is as good as nothing.
+/// A field as it was found. Null counts as missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Field<T> {
-    /// It is not there.
+    /// The field is missing.
     Absent,
-    /// It is what it should be.
+    /// The field has the expected type.
     Valid(T),
-    /// It is something else.
+    /// The field is something else.
     Malformed(Malformed),
 }
 
-/// A field that is not what it should be.
+/// The description of a field that is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) path: String,
@@ -39,12 +39,12 @@ impl std::fmt::Display for Malformed {
 }
 
 impl<T> Field<T> {
-    /// What is wrong with it.
+    /// Returns what is wrong with the field, if it is malformed.
     pub(super) fn malformed(&self) -> Option<&Malformed> {
         if let Self::Malformed(malformed) = self { Some(malformed) } else { None }
     }
 
-    /// Goes on with the value of a valid field.
+    /// Converts the value of a valid field.
     pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, Malformed>) -> Field<U> {
         match self {
             Self::Absent => Field::Absent,
@@ -54,7 +54,7 @@ impl<T> Field<T> {
     }
 }
 
-/// The path of a member: `limits["web.fetch"].allowed_domains`.
+/// Returns the path of a member, such as `limits["web.fetch"].allowed_domains`.
 pub(super) fn member_path(parent: &str, key: &str) -> String {
     let is_plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !key.is_empty();
     match (parent.is_empty(), is_plain) {
@@ -64,12 +64,12 @@ pub(super) fn member_path(parent: &str, key: &str) -> String {
     }
 }
 
-/// The path of an item.
+/// Returns the path of an item of a list.
 pub(super) fn item_path(parent: &str, index: usize) -> String {
     format!("{parent}[{index}]")
 }
 
-/// A value of the passport as messages quote it: cut where it is long.
+/// Returns a text of the passport as messages quote it: shortened if it is long.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS_MAX) {
         None => text.to_owned(),
@@ -77,12 +77,12 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// One object of a passport. It remembers which keys were asked for, so that what nobody knows can be told.
+/// One object of a passport. It tracks which keys were read, so that unknown ones can be reported.
 #[derive(Debug)]
 pub(super) struct Section<'d> {
-    /// Where it stands.
+    /// The path of the object.
     pub(super) path: String,
-    /// `None` if it is not there.
+    /// The object; `None` if it is missing.
     value: Option<Value<'d>>,
     known: RefCell<Vec<&'static str>>,
 }
@@ -92,34 +92,34 @@ impl<'d> Section<'d> {
         Self { path, value, known: RefCell::default() }
     }
 
-    /// Where a key of it stands.
+    /// Returns the path of a key of this object.
     pub(super) fn path_of(&self, key: &str) -> String {
         member_path(&self.path, key)
     }
 
-    /// What stands under a key; null is nothing.
+    /// Returns the value under a key. Null counts as missing.
     pub(super) fn value(&self, key: &'static str) -> Option<Value<'d>> {
         self.known.borrow_mut().push(key);
         self.value.and_then(|value| value.get(key)).filter(|value| !value.is_null())
     }
 
-    /// A string.
+    /// Returns the string under a key.
     pub(super) fn string(&self, key: &'static str) -> Field<String> {
         self.typed(key, "a string", |value| value.as_text()?.into_str().map(std::borrow::Cow::into_owned))
     }
 
-    /// A number of 0 or more.
+    /// Returns the number under a key, which must be 0 or more.
     pub(super) fn number(&self, key: &'static str) -> Field<Amount> {
         self.typed(key, "a number of 0 or more", Amount::read)
     }
 
-    /// A list of strings, none of them empty.
+    /// Returns the list of strings under a key, none of which may be empty.
     pub(super) fn strings(&self, key: &'static str) -> Field<Vec<String>> {
         let Some(value) = self.value(key) else { return Field::Absent };
         strings(value, &self.path_of(key)).map_or_else(Field::Malformed, Field::Valid)
     }
 
-    /// The paths of limits that nobody asked for, unless they are null or false and so limit nothing.
+    /// Returns the paths of limits that were not read, except for those that are null or false and so limit nothing.
     pub(super) fn unknown(&self) -> Vec<String> {
         let known = self.known.borrow();
         let members = self.value.iter().flat_map(Value::members);
@@ -137,7 +137,7 @@ impl<'d> Section<'d> {
     }
 }
 
-/// What was found, in words: a negative number is told apart.
+/// Returns what was found, in words. A negative number is named as such.
 fn shape_of(value: Value<'_>) -> String {
     match value.shape() {
         Shape::Number if value.source().starts_with(b"-") => "a negative number".to_owned(),
@@ -145,7 +145,7 @@ fn shape_of(value: Value<'_>) -> String {
     }
 }
 
-/// A list of strings, none of them empty.
+/// Reads a value as a list of strings, none of which may be empty. `path` is the path of the value.
 pub(super) fn strings(value: Value<'_>, path: &str) -> Result<Vec<String>, Malformed> {
     const EXPECTED: &str = "an array of strings";
     if value.shape() != Shape::Array {
@@ -159,21 +159,21 @@ pub(super) fn strings(value: Value<'_>, path: &str) -> Result<Vec<String>, Malfo
     value.items().enumerate().map(item).collect()
 }
 
-/// An amount that calls and limits can be compared by: a finite number of 0 or more.
+/// An amount that a call asks for or a limit allows: a finite number of 0 or more.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(super) struct Amount(f64);
 
-/// A finite number equals itself.
+/// Amounts are finite, and a finite number equals itself.
 impl Eq for Amount {}
 
 impl Amount {
-    /// The amount that a JSON number is.
+    /// Returns the amount that a JSON number stands for, if it is one.
     pub(super) fn read(value: Value<'_>) -> Option<Self> {
         let number = (value.shape() == Shape::Number).then(|| crate::json::number::parse_float(value.source()))?;
         (number.is_finite() && number >= 0.0).then_some(Self(number))
     }
 
-    /// A number of bytes.
+    /// Returns a number of bytes as an amount.
     pub(super) fn of_bytes(bytes: usize) -> Self {
         #[allow(clippy::cast_precision_loss, reason = "no text is near 2^53 bytes")]
         Self(bytes as f64)

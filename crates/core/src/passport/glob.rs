@@ -1,35 +1,36 @@
-//! Globs: many patterns asked at once, in time that does not grow with their number.
+//! Globs: matches a text against many patterns at once, in time that does not grow with their number.
 //!
-//! `*` and `?` stop at `/` in paths; `**` does not. Every pattern is filed under one piece of literal text that it cannot match without,
-//! the rarest among all patterns; one automaton finds the pieces that a text holds, and only the patterns filed there are tried.
+//! In paths `*` and `?` stop at `/`, and `**` does not. Every pattern is indexed under one piece of literal text that it cannot match
+//! without: the rarest one among all patterns. One automaton finds the pieces that a text contains, and only the patterns under those
+//! pieces are tried.
 
 use std::collections::HashMap;
 
 use aho_corasick::AhoCorasick;
 
-/// What `*` and `?` stand for.
+/// The characters that `*` and `?` match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wildcards {
-    /// Anything but `/`.
+    /// They match anything except `/`.
     WithinComponent,
-    /// Anything.
+    /// They match anything.
     Anywhere,
 }
 
-/// Whether case matters. Where a pattern blocks, it does not: some file systems know none.
+/// Whether case matters. It does not where a pattern blocks, since some file systems ignore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Case {
     Sensitive,
     Ignored,
 }
 
-/// Patterns, ready to be asked.
+/// An index of patterns.
 #[derive(Debug)]
 pub(super) struct GlobIndex {
     globs: Vec<Glob>,
     case: Case,
     pieces: Option<AhoCorasick>,
-    /// By piece, the patterns that are filed under it.
+    /// The indexes of the patterns under each piece.
     filed: Vec<Vec<usize>>,
     /// Patterns without any literal text.
     bare: Vec<usize>,
@@ -38,7 +39,7 @@ pub(super) struct GlobIndex {
 #[derive(Debug)]
 struct Glob {
     elements: Vec<Element>,
-    /// What the caller knows the pattern by.
+    /// The number that the caller knows the pattern by.
     tag: usize,
 }
 
@@ -53,26 +54,26 @@ enum Element {
     Many {
         within: bool,
     },
-    /// `**/`, between two components: none or some of them. The second half is the inside of a component.
+    /// `**/` between two components: it matches no component or several. The second variant is the inside of a component.
     Components,
     InComponent,
-    /// `/**` at the end: nothing, or something below. The second half is what is below.
+    /// `/**` at the end: it matches nothing, or what is below. The second variant is what is below.
     Below,
     InBelow,
 }
 
-/// A character that globs elsewhere give a meaning to which they do not have here; a pattern with one is refused.
+/// Returns the first character of a pattern that is a wildcard in other globs but not here. A pattern with one is refused.
 pub(super) fn unsupported(pattern: &str) -> Option<char> {
     pattern.chars().find(|character| matches!(character, '[' | ']' | '{' | '}' | '\\')).or_else(|| pattern.starts_with('!').then_some('!'))
 }
 
-/// Whether a text is a pattern rather than a plain name.
+/// Returns whether a text is a pattern and not a plain name.
 pub(super) fn has_wildcards(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
 impl GlobIndex {
-    /// An index of these patterns, each with the tag that it is known by.
+    /// Returns an index of these patterns, each with its tag.
     pub(super) fn new<'p>(patterns: impl IntoIterator<Item = (&'p str, usize)>, wildcards: Wildcards, case: Case) -> Self {
         let glob = |(pattern, tag): (&str, usize)| Glob { elements: parse(&fold(pattern, case), wildcards), tag };
         let globs: Vec<Glob> = patterns.into_iter().map(glob).collect();
@@ -98,14 +99,14 @@ impl GlobIndex {
             }
         }
         let pieces = if texts.is_empty() { None } else { AhoCorasick::new(&texts).ok() };
-        // An automaton that cannot be built, for want of memory, leaves every pattern to be tried.
+        // If there is not enough memory to build the automaton, every pattern is tried.
         if pieces.is_none() {
             bare = (0..globs.len()).collect();
         }
         Self { globs, case, pieces, filed, bare }
     }
 
-    /// The tag of the first pattern that matches the whole text.
+    /// Returns the tag of the first pattern that matches the whole text.
     pub(super) fn find(&self, text: &str) -> Option<usize> {
         if self.globs.is_empty() {
             return None;
@@ -157,7 +158,7 @@ fn parse(pattern: &str, wildcards: Wildcards) -> Vec<Element> {
 }
 
 impl Glob {
-    /// The runs of literal text.
+    /// Returns the runs of literal text in the pattern.
     fn pieces(&self) -> Vec<String> {
         let runs = self.elements.split(|element| !matches!(element, Element::Char(_)));
         let text =
@@ -165,7 +166,7 @@ impl Glob {
         runs.filter(|run| !run.is_empty()).map(text).collect()
     }
 
-    /// Whether the whole text matches: all places in the pattern that are possible are followed at once, so time is bounded by the product
+    /// Returns whether the whole text matches. All possible places in the pattern are followed at once, so time is bounded by the product
     /// of the lengths.
     fn matches(&self, text: &str) -> bool {
         let mut places = vec![false; self.elements.len() + 1];
@@ -193,7 +194,7 @@ impl Glob {
     }
 }
 
-/// Marks a place, and those that can be reached from it without a character.
+/// Marks a place, and the places that can be reached from it without a character.
 fn reach(places: &mut [bool], elements: &[Element], from: usize) {
     let mut at = from;
     while let Some(place) = places.get_mut(at).filter(|place| !**place) {
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(index.find("a/b"), None);
     }
 
-    /// A classic of patterns that take exponential time elsewhere.
+    /// These patterns take exponential time in other implementations.
     #[test]
     fn hostile_texts_take_bounded_time() {
         assert!(!matches(&format!("{}b", "*a".repeat(40)), &"a".repeat(4_000)));

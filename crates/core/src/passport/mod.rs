@@ -1,7 +1,8 @@
-//! Open Agent Passports: what an agent may do, as a document.
+//! Open Agent Passports: documents that say what an agent may do.
 //!
-//! A [`Passport`] is read once, leniently, and compiled, so that a decision is a few look-ups however long its lists are. [`examine`] walks
-//! the checks of the standard in their order. What is missing or of another type denies the calls that need it, and only those.
+//! A [`Passport`] is read once, leniently, and compiled, so that a decision takes a few look-ups however long its lists are. [`examine`]
+//! makes the checks of the standard in their order. A field that is missing or of another type denies the calls that need it, and only
+//! those.
 
 mod address;
 mod arguments;
@@ -35,7 +36,7 @@ use rules::Limits;
 /// The only version of the standard that is evaluated.
 pub const SPEC_VERSION: &str = "oap/1.0";
 
-/// A passport, read once and ready to be asked.
+/// A compiled passport, ready for examining calls.
 #[derive(Debug, Clone)]
 pub struct Passport {
     /// The digest of its canonical form (RFC 8785).
@@ -43,7 +44,7 @@ pub struct Passport {
     contents: Arc<Contents>,
 }
 
-/// What evaluation reads of a passport.
+/// The parts of a passport that evaluation reads.
 #[derive(Debug)]
 struct Contents {
     status: Field<String>,
@@ -62,12 +63,12 @@ impl PartialEq for Passport {
 
 impl Eq for Passport {}
 
-/// When a passport ends.
+/// The end of a passport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Expiry {
     Never,
     At {
-        /// In milliseconds since the epoch.
+        /// The time in milliseconds since the epoch.
         ms: i64,
         text: String,
     },
@@ -83,10 +84,10 @@ struct Granted {
 }
 
 impl Passport {
-    /// Reads a passport leniently: what is missing or of another type denies when a call needs it.
+    /// Reads a passport leniently: a field that is missing or of another type denies when a call needs it.
     ///
     /// # Errors
-    /// [`PassportFault`] where the text is not one JSON object with one reading.
+    /// [`PassportFault`] if the text is not a JSON object that can be read in one way only.
     pub fn read(text: &[u8]) -> Result<Self, PassportFault> {
         let mut parser = Parser::new();
         let root = document::read(&mut parser, text)?;
@@ -103,7 +104,7 @@ impl Passport {
         Ok(Self { digest: Digest::of(&canonical_bytes), contents: Arc::new(contents) })
     }
 
-    /// What the rules cannot read in its limits, and limits that they cannot keep.
+    /// Returns the limits of the passport that the rules cannot read or cannot enforce.
     fn limit_faults(&self) -> Vec<SchemaFault> {
         self.contents.limits.as_ref().map(Limits::faults).unwrap_or_default()
     }

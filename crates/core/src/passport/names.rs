@@ -1,11 +1,11 @@
-//! Sets of names: exact ones and patterns with `*`, case-sensitive.
+//! Sets of names: exact ones, and patterns with `*`. They are case-sensitive.
 
 use std::collections::HashSet;
 
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 
-/// Names that a limit lists.
+/// The names that a limit lists.
 #[derive(Debug)]
 pub(super) struct NameSet {
     exact: HashSet<String>,
@@ -19,7 +19,7 @@ impl NameSet {
         Self { exact: exact.into_iter().collect(), patterns }
     }
 
-    /// The same as a result, for lists whose entries cannot be wrong.
+    /// Returns the set as a `Result`, for callers that also read lists which can have wrong entries.
     pub(super) fn read(entries: Vec<String>) -> Result<Self, Malformed> {
         Ok(Self::new(entries))
     }

@@ -1,17 +1,17 @@
-//! Paths: normalised by their text alone, and sets of places that they are looked up in.
+//! Paths: normalised by their text alone, and sets of places in which they are looked up.
 
 use std::collections::HashMap;
 
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 
-/// Where a path starts.
+/// The place where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Root {
     Absolute,
     /// `~`, or `~user`.
     Home,
-    /// The working directory, which no event tells.
+    /// The working directory, which events do not report.
     Relative,
 }
 
@@ -20,7 +20,7 @@ enum Root {
 pub(super) struct NormalPath {
     root: Root,
     text: String,
-    /// Whether it leaves its root by `..`, so that nobody can tell where it leads.
+    /// Whether it leaves its root by `..`, so that its destination is unknown.
     pub(super) climbs: bool,
 }
 
@@ -32,14 +32,14 @@ impl NormalPath {
             Some(b'~') => Root::Home,
             _ => Root::Relative,
         };
-        // The home itself is a component that `..` cannot take away.
+        // The home directory is itself a component, which `..` cannot remove.
         let bottom = usize::from(root == Root::Home);
         let mut components: Vec<&str> = Vec::new();
         for component in path.split('/') {
             match component {
                 "" | "." => {}
                 ".." if components.len() > bottom => drop(components.pop()),
-                // Above `/` there is only `/`.
+                // The directory above `/` is `/`.
                 ".." => climbs |= root != Root::Absolute,
                 _ => components.push(component),
             }
@@ -52,13 +52,13 @@ impl NormalPath {
         Self { root, text, climbs }
     }
 
-    /// The last component; empty for a root.
+    /// Returns the last component; empty for a root.
     pub(super) fn name(&self) -> &str {
         let name = self.text.rsplit('/').next().unwrap_or_default();
         if name == "." || name.starts_with('~') && name.len() == self.text.len() { "" } else { name }
     }
 
-    /// The path itself and every directory above it, up to its root.
+    /// Returns the path itself and every directory above it, up to its root.
     fn places(&self) -> impl Iterator<Item = &str> {
         let root = match self.root {
             Root::Absolute => Some("/"),
@@ -69,21 +69,21 @@ impl NormalPath {
     }
 }
 
-/// The directory above a place, unless that is the root.
+/// Returns the directory above a place, or `None` if that is the root.
 fn above(place: &str) -> Option<&str> {
     place.rsplit_once('/').map(|(above, _)| above).filter(|above| !above.is_empty())
 }
 
-/// What a set is for: it decides how what cannot be told is taken.
+/// The purpose of a set, which decides about paths whose destination is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A path in it may be used: what cannot be told is not in it.
+    /// A path in the set may be used. A path with an unknown destination is not in it.
     Allow,
-    /// A path in it may not be used: what cannot be told is in it.
+    /// A path in the set may not be used. A path with an unknown destination is in it.
     Block,
 }
 
-/// Places, given as directories, files and globs.
+/// A set of places, given as directories, files and globs.
 #[derive(Debug)]
 pub(super) struct PathSet {
     purpose: Purpose,
@@ -94,7 +94,7 @@ pub(super) struct PathSet {
 }
 
 impl PathSet {
-    /// A set of these entries of a list at `path`. `*` and `**` alone are everything.
+    /// Returns the set of the entries of a list, which is at `path` in the passport. `*` and `**` alone cover everything.
     pub(super) fn new(entries: Vec<String>, purpose: Purpose, path: &str) -> Result<Self, Malformed> {
         let mut everywhere = None;
         let mut places = HashMap::new();
@@ -110,7 +110,7 @@ impl PathSet {
             let normal = NormalPath::new(entry);
             match purpose {
                 Purpose::Allow if glob::has_wildcards(entry) => globs.push((normal.text, tag)),
-                // A place that nobody can tell allows nothing.
+                // An entry whose destination is unknown allows nothing.
                 Purpose::Allow if normal.climbs => {}
                 Purpose::Allow => drop(places.entry(normal.text).or_insert(tag)),
                 Purpose::Block => {
@@ -126,7 +126,7 @@ impl PathSet {
         Ok(Self { purpose, entries, everywhere, places, globs: index })
     }
 
-    /// The entry that a path is in.
+    /// Returns the entry that covers a path.
     pub(super) fn find(&self, path: &NormalPath) -> Option<&str> {
         let found = match self.purpose {
             Purpose::Allow => self.everywhere.or_else(|| if path.climbs { None } else { self.lookup(path) }),
@@ -149,8 +149,8 @@ impl PathSet {
     }
 }
 
-/// The globs that a blocked entry stands for besides its own place: everything below it, at any depth if it is relative, and in home
-/// directories under both their names.
+/// Returns the globs that a blocked entry means besides its own place: everything below it, at any depth if it is relative, and for home
+/// directories under both of their names.
 fn blocked_globs(entry: &NormalPath) -> Vec<String> {
     let below = |text: &str| if text.ends_with("/**") { text.to_owned() } else { format!("{text}/**") };
     let text = entry.text.as_str();
@@ -170,7 +170,7 @@ fn blocked_globs(entry: &NormalPath) -> Vec<String> {
     }
 }
 
-/// What follows the home directory in an absolute path.
+/// Returns the part behind the home directory in an absolute path.
 fn in_home(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     let homes = lower.starts_with("/home/") || lower.starts_with("/users/");

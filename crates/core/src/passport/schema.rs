@@ -1,7 +1,7 @@
-//! Every fault of a passport against the published schema, and what evaluation makes of each.
+//! Checking a passport against the published schema: every fault, and how evaluation treats each.
 //!
-//! Evaluation is lenient, because documents in use do not keep to the schema, the standard's own examples among them. This is the strict
-//! side, for people who write passports. The tables below are the schema: one line a field.
+//! Evaluation is lenient, because documents in use do not follow the schema, including the standard's own examples. This check is the
+//! strict side, for people who write passports. The tables below are the schema, with one line a field.
 
 use std::borrow::Cow;
 
@@ -13,31 +13,31 @@ use crate::json::{Parser, Shape, Text, Value};
 use super::fields::{item_path, member_path, quoted};
 use super::{Passport, PassportFault, SPEC_VERSION, document};
 
-/// One thing that is wrong in a passport.
+/// One fault of a passport.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SchemaFault {
-    /// Where, as a JSON path; empty for the document.
+    /// The JSON path of the fault; empty for the document.
     pub path: String,
     /// What was found.
     pub found: String,
-    /// What the schema wants, or evaluation does.
+    /// What the schema or evaluation expects.
     pub expected: String,
     /// What evaluation does about it.
     pub effect: Cow<'static, str>,
 }
 
-/// What a value has to be.
+/// The kind of value that a field must have.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Text,
     Uuid,
     OneOf(&'static [&'static str]),
     Timestamp,
-    /// Three numbers with dots between them.
+    /// A version: three numbers with dots between them.
     Version,
     Flag,
     Object,
-    /// A whole number that is not smaller.
+    /// A whole number that is at least this one.
     Whole(u64),
     Texts,
     Currencies,
@@ -45,17 +45,17 @@ enum Kind {
     Capabilities,
     /// Strings, or objects with an id.
     Recipients,
-    /// By currency, an object of these whole numbers.
+    /// An object that has, for each currency, an object of these whole numbers.
     Amounts(&'static [&'static str]),
     Limits,
 }
 
-/// Whether a field has to be there.
+/// Whether a field must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Required,
     Optional,
-    /// Only the standard's prose knows it; the schema forbids it.
+    /// Only the standard's prose has the field; the schema forbids it.
     Prose,
 }
 
@@ -67,7 +67,7 @@ const INVALID: &str = "denies every call that needs a capability: oap.passport_i
 const NO_LIMITS: &str = "commands are denied (oap.command_not_allowed); other capabilities are not limited";
 const EXPIRY: &str = "denies every call unless never_expires is true: oap.passport_invalid";
 
-/// A passport's fields: name, presence, kind, and what evaluation makes of one that is missing and of one that is something else.
+/// The fields of a passport: name, presence, kind, and how evaluation treats a missing one and one of another kind.
 #[rustfmt::skip]
 const FIELDS: [(&str, Presence, Kind, &str, &str); 19] = [
     ("passport_id",     Presence::Required, Kind::Uuid,                                         IGNORED, IGNORED),
@@ -91,7 +91,7 @@ const FIELDS: [(&str, Presence, Kind, &str, &str); 19] = [
     ("never_expires",   Presence::Prose,    Kind::Flag,                                         IGNORED, IGNORED),
 ];
 
-/// The limits that the published schema describes, by capability. Of these only messages have rules here.
+/// The limits that the published schema describes, by capability. Of these, only messages have rules here.
 #[rustfmt::skip]
 const LIMITS: [(&str, &str, Kind); 17] = [
     ("finance.payment.refund", "currency_limits",            Kind::Amounts(&["max_per_tx", "daily_cap"])),
@@ -113,10 +113,10 @@ const LIMITS: [(&str, &str, Kind); 17] = [
     ("repo.release.publish",   "max_releases_per_day",       Kind::Whole(1)),
 ];
 
-/// Everything that is wrong in a passport, in the order of the tables; what is ambiguous only to some readers is not.
+/// Returns every fault of a passport, in the order of the tables. What only some readers find ambiguous is not a fault.
 ///
 /// # Errors
-/// [`PassportFault`] where the text is no passport at all.
+/// [`PassportFault`] if the text is not a passport at all.
 pub fn check(text: &[u8]) -> Result<Vec<SchemaFault>, PassportFault> {
     let mut parser = Parser::new();
     let root = document::read(&mut parser, text)?;
@@ -141,7 +141,7 @@ pub fn check(text: &[u8]) -> Result<Vec<SchemaFault>, PassportFault> {
             faults.push(&member_path("", &key), "an unknown field", "none: the schema forbids it".to_owned(), IGNORED);
         }
     }
-    // What the rules cannot read in limits that the schema leaves open.
+    // Added are the limits that the schema leaves open and the rules cannot read.
     for fault in Passport::read(text)?.limit_faults() {
         if !faults.found.iter().any(|known| known.path == fault.path) {
             faults.found.push(fault);
@@ -153,7 +153,7 @@ pub fn check(text: &[u8]) -> Result<Vec<SchemaFault>, PassportFault> {
 #[derive(Debug, Default)]
 struct Faults {
     found: Vec<SchemaFault>,
-    /// What evaluation makes of the field that is looked at.
+    /// How evaluation treats the field that is being checked.
     effect: &'static str,
 }
 
@@ -195,7 +195,7 @@ impl Faults {
         }
     }
 
-    /// An item of a list.
+    /// Checks an item of a list.
     fn item(&mut self, item: Value<'_>, path: &str, list: Kind) {
         let text = item.as_text().and_then(Text::into_str);
         match list {

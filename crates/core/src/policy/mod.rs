@@ -1,4 +1,4 @@
-//! The decision configuration: validated settings → the chains in force, and their digest; and the controls that they are under.
+//! The policy: it turns validated settings into the chains in force and their digest, together with the controls.
 
 mod read_guardrails;
 mod read_limits;
@@ -21,7 +21,8 @@ use crate::loops::LoopChain;
 use crate::safety::{ConfiguredDetector, SafetyChain};
 use crate::thread::{StoreLimits, ThreadLimits};
 
-/// Raised when the same settings begin to decide differently, so that verdicts of different rules never share a version.
+/// The revision of the decision rules. It goes up when the same settings begin to decide differently, so that verdicts of different rules
+/// never share a version.
 const RULES_REVISION: u32 = 1;
 
 /// Everything that a verdict depends on besides the thread and the event.
@@ -42,7 +43,7 @@ impl Policy {
         Self::under(settings, Arc::default())
     }
 
-    /// Returns the policy of these settings under these controls, which may change while it is in force.
+    /// Returns the policy of these settings under these controls. The controls may change while it is in force.
     #[must_use]
     pub fn under(settings: &PolicySettings, controls: Arc<Controls>) -> Self {
         Self {
@@ -55,7 +56,7 @@ impl Policy {
         }
     }
 
-    /// Returns the same policy with other guardrail providers: for providers that configuration does not know, and for tests.
+    /// Returns the policy with other guardrail providers: for providers that configuration does not know, and for tests.
     #[must_use]
     pub fn with_guardrails(self, guardrails: GuardrailChain) -> Self {
         Self { guardrails, ..self }
@@ -85,13 +86,13 @@ impl Policy {
         &self.loops
     }
 
-    /// Returns sizes and times.
+    /// Returns the sizes and times that decisions depend on.
     #[must_use]
     pub fn limits(&self) -> &LimitSettings {
         &self.limits
     }
 
-    /// Returns what operators have switched.
+    /// Returns the controls that operators have set.
     #[must_use]
     pub fn controls(&self) -> &Controls {
         &self.controls
@@ -110,7 +111,7 @@ impl Policy {
     }
 }
 
-/// Returns the digest of the settings and of what providers stand on besides.
+/// Returns the digest of the settings and of what else providers decide by.
 fn version_of(settings: &PolicySettings) -> String {
     let mut basis = Map::from_iter([("rules".to_owned(), RULES_REVISION.into()), ("settings".to_owned(), json!(settings))]);
     for (field, content) in settings.providers().filter_map(|provider| provider.settings.basis()) {

@@ -1,4 +1,4 @@
-//! `guardrails`: the block as DeerFlow writes it, with a list of providers besides.
+//! Reading the section `guardrails`: the block as DeerFlow writes it, and a list of providers.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ pub(super) fn read(section: &Section<'_>, registry: &Registry) -> Option<Guardra
         section.fault("provider", "nothing although `enabled` is true", NO_PROVIDER);
     }
     let mut providers: Vec<_> = entries.iter().filter_map(|entry| read_provider(entry, section, registry)).collect();
-    // What answers at once goes first: whom it stops, nobody has to be asked about.
+    // Providers that decide at once come first: no policy server has to be asked about a call that they deny.
     providers.sort_by_key(|provider| provider.settings.server().is_some());
-    name_apart(&mut providers);
+    make_names_unique(&mut providers);
     let settings = GuardrailSettings { fail_closed: section.bool("fail_closed"), passport: section.optional_string("passport"), providers };
     is_enabled.then_some(settings)
 }
@@ -38,8 +38,8 @@ fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>, registry: &Regis
     Some(ConfiguredProvider { name: provider.name, tools, settings: (provider.read)(&config, guardrails) })
 }
 
-/// Servers that are called the same are numbered, so that metrics tell them apart.
-fn name_apart(providers: &mut [ConfiguredProvider]) {
+/// Numbers servers with the same name, so that metrics tell them apart.
+fn make_names_unique(providers: &mut [ConfiguredProvider]) {
     let mut seen = BTreeMap::<String, usize>::new();
     for server in providers.iter_mut().filter_map(|provider| provider.settings.server_mut()) {
         let number = seen.entry(server.name.clone()).and_modify(|number| *number += 1).or_insert(1);

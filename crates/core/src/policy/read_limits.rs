@@ -1,12 +1,12 @@
-//! `limits`: sizes and times that decisions depend on.
+//! Reading the section `limits`: sizes and times that decisions depend on.
 
 use crate::policy::LimitSettings;
 
 use crate::settings::Section;
 
-/// What a thread must be able to remember whatever is configured: a few calls and counters.
+/// The least that a thread may remember whatever is configured, in bytes: a few calls and counters.
 const THREAD_BYTES_MIN: u32 = 4 * 1024;
-/// What a verdict must be able to hold whatever is configured: ids and names of full length, several times.
+/// The smallest limit of a verdict whatever is configured, in bytes: ids and names of full length, several times.
 const VERDICT_BYTES_MIN: u32 = 16 * 1024;
 
 pub(super) fn read(section: &Section<'_>) -> LimitSettings {

@@ -1,4 +1,4 @@
-//! `safety_finish_reason`: the block as DeerFlow writes it.
+//! Reading the section `safety_finish_reason`, as DeerFlow writes it.
 
 use serde_json::Value;
 

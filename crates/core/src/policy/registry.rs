@@ -1,10 +1,10 @@
-//! The detectors and providers that configuration can name.
+//! The registry of detectors and providers that configuration can name.
 
 use crate::guardrail::{PROVIDERS, ProviderDescriptor};
 use crate::safety::{DETECTORS, DetectorDescriptor};
 use crate::settings::Named;
 
-/// What configuration can `use`: what is built in, and what a program that embeds the core adds to it.
+/// The detectors and providers that configuration can `use`: the built-in ones, and those that a program that embeds the core adds.
 #[derive(Debug, Clone)]
 pub struct Registry {
     detectors: Vec<&'static DetectorDescriptor>,
@@ -18,20 +18,20 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Returns what is built in.
+    /// Returns the built-in detectors and providers.
     #[must_use]
     pub fn builtin() -> Self {
         Self { detectors: DETECTORS.to_vec(), providers: PROVIDERS.to_vec() }
     }
 
-    /// Adds a detector. It takes the place of one that is called the same.
+    /// Adds a detector. It replaces one of the same name.
     #[must_use]
     pub fn with_detector(mut self, detector: &'static DetectorDescriptor) -> Self {
         add(&mut self.detectors, detector);
         self
     }
 
-    /// Adds a provider. It takes the place of one that is called the same.
+    /// Adds a provider. It replaces one of the same name.
     #[must_use]
     pub fn with_provider(mut self, provider: &'static ProviderDescriptor) -> Self {
         add(&mut self.providers, provider);
@@ -55,7 +55,7 @@ impl Registry {
     }
 }
 
-/// Puts a descriptor in the place of the one that is called the same, or at the end.
+/// Adds a descriptor, in place of one of the same name or at the end.
 fn add<D: Named>(known: &mut Vec<&'static D>, added: &'static D) {
     match known.iter_mut().find(|known| known.name() == added.name()) {
         Some(place) => *place = added,

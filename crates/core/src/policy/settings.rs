@@ -1,4 +1,4 @@
-//! Validated decision settings. Their serialised form is what the policy's version is the digest of.
+//! Validated decision settings. The policy's version is the digest of their serialised form.
 
 use std::sync::Arc;
 
@@ -46,27 +46,29 @@ pub struct LimitSettings {
     pub verdict_bytes_max: usize,
     /// Threads that a partition remembers at once.
     pub threads_per_partition_max: usize,
-    /// What one thread may remember, in bytes.
+    /// How much one thread may remember, in bytes.
     pub thread_bytes_max: usize,
-    /// Events of a thread that may wait behind one that waits for a remote provider; while there are more, nobody is asked about its calls.
+    /// The most events of a thread that may wait behind one that waits for a policy server. While there are more, no server is asked about
+    /// its calls.
     pub thread_queue_max: usize,
     /// How long a thread may pause before it starts from nothing, in seconds of event time.
     pub thread_idle_seconds_max: u32,
 }
 
 impl PolicySettings {
-    /// Reads a whole configuration over the built-in defaults, and leaves the sections alone that decisions do not depend on.
+    /// Reads a whole configuration, with the built-in defaults for what it leaves out. Sections that decisions do not depend on are
+    /// ignored.
     ///
     /// # Errors
-    /// [`Faults`]: all that is wrong, in the order in which it stands in the configuration.
+    /// [`Faults`] lists all that is wrong, in the order of the configuration.
     pub fn from_value(user: &Value) -> Result<Self, Faults> {
         Self::from_value_with(user, &Registry::builtin())
     }
 
-    /// Returns the same, with detectors and providers of one's own.
+    /// Reads a whole configuration that may name the detectors and providers of a registry.
     ///
     /// # Errors
-    /// [`Faults`]: all that is wrong.
+    /// [`Faults`] lists all that is wrong.
     pub fn from_value_with(user: &Value, registry: &Registry) -> Result<Self, Faults> {
         let defaults = settings::defaults().map_err(|error| Faults::of("the built-in defaults", &error))?;
         let faults = Collector::default();
@@ -78,10 +80,10 @@ impl PolicySettings {
         faults.into_result(read)
     }
 
-    /// Returns the same for a YAML text.
+    /// Reads a whole configuration from a YAML text.
     ///
     /// # Errors
-    /// [`Faults`], one that says where if the text is not YAML.
+    /// [`Faults`] lists all that is wrong. If the text is not YAML, it has one fault that says where.
     pub fn from_yaml(text: &str) -> Result<Self, Faults> {
         Self::from_value(&settings::parse(text).map_err(|error| Faults::of("the configuration", &error))?)
     }
@@ -97,11 +99,11 @@ impl PolicySettings {
         }
     }
 
-    /// Has the files that the settings name loaded by `read`, whose error says why one cannot be read. Settings whose files are not
-    /// loaded know none: a call that needs one is denied.
+    /// Loads the files that the settings name, through `read`, whose error says why a file cannot be read. Settings whose file is not
+    /// loaded have no content: a call that needs it is denied.
     ///
     /// # Errors
-    /// [`Faults`]: every file that cannot be read. One that can be read and holds nothing usable is none: see
+    /// [`Faults`] lists every file that cannot be read. A file that can be read and has no usable content is not a fault here: see
     /// [`PolicySettings::unusable`].
     pub fn load_files(&mut self, read: impl Fn(&str) -> Result<Vec<u8>, String>) -> Result<(), Faults> {
         let mut faults = Vec::new();
@@ -119,7 +121,7 @@ impl PolicySettings {
         if faults.is_empty() { Ok(()) } else { Err(Faults(faults)) }
     }
 
-    /// Returns what is wrong with files that were loaded, as sentences for people.
+    /// Returns what is wrong with the content of loaded files, as sentences for people.
     pub fn unusable(&self) -> impl Iterator<Item = String> {
         self.providers().filter_map(|provider| provider.settings.unusable())
     }
@@ -137,7 +139,7 @@ impl PolicySettings {
 }
 
 impl GuardrailSettings {
-    /// Returns the policy servers that have to be asked, by their place in the chain.
+    /// Returns the policy servers that providers ask, by their place in the chain.
     pub fn servers(&self) -> impl Iterator<Item = (usize, &HttpSettings)> {
         self.providers.iter().enumerate().filter_map(|(place, provider)| Some((place, provider.settings.server()?)))
     }

@@ -1,13 +1,13 @@
-//! When the state of a partition may be written down.
+//! The checkpoints of a partition: when its state is frozen, and when it may be written.
 //!
 //! ```text
 //! freeze (state as of `next`) ─▶ everything before `next` acknowledged ─▶ written with the offset ─▶ none
 //!                                                                      └▶ refused: frozen again later
 //! ```
 //!
-//! State is never written ahead of what was published: whoever restored it would find the record applied, and publish nothing. Nor is it as
-//! of two offsets: a key of which a record before `next` still waits for a response is frozen when its last one has been applied, and before
-//! the first one behind is.
+//! State is never written ahead of what was published: a worker that restores such state would find the record applied and publish nothing.
+//! Nor does a checkpoint mix the state of two offsets. A key may still have records before `next` that wait for a response. Its entry is
+//! frozen when the last of these has been applied, and before the first record from `next` on is.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::stage::Stage;
 
 use super::PartitionProcessor;
 
-/// How far the one checkpoint of a partition that is under way has come.
+/// The state of a partition's checkpoint: there is at most one under way.
 #[derive(Debug)]
 pub(super) struct CheckpointProgress {
     step: Step,
-    /// What the last one that was written reached, or else where the partition began.
+    /// The offset that the last written checkpoint reached, or else where the partition began.
     written: Offset,
 }
 
@@ -31,30 +31,31 @@ pub(super) struct CheckpointProgress {
 enum Step {
     #[default]
     None,
-    /// Some of its keys wait, or not everything before it is acknowledged.
+    /// The checkpoint is frozen, and some of its keys wait or not everything before it is acknowledged.
     Frozen(Frozen),
-    /// It is being written.
+    /// The checkpoint was handed out and is being written.
     Writing(Arc<Checkpoint>),
 }
 
 #[derive(Debug)]
 struct Frozen {
     next: Offset,
-    /// The entries as of `next`, but for those that are awaited.
+    /// The entries as of `next`, except for those in `awaited`.
     entries: Vec<StateRecord>,
     partition: StateRecord,
-    /// Keys of which records before `next` wait.
+    /// Keys that have waiting records before `next`.
     awaited: FxHashSet<Box<str>>,
 }
 
 impl CheckpointProgress {
-    /// Returns the progress of a partition whose state was restored as of an offset.
+    /// Returns the state of a partition that was restored as of an offset, with no checkpoint under way.
     pub(super) fn written_up_to(next: Offset) -> Self {
         Self { step: Step::None, written: next }
     }
 
-    /// Ends what is being written. What is only frozen stays: nobody can have word of it yet.
-    fn settle(&mut self) -> Option<Arc<Checkpoint>> {
+    /// Ends the checkpoint that is being written and returns it. One that is only frozen stays: it was not handed out, so no report can be
+    /// about it.
+    fn end_writing(&mut self) -> Option<Arc<Checkpoint>> {
         match std::mem::take(&mut self.step) {
             Step::Writing(checkpoint) => Some(checkpoint),
             step => {
@@ -64,8 +65,8 @@ impl CheckpointProgress {
         }
     }
 
-    /// Notes that a record of a key that waited has been applied, and which is the next one that waits.
-    pub(super) fn passed<K: KeyedState>(&mut self, key: &str, next: Option<Offset>, state: &mut K) {
+    /// Notes that a waiting record of a key has been applied, and the offset of the next one of that key that waits.
+    pub(super) fn applied_waiting<K: KeyedState>(&mut self, key: &str, next: Option<Offset>, state: &mut K) {
         let Step::Frozen(frozen) = &mut self.step else { return };
         if next.is_some_and(|next| next < frozen.next) || !frozen.awaited.remove(key) {
             return;
@@ -75,8 +76,8 @@ impl CheckpointProgress {
 }
 
 impl<S: Stage> PartitionProcessor<S> {
-    /// Freezes what has changed, as of the last record that was applied, unless a checkpoint is under way or nothing was applied since.
-    /// `owner` is whose state it is.
+    /// Freezes what has changed, as of the last record that was applied. It does nothing if a checkpoint is under way or nothing was
+    /// applied since the last one. `owner` names the owner of the state.
     pub fn freeze(&mut self, owner: &str) {
         if self.is_checkpointing() || !self.is_behind() {
             return;
@@ -93,8 +94,8 @@ impl<S: Stage> PartitionProcessor<S> {
         self.checkpoint.step = Step::Frozen(Frozen { next: self.next, entries, partition: StateRecord::partition(&partition), awaited });
     }
 
-    /// Returns the frozen checkpoint, once everything before it is acknowledged. It is handed out once; whoever has it says what became of
-    /// it.
+    /// Returns the frozen checkpoint once everything before it is acknowledged. It is handed out once. The caller then reports the result
+    /// with [`Self::checkpoint_written`] or [`Self::checkpoint_refused`].
     pub fn take_checkpoint(&mut self) -> Option<Arc<Checkpoint>> {
         match std::mem::take(&mut self.checkpoint.step) {
             Step::Frozen(frozen) if frozen.awaited.is_empty() && self.tracker.committable() >= Some(frozen.next) => {
@@ -111,16 +112,17 @@ impl<S: Stage> PartitionProcessor<S> {
         }
     }
 
-    /// Notes that the checkpoint that was handed out is written, and its offset committed.
+    /// Notes that the checkpoint that was handed out is written and its offset committed.
     pub fn checkpoint_written(&mut self) {
-        if let Some(checkpoint) = self.checkpoint.settle() {
+        if let Some(checkpoint) = self.checkpoint.end_writing() {
             self.checkpoint.written = checkpoint.next;
         }
     }
 
-    /// Notes that the checkpoint that was handed out came to nothing: what was in it belongs to the next one.
+    /// Notes that the checkpoint that was handed out was not written, or that it is unknown whether it was. Its changes become part of the
+    /// next one.
     pub fn checkpoint_refused(&mut self) {
-        if let Some(checkpoint) = self.checkpoint.settle() {
+        if let Some(checkpoint) = self.checkpoint.end_writing() {
             let state = self.stage.state_mut();
             checkpoint.keys::<S::State>().for_each(|key| state.mark_changed(key));
         }
@@ -132,7 +134,7 @@ impl<S: Stage> PartitionProcessor<S> {
         !matches!(self.checkpoint.step, Step::None)
     }
 
-    /// Returns whether records were applied that no written checkpoint knows.
+    /// Returns whether records were applied that no written checkpoint includes.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         self.next > self.checkpoint.written
@@ -242,7 +244,7 @@ mod tests {
         assert_eq!(checkpoint(&mut processor), records(2, [("thread/ends", true), ("thread/stays", true)]));
         processor.checkpoint_refused();
         assert!(processor.is_behind() && !processor.is_checkpointing());
-        // Nobody knows whether it was written after all, so what has ended since leaves a tombstone.
+        // It is unknown whether the checkpoint was written after all, so a thread that has ended since leaves a tombstone.
         feed(&mut processor, 2, &end("ends"));
         let next = records(3, [("thread/ends", false), ("thread/stays", true)]);
         assert_eq!(checkpoint(&mut processor), next);
@@ -260,12 +262,12 @@ mod tests {
         assert!(matches!(apply(&mut processor, 0, &call("t", "ask")), Applied::Taken(Progress::Asks(_))));
         assert_eq!(apply(&mut processor, 1, &call("t", "ls")), Applied::Taken(Progress::Waits));
         processor.freeze(OWNER);
-        // It ends behind the checkpoint, in which it is there.
+        // The thread ends behind the checkpoint, which therefore still contains it.
         assert_eq!(apply(&mut processor, 2, &end("t")), Applied::Taken(Progress::Waits));
         assert_eq!(checkpoint(&mut processor), None);
         processor.answer(Offset(0), Err(ProviderError::TimedOut));
         while let Some(Resumed::Done { record, .. }) = processor.resume(&mut out) {
-            processor.published(record.lend(|record| record.offset), 0).unwrap();
+            processor.published(record.with_borrowed(|record| record.offset), 0).unwrap();
         }
         assert_eq!(processor.stage().threads().len(), 0);
         assert_eq!(checkpoint(&mut processor), records(2, [("thread/t", true)]));
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn word_of_a_checkpoint_that_was_not_handed_out_changes_nothing() {
+    fn a_report_of_a_checkpoint_that_was_not_handed_out_changes_nothing() {
         let mut processor = processor();
         feed(&mut processor, 0, &call("t", "ls"));
         processor.freeze(OWNER);

@@ -1,11 +1,11 @@
-//! The partition processor: a stage at work on one partition, which of its records are finished, and what of it can be written down.
+//! The partition processor: runs a stage on one partition, tracks which records are finished, and prepares checkpoints of the state.
 //!
 //! ```text
 //! record ─▶ new? ─▶ stage ─▶ outcome ─▶ published(due) ─▶ acknowledge … ─▶ committable ─▶ checkpoint
 //!              └─no─▶ redelivered        └──────── offset tracker ────────┘
 //! ```
 //!
-//! It is pure: whoever owns it feeds it records and responses, asks what it wants to know and publishes what it decides.
+//! It is pure: its owner feeds it records and responses, publishes its outcomes, and reports acknowledgements.
 
 mod checkpoints;
 mod offset_tracker;
@@ -18,29 +18,31 @@ use crate::stage::{Progress, Resumed, Stage};
 
 use checkpoints::CheckpointProgress;
 
-/// A stage at work on one partition.
+/// A stage at work on one partition, with its offset tracker and its checkpoints.
 #[derive(Debug)]
 pub struct PartitionProcessor<S> {
     partition: Partition,
     stage: S,
     tracker: OffsetTracker,
-    /// The record behind the last one that was applied.
+    /// The offset behind the last record that was applied.
     next: Offset,
     checkpoint: CheckpointProgress,
 }
 
-/// What a record has become.
+/// The result of applying a record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Applied<O, Q> {
-    /// Nothing: the state knows the record already, and what followed from it was acknowledged before the state was written.
+    /// The record changed nothing. It is part of the state already, and what followed from it was acknowledged before the state was
+    /// written.
     Redelivered,
-    /// The stage has taken it. Of what is done, [`PartitionProcessor::published`] is told how many acknowledgements it waits for.
+    /// The stage has taken the record. If it is done, [`PartitionProcessor::published`] must be called with the number of acknowledgements
+    /// that it waits for.
     Taken(Progress<O, Q>),
 }
 
-/// What a record has become at a stage.
+/// The result of applying a record to a stage.
 pub type AppliedBy<S> = Applied<<S as Stage>::Outcome, <S as Stage>::Request>;
-/// What a record that waited has become at a stage.
+/// The result of resuming a waiting record at a stage.
 pub type ResumedBy<S> = Resumed<<S as Stage>::Outcome, <S as Stage>::Request>;
 
 impl<S: Stage> PartitionProcessor<S> {
@@ -56,7 +58,7 @@ impl<S: Stage> PartitionProcessor<S> {
         }
     }
 
-    /// Returns a processor whose stage has the state as of `next`, as a checkpoint left it.
+    /// Returns a processor whose stage has the state of a checkpoint, which is as of `next`.
     #[must_use]
     pub fn restored(partition: Partition, stage: S, next: Offset) -> Self {
         Self { next, checkpoint: CheckpointProgress::written_up_to(next), ..Self::new(partition, stage) }
@@ -74,13 +76,13 @@ impl<S: Stage> PartitionProcessor<S> {
         &self.stage
     }
 
-    /// Returns the first record that the state does not know.
+    /// Returns the offset of the first record that is not part of the state.
     #[must_use]
     pub fn next(&self) -> Offset {
         self.next
     }
 
-    /// Takes one record. One that the state knows already changes nothing.
+    /// Applies one record. A record that is part of the state already changes nothing.
     ///
     /// # Errors
     /// [`TrackerError`] if a record comes out of order: nothing may be committed after that.
@@ -92,10 +94,10 @@ impl<S: Stage> PartitionProcessor<S> {
         Ok(Applied::Taken(self.stage.apply(record, out)))
     }
 
-    /// Takes a record that its reader could not even take apart.
+    /// Applies a record that its reader could not take apart, with the reason: a header whose name is not UTF-8, for instance.
     ///
     /// # Errors
-    /// As [`PartitionProcessor::apply`].
+    /// [`TrackerError`] if a record comes out of order: nothing may be committed after that.
     pub fn reject(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut S::Output) -> Result<AppliedBy<S>, TrackerError> {
         if !self.advance(record) {
             return Ok(Applied::Redelivered);
@@ -104,37 +106,37 @@ impl<S: Stage> PartitionProcessor<S> {
         Ok(Applied::Taken(Progress::Done(self.stage.reject(record, rejection, out))))
     }
 
-    /// Notes how many acknowledgements a record that is done waits for; one that waits for none is finished at once.
+    /// Notes how many acknowledgements a record that is done waits for. A record that waits for none is finished at once.
     ///
     /// # Errors
-    /// [`TrackerError::NotUndecided`] if the record was never applied, came again, or was published before.
+    /// [`TrackerError::NotUndecided`] if the record was never applied, was redelivered, or was reported before.
     pub fn published(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
         self.tracker.decide(offset, due)
     }
 
-    /// Takes one acknowledgement of what was published for a record.
+    /// Takes one acknowledgement of a publication of a record.
     ///
     /// # Errors
-    /// [`TrackerError`] if nothing of that record is due.
+    /// [`TrackerError`] if no acknowledgement of that record is due.
     pub fn acknowledge(&mut self, offset: Offset) -> Result<(), TrackerError> {
         self.tracker.acknowledge(offset)
     }
 
-    /// Takes the response to the request that was made for the record at an offset, or why there is none.
+    /// Takes the response to the request that was made for the record at an offset, or the reason why there is none.
     pub fn answer(&mut self, offset: Offset, response: S::Response) {
         self.stage.answer(offset, response);
     }
 
-    /// Goes on with a record that waited, if there is one that can. It is called until there is none.
+    /// Resumes one waiting record, if any can be resumed. It is called until it returns `None`.
     pub fn resume(&mut self, out: &mut S::Output) -> Option<ResumedBy<S>> {
         let resumed = self.stage.resume(out)?;
         if let Resumed::Done { key, next, .. } = &resumed {
-            self.checkpoint.passed(key, *next, self.stage.state_mut());
+            self.checkpoint.applied_waiting(key, *next, self.stage.state_mut());
         }
         Some(resumed)
     }
 
-    /// Returns how many records are not finished, or wait behind one that is not.
+    /// Returns how many records are in flight: not finished, or behind one that is not.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.tracker.in_flight()
@@ -146,8 +148,8 @@ impl<S: Stage> PartitionProcessor<S> {
         self.tracker.committable()
     }
 
-    /// Steps over a record, unless the state knows it. The applied offset of every key is below `next`, and so are the last ones of keys
-    /// that are gone: one comparison tells for all of them.
+    /// Moves `next` behind a record and returns true, or returns false if the record is part of the state already. The last applied offset
+    /// of every key is below `next`, including keys that are gone, so one comparison decides for all of them.
     fn advance(&mut self, record: &Record<'_>) -> bool {
         let is_new = record.offset >= self.next;
         if is_new {
@@ -228,7 +230,8 @@ mod tests {
         assert_eq!((processor.next(), processor.committable()), (Offset(6), Some(Offset(6))));
     }
 
-    /// Whatever the order in which a reader brings them: one that is below another was applied before it, or by whoever wrote the state.
+    /// Readers may bring records in any order. A record below one that was applied was applied before it, or by the worker that wrote the
+    /// state.
     #[test]
     fn a_record_below_one_that_was_applied_is_redelivered() {
         let mut processor = Passing::new(Partition(1), PassThrough::default());
@@ -250,7 +253,7 @@ mod tests {
         assert_eq!((processor.committable(), processor.in_flight()), (None, 1));
     }
 
-    /// Whoever forgets a record commits nothing beyond it.
+    /// Nothing is committed beyond a record that is never reported as published.
     #[test]
     fn a_record_that_is_done_and_not_published_holds_those_behind_it_back() {
         let mut processor = Passing::new(Partition(1), PassThrough::default());

@@ -1,9 +1,9 @@
-//! The offset tracker of a partition: which records are finished, and up to where all of them are.
+//! The offset tracker of a partition: which records are finished, and up to which offset all of them are.
 //!
-//! A record is opened with the number of publications that it waits for, and finished when all of them are acknowledged. One that cannot
-//! be decided yet is opened as undecided, and told that number later. What may
-//! be committed is at most the offset behind the longest run of finished records from the front: never one ahead of a verdict that is not
-//! acknowledged. Offsets may have gaps (compaction and transaction markers leave them), but they only go up.
+//! A record is opened with the number of publications that it waits for, and finished when all of them are acknowledged. A record that
+//! cannot be decided yet is opened as undecided and gets that number later. The offset behind the longest run of finished records from the
+//! front is committable: it is never ahead of a verdict that is not acknowledged. Offsets may have gaps, which compaction and transaction
+//! markers leave, but they only go up.
 
 use std::collections::VecDeque;
 
@@ -12,29 +12,29 @@ use crate::record::Offset;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     offset: Offset,
-    /// Publications that are not acknowledged yet; `None` while it is not decided which there are.
+    /// How many publications are not acknowledged yet; `None` while the record is undecided.
     due: Option<u32>,
 }
 
-/// Tracks which records of a partition are finished, and up to where all of them are.
+/// Tracks which records of a partition are finished, and up to which offset all of them are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OffsetTracker {
     entries: VecDeque<Entry>,
     /// The last offset that was opened.
     opened: Option<Offset>,
-    /// The next offset to read after the finished run.
+    /// The offset behind the run of finished records.
     committable: Option<Offset>,
 }
 
-/// How an offset tracker can be misused. Any of these is a fault of the caller, who must not commit after it.
+/// A misuse of an offset tracker. Each is a fault of the caller, who must not commit after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TrackerError {
     /// A record was opened at or below one that was opened before.
     #[error("offset {offset} was opened after {opened}")]
     NotAscending {
-        /// The record.
+        /// The offset of the record.
         offset: Offset,
-        /// The last record before it.
+        /// The last offset that was opened before it.
         opened: Offset,
     },
     /// An acknowledgement came for a record that is not open, or not decided.
@@ -46,7 +46,7 @@ pub enum TrackerError {
 }
 
 impl OffsetTracker {
-    /// Opens a record that waits for `due` acknowledgements; one that waits for none is finished at once.
+    /// Opens a record that waits for `due` acknowledgements. A record that waits for none is finished at once.
     ///
     /// # Errors
     /// [`TrackerError::NotAscending`] if `offset` is not above every one before it.
@@ -62,7 +62,7 @@ impl OffsetTracker {
         self.push(Entry { offset, due: None })
     }
 
-    /// Says how many acknowledgements an undecided record waits for.
+    /// Sets how many acknowledgements an undecided record waits for.
     ///
     /// # Errors
     /// [`TrackerError::NotUndecided`] if the record does not wait for a decision.
@@ -107,13 +107,13 @@ impl OffsetTracker {
         self.entries.get_mut(at)
     }
 
-    /// Returns the offset behind the longest run of finished records from the front: nothing beyond it may be committed.
+    /// Returns the offset behind the longest run of finished records from the front. Nothing beyond it may be committed.
     #[must_use]
     pub fn committable(&self) -> Option<Offset> {
         self.committable
     }
 
-    /// Returns how many records are not finished, or wait behind one that is not.
+    /// Returns how many records are in flight: not finished, or behind one that is not.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.entries.len()

@@ -1,21 +1,21 @@
-//! Kafka's key hash: on which partition a thread lives.
+//! Kafka's key hash, which decides on which partition a thread is.
 //!
-//! Java's default partitioner hashes keys by murmur2, aiokafka does the same and librdkafka on request (`murmur2_random`). A record
-//! that stands elsewhere came from a producer with another partitioner; its thread is then split in two.
+//! Java's default partitioner hashes keys with murmur2. aiokafka does the same, and so does librdkafka on request (`murmur2_random`). A
+//! record on another partition came from a producer with another partitioner. Its thread is then split in two.
 
 use super::Partition;
 
 const SEED: u32 = 0x9747_b28c;
 const MULTIPLIER: u32 = 0x5bd1_e995;
 
-/// The partition of a key among `partitions`, as Java computes it: `(murmur2(key) & 0x7fffffff) % partitions`.
+/// Returns the partition of a key among `partitions`, as Java computes it: `(murmur2(key) & 0x7fffffff) % partitions`.
 #[must_use]
 pub fn partition_of(key: &[u8], partitions: u32) -> Partition {
     let positive = murmur2(key) & 0x7fff_ffff;
     Partition(positive.checked_rem(partitions).and_then(|partition| i32::try_from(partition).ok()).unwrap_or_default())
 }
 
-/// Kafka's variant of MurmurHash2.
+/// Returns the hash of some bytes by Kafka's variant of MurmurHash2.
 #[must_use]
 pub fn murmur2(data: &[u8]) -> u32 {
     // Java's length is a 32-bit int; a Kafka key is far below 4 GiB.

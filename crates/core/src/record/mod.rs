@@ -1,19 +1,23 @@
-//! A Kafka record as the core sees it: where it stands, what it holds, and on which partition its key belongs.
+//! A Kafka record as the core sees it, the partition of its key, and the time of a partition.
 
+mod clock;
+mod departures;
 mod key_hash;
 
+pub use clock::StreamClock;
+pub use departures::Departures;
 pub use key_hash::{murmur2, partition_of};
 
-/// A partition's number. A type of its own, so that it is never taken for an [`Offset`].
+/// The number of a partition. It is a type of its own, so that it cannot be mistaken for an [`Offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Partition(pub i32);
 
-/// A record's position in its partition.
+/// The position of a record in its partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Offset(pub i64);
 
 impl Offset {
-    /// The position behind this one: what a consumer commits once this record is finished.
+    /// Returns the position behind this one, which a consumer commits once this record is finished.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
@@ -37,11 +41,11 @@ impl std::fmt::Display for Offset {
 pub struct Header<'a> {
     /// The header's name, case-sensitive as in Kafka.
     pub name: &'a str,
-    /// Its bytes.
+    /// The header's value.
     pub value: Option<&'a [u8]>,
 }
 
-/// One consumed record, borrowed from whoever consumed it.
+/// A consumed record, borrowed from its consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     /// The topic it stands in.
@@ -61,20 +65,20 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The value of the last header of that name, if it is not null.
+    /// Returns the value of the last header of that name, if it is not null.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers.iter().rev().find(|header| header.name == name).and_then(|header| header.value)
     }
 
-    /// Where it stands, as `<topic>/<partition>/<offset>`: the id of an event that brings none.
+    /// Returns the record's position as `<topic>/<partition>/<offset>`. This is the id of an event that brings none.
     #[must_use]
     pub fn coordinates(&self) -> String {
         format!("{}/{}/{}", self.topic, self.partition, self.offset)
     }
 }
 
-/// A record that is kept, because its turn has not come.
+/// An owned copy of a record, for a record that has to wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedRecord {
     topic: Box<str>,
@@ -103,14 +107,14 @@ impl OwnedRecord {
         }
     }
 
-    /// Returns its offset.
+    /// Returns the record's offset.
     #[must_use]
     pub fn offset(&self) -> Offset {
         self.offset
     }
 
-    /// Lends it as what it was.
-    pub fn lend<T>(&self, use_record: impl FnOnce(&Record<'_>) -> T) -> T {
+    /// Calls `use_record` with the record in its borrowed form, and returns the result.
+    pub fn with_borrowed<T>(&self, use_record: impl FnOnce(&Record<'_>) -> T) -> T {
         let headers: Vec<_> = self.headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
         use_record(&Record {
             topic: &self.topic,
@@ -123,7 +127,7 @@ impl OwnedRecord {
         })
     }
 
-    /// Returns its bytes in memory, about.
+    /// Returns about how many bytes the record takes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let length = |bytes: &Option<Box<[u8]>>| bytes.as_ref().map_or(0, |bytes| bytes.len());

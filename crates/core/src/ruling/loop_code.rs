@@ -1,9 +1,9 @@
-//! What a loop controller can find, and what it says of it.
+//! The findings of loop controllers, and their sentences.
 
-/// How severe a finding is. The order is the order of precedence.
+/// The severity of a finding. The order is the order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Intervention {
-    /// The agent is told; the tool runs, or has run.
+    /// The agent is warned. The tool runs, or has run.
     Warn,
     /// This call may not run, and the turn should stop.
     Block,
@@ -12,7 +12,7 @@ pub enum Intervention {
 }
 
 impl Intervention {
-    /// Whether the turn should stop.
+    /// Returns whether the turn should stop.
     #[must_use]
     pub fn halts(self) -> bool {
         self != Self::Warn
@@ -30,14 +30,14 @@ pub enum LoopCode {
     SameToolFailureWarning,
     /// One tool has failed so often that the turn should stop.
     SameToolFailureHalt,
-    /// A read-only call answers the same again.
+    /// A read-only call gives the same result again.
     IdempotentNoProgressWarning,
-    /// A read-only call has answered the same so often that it may not run again.
+    /// A read-only call has given the same result so often that it may not run again.
     IdempotentNoProgressBlock,
 }
 
 impl LoopCode {
-    /// Every code there is.
+    /// Every code.
     pub const ALL: [Self; 6] = [
         Self::RepeatedExactFailureWarning,
         Self::RepeatedExactFailureBlock,
@@ -47,7 +47,7 @@ impl LoopCode {
         Self::IdempotentNoProgressBlock,
     ];
 
-    /// The code as it stands in verdicts and labels.
+    /// Returns the code as verdicts and labels write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl LoopCode {
         }
     }
 
-    /// What the finding asks for.
+    /// Returns the finding's severity.
     #[must_use]
     pub fn intervention(self) -> Intervention {
         match self {
@@ -70,7 +70,7 @@ impl LoopCode {
         }
     }
 
-    /// The sentence for the agent, to the letter as the Hermes controller words it.
+    /// Returns the sentence for the agent, exactly as the Hermes controller words it.
     #[must_use]
     pub fn message(self, tool_name: &str, count: u32) -> String {
         match self {
@@ -100,7 +100,7 @@ impl LoopCode {
         }
     }
 
-    /// The text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
+    /// Returns the text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
     #[must_use]
     pub fn guidance(self, tool_name: &str, count: u32) -> Option<String> {
         (self.intervention() != Intervention::Block)

@@ -1,4 +1,5 @@
-//! Rulings: what is decided about a call or a result, and why. State keeps them, so that an event that comes again gets the same bytes again.
+//! Rulings: what is decided about a call or a result, and why. State stores them, so that an event that is sent again gets the same bytes
+//! again.
 
 mod loop_code;
 mod reason;
@@ -8,40 +9,40 @@ pub use loop_code::{Intervention, LoopCode};
 pub use reason::{Action, DecidedBy, Evidence, GuardrailReason, Reason};
 pub use suspension::{SubjectKind, Suspension};
 
-/// What was ruled on a tool call or result.
+/// The ruling on a tool call or result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
-    /// All that spoke, the decisive one first; empty is a plain allow.
+    /// All reasons, the decisive one first; none at all is a plain allow.
     pub reasons: Box<[Reason]>,
-    /// What it stands on besides.
+    /// What it is based on besides the reasons.
     pub basis: Basis,
 }
 
-/// What a ruling stands on besides its reasons.
+/// What a ruling is based on besides its reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Nothing: the loop controllers were not asked.
     NotAsked,
     /// The loop controllers' count.
     Counted(u32),
-    /// It is a result's whose call was not allowed to run.
+    /// It is the ruling on a result whose call was not allowed to run.
     NotExecuted,
 }
 
 impl Ruling {
-    /// The ruling on a result whose call was not allowed to run.
+    /// Returns the ruling on a result whose call was not allowed to run.
     #[must_use]
     pub fn not_executed() -> Self {
         Self { reasons: Box::default(), basis: Basis::NotExecuted }
     }
 
-    /// A ruling for these reasons, with the loop controllers' count if they were asked.
+    /// Returns a ruling for these reasons, with the loop controllers' count if they were asked.
     #[must_use]
     pub fn new(reasons: Vec<Reason>, count: Option<u32>) -> Self {
         Self { reasons: reasons.into(), basis: count.map_or(Basis::NotAsked, Basis::Counted) }
     }
 
-    /// The loop controllers' count; `None` where they were not asked.
+    /// Returns the loop controllers' count; `None` where they were not asked.
     #[must_use]
     pub fn count(&self) -> Option<u32> {
         match self.basis {
@@ -50,25 +51,25 @@ impl Ruling {
         }
     }
 
-    /// The reason that decides; `None` is a plain allow, whatever was noted on the way.
+    /// Returns the reason that decides; `None` is a plain allow, whatever else was noted.
     #[must_use]
     pub fn decisive(&self) -> Option<&Reason> {
         self.reasons.first().filter(|reason| !matches!(reason, Reason::Allowed(_)))
     }
 
-    /// What happens next.
+    /// Returns the action: what happens next.
     #[must_use]
     pub fn action(&self) -> Action {
         self.decisive().map_or(Action::Allow, Reason::action)
     }
 
-    /// Whether a tool may run.
+    /// Returns whether a tool may run.
     #[must_use]
     pub fn allows_execution(&self) -> bool {
         matches!(self.action(), Action::Allow | Action::Warn)
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.reasons.iter().map(|reason| size_of::<Reason>() + reason.heap_bytes()).sum()

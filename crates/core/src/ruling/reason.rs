@@ -1,4 +1,4 @@
-//! Reasons: who spoke, what was said, and what follows from it if it decides.
+//! Reasons: which part of the gate had something to say, what it was, and what follows if it decides.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,13 @@ use crate::digest::Digest;
 
 use super::{Intervention, LoopCode};
 
-/// What happens next.
+/// The action of a verdict: what happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Go on.
+    /// The agent goes on.
     Allow,
-    /// Go on, and tell the agent something.
+    /// The agent goes on and gets a warning.
     Warn,
     /// The call may not run.
     Block,
@@ -25,10 +25,10 @@ pub enum Action {
     Suppress,
 }
 
-/// Which part of the gate decided.
+/// The part of the gate that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DecidedBy {
-    /// Nobody objected.
+    /// No part objected.
     None,
     /// A safety detector.
     Safety,
@@ -45,7 +45,7 @@ pub enum DecidedBy {
 macro_rules! names {
     ($enum:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $enum {
-            /// The name as it stands in verdicts and labels.
+            /// Returns the name as verdicts and labels write it.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
@@ -59,23 +59,23 @@ names!(DecidedBy {
     None = "none", Safety = "safety", Guardrail = "guardrail", Loop = "loop", Control = "control", Envelope = "envelope",
 });
 
-/// One part of the gate that spoke.
+/// A reason: what one part of the gate had to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// A loop controller found something.
     Loop {
-        /// What.
+        /// The finding.
         code: LoopCode,
-        /// How often.
+        /// The count that it is based on.
         count: u32,
     },
     /// A guardrail provider denied.
     Denied(Box<GuardrailReason>),
-    /// A guardrail provider failed, and the configuration lets the call run all the same.
+    /// A guardrail provider failed, and the configuration lets the call run in that case.
     FailedOpen(Box<GuardrailReason>),
-    /// A guardrail provider allowed the call, and this is what it stood on. A note only: it never decides.
+    /// A guardrail provider allowed the call, and this is the evidence. It is a note only and never decides.
     Allowed(Box<GuardrailReason>),
-    /// A control record has suspended whoever makes the call.
+    /// A control record has suspended the subject that the call is made on behalf of.
     SubjectSuspended(Box<Suspension>),
     /// The call belongs to a response that was cut off.
     Suppressed,
@@ -90,13 +90,13 @@ pub struct GuardrailReason {
     pub code: Cow<'static, str>,
     /// Its sentence.
     pub message: Cow<'static, str>,
-    /// The policy that it speaks for.
+    /// The id of the policy that it is based on.
     pub policy_id: Option<Cow<'static, str>>,
-    /// What the provider stood on.
+    /// The document that the decision is based on.
     pub evidence: Option<Evidence>,
 }
 
-/// The document that a provider's decision stands on, by its digest: whoever has the document can tell whether it is that one.
+/// The document that a provider's decision is based on, by its digest. With the document at hand, anybody can check that it is that one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// A passport, in the canonical form of RFC 8785.
@@ -106,7 +106,7 @@ pub enum Evidence {
 }
 
 impl GuardrailReason {
-    /// A reason that speaks for no policy and stands on no document.
+    /// Returns a reason without a policy and without evidence.
     #[must_use]
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: code.into(), message: message.into(), policy_id: None, evidence: None }
@@ -114,7 +114,7 @@ impl GuardrailReason {
 }
 
 impl Reason {
-    /// The reason's code.
+    /// Returns the reason's code.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -126,7 +126,7 @@ impl Reason {
         }
     }
 
-    /// The reason's sentence; `tool_name` is the tool of the event it is about.
+    /// Returns the reason's sentence. `tool_name` is the tool of the event that it is about.
     #[must_use]
     pub fn message(&self, tool_name: &str) -> String {
         match self {
@@ -140,7 +140,7 @@ impl Reason {
         }
     }
 
-    /// Who speaks.
+    /// Returns the part of the gate that gave the reason.
     #[must_use]
     pub fn source(&self) -> DecidedBy {
         match self {
@@ -152,7 +152,7 @@ impl Reason {
         }
     }
 
-    /// What follows if this reason decides.
+    /// Returns the action that follows if this reason decides.
     #[must_use]
     pub fn action(&self) -> Action {
         match self {
@@ -166,7 +166,7 @@ impl Reason {
         }
     }
 
-    /// What a guardrail provider said, if one did.
+    /// Returns the guardrail provider's reason, if it is one.
     pub(crate) fn guardrail(&self) -> Option<&GuardrailReason> {
         match self {
             Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => Some(reason),
@@ -177,7 +177,7 @@ impl Reason {
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::SubjectSuspended(suspension) => suspension.bytes(),
-            // What is borrowed counts as well: a thread that was restored owns everything, and must forget no earlier than one that was not.
+            // Borrowed texts count as well. A restored thread owns all its texts, and must not forget earlier than one that was never away.
             _ => self.guardrail().map_or(0, |reason| {
                 let policy_id = reason.policy_id.as_ref().map_or(0, |id| id.len());
                 size_of::<GuardrailReason>() + reason.code.len() + reason.message.len() + policy_id

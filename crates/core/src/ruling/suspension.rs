@@ -1,6 +1,6 @@
-//! Suspensions of subjects, as verdicts tell of them.
+//! Suspensions of subjects, as verdicts report them.
 
-/// What can be suspended.
+/// The kind of a subject that can be suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SubjectKind {
     /// An end user of a tenant.
@@ -14,10 +14,10 @@ pub enum SubjectKind {
 }
 
 impl SubjectKind {
-    /// Every kind there is, in the order in which they are looked for.
+    /// Every kind, in the order in which suspensions are looked up.
     pub const ALL: [Self; 4] = [Self::User, Self::Tenant, Self::Agent, Self::Thread];
 
-    /// The kind as it stands in control records.
+    /// Returns the kind as control records write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,24 +28,24 @@ impl SubjectKind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
-/// A subject's suspension, as a verdict tells of it.
+/// The suspension of a subject, as a verdict reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspension {
-    /// What is suspended.
+    /// The kind of the suspended subject.
     pub kind: SubjectKind,
-    /// Why, in the operator's words.
+    /// The reason, in the operator's words.
     pub reason: Option<String>,
 }
 
 impl Suspension {
-    /// The sentence of the verdict.
+    /// Returns the sentence for the verdict.
     #[must_use]
     pub fn message(&self) -> String {
         let kind = self.kind.as_str();
@@ -55,7 +55,7 @@ impl Suspension {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns how many bytes it takes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.reason.as_ref().map_or(0, String::len)

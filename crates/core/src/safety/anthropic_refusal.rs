@@ -1,11 +1,11 @@
-//! Anthropic: `stop_reason: refusal`, given when its streaming classifiers intervene.
+//! The detector for Anthropic: `stop_reason: refusal`, which is given when its streaming classifiers intervene.
 
 use serde_json::json;
 
 use super::{ConfiguredDetector, Detection, DetectorDescriptor, ReasonSet, ResponseView, SafetyDetector};
 use crate::settings::Section;
 
-/// The detector in configuration: `config: {stop_reasons: […]}`.
+/// The detector's descriptor for configuration: `config: {stop_reasons: […]}`.
 pub(super) const DESCRIPTOR: DetectorDescriptor =
     DetectorDescriptor { name: AnthropicRefusal::NAME, aliases: &["AnthropicRefusalDetector"], read };
 
@@ -14,7 +14,7 @@ fn read(config: &Section<'_>) -> ConfiguredDetector {
     ConfiguredDetector::new(AnthropicRefusal::new(ReasonSet::new(&stop_reasons)), json!({"stop_reasons": stop_reasons}))
 }
 
-/// Sees a stop reason that says that Anthropic's classifiers, or the model itself, refused to go on.
+/// A detector of stop reasons which say that Anthropic's classifiers, or the model itself, refused to go on.
 #[derive(Debug)]
 pub struct AnthropicRefusal {
     stop_reasons: ReasonSet,
@@ -23,7 +23,7 @@ pub struct AnthropicRefusal {
 impl AnthropicRefusal {
     /// The name in configuration and verdicts.
     pub const NAME: &'static str = "anthropic_refusal";
-    /// The values that count unless configured otherwise.
+    /// The values that count as a safety stop unless configured otherwise.
     pub const DEFAULT_STOP_REASONS: &'static [&'static str] = &["refusal"];
 
     /// Returns a detector of these values.

@@ -1,4 +1,4 @@
-//! What configuration has to know of a detector, and what it has read of one.
+//! Descriptors of safety detectors: the names of a detector, how its configuration is read, and what was read.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct DetectorDescriptor {
     pub name: &'static str,
     /// Other names for it in configuration, such as the class that another system has for it.
     pub aliases: &'static [&'static str],
-    /// Reads the `config` of an entry, with the detector's defaults for what it leaves out. What is wrong goes to the section's faults.
+    /// Reads the `config` of an entry, with the detector's defaults for what it leaves out. Faults are added to the section.
     pub read: fn(&Section<'_>) -> ConfiguredDetector,
 }
 
@@ -29,7 +29,7 @@ impl Named for DetectorDescriptor {
     }
 }
 
-/// A detector as it is configured. It is serialised as an entry of `detectors`, defaults filled in; the policy's version is a digest of
+/// A configured detector. It is serialised as an entry of `detectors` with defaults filled in, and the policy's version is a digest of
 /// that.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConfiguredDetector {
@@ -41,8 +41,8 @@ pub struct ConfiguredDetector {
 }
 
 impl ConfiguredDetector {
-    /// Returns a detector with the configuration that it was built from, defaults filled in. Everything that it decides by has to stand in
-    /// there.
+    /// Returns a detector with the configuration that it was built from, defaults filled in. Everything that it decides by has to be in
+    /// that configuration.
     #[must_use]
     pub fn new(detector: impl SafetyDetector + 'static, config: Value) -> Self {
         Self { name: detector.name(), config, detector: Arc::new(detector) }

@@ -1,14 +1,15 @@
-//! The words for the user, as DeerFlow words them.
+//! The texts for the user about a response that was cut off, as DeerFlow words them.
 
 use super::Detection;
 
-/// Returns why the response ended, up to the end of the first clause.
+/// Returns the sentence on why the response ended, up to the end of the first clause.
 pub(super) fn summary(detector: &str, reason_field: &str, reason_value: &str) -> String {
     let (value, detector) = (python_repr(reason_value), python_repr(detector));
     format!("The model provider stopped this response with a safety-related signal ({reason_field}={value}, detector={detector})")
 }
 
-/// Returns what to tell the user: that calls were suppressed, or that there is nothing to show. `None` where text came and no call did.
+/// Returns the text for the user: that calls were suppressed, or that there is nothing to show. Returns `None` for a response with text and
+/// without calls.
 pub(super) fn user_message(detector: &str, detection: &Detection, has_calls: bool, is_blank: bool) -> Option<String> {
     let summary = summary(detector, detection.reason_field, &detection.reason_value);
     match (has_calls, is_blank) {
@@ -21,7 +22,7 @@ pub(super) fn user_message(detector: &str, detection: &Detection, has_calls: boo
     }
 }
 
-/// Quotes text the way Python's `repr` does, which the sentences above were written with.
+/// Quotes text the way Python's `repr` does, with which the original sentences are written.
 fn python_repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);

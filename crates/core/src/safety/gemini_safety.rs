@@ -1,11 +1,11 @@
-//! Gemini and Vertex: a candidate's finish reason names one of its safety systems.
+//! The detector for Gemini and Vertex: a candidate's finish reason names one of their safety systems.
 
 use serde_json::json;
 
 use super::{ConfiguredDetector, Detection, DetectorDescriptor, ReasonSet, ResponseView, SafetyDetector};
 use crate::settings::Section;
 
-/// The detector in configuration: `config: {finish_reasons: […]}`.
+/// The detector's descriptor for configuration: `config: {finish_reasons: […]}`.
 pub(super) const DESCRIPTOR: DetectorDescriptor = DetectorDescriptor { name: GeminiSafety::NAME, aliases: &["GeminiSafetyDetector"], read };
 
 fn read(config: &Section<'_>) -> ConfiguredDetector {
@@ -13,7 +13,7 @@ fn read(config: &Section<'_>) -> ConfiguredDetector {
     ConfiguredDetector::new(GeminiSafety::new(ReasonSet::new(&finish_reasons)), json!({"finish_reasons": finish_reasons}))
 }
 
-/// Sees a finish reason that names one of Gemini's or Vertex's safety systems.
+/// A detector of finish reasons that name one of Gemini's or Vertex's safety systems.
 #[derive(Debug)]
 pub struct GeminiSafety {
     finish_reasons: ReasonSet,
@@ -22,7 +22,7 @@ pub struct GeminiSafety {
 impl GeminiSafety {
     /// The name in configuration and verdicts.
     pub const NAME: &'static str = "gemini_safety";
-    /// The values that count unless configured otherwise.
+    /// The values that count as a safety stop unless configured otherwise.
     pub const DEFAULT_FINISH_REASONS: &'static [&'static str] = &[
         "SAFETY",
         "BLOCKLIST",

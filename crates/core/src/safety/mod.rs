@@ -1,6 +1,6 @@
-//! Safety detectors: was this response cut off by its provider's safety system?
+//! Safety detectors: they decide whether a response was cut off by its provider's safety system.
 //!
-//! Detectors look at a response's reasons for having ended, whatever its spelling ([`ResponseView`]); its calls are read after a hit.
+//! Detectors look at the reasons why a response ended, in whatever form it comes ([`ResponseView`]). Its calls are read only after a hit.
 //! Whether tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
 
 mod anthropic_refusal;
@@ -27,64 +27,64 @@ use crate::decode::ModelBody;
 /// The verdict code of a response that was cut off.
 pub const SAFETY_TERMINATED: &str = "safety_terminated";
 
-/// The detectors that configuration knows. Another one is a file of its own, and a line here.
+/// The detectors that configuration can name. A new detector is a file of its own and a line here.
 pub const DETECTORS: &[&DetectorDescriptor] = &[&openai_compatible::DESCRIPTOR, &anthropic_refusal::DESCRIPTOR, &gemini_safety::DESCRIPTOR];
 
-/// What a detector saw.
+/// What a detector found in a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detection {
-    /// What kind of stop it was.
+    /// The kind of safety stop.
     pub category: Category,
-    /// The field that says so, as the response spells it.
+    /// The field with the reason, as the response spells it.
     pub reason_field: &'static str,
-    /// Its value, in the response's own case.
+    /// The field's value, in the response's own case.
     pub reason_value: String,
-    /// What the provider says beside it, such as its ratings.
+    /// What the provider says besides, such as its ratings.
     pub extras: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One way to see that a provider has cut a response off. To add another one, implement it and describe it in a [`DetectorDescriptor`].
+/// A detector of responses that a provider has cut off. To add one, implement this trait and describe it in a [`DetectorDescriptor`].
 pub trait SafetyDetector: std::fmt::Debug + Send + Sync {
-    /// Returns the detector's name, as configuration and verdicts spell it.
+    /// Returns the detector's name, as configuration and verdicts write it.
     fn name(&self) -> &'static str;
 
-    /// Returns what it sees in a response; `None` is no safety stop.
+    /// Returns the safety stop that it finds in a response; `None` if there is none.
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection>;
 }
 
-/// A response that was cut off, as the verdict records it. Arguments are never part of it.
+/// How a response was cut off, as the verdict records it. Arguments are never part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Termination {
-    /// The detector that saw it.
+    /// The name of the detector that found it.
     pub detector: &'static str,
-    /// What kind of stop it was.
+    /// The kind of safety stop.
     pub category: Category,
-    /// The field that says so.
+    /// The field with the reason.
     pub reason_field: &'static str,
-    /// Its value.
+    /// The field's value.
     pub reason_value: String,
     /// How many tool calls the response holds, well-formed or not.
     pub suppressed_tool_call_count: usize,
-    /// Their tools in order, `unknown` for a missing name.
+    /// The names of their tools in order, `unknown` for a missing name.
     pub suppressed_tool_call_names: Vec<String>,
-    /// Their ids in order, as far as they have any.
+    /// The ids of those calls that have one, in order.
     pub suppressed_tool_call_ids: Vec<String>,
-    /// What to tell the user; left out where the response has text and nothing was suppressed.
+    /// The text for the user; left out where the response has text and nothing was suppressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message: Option<String>,
-    /// What the provider says beside it.
+    /// What the provider says besides.
     pub extras: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Termination {
-    /// Returns the first clause of the text for the user: why the response ended.
+    /// Returns the first clause of the text for the user, which says why the response ended.
     #[must_use]
     pub fn summary(&self) -> String {
         explanation::summary(self.detector, self.reason_field, &self.reason_value)
     }
 }
 
-/// The detectors in force, in configured order; the first hit counts.
+/// The detectors in force, in configured order. The first hit counts.
 #[derive(Debug, Default)]
 pub struct SafetyChain {
     detectors: Vec<Arc<dyn SafetyDetector>>,
@@ -97,8 +97,8 @@ impl SafetyChain {
         Self { detectors }
     }
 
-    /// Returns how a response was cut off, with what it holds; `None` if it was not. API errors carry no response: no detector of this
-    /// chain reads them.
+    /// Returns how a response was cut off, and what it contains; `None` if it was not cut off. API errors carry no response, so no detector
+    /// of this chain reads them.
     pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Option<(Termination, ResponseContent<'d>)> {
         let (view, read_content): (_, fn(_) -> _) = match body {
             ModelBody::Response(response) => (ResponseView::of_native(*response), ResponseContent::of_native),

@@ -1,11 +1,11 @@
-//! OpenAI and everything that speaks its dialect: `finish_reason: content_filter`.
+//! The detector for OpenAI and everything that speaks its dialect: `finish_reason: content_filter`.
 
 use serde_json::json;
 
 use super::{ConfiguredDetector, Detection, DetectorDescriptor, ReasonSet, ResponseView, SafetyDetector};
 use crate::settings::Section;
 
-/// The detector in configuration: `config: {finish_reasons: […]}`.
+/// The detector's descriptor for configuration: `config: {finish_reasons: […]}`.
 pub(super) const DESCRIPTOR: DetectorDescriptor =
     DetectorDescriptor { name: OpenAiCompatibleContentFilter::NAME, aliases: &["OpenAICompatibleContentFilterDetector"], read };
 
@@ -14,7 +14,7 @@ fn read(config: &Section<'_>) -> ConfiguredDetector {
     ConfiguredDetector::new(OpenAiCompatibleContentFilter::new(ReasonSet::new(&finish_reasons)), json!({"finish_reasons": finish_reasons}))
 }
 
-/// Sees a finish reason that says that a content filter cut the response off.
+/// A detector of finish reasons which say that a content filter cut the response off.
 #[derive(Debug)]
 pub struct OpenAiCompatibleContentFilter {
     finish_reasons: ReasonSet,
@@ -23,7 +23,7 @@ pub struct OpenAiCompatibleContentFilter {
 impl OpenAiCompatibleContentFilter {
     /// The name in configuration and verdicts.
     pub const NAME: &'static str = "openai_compatible_content_filter";
-    /// The values that count unless configured otherwise.
+    /// The values that count as a safety stop unless configured otherwise.
     pub const DEFAULT_FINISH_REASONS: &'static [&'static str] = &["content_filter"];
 
     /// Returns a detector of these values.

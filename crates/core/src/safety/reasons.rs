@@ -1,14 +1,14 @@
-//! Sets of values that mean a safety stop.
+//! Sets of values that mean a safety stop, and their categories.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::settings::Section;
 
-/// What kind of safety stop a value stands for.
+/// The kind of safety stop that a value stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
-    /// A content filter, with nothing more precise said.
+    /// A content filter that gives no more precise reason.
     Safety,
     /// Recitation of protected text.
     Recitation,
@@ -25,7 +25,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Returns the category as it stands in verdicts.
+    /// Returns the category as verdicts write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Category {
         }
     }
 
-    /// Returns the category of a value; one that is not known was configured as a safety stop, so that is what it is.
+    /// Returns the category of a value. An unknown value was configured as a safety stop, so it counts as [`Category::Safety`].
     #[must_use]
     pub fn of(value: &str) -> Self {
         match value.to_lowercase().as_str() {
@@ -72,7 +72,7 @@ impl ReasonSet {
         Self { lower: values.into_iter().map(|value| value.as_ref().to_lowercase()).collect() }
     }
 
-    /// Reads the values that a detector's configuration names under `key`, or else its defaults.
+    /// Reads the values that a detector's configuration gives under `key`, or else its defaults.
     pub fn read(config: &Section<'_>, key: &'static str, defaults: &[&str]) -> Vec<String> {
         let Some(values) = config.strings(key) else { return defaults.iter().map(|value| (*value).to_owned()).collect() };
         if config.value(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
@@ -81,8 +81,8 @@ impl ReasonSet {
         values
     }
 
-    /// Returns the category of a value of the set. Merging stream chunks repeats a value (`STOPSTOP`), so two or more copies of a value
-    /// are that value.
+    /// Returns the category of a value if it is in the set. Merging stream chunks repeats a value (`STOPSTOP`), so two or more copies of a
+    /// value count as that value.
     #[must_use]
     pub fn category(&self, value: &str) -> Option<Category> {
         let value = value.to_lowercase();

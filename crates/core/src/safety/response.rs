@@ -1,7 +1,6 @@
-//! A model's response, whatever its spelling: why it ended, and, where that was a safety stop, which tools it calls and whether it says
-//! anything.
+//! Reading a model's response in any of its forms: why it ended, and, after a safety stop, which tools it calls and whether it has text.
 //!
-//! Only known paths are read. A tool's input may hold a `stop_reason` of its own, and a user's stop string may be called `refusal`.
+//! Only known paths are read, because a tool's input may contain a `stop_reason` of its own, and a user's stop string may be `refusal`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,14 +11,14 @@ use crate::json::{Text, Value};
 /// Extras larger than this are left out of verdicts.
 const EXTRAS_BYTES_MAX: usize = 16 * 1024;
 
-/// Why a response, or one of its candidates, ended.
+/// The reason why a response, or one of its candidates, ended.
 #[derive(Debug, Clone)]
 pub struct EndReason<'d> {
     /// The field, as the response spells it.
     pub field: &'static str,
-    /// Its value.
+    /// The field's value.
     pub value: Cow<'d, str>,
-    /// The object beside it, where the provider puts its ratings.
+    /// The object that the field is in, where the provider puts its ratings.
     pub beside: Value<'d>,
 }
 
@@ -28,25 +27,25 @@ pub struct EndReason<'d> {
 pub struct CalledTool<'d> {
     /// Its id, where the provider gives one.
     pub id: Option<Cow<'d, str>>,
-    /// The tool, where the call got that far.
+    /// The tool's name, if the call is complete enough to have one.
     pub name: Option<Cow<'d, str>>,
 }
 
-/// Why a response ended: all that detectors look at.
+/// The reasons why a response ended. This is all that detectors look at.
 #[derive(Debug, Default)]
 pub struct ResponseView<'d> {
-    /// Values of `finish_reason` and its spellings, one per candidate.
+    /// The values of `finish_reason` and its other spellings, one per candidate.
     pub finish_reasons: Vec<EndReason<'d>>,
-    /// Values of `stop_reason`.
+    /// The values of `stop_reason`.
     pub stop_reasons: Vec<EndReason<'d>>,
 }
 
-/// What a response holds. It is read only where a detector has seen a safety stop.
+/// The content of a response. It is read only after a detector has found a safety stop.
 #[derive(Debug)]
 pub struct ResponseContent<'d> {
-    /// The tool calls in order, mirrors of the same call counted once.
+    /// The tool calls in order. Mirrors of the same call count once.
     pub calls: Vec<CalledTool<'d>>,
-    /// Whether there is no text but white space.
+    /// Whether there is no text other than white space.
     pub is_blank: bool,
     ids: HashSet<Cow<'d, str>>,
 }
@@ -86,7 +85,8 @@ impl<'d> ResponseView<'d> {
         view
     }
 
-    /// Returns the first of `reasons` that is in `set`, with the extras found beside it: pairs of their name there and in the record.
+    /// Returns the first of `reasons` that is in `set`, with the extras from the object around it. `extras` are pairs of a name there and
+    /// the name in the record.
     #[must_use]
     pub fn detect(&self, reasons: &[EndReason<'d>], set: &ReasonSet, extras: &[(&str, &str)]) -> Option<Detection> {
         let found = |reason: &EndReason<'d>| -> Option<(EndReason<'d>, Category)> { Some((reason.clone(), set.category(&reason.value)?)) };
@@ -101,7 +101,7 @@ impl<'d> ResponseContent<'d> {
         Self { calls: Vec::new(), is_blank: true, ids: HashSet::new() }
     }
 
-    /// Reads a provider's native body, see [`ResponseView::of_native`].
+    /// Reads the content of a provider's native body, in the forms of [`ResponseView::of_native`].
     #[must_use]
     pub fn of_native(body: Value<'d>) -> Self {
         let mut content = Self::new();
@@ -116,7 +116,7 @@ impl<'d> ResponseContent<'d> {
         content
     }
 
-    /// Reads a LangChain AIMessage, see [`ResponseView::of_langchain`].
+    /// Reads the content of a LangChain AIMessage, in the forms of [`ResponseView::of_langchain`].
     #[must_use]
     pub fn of_langchain(message: Value<'d>) -> Self {
         let message = unwrap_message(message);
@@ -124,7 +124,7 @@ impl<'d> ResponseContent<'d> {
         for key in ["tool_calls", "invalid_tool_calls", "tool_call_chunks"] {
             array(message.get(key)).for_each(|call| content.push_call(call.get("id"), call.get("name")));
         }
-        // The provider's raw calls and content blocks mirror the structured ones; what has another id was not lifted.
+        // The provider's raw calls and content blocks mirror the structured ones. A call with another id was not lifted into them.
         if let Some(kwargs) = message.get("additional_kwargs") {
             content.read_openai_calls(kwargs);
         }
@@ -137,13 +137,13 @@ impl<'d> ResponseContent<'d> {
         self.read_content(message.get("content"));
     }
 
-    /// `tool_calls`, functions and custom tools alike, and the `function_call` of old.
+    /// Reads `tool_calls`, functions and custom tools alike, and the older `function_call`.
     fn read_openai_calls(&mut self, message: Value<'d>) {
         for call in array(message.get("tool_calls")) {
             let function = ["function", "custom"].into_iter().find_map(|key| call.get(key));
             self.push_call(call.get("id"), function.and_then(|function| function.get("name")).or(call.get("name")));
         }
-        // It has no id, and stands beside its own mirror where the host has lifted it.
+        // It has no id. Where the host has lifted it, the same call is among the structured ones already.
         if let Some(function) = message.get("function_call").filter(|call| !call.is_null()) {
             let name = nonempty_text(function.get("name"));
             if name.is_none() || !self.calls.iter().any(|call| call.name == name) {
@@ -159,8 +159,8 @@ impl<'d> ResponseContent<'d> {
         self.read_text(part.get("text"));
     }
 
-    /// A message's content: text, or blocks of which some are text and some are calls. Tools that the provider runs itself
-    /// (`server_tool_use`, `mcp_tool_use`) are not the host's to run.
+    /// Reads a message's content: text, or blocks of which some are text and some are calls. Tools that the provider runs itself
+    /// (`server_tool_use`, `mcp_tool_use`) are not run by the host, so they are left out.
     fn read_content(&mut self, content: Option<Value<'d>>) {
         self.read_text(content);
         for block in array(content) {
@@ -182,7 +182,7 @@ impl<'d> ResponseContent<'d> {
         self.is_blank &= is_blank;
     }
 
-    /// Adds a call, unless one of that id is there already.
+    /// Adds a call, unless one with the same id is there already.
     fn push_call(&mut self, id: Option<Value<'d>>, name: Option<Value<'d>>) {
         let (id, name) = (nonempty_text(id), nonempty_text(name));
         if id.as_ref().is_none_or(|id| self.ids.insert(id.clone())) {
@@ -209,7 +209,7 @@ fn array<'d>(value: Option<Value<'d>>) -> impl Iterator<Item = Value<'d>> + use<
     value.into_iter().flat_map(|value| value.items())
 }
 
-/// Returns extras as strict JSON of bounded size, or nothing.
+/// Returns extras as strict JSON of bounded size, or `None` if they are not.
 fn readable(value: Value<'_>) -> Option<serde_json::Value> {
     let source = if value.as_text().is_some() { return None } else { value.source() };
     (source.len() <= EXTRAS_BYTES_MAX)

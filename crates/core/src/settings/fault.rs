@@ -1,17 +1,17 @@
-//! What is wrong in a configuration: collected, so that one run tells all of it.
+//! Faults of a configuration: they are collected, so that one run reports all of them.
 
 use std::cell::RefCell;
 
 use super::YamlError;
 
-/// One thing that is wrong in a configuration.
+/// One fault of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The key, as a dotted path, and the variable in parentheses that set it, if one did.
+    /// The key as a dotted path. If a variable set it, the variable follows in parentheses.
     pub key: String,
     /// The shape of what was found there.
     pub found: String,
-    /// What to write.
+    /// What to write instead.
     pub fix: String,
 }
 
@@ -21,7 +21,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong in a configuration.
+/// All faults of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults(pub Vec<Fault>);
 
@@ -37,7 +37,7 @@ impl std::fmt::Display for Faults {
 impl std::error::Error for Faults {}
 
 impl Faults {
-    /// Returns the one fault of a text that is not YAML.
+    /// Returns the single fault of a text that is not YAML.
     #[must_use]
     pub fn of(origin: &str, error: &YamlError) -> Self {
         let (found, fix) = (format!("what is not YAML ({error})"), "write a mapping of sections".to_owned());
@@ -45,12 +45,12 @@ impl Faults {
     }
 }
 
-/// Where faults are collected while sections are read.
+/// The collection that faults are added to while sections are read.
 #[derive(Debug, Default)]
 pub struct Collector(RefCell<Vec<Fault>>);
 
 impl Collector {
-    /// Adds a fault, unless it is there already: a key may be read more than once.
+    /// Adds a fault, unless it is there already, because a key may be read more than once.
     pub(super) fn push(&self, fault: Fault) {
         let mut faults = self.0.borrow_mut();
         if !faults.contains(&fault) {
@@ -61,7 +61,7 @@ impl Collector {
     /// Returns the value, or the faults if there are any.
     ///
     /// # Errors
-    /// [`Faults`]: everything that was collected.
+    /// [`Faults`] lists everything that was collected.
     pub fn into_result<T>(self, value: T) -> Result<T, Faults> {
         let faults = self.0.into_inner();
         if faults.is_empty() { Ok(value) } else { Err(Faults(faults)) }

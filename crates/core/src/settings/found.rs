@@ -1,15 +1,15 @@
-//! One value as it was found, and the entries of mappings whose keys are free.
+//! Values as they were found in a configuration, and the entries of mappings whose keys are free.
 
 use serde_json::Value;
 
 use super::{Collector, Fault, Texts};
 
-/// A value that somebody wrote.
+/// A value that the user wrote.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'v> {
     /// The value as YAML reads it.
     pub value: &'v Value,
-    /// The text, where it came as one.
+    /// The text itself, if the value came as text.
     text: Option<&'v str>,
 }
 
@@ -18,21 +18,21 @@ impl<'v> Found<'v> {
         Self { value, text: texts.and_then(Texts::text) }
     }
 
-    /// Returns the string that it is: text as it came, else a value that is a string.
+    /// Returns the string that it is: the text as it came, or a value that is a string.
     #[must_use]
     pub fn as_str(self) -> Option<&'v str> {
         self.text.or_else(|| self.value.as_str())
     }
 
-    /// Whether nothing is written, for a reader of strings.
+    /// Returns whether nothing is written, for readers of strings.
     #[must_use]
     pub fn is_nothing(self) -> bool {
         self.text.is_none() && self.value.is_null()
     }
 }
 
-/// How a key of a free mapping is spelled that a variable names for the first time: the names of variables are upper case, and hold
-/// neither dots nor dashes.
+/// The spelling of a key of a free mapping that only a variable names. Names of variables are in upper case, and contain neither dots nor
+/// dashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
     /// In lower case, with its underscores.
@@ -59,20 +59,20 @@ impl Spelling {
 pub struct Entry<'v> {
     /// The key.
     pub key: String,
-    /// What stands under it.
+    /// The value under the key.
     pub found: Found<'v>,
     pub(super) path: String,
     pub(super) faults: &'v Collector,
 }
 
 impl Entry<'_> {
-    /// Notes that the entry is wrong.
+    /// Adds a fault for this entry.
     pub fn fault(&self, found: impl Into<String>, fix: impl Into<String>) {
         self.faults.push(Fault { key: self.path.clone(), found: found.into(), fix: fix.into() });
     }
 }
 
-/// Returns what kind of value was found, without the value.
+/// Returns what kind of value it is, without the value.
 #[must_use]
 pub fn shape(value: &Value) -> &'static str {
     match value {

@@ -1,7 +1,7 @@
-//! Typed reading of configuration values, which collects faults instead of stopping at the first.
+//! Typed reading of configuration values. It collects faults instead of stopping at the first.
 //!
-//! A value may come from a file, where YAML gives it a type, or as text from the environment ([`Texts`]). Whoever reads a key decides what
-//! the text means: a string takes it as it stands, everything else reads it as YAML.
+//! A value may come from a file, where YAML gives it a type, or as text from the environment ([`Texts`]). The reader of a key decides what
+//! the text means: a string takes it as it is, everything else reads it as YAML.
 
 mod fault;
 mod found;

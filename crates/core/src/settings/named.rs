@@ -1,18 +1,18 @@
-//! What configuration chooses by name: `use: NAME`.
+//! Things that configuration selects by name: `use: NAME`.
 
 use super::Section;
 
-/// Something that configuration can name.
+/// A thing that configuration can name.
 pub trait Named {
-    /// Returns the name, as configuration, verdicts and metrics spell it.
+    /// Returns the name, as configuration, verdicts and metrics write it.
     fn name(&self) -> &'static str;
 
-    /// Returns other names that mean the same, such as the class that another system has for it.
+    /// Returns other names for it, such as the class that another system has for it.
     fn aliases(&self) -> &'static [&'static str];
 }
 
-/// Returns the one of `known` that `use` names; a class path names its class behind the last colon. An unknown name is a fault that lists
-/// those that are known; `what` says what they are, as in `detector`.
+/// Returns the element of `known` that `use` names. A class path names its class behind the last colon. An unknown name is a fault that
+/// lists the known ones. `what` says what they are, as in `detector`.
 pub fn find<'d, D: Named>(entry: &Section<'_>, what: &str, known: &[&'d D]) -> Option<&'d D> {
     let written = entry.string("use");
     if written.is_empty() {
@@ -27,7 +27,7 @@ pub fn find<'d, D: Named>(entry: &Section<'_>, what: &str, known: &[&'d D]) -> O
     found.copied()
 }
 
-/// Returns names as a choice between them.
+/// Returns the names as a choice in words.
 fn alternatives(names: &[String]) -> String {
     match names.split_last() {
         Some((last, [])) => last.clone(),

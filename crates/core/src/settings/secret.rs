@@ -1,8 +1,8 @@
-//! Texts that are never shown.
+//! Secret texts, which are never shown.
 
 use serde::Serialize;
 
-/// A text that is never shown.
+/// A text that is never shown, neither printed nor serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -18,5 +18,5 @@ impl Serialize for Secret {
     }
 }
 
-/// What stands for a secret that is not shown.
+/// The text that is shown in place of a secret.
 pub const REDACTED: &str = "[redacted]";

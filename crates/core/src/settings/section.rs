@@ -1,4 +1,4 @@
-//! One mapping of a configuration, read key by key.
+//! Sections: one mapping of a configuration, read key by key.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 
 use super::{Collector, Entry, Fault, Found, REDACTED, Spelling, Texts, shape};
 
-/// What a variable in `_FILE` has behind the name of the key that it is about.
+/// The suffix, in lower case, of a variable that names the file with a key's value. It follows the name of the key.
 const FILE_SUFFIX: &str = "_file";
 
-/// One mapping of the configuration, with the defaults behind it. When it is dropped, keys that nobody asked for are faults.
+/// One mapping of the configuration, with its defaults. When it is dropped, keys that were not read are faults.
 #[derive(Debug)]
 pub struct Section<'v> {
     path: String,
     user: Option<&'v Map<String, Value>>,
     defaults: Option<&'v Map<String, Value>>,
-    /// What came as text, of this section's keys and below.
+    /// The values that came as text, of this section's keys and below.
     texts: Option<&'v Texts>,
-    /// The variable that set the whole section, if one did.
+    /// The variable that set the whole section, if there is one.
     variable: Option<&'v str>,
     known: RefCell<BTreeSet<&'v str>>,
     faults: &'v Collector,
@@ -43,7 +43,7 @@ fn similarity(left: &str, right: &str) -> f64 {
 }
 
 impl<'v> Section<'v> {
-    /// Returns the section of a whole configuration, with the defaults behind it.
+    /// Returns the section of a whole configuration, with its defaults.
     #[must_use]
     pub fn root(user: &'v Value, defaults: &'v Value, faults: &'v Collector) -> Self {
         if !user.is_object() && !user.is_null() {
@@ -54,14 +54,14 @@ impl<'v> Section<'v> {
         Self { path: String::new(), user, defaults, texts: None, variable: None, known: RefCell::default(), faults }
     }
 
-    /// Returns the same section, with what came as text beside the values.
+    /// Returns the section with the values that came as text.
     #[must_use]
     pub fn with_texts(mut self, texts: &'v Texts) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// Returns the section below a key; none and null are an empty one.
+    /// Returns the section under a key. A missing key and null give an empty section.
     #[must_use]
     pub fn section(&self, key: &'static str) -> Section<'v> {
         let user = self.user_value(key).filter(|value| !value.is_null());
@@ -80,7 +80,7 @@ impl<'v> Section<'v> {
         }
     }
 
-    /// Returns the entries of a list of sections, each without defaults; `None` if the key is not there at all.
+    /// Returns the entries of a list of sections, each without defaults; `None` if the key is missing.
     #[must_use]
     pub fn sections(&self, key: &'static str) -> Option<Vec<Section<'v>>> {
         let value = self.value(key)?;
@@ -110,13 +110,13 @@ impl<'v> Section<'v> {
         Some(items.iter().enumerate().map(entry).collect())
     }
 
-    /// Returns a switch.
+    /// Returns a boolean.
     #[must_use]
     pub fn bool(&self, key: &'static str) -> bool {
         self.typed(key, "write true or false", Value::as_bool).unwrap_or_default()
     }
 
-    /// Returns a switch, or `None` where nothing is written.
+    /// Returns a boolean, or `None` where nothing is written.
     #[must_use]
     pub fn optional_bool(&self, key: &'static str) -> Option<bool> {
         self.value(key).filter(|value| !value.is_null())?;
@@ -164,7 +164,7 @@ impl<'v> Section<'v> {
         Some(self.string(key))
     }
 
-    /// Returns a list of strings; `None` for null or no such key.
+    /// Returns a list of strings; `None` if the key is null or missing.
     #[must_use]
     pub fn strings(&self, key: &'static str) -> Option<Vec<String>> {
         let value = self.value(key).filter(|value| !value.is_null())?;
@@ -181,7 +181,7 @@ impl<'v> Section<'v> {
         Some(read.unwrap_or_default())
     }
 
-    /// Returns the entries of a mapping with free keys. A key that a variable names and nobody wrote before is spelled as `spelling` says.
+    /// Returns the entries of a mapping with free keys. A key that only a variable names is spelled as `spelling` says.
     #[must_use]
     pub fn entries(&self, key: &'static str, spelling: Spelling) -> Vec<Entry<'v>> {
         let value = self.value(key).filter(|value| !value.is_null());
@@ -206,25 +206,25 @@ impl<'v> Section<'v> {
         self.known.borrow_mut().insert(key);
     }
 
-    /// Whether the user wrote null.
+    /// Returns whether the user wrote null.
     #[must_use]
     pub fn is_null(&self, key: &'static str) -> bool {
         self.user_value(key).is_some_and(Value::is_null)
     }
 
-    /// Whether the user wrote this key, null or not.
+    /// Returns whether the user wrote this key, null or not.
     #[must_use]
     pub fn is_written(&self, key: &'static str) -> bool {
         self.user_value(key).is_some()
     }
 
-    /// Returns what stands under a key, as YAML reads it: what the user wrote, or else the default. Null is as good as nothing.
+    /// Returns the value under a key as YAML reads it: the user's, or else the default. Null counts as missing.
     #[must_use]
     pub fn value(&self, key: &'static str) -> Option<&'v Value> {
         self.user_value(key).filter(|value| !value.is_null()).or_else(|| self.default_of(key))
     }
 
-    /// Notes that the value under `key` is wrong.
+    /// Adds a fault for the value under `key`.
     pub fn fault(&self, key: &str, found: impl Into<String>, fix: impl Into<String>) {
         self.faults.push(Fault { key: self.name_of(key), found: found.into(), fix: fix.into() });
     }
@@ -235,7 +235,7 @@ impl<'v> Section<'v> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Returns the dotted path of a key, and in parentheses the variable that set it.
+    /// Returns the dotted path of a key. If a variable set it, the variable follows in parentheses.
     #[must_use]
     pub fn name_of(&self, key: &str) -> String {
         let own = self.texts_of(key).and_then(Texts::variable);
@@ -270,7 +270,7 @@ impl<'v> Section<'v> {
         self.read(key, found, fix, |found| read(found.value))
     }
 
-    /// Notes it where a value should stand in a file that cannot be read.
+    /// Adds a fault if the value is meant to be in a file that cannot be read.
     fn check_readable(&self, name: &str, texts: Option<&Texts>) {
         if let Some(reason) = texts.and_then(Texts::unreadable) {
             let found = format!("the name of a file that cannot be read ({reason})");
@@ -293,7 +293,7 @@ impl<'v> Section<'v> {
         }
     }
 
-    /// Whether a key that nobody asked for is one of two readings of a variable in `_FILE`, of which the other one counts.
+    /// Returns whether a key that was not read is one of two readings of a variable in `_FILE`, of which the other was used.
     fn is_read_otherwise(&self, key: &str, known: &BTreeSet<&str>) -> bool {
         self.texts_of(key).is_some_and(|texts| {
             texts.is_second_reading() || (texts.is_from_file() && known.contains(format!("{key}{FILE_SUFFIX}").as_str()))
@@ -301,8 +301,8 @@ impl<'v> Section<'v> {
     }
 }
 
-/// Collects the entries of a free mapping. Two underscores in a variable's name may be part of a key here, as in `MCP__GITHUB`: there is
-/// no mapping below a free one.
+/// Collects the entries of a free mapping. Two underscores in a variable's name may be part of a key here, as in `MCP__GITHUB`, because
+/// there is no mapping below a free one.
 fn flatten<'v>(before: &str, value: Option<&'v Value>, texts: Option<&'v Texts>, found: &mut Vec<(String, &'v Value, Option<&'v Texts>)>) {
     for (name, value) in value.and_then(Value::as_object).into_iter().flatten() {
         let texts = texts.and_then(|texts| texts.below.get(name));

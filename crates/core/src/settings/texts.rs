@@ -1,39 +1,39 @@
-//! Values that came as text: what variables of the environment say, by the path of the key.
+//! Values that came as text, from variables of the environment, by the path of the key.
 //!
-//! The same text stands in the tree of values too, read as YAML. Here it is kept as it came, for keys that are strings: a password `0123`
-//! must not become the number 123.
+//! The tree of values contains each text too, read as YAML. Here it is kept as it came, for keys that are strings: a password `0123` must
+//! not become the number 123.
 
 use std::collections::BTreeMap;
 
 use super::Secret;
 
-/// A tree of texts, beside the tree of values that they were read into.
+/// A tree of texts, parallel to the tree of values.
 #[derive(Debug, Default)]
 pub struct Texts {
-    /// What was said of this very key.
+    /// The variable that sets this key, if there is one.
     pub source: Option<Source>,
-    /// Whether the key stands here because a variable named it, and nobody wrote it before: its dots and dashes are still to be put in.
+    /// Whether only a variable names the key. Its dots and dashes are still missing then.
     pub is_new_key: bool,
-    /// What was said of keys and list elements below it.
+    /// The texts of the keys and list elements below it.
     pub below: BTreeMap<String, Texts>,
 }
 
-/// What one variable says.
+/// One variable with its text.
 #[derive(Debug)]
 pub struct Source {
     /// The variable's name.
     pub variable: String,
     /// The text, or why the file that holds it cannot be read.
     pub text: Result<Secret, String>,
-    /// Whether the text is what the variable's file holds; else it is what the variable holds.
+    /// Whether the text is the content of the variable's file. Otherwise it is the variable's own value.
     pub is_from_file: bool,
-    /// Whether this is the second reading of a variable in `_FILE`: the value of a key that itself ends so, such as `ca_file`. It counts
-    /// only where a reader knows such a key.
+    /// Whether this is the second reading of a variable in `_FILE`: as the value of a key that itself has this suffix, such as `ca_file`.
+    /// It is used only where a reader knows such a key.
     pub is_second_reading: bool,
 }
 
 impl Texts {
-    /// Returns the text that a string is read from. The word `null` in a variable is none: it stands for nothing, as in YAML.
+    /// Returns the text that a string is read from. The word `null` in a variable counts as missing, as in YAML.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         let source = self.source.as_ref()?;
@@ -47,19 +47,19 @@ impl Texts {
         self.source.as_ref()?.text.as_ref().err().map(String::as_str)
     }
 
-    /// Returns the variable that set this key, or else the first that set one below it.
+    /// Returns the variable that set this key, or else the first that set a key below it.
     #[must_use]
     pub fn variable(&self) -> Option<&str> {
         let own = self.source.as_ref().map(|source| source.variable.as_str());
         own.or_else(|| self.below.values().find_map(Texts::variable))
     }
 
-    /// Whether a key is the second reading of a variable.
+    /// Returns whether a key is the second reading of a variable.
     pub(super) fn is_second_reading(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is_second_reading)
     }
 
-    /// Whether the value is what a variable's file holds.
+    /// Returns whether the value is the content of a variable's file.
     pub(super) fn is_from_file(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is_from_file)
     }

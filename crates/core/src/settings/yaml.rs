@@ -1,12 +1,12 @@
-//! YAML → plain values, and the built-in defaults.
+//! Parsing YAML into plain values, and the built-in defaults.
 
 use config::{Config, File, FileFormat};
 use serde_json::Value;
 
-/// The built-in defaults, as they stand in `config/tollgate.yaml`.
+/// The built-in defaults: the text of `config/tollgate.yaml`.
 pub const DEFAULTS: &str = include_str!("../../../../config/tollgate.yaml");
 
-/// A text is not YAML, or not a mapping.
+/// The error of a text that is not YAML, or not a mapping.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct YamlError(String);
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<Value, YamlError> {
 /// Returns the built-in defaults as values.
 ///
 /// # Errors
-/// [`YamlError`] if the embedded file were broken, which a test rules out.
+/// [`YamlError`] if the embedded file is broken, which a test rules out.
 pub fn defaults() -> Result<Value, YamlError> {
     parse(DEFAULTS)
 }

@@ -1,37 +1,37 @@
-//! The calls of a turn: what was asked, what was answered, and which results are still due.
+//! The calls of a turn: what was asked, what was ruled, and which results are still due.
 
 use crate::digest::{Digest, Fingerprint};
 use crate::lists::push_tightly;
 use crate::ruling::Ruling;
 
-/// An event and what was ruled on it.
+/// The ruling that was given on an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The event.
+    /// The fingerprint of the event.
     pub event: Fingerprint,
-    /// What its verdict said.
+    /// The ruling that its verdict carried.
     pub ruling: Ruling,
 }
 
-/// One tool call, known by its `tool_call_id`.
+/// A tool call, identified by its `tool_call_id`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRecord {
-    /// The call.
+    /// The fingerprint of the call's id.
     pub id: Fingerprint,
-    /// Its tool.
+    /// The fingerprint of its tool's name.
     pub tool: Fingerprint,
     /// The digest of its arguments.
     pub args: Digest,
-    /// The last `tool_call` event of it; a result may come without one.
+    /// The last `tool_call` event of this call; `None` where only a result came.
     pub call: Option<Answer>,
-    /// The last `tool_result` event that counted.
+    /// The last `tool_result` event that was ruled on.
     pub result: Option<Answer>,
-    /// Whether an allowed call waits for its result.
+    /// Whether the call was allowed and its result is still due.
     pub is_open: bool,
 }
 
 impl CallRecord {
-    /// Whether the last `tool_call` event was not allowed to run.
+    /// Returns whether the call was not allowed to run at its last `tool_call` event.
     #[must_use]
     pub fn was_denied(&self) -> bool {
         self.call.as_ref().is_some_and(|call| !call.ruling.allows_execution())
@@ -46,35 +46,35 @@ impl CallRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Calls {
     records: Vec<CallRecord>,
-    /// Heap bytes of all rulings, kept up to date so that nobody has to add them up.
+    /// Heap bytes of all rulings, kept up to date so that they need not be added up each time.
     rulings_bytes: usize,
 }
 
 impl Calls {
-    /// No calls.
+    /// A turn without calls.
     pub(super) const BLANK: Self = Self { records: Vec::new(), rulings_bytes: 0 };
 
-    /// These calls, in order of first appearance.
+    /// Returns the calls of a turn from their records, which are in order of first appearance.
     pub(crate) fn of(records: Vec<CallRecord>) -> Self {
         let rulings_bytes = records.iter().map(CallRecord::heap_bytes).sum();
         Self { records, rulings_bytes }
     }
 
-    /// The calls in order of first appearance.
+    /// Returns the calls in order of first appearance.
     #[must_use]
     pub fn records(&self) -> &[CallRecord] {
         &self.records
     }
 
-    /// The call of that id.
+    /// Returns the call of that id.
     #[must_use]
     pub fn find(&self, id: Fingerprint) -> Option<&CallRecord> {
-        // The call in question is nearly always a recent one.
+        // The call that is looked for is nearly always a recent one.
         self.records.iter().rev().find(|record| record.id == id)
     }
 
-    /// Notes what was ruled on a `tool_call`. A call that uses an id for another tool or other arguments than before is another call:
-    /// what was known under that id is forgotten.
+    /// Notes what was ruled on a `tool_call`. A call that uses an id again for another tool or other arguments is another call: what was
+    /// known under that id is forgotten.
     pub fn note_call(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, answer: Answer) {
         let is_open = answer.ruling.allows_execution();
         self.update(id, tool, args, |record| {
@@ -91,7 +91,7 @@ impl Calls {
         });
     }
 
-    /// Notes what was answered to a `tool_result` that changed nothing, so that the same event gets the same again.
+    /// Notes what was ruled on a `tool_result` that changed nothing, so that the same event gets the same verdict again.
     pub fn note_answer(&mut self, id: Fingerprint, answer: Answer) {
         let (tool, args) = self.find(id).map_or((id, Digest::of(b"{}")), |record| (record.tool, record.args));
         self.update(id, tool, args, |record| record.result = Some(answer));
@@ -113,20 +113,20 @@ impl Calls {
         self.rulings_bytes += record.heap_bytes();
     }
 
-    /// How many calls are remembered.
+    /// Returns how many calls are remembered.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether none is.
+    /// Returns whether no call is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Drops the oldest calls, a quarter of them at a time, until the rest fits into `bytes_max`. What counts is what there is, not what
-    /// was reserved for it: state that comes from a checkpoint reserves differently and must be trimmed alike.
+    /// Drops the oldest calls, a quarter of them at a time, until the rest fits into `bytes_max` bytes. Only what is in use counts, not
+    /// what is reserved: state that comes from a checkpoint reserves differently and must be trimmed alike.
     pub fn trim(&mut self, bytes_max: usize) {
         while self.records.len() * size_of::<CallRecord>() + self.rulings_bytes > bytes_max && !self.records.is_empty() {
             let dropped = self.records.drain(..self.records.len().div_ceil(4));
@@ -138,7 +138,7 @@ impl Calls {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.records.capacity() * size_of::<CallRecord>() + self.rulings_bytes

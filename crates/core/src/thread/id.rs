@@ -1,6 +1,7 @@
-//! Thread ids as a store keeps them: the usual ones within the slot, so that a look at a thread does not have to look for its id elsewhere.
+//! Thread ids as a store holds them. Ids of usual length lie within the slot, so that looking at a thread needs no second memory access for
+//! its id.
 
-/// As long as a UUID, and some more.
+/// The length of the longest id that lies within the slot, in bytes: a UUID and some more.
 const INLINE_BYTES: usize = 46;
 
 /// A thread's id.
@@ -23,13 +24,13 @@ impl ThreadId {
 
     pub(super) fn as_str(&self) -> &str {
         match &self.0 {
-            // It was made of a `str`.
+            // The bytes were copied from a `str`, so they are UTF-8.
             Spelling::Inline { .. } => std::str::from_utf8(self.as_bytes()).unwrap_or_default(),
             Spelling::Boxed(text) => text,
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         match &self.0 {
             Spelling::Inline { .. } => 0,

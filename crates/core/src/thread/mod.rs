@@ -1,7 +1,6 @@
 //! The state of a thread: what its running turn remembers, in digests and counters.
 
 mod calls;
-mod clock;
 mod id;
 mod order;
 mod store;
@@ -9,25 +8,24 @@ mod suppression;
 mod turn;
 
 pub use calls::{Answer, CallRecord, Calls};
-pub use clock::StreamClock;
 pub use order::SlotKey;
-pub use store::{Admission, Departures, StoreLimits, StoredThread, ThreadStore, Touch};
+pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
 pub use suppression::Suppression;
 pub use turn::{Turn, TurnMemory};
 
 use crate::decode::{Body, Event};
 use crate::digest::Fingerprint;
 
-/// How much a thread may remember, and for how long.
+/// The bounds on what a thread may remember, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadLimits {
-    /// A thread whose next event is more than this later than its last one starts from nothing, in milliseconds of event time.
+    /// The longest pause, in milliseconds of event time, after which a thread keeps its state. After a longer one it starts from nothing.
     pub idle_ms_max: i64,
-    /// Heap bytes of one thread; the oldest calls and counters make room.
+    /// The most heap bytes of one thread. The oldest calls and counters are dropped to stay below it.
     pub bytes_max: usize,
 }
 
-/// One thread.
+/// The state of one thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
     /// The running turn.
@@ -37,10 +35,9 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Brings the thread to the turn that an event belongs to: a long pause forgets everything, `turn_start` and a new `turn_id`
-    /// start a new turn, `turn_end` ends it, `thread_reset` forgets. An event of an earlier turn comes late: it must not wipe what the
-    /// running turn has stopped.
-    /// `fingerprint` names the event.
+    /// Brings the thread to the turn that an event belongs to. A long pause forgets everything, `turn_start` and a new `turn_id` start a
+    /// new turn, `turn_end` ends the turn, and `thread_reset` forgets. An event of an earlier turn is late: it must not wipe what the
+    /// running turn has stopped. `fingerprint` names the event.
     pub fn enter(&mut self, event: &Event<'_>, fingerprint: Fingerprint, limits: &ThreadLimits) {
         if let (Some(now), Some(last)) = (event.time_ms, self.last_event_ms)
             && now.saturating_sub(last) > limits.idle_ms_max
@@ -52,7 +49,7 @@ impl Thread {
             Body::TurnStart => self.start_turn(event.turn_id.as_deref(), fingerprint),
             Body::TurnEnd => self.end_turn(event.turn_id.as_deref()),
             Body::ThreadReset => self.reset(event.turn_id.as_deref()),
-            // A model that answers behind the end of a turn is in another one, whether the host says so or not.
+            // A model that answers after the end of a turn is in another turn, whether the host says so or not.
             Body::ModelResponse(_) if self.turn.has_ended && event.turn_id.is_none() => {
                 self.turn = std::mem::take(&mut self.turn).next(None, None);
             }
@@ -74,8 +71,8 @@ impl Thread {
         }
     }
 
-    /// Forgets everything, or what the turn of that id remembers if it is the running one. The turn itself goes on: what names it does
-    /// not start it anew.
+    /// Forgets everything, or, if `turn_id` names the running turn, what that turn remembers. The running turn goes on: an event that names
+    /// it does not start it anew.
     fn reset(&mut self, turn_id: Option<&str>) {
         let turn = std::mem::take(&mut self.turn);
         self.turn = match turn_id {
@@ -92,24 +89,25 @@ impl Thread {
         }
     }
 
-    /// Whether nothing is remembered any more, so that the thread need not be kept.
+    /// Returns whether nothing is remembered any more, so that the thread need not be kept.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.turn == Turn::default()
     }
 
-    /// Whether a running turn depends on what is remembered here: such a thread is forgotten by event time alone, never to make room.
+    /// Returns whether a running turn depends on what is remembered here. Such a thread is forgotten by event time alone, never to make
+    /// room for another.
     #[must_use]
     pub fn holds_a_stop(&self) -> bool {
         !self.turn.has_ended && self.turn.holds_a_stop()
     }
 
-    /// Drops the oldest memories beyond the thread's share.
+    /// Drops the oldest memories until the thread is within its limits.
     pub fn trim(&mut self, limits: &ThreadLimits) {
         self.turn.trim(limits.bytes_max);
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.turn.heap_bytes()

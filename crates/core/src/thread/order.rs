@@ -1,13 +1,13 @@
-//! Slots in order of their last touch: doubly linked lists whose links lie side by side, apart from the slots. Keeping the order costs
-//! eight bytes a thread and no allocation, and whoever takes a slot out of it does not have to open its neighbours, which nobody has
-//! looked at for long.
+//! The order of a store's slots by their last touch. It is a doubly linked list whose links lie side by side, apart from the slots. The
+//! order costs eight bytes a thread and no allocation. Taking a slot out of it does not load the neighbouring slots, which have not been
+//! used for long and are not in the processor's cache.
 
-/// The place of a thread in its store, for as long as the thread is kept.
+/// The place of a thread in its store. It is valid for as long as the store holds the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SlotKey(u32);
 
 impl SlotKey {
-    /// The key of a place in a slab. A store holds far fewer threads than there are keys.
+    /// Returns the key of a place in a slab. A store holds far fewer threads than there are keys.
     pub(super) fn new(at: usize) -> Self {
         Self(u32::try_from(at).unwrap_or(u32::MAX))
     }
@@ -17,17 +17,17 @@ impl SlotKey {
     }
 }
 
-/// No slot.
+/// The key that stands for no slot.
 const NONE: SlotKey = SlotKey(u32::MAX);
 
-/// A slot's neighbours.
+/// The neighbours of a slot in its order.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     older: SlotKey,
     newer: SlotKey,
 }
 
-/// The neighbours of every slot, whichever order it is in.
+/// The neighbours of all slots. A slot is in one order at most, so all orders share the links.
 #[derive(Debug, Default)]
 pub(super) struct Links(Vec<Link>);
 
@@ -39,7 +39,7 @@ impl Links {
     }
 }
 
-/// See the module.
+/// The two ends of one order of slots.
 #[derive(Debug)]
 pub(super) struct Order {
     oldest: SlotKey,
@@ -53,12 +53,12 @@ impl Default for Order {
 }
 
 impl Order {
-    /// The slot that was touched longest ago.
+    /// Returns the slot that was touched longest ago.
     pub(super) fn oldest(&self) -> Option<SlotKey> {
         Some(self.oldest).filter(|key| *key != NONE)
     }
 
-    /// Puts a slot that is in no order to the end.
+    /// Appends a slot that is in no order yet: it becomes the newest one.
     pub(super) fn push(&mut self, links: &mut Links, key: SlotKey) {
         if links.0.len() <= key.at() {
             links.0.resize(key.at() + 1, Link { older: NONE, newer: NONE });
@@ -71,7 +71,7 @@ impl Order {
         }
     }
 
-    /// Takes a slot of this order out of it.
+    /// Takes a slot out of this order, which it must be in.
     pub(super) fn remove(&mut self, links: &mut Links, key: SlotKey) {
         let Some(Link { older, newer }) = links.0.get(key.at()).copied() else { return };
         links.set(older, |link| link.newer = newer);

@@ -1,13 +1,13 @@
 //! The threads of one partition, in bounded memory.
 //!
-//! Three rules keep it bounded. A thread whose turn has ended is dropped at once. A thread that nobody has touched for twice the idle
-//! limit, by the partition's own event time, is dropped; its own events would have found it expired after once the limit, so no verdict
-//! depends on this unless an event comes later than that. At the limit of threads the one that was touched longest ago makes room. One
-//! that holds a stop does so only once it has been idle for that long; where none has, a new thread is refused, which the caller answers
-//! fail-closed.
+//! Three rules keep it bounded. (1) A thread whose turn has ended is dropped at once. (2) A thread that was not touched for twice the idle
+//! limit, by the partition's own event time, is dropped. Its own events would find it expired after one idle limit, so no verdict depends
+//! on this rule unless an event comes later than that. (3) At the limit of threads, the thread that was touched longest ago makes room. A
+//! thread that holds a stop makes room only once it has been idle for twice the limit. Where there is none that can make room, a new thread
+//! is refused, and the caller fails closed.
 //!
-//! The store knows which of its threads have changed since a checkpoint last asked, and which of those that a checkpoint has seen are
-//! gone. Everything in it is a function of the events, so a store that is restored and one that was never away decide alike.
+//! The store tracks which of its threads have changed since the last checkpoint, and which threads of earlier checkpoints are gone.
+//! Everything in it is a function of the events, so a restored store and one that was never away decide alike.
 
 use std::hash::BuildHasher;
 
@@ -17,58 +17,47 @@ use slab::Slab;
 
 use super::id::ThreadId;
 use super::order::{Links, Order, SlotKey};
-use super::{StreamClock, Thread, ThreadLimits};
-use crate::record::Offset;
+use super::{Thread, ThreadLimits};
+use crate::record::{Departures, Offset, StreamClock};
 
-/// How many threads are measured to estimate the bytes of all: measuring every one would stall a full partition.
+/// How many threads are measured to estimate the bytes of all. Measuring every one would stall a full partition.
 const BYTES_SAMPLED_MAX: usize = 256;
 
 /// The bounds of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Threads kept at once.
+    /// The most threads that are held at once.
     pub threads_max: usize,
-    /// The bounds of each.
+    /// The bounds of each thread.
     pub thread: ThreadLimits,
 }
 
-/// Whether a thread could be taken in.
+/// The outcome of asking the store for a thread.
 #[derive(Debug)]
 pub enum Admission<'s> {
-    /// Here it is. Every admission is to be settled.
+    /// The thread is in the store. Every admission has to be settled.
     Admitted(SlotKey, &'s mut Thread),
     /// The store is full of threads that hold a stop.
     Full,
 }
 
-/// When a thread is touched by an event: when it comes, however long it then waits.
+/// The moment at which an event touches its thread: when the event is read, however long it then waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Touch {
     /// The event's offset.
     pub offset: Offset,
-    /// The partition's time, in milliseconds since the epoch; `None` if none has been told yet.
+    /// The partition's time, in milliseconds since the epoch; `None` if no event has reported a time yet.
     pub time_ms: Option<i64>,
 }
 
-/// What a store has let go of since it was made, for metrics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Departures {
-    /// Threads that were idle too long.
-    pub expired: u64,
-    /// Threads that made room for others.
-    pub evicted: u64,
-    /// Threads that were refused.
-    pub refused: u64,
-}
-
-/// A thread as a store keeps it.
+/// A thread with the last event that was applied to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredThread {
     /// The thread.
     pub thread: Thread,
-    /// The offset of the last event that was applied to it. The order of these is the order of touch.
+    /// The offset of the last event that was applied to it. Threads in order of these offsets are in order of touch.
     pub applied: Offset,
-    /// The partition's time when that was, in milliseconds since the epoch; `None` if none had been told yet.
+    /// The partition's time at that event, in milliseconds since the epoch; `None` if no event had reported a time by then.
     pub touched_ms: Option<i64>,
 }
 
@@ -76,7 +65,7 @@ pub struct StoredThread {
 struct Slot {
     id: ThreadId,
     stored: StoredThread,
-    /// Which of the two orders it is in, if any yet.
+    /// Which of the two orders the slot is in, if any.
     place: Place,
     /// Whether it has changed since a checkpoint last saw it.
     is_dirty: bool,
@@ -91,12 +80,12 @@ enum Place {
     Stopped,
 }
 
-/// See the module.
+/// The threads of one partition, found by their id.
 #[derive(Debug)]
 pub struct ThreadStore {
     limits: StoreLimits,
     slots: Slab<Slot>,
-    /// Slots by the hash of their id, which is kept in the slot alone.
+    /// Slots by the hash of their id. The id itself is in the slot alone.
     index: HashTable<SlotKey>,
     links: Links,
     /// Threads that can make room.
@@ -105,14 +94,14 @@ pub struct ThreadStore {
     stopped: Order,
     clock: StreamClock,
     departures: Departures,
-    /// Slots that have changed; one that has been dropped or seen since is stale.
+    /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
     dirty: Vec<SlotKey>,
-    /// Threads that a checkpoint has seen and that are gone since.
+    /// Ids of threads that a checkpoint holds and that are gone since.
     gone: Vec<Box<str>>,
 }
 
 impl ThreadStore {
-    /// An empty store.
+    /// Returns an empty store.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
         Self {
@@ -129,7 +118,7 @@ impl ThreadStore {
         }
     }
 
-    /// The store that held these threads at this time.
+    /// Returns a store with the threads of a checkpoint, at the time of that checkpoint.
     #[must_use]
     pub fn restored(limits: StoreLimits, clock: StreamClock, threads: impl IntoIterator<Item = (Box<str>, StoredThread)>) -> Self {
         let mut threads: Vec<_> = threads.into_iter().collect();
@@ -143,7 +132,8 @@ impl ThreadStore {
         store
     }
 
-    /// Lets the time of the event at an offset pass, and threads expire by it. The answer is when its thread is touched.
+    /// Advances the partition's time by an event and drops threads that have expired by then. Returns the moment at which the event touches
+    /// its thread.
     pub fn advance(&mut self, offset: Offset, time_ms: Option<i64>) -> Touch {
         if let Some(time_ms) = time_ms {
             self.clock.advance(time_ms, self.limits.thread.idle_ms_max);
@@ -152,7 +142,8 @@ impl ThreadStore {
         Touch { offset, time_ms: self.clock.now_ms() }
     }
 
-    /// The thread of that id, taken in if it is new. Until it is settled it neither expires nor makes room for another one.
+    /// Returns the thread of an id, which is taken in if it is new. Until it is settled, it neither expires nor makes room for another
+    /// thread.
     pub fn admit(&mut self, thread_id: &str) -> Admission<'_> {
         let key = match self.find(thread_id) {
             Some(key) => key,
@@ -173,13 +164,13 @@ impl ThreadStore {
         }
     }
 
-    /// A thread that was admitted and is not settled yet.
+    /// Returns a thread that was admitted and is not settled yet.
     pub fn admitted(&mut self, key: SlotKey) -> Option<&mut Thread> {
         self.slots.get_mut(key.at()).map(|slot| &mut slot.stored.thread)
     }
 
-    /// Called when an event has been applied to an admitted thread: drops it if its turn is over, and else keeps it within its bytes and
-    /// notes when it was touched.
+    /// Settles an admitted thread after an event was applied to it. A thread that is over is dropped. Any other is trimmed to its limits
+    /// and noted as touched.
     pub fn settle(&mut self, key: SlotKey, touch: Touch) {
         let Some(slot) = self.slots.get_mut(key.at()) else { return };
         slot.stored.thread.trim(&self.limits.thread);
@@ -191,36 +182,36 @@ impl ThreadStore {
         self.put_in_order(key);
     }
 
-    /// The thread of that id, untouched.
+    /// Returns the thread of an id without touching it.
     #[must_use]
     pub fn get(&self, thread_id: &str) -> Option<&StoredThread> {
         self.slots.get(self.find(thread_id)?.at()).map(|slot| &slot.stored)
     }
 
-    /// How many threads are kept.
+    /// Returns how many threads the store holds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether none is.
+    /// Returns whether the store holds no thread.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Every thread with its id, in no particular order.
+    /// Returns every thread with its id, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &StoredThread)> {
         self.slots.iter().map(|(_, slot)| (slot.id.as_str(), &slot.stored))
     }
 
-    /// The partition's time.
+    /// Returns the partition's time.
     #[must_use]
     pub fn clock(&self) -> StreamClock {
         self.clock
     }
 
-    /// Bytes of all threads, estimated from at most a few hundred of them.
+    /// Returns about how many bytes all threads take. It is estimated from a few hundred of them at most.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let sample = self.slots.iter().take(BYTES_SAMPLED_MAX).map(|(_, slot)| slot.bytes());
@@ -228,16 +219,17 @@ impl ThreadStore {
         (bytes * self.slots.len()).checked_div(sampled).unwrap_or_default()
     }
 
-    /// What the store has let go of.
+    /// Returns what the store has let go of since it was made.
     #[must_use]
     pub fn departures(&self) -> Departures {
         self.departures
     }
 
-    /// Shows every change since the last time: threads that are gone, as `None`, and then those that are there as they are now.
+    /// Calls `show` for every change since the last time: first for threads that are gone, with `None`, then for threads that have changed,
+    /// with their state.
     pub fn take_changes(&mut self, mut show: impl FnMut(&str, Option<&StoredThread>)) {
         for id in std::mem::take(&mut self.gone) {
-            // One that has come back is shown below.
+            // A thread that has come back is shown below.
             if self.find(&id).is_none() {
                 show(&id, None);
             }
@@ -249,7 +241,7 @@ impl ThreadStore {
         }
     }
 
-    /// The same for one thread, whether it has changed or not; `None` if it is not there.
+    /// Returns a thread as if it had just been shown, whether it has changed or not; `None` if it is not in the store.
     pub fn take_change(&mut self, thread_id: &str) -> Option<&StoredThread> {
         let key = self.find(thread_id)?;
         let slot = self.slots.get_mut(key.at())?;
@@ -257,8 +249,9 @@ impl ThreadStore {
         Some(&slot.stored)
     }
 
-    /// Has a thread shown again by the next [`ThreadStore::take_changes`], because what was shown came to nothing. Checkpoints know it
-    /// then, even if it has ended and come back since: what they know of it may be the thread that ended.
+    /// Marks a thread so that the next [`ThreadStore::take_changes`] shows it again, because the checkpoint that it was shown for was
+    /// refused. The thread counts as part of a checkpoint from then on, even if it has ended and begun anew since: the checkpoint may hold
+    /// the thread that ended.
     pub fn mark_changed(&mut self, thread_id: &str) {
         match self.find(thread_id) {
             None => self.gone.push(thread_id.into()),
@@ -275,7 +268,7 @@ impl ThreadStore {
             return;
         }
         self.dirty.push(key);
-        // Threads that come and go leave stale entries, and where nobody asks for changes these would never end.
+        // Threads that come and go leave stale entries. Without checkpoints nothing else would remove them.
         if self.dirty.len() > 4 * self.slots.len() + 64 {
             let slots = &self.slots;
             self.dirty.retain(|key| slots.get(key.at()).is_some_and(|slot| slot.is_dirty));
@@ -331,7 +324,7 @@ impl ThreadStore {
         }
     }
 
-    /// Drops threads without a stop that nobody has touched for too long.
+    /// Drops threads without a stop that have been idle for too long.
     fn expire(&mut self) {
         while let Some(key) = self.free.oldest().filter(|key| self.is_idle(*key)) {
             self.remove(key);
@@ -339,8 +332,8 @@ impl ThreadStore {
         }
     }
 
-    /// Drops the thread without a stop that was touched longest ago, or else one with a stop that has been idle for too long; whether
-    /// there was any. A stop is not dropped before that, whatever the clocks of other threads say.
+    /// Drops one thread, and returns whether there was one to drop. It is the thread without a stop that was touched longest ago, or else
+    /// one with a stop that has been idle for too long. A stop is not dropped before that, whatever the clocks of other threads say.
     fn make_room(&mut self) -> bool {
         if let Some(key) = self.free.oldest() {
             self.remove(key);
@@ -353,7 +346,7 @@ impl ThreadStore {
         true
     }
 
-    /// Whether nobody has touched a thread for twice the idle limit.
+    /// Returns whether a thread was not touched for twice the idle limit.
     fn is_idle(&self, key: SlotKey) -> bool {
         let touched_ms = self.slots.get(key.at()).and_then(|slot| slot.stored.touched_ms);
         self.clock.idle_ms(touched_ms) > self.limits.thread.idle_ms_max.saturating_mul(2)
@@ -361,7 +354,8 @@ impl ThreadStore {
 }
 
 impl Slot {
-    /// Bytes of the slot, of its place in index and order and of what it holds on the heap, without the allocator's own.
+    /// Returns how many bytes a slot takes: itself, its place in index and order, and what it holds on the heap. The allocator's own
+    /// overhead is not counted.
     fn bytes(&self) -> usize {
         size_of::<Self>() + 3 * size_of::<SlotKey>() + self.id.heap_bytes() + self.stored.thread.heap_bytes()
     }

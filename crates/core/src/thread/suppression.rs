@@ -1,4 +1,4 @@
-//! Calls of responses that were cut off: they may not run in this turn.
+//! The tool calls that may not run in a turn, because the responses that made them were cut off.
 
 use crate::digest::Fingerprint;
 
@@ -6,20 +6,20 @@ use crate::digest::Fingerprint;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suppression {
     pub(crate) ids: Vec<Fingerprint>,
-    /// Tools that were called without an id (as Gemini does): until the model answers again, a call of such a tool is taken for the
-    /// truncated one, whatever id the host made up for it.
+    /// Tools that were called without an id, as Gemini does. Until the model answers again, any call of such a tool counts as the truncated
+    /// one, whatever id the host made up for it.
     pub(crate) unnamed_tools: Vec<Fingerprint>,
-    /// Set by a call without id and name: until the model answers again, any call may be the truncated one.
+    /// Whether a call without id and name was seen. Until the model answers again, any call may be that one.
     pub(crate) has_unknown: bool,
-    /// Set where there were more calls than are told apart: for the rest of the turn, any call may be one of them.
+    /// Whether there were more calls than the lists hold. For the rest of the turn, any call may be one of them.
     pub(crate) has_overflowed: bool,
 }
 
 impl Suppression {
-    /// Nothing suppressed.
+    /// A turn in which nothing is suppressed.
     pub(super) const BLANK: Self = Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false };
 
-    /// Remembers a call of a response that was cut off.
+    /// Suppresses a call of a response that was cut off.
     pub fn add(&mut self, id: Option<&str>, tool_name: Option<&str>) {
         if self.has_overflowed {
             return;
@@ -40,32 +40,32 @@ impl Suppression {
         }
     }
 
-    /// The model has answered without being cut off: calls without an id are its new ones again.
+    /// Notes that the model has answered without being cut off: calls without an id are its new ones again.
     pub fn model_answered(&mut self) {
         self.unnamed_tools.clear();
         self.has_unknown = false;
     }
 
-    /// Whether a call was suppressed.
+    /// Returns whether a call is suppressed.
     #[must_use]
     pub fn covers(&self, id: Fingerprint, tool_name: &str) -> bool {
         let is_unnamed = || !self.unnamed_tools.is_empty() && self.unnamed_tools.contains(&Fingerprint::of(tool_name));
         self.has_overflowed || self.has_unknown || self.ids.contains(&id) || is_unnamed()
     }
 
-    /// How many calls are told apart.
+    /// Returns how many suppressed calls are listed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len() + self.unnamed_tools.len()
     }
 
-    /// Whether nothing is suppressed.
+    /// Returns whether nothing is suppressed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.has_overflowed && !self.has_unknown && self.ids.is_empty() && self.unnamed_tools.is_empty()
     }
 
-    /// Keeps the lists within `bytes_max` bytes. Entries that do not fit are not forgotten: everything is suppressed instead.
+    /// Trims the lists to `bytes_max` bytes. Entries that do not fit are not forgotten: everything is suppressed instead.
     pub fn trim(&mut self, bytes_max: usize) {
         let entries_max = bytes_max / 2 / size_of::<Fingerprint>();
         for list in [&mut self.ids, &mut self.unnamed_tools] {
@@ -77,14 +77,14 @@ impl Suppression {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         (self.ids.capacity() + self.unnamed_tools.capacity()) * size_of::<Fingerprint>()
     }
 }
 
-/// Entries that are told apart, whatever the thread may remember: looking one up takes as long as the list is.
+/// The most entries of a list, whatever the thread's limit is: looking one up takes as long as the list is.
 const ENTRIES_MAX: usize = 512;
 
 #[cfg(test)]

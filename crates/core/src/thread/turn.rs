@@ -1,4 +1,4 @@
-//! One turn: from what the user said to the agent's last word.
+//! The state of a turn: from what the user said to the agent's last word.
 
 use crate::digest::Fingerprint;
 use crate::loops::LoopMemory;
@@ -6,21 +6,21 @@ use crate::loops::LoopMemory;
 use super::calls::Calls;
 use super::suppression::Suppression;
 
-/// How many earlier turns of a thread are told apart from new ones.
+/// How many earlier turns a thread remembers, to recognise events that come late.
 const EARLIER_TURNS_MAX: usize = 4;
 
-/// One turn. A thread between two calls remembers little, and there are many of those: what only a busy turn has is on the heap.
+/// The state of one turn. There are many threads between two calls, which remember little, so what only a busy turn has is on the heap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turn {
     /// The turn's id, if the orchestrator names turns.
     pub id: Option<Box<str>>,
-    /// The `turn_start` that began it, so that the same event sent twice begins it once.
+    /// The fingerprint of the `turn_start` that began it, so that the same event sent twice begins it once.
     pub started_by: Option<Fingerprint>,
-    /// Whether it has ended. What was suppressed in it stays so until another turn begins, for calls that come late.
+    /// Whether the turn has ended. Calls that were suppressed in it stay suppressed until another turn begins, for calls that come late.
     pub has_ended: bool,
-    /// The ids of the turns before it, latest last.
+    /// The fingerprints of the ids of the turns before it, latest last.
     pub(crate) earlier: Box<[Fingerprint]>,
-    /// `None` is an empty memory.
+    /// What the turn remembers of its calls; `None` is an empty memory.
     pub(crate) memory: Option<Box<TurnMemory>>,
 }
 
@@ -35,33 +35,33 @@ pub struct TurnMemory {
     pub suppression: Suppression,
 }
 
-/// The memory of a turn in which nothing was called yet.
+/// The memory of a turn without calls.
 static BLANK: TurnMemory = TurnMemory { loops: LoopMemory::BLANK, calls: Calls::BLANK, suppression: Suppression::BLANK };
 
 impl Turn {
-    /// What the turn remembers.
+    /// Returns what the turn remembers of its calls.
     #[must_use]
     pub fn memory(&self) -> &TurnMemory {
         self.memory.as_deref().unwrap_or(&BLANK)
     }
 
-    /// What the turn remembers, to be changed.
+    /// Returns what the turn remembers of its calls, to be changed. An empty memory is allocated.
     pub fn memory_mut(&mut self) -> &mut TurnMemory {
         self.memory.get_or_insert_default()
     }
 
-    /// The turn that follows this one.
+    /// Returns the turn that follows this one.
     #[must_use]
     pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
         let Self { id: last, earlier, memory, has_ended, .. } = self;
-        // A host that begins to name its turns in the middle of one may be naming the one in which calls were suppressed.
+        // A host that begins to name its turns in the middle of one may name the turn in which calls were suppressed.
         let may_be_the_same = last.is_none() && id.is_some() && started_by.is_none() && !has_ended;
         let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(&last)));
         let memory = memory.filter(|_| may_be_the_same).and_then(|memory| TurnMemory::of_suppression(memory.suppression));
         Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory }
     }
 
-    /// What is left of this turn once it has ended.
+    /// Returns what is left of this turn once it has ended.
     #[must_use]
     pub fn end(self) -> Self {
         match self.memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression)) {
@@ -70,26 +70,26 @@ impl Turn {
         }
     }
 
-    /// The same turn with nothing remembered of its calls; nothing at all is left of one that has ended.
+    /// Returns the turn without any memory of its calls. Of a turn that has ended, nothing is left.
     #[must_use]
     pub fn forget(self) -> Self {
         if self.has_ended { Self::default() } else { Self { memory: None, ..self } }
     }
 
-    /// Whether an id names a turn before this one: its events come late, and begin nothing.
+    /// Returns whether an id names a turn before this one. Events of such a turn are late and begin no turn.
     #[must_use]
     pub fn is_earlier(&self, id: &str) -> bool {
         !self.earlier.is_empty() && self.earlier.contains(&Fingerprint::of(id))
     }
 
-    /// Whether a stop depends on what is remembered here.
+    /// Returns whether a stop depends on what is remembered here.
     #[must_use]
     pub fn holds_a_stop(&self) -> bool {
         self.memory().loops.holds_a_stop || !self.memory().suppression.is_empty()
     }
 
-    /// Drops the oldest memories until the turn fits into `bytes_max`: half for the calls, a quarter each for the counters and for
-    /// suppressed calls. What a stop depends on goes last.
+    /// Drops the oldest memories until the turn fits into `bytes_max` bytes: half for the calls, a quarter each for the counters and for
+    /// suppressed calls. What a stop depends on is dropped last.
     pub fn trim(&mut self, bytes_max: usize) {
         let Some(memory) = &mut self.memory else { return };
         memory.calls.trim(bytes_max / 2);
@@ -100,7 +100,7 @@ impl Turn {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let names = self.id.as_ref().map_or(0, |id| id.len()) + self.earlier.len() * size_of::<Fingerprint>();

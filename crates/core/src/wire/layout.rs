@@ -1,14 +1,14 @@
-//! How types are written: field by field, and variants by number.
+//! Macros for the layout of types in state: structs field by field, and variants by number.
 //!
-//! A format that is out there changes by these rules. The version goes up by one with each change of a format, and a golden of the old
+//! Once a format is in use, it changes by the rules below. The version goes up by one with each change of a format, and a golden of the old
 //! version stays.
-//! - A field comes: it is named with `since` and the version that writes it first. State of an older version reads as `Default`.
-//! - A field goes: its type stays behind, in brackets, where the field stood: `[u32, before 4]` says that the versions below 4 wrote it.
-//!   It is read over, and no longer written.
-//! - A variant comes: it gets a number that none has had.
-//! - A variant goes, or is written in another way: its number stays behind under `before`, with a function that reads it.
+//! - To add a field, name it with `since` and the version that writes it first. State of an older version is read with its `Default`.
+//! - To remove a field, leave its type in brackets in its place: `[u32, before 4]` says that the versions below 4 wrote it. It is skipped
+//!   when read, and no longer written.
+//! - To add a variant, give it a number that was never used.
+//! - To remove a variant, or to write it in another way, leave its number under `before`, with a function that reads it.
 
-/// Says which fields of a struct are written, in which order, and in which versions.
+/// Declares which fields of a struct are written, in which order, and in which versions.
 macro_rules! layout {
     (@read $input:ident) => {
         $crate::wire::Wire::read($input)?
@@ -43,8 +43,8 @@ macro_rules! layout {
     };
 }
 
-/// Says which number stands for each variant of an enum. A variant's values follow its number. A variant without a number and a number
-/// that stands twice do not compile. The text names the enum where a number is read that nothing writes.
+/// Declares the number of each variant of an enum. A variant's values follow its number. A variant without a number does not compile, nor
+/// does a number that is used twice. The text names the enum in the error for an unknown number.
 macro_rules! numbers {
     (@read $input:ident $value:ident) => {
         $crate::wire::Wire::read($input)?
@@ -81,7 +81,7 @@ macro_rules! numbers {
 
 pub(crate) use {layout, numbers};
 
-/// Whether no number stands twice.
+/// Returns whether all numbers are distinct.
 pub(crate) const fn are_distinct(numbers: &[u64]) -> bool {
     let mut rest = numbers;
     while let [first, others @ ..] = rest {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::wire::{Input, Malformed, Wire};
 
-    /// A struct as three releases had it, and an enum as two had it.
+    /// A struct as three releases had it, and an enum as two releases had it.
     mod first {
         #[derive(Debug, Default, PartialEq)]
         pub struct Count {

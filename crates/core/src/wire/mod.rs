@@ -1,10 +1,10 @@
-//! The few shapes that state is written with: bytes that outlive the program that wrote them.
+//! The binary encoding of state: the few forms of values that state is written with. The bytes outlive the program that wrote them.
 //!
-//! Integers are little-endian base-128 (7 bits a byte, the top bit says that more follow), signed ones zigzag; texts and lists are
-//! preceded by their length; an option by 0 or 1. Reading never panics and never reserves more than the input could fill.
+//! Integers are little-endian base-128 (7 bits a byte, the top bit says that more follow), signed ones in zigzag. Texts and lists are
+//! preceded by their length, an option by 0 or 1. Reading never panics and never reserves more than the input could fill.
 //!
-//! What is written is always of the newest version. A reader knows of which version its input is, so that fields can come and go:
-//! [`layout!`] and [`numbers!`] say how.
+//! Values are written in the newest version. A reader knows the version of its input, so that fields can be added and removed with
+//! [`layout!`] and [`numbers!`].
 
 mod layout;
 
@@ -17,18 +17,18 @@ use crate::digest::{Digest, Fingerprint};
 /// What is wrong with bytes that should be state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// They end too early.
+    /// The bytes end too early.
     #[error("it ends too early")]
     Truncated,
-    /// There is more than there should be.
+    /// There are more bytes than there should be.
     #[error("{0} bytes follow its end")]
     Trailing(usize),
-    /// A value that nothing writes.
+    /// There is a value that no version writes.
     #[error("{0} has a value that it cannot have")]
     Invalid(&'static str),
 }
 
-/// Bytes being read, and the version that they were written in.
+/// Bytes that are being read, and the version that they were written in.
 #[derive(Debug)]
 pub struct Input<'a> {
     version: u32,
@@ -36,7 +36,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Input of that version.
+    /// Returns input of a version.
     pub(crate) fn new(version: u32, bytes: &'a [u8]) -> Self {
         Self { version, rest: bytes }
     }
@@ -54,20 +54,20 @@ impl<'a> Input<'a> {
         Ok(value)
     }
 
-    /// The next so many bytes.
+    /// Reads a number of bytes.
     fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
         self.rest = rest;
         Ok(head)
     }
 
-    /// The bytes of a part that is preceded by its length.
+    /// Reads the bytes of a part that is preceded by its length.
     pub(crate) fn sized(&mut self) -> Result<&'a [u8], Malformed> {
         let length = usize::try_from(u64::read(self)?).map_err(|_| Malformed::Truncated)?;
         self.bytes(length)
     }
 
-    /// The next so many bytes as an array.
+    /// Reads a number of bytes as an array.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         self.bytes(N)?.try_into().map_err(|_| Malformed::Truncated)
     }
@@ -77,14 +77,14 @@ impl<'a> Input<'a> {
         Ok(byte)
     }
 
-    /// A value that everything that is left belongs to.
+    /// Reads a value that takes up all the remaining bytes.
     pub(crate) fn whole<T: Wire>(mut self) -> Result<T, Malformed> {
         let value = T::read(&mut self)?;
         if self.rest.is_empty() { Ok(value) } else { Err(Malformed::Trailing(self.rest.len())) }
     }
 }
 
-/// What can be written into state and read from it.
+/// A value that can be written into state and read from it.
 pub trait Wire: Sized {
     /// Appends the value, in the newest version.
     fn write(&self, out: &mut Vec<u8>);
@@ -92,18 +92,18 @@ pub trait Wire: Sized {
     /// Reads a value that the input's version has written.
     ///
     /// # Errors
-    /// [`Malformed`].
+    /// [`Malformed`] if the bytes are not such a value.
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed>;
 }
 
-/// Appends a part behind its length, as [`Input::sized`] reads it.
+/// Appends the length of a part and then the part, as [`Input::sized`] reads it.
 pub(crate) fn write_sized(part: &impl Wire, out: &mut Vec<u8>) {
     let start = out.len();
     part.write(out);
     let end = out.len();
     ((end - start) as u64).write(out);
     let length_bytes = out.len() - end;
-    // The length is known last and stands first.
+    // The length is known last and comes first.
     out.get_mut(start..).unwrap_or_default().rotate_right(length_bytes);
 }
 
@@ -200,7 +200,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
     }
 }
 
-/// Writes what reads back as a `Vec` or a boxed slice.
+/// Writes a list, which can be read as a `Vec` or a boxed slice.
 pub(crate) fn write_list<T: Wire>(items: &[T], out: &mut Vec<u8>) {
     (items.len() as u64).write(out);
     items.iter().for_each(|item| item.write(out));
@@ -213,7 +213,7 @@ impl<T: Wire> Wire for Vec<T> {
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let count = usize::try_from(u64::read(input)?).map_err(|_| Malformed::Truncated)?;
-        // Every item takes a byte at least, so a length that lies reserves no more than the input's own size in items.
+        // Every item takes at least a byte, so a wrong length reserves no more items than the input has bytes.
         let mut items = Self::with_capacity(count.min(input.rest.len()));
         for _ in 0..count {
             items.push(T::read(input)?);
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(Input::new(1, &[0xff; 3]).whole::<u64>(), Err(Malformed::Truncated));
         assert_eq!(Input::new(1, &[0, 0]).whole::<bool>(), Err(Malformed::Trailing(1)));
         assert_eq!(Input::new(1, &[1, 0xff]).whole::<String>(), Err(Malformed::Invalid("a text")));
-        // A list that claims to be longer than memory.
+        // The list claims to be longer than memory.
         assert_eq!(Input::new(1, &[0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]).whole::<Vec<u64>>(), Err(Malformed::Truncated));
     }
 }

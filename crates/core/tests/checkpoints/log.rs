@@ -15,9 +15,9 @@ use tollgate_core::guardrail::Question;
 use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;
-use tollgate_core::record::{Offset, OwnedRecord, Partition, Record};
+use tollgate_core::record::{Departures, Offset, OwnedRecord, Partition, Record, StreamClock};
 use tollgate_core::stage::{Progress, Resumed};
-use tollgate_core::thread::{Departures, StoredThread, StreamClock, ThreadStore};
+use tollgate_core::thread::{StoredThread, ThreadStore};
 
 use crate::servers::{self, answer_to};
 use crate::support::{self, Processor};

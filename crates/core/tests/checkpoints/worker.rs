@@ -8,9 +8,8 @@ use tollgate_core::checkpoint::Checkpoint;
 use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::{Applied, TrackerError};
-use tollgate_core::record::Offset;
+use tollgate_core::record::{Departures, Offset};
 use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
-use tollgate_core::thread::Departures;
 
 use crate::log::{Outcome, Snapshot, Truth};
 use crate::servers::answer_to;
@@ -197,7 +196,7 @@ impl Worker {
             let Some(resumed) = self.processor.resume(&mut self.out) else { break };
             let offset = match &resumed {
                 Resumed::Asks(offset, _) => *offset,
-                Resumed::Done { record: owned, .. } => owned.lend(|record| record.offset),
+                Resumed::Done { record: owned, .. } => owned.with_borrowed(|record| record.offset),
             };
             let record = truth.index_of(offset);
             prop_assert_eq!(truth.log[record].offset, offset);
@@ -212,7 +211,7 @@ impl Worker {
                 }
                 Resumed::Done { record: owned, outcome, key, next } => {
                     prop_assert_eq!(question, None, "{} was decided without an answer", offset);
-                    prop_assert!(owned.lend(|record| record.value == truth.log[truth.index_of(record.offset)].record().value));
+                    prop_assert!(owned.with_borrowed(|record| record.value == truth.log[truth.index_of(record.offset)].record().value));
                     let outcome = Outcome::read(Applied::Taken(Progress::Done(outcome)), &self.out);
                     let due = self.publish(outside, record, &outcome)?;
                     prop_assert_eq!(self.processor.published(offset, due), Ok(()));

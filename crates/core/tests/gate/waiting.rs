@@ -84,7 +84,7 @@ impl Desk {
         while let Some(resumed) = self.processor.resume(&mut self.out) {
             match resumed {
                 Resumed::Asks(offset, question) => self.asked.push((offset, question)),
-                Resumed::Done { record, outcome, .. } => self.publish(record.lend(|record| record.offset), &outcome),
+                Resumed::Done { record, outcome, .. } => self.publish(record.with_borrowed(|record| record.offset), &outcome),
             }
         }
     }

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tollgate_core::checkpoint::{KeyedState, Malformed, StateError};
 use tollgate_core::decode::Rejection;
 use tollgate_core::digest::Digest;
-use tollgate_core::record::{Offset, OwnedRecord, Record};
+use tollgate_core::record::{Offset, OwnedRecord, Record, StreamClock};
 use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
-use tollgate_core::thread::StreamClock;
 
 /// An alert is raised whenever the count of a user reaches or passes a multiple of this.
 pub const THRESHOLD: u64 = 5;
@@ -159,7 +158,7 @@ impl Signals {
     }
 
     fn ask(&mut self, key: &str, round: u8, weight: Option<u64>, record: OwnedRecord) -> Request {
-        let (offset, tool) = record.lend(|record| (record.offset, tool_of(record).to_owned()));
+        let (offset, tool) = record.with_borrowed(|record| (record.offset, tool_of(record).to_owned()));
         self.asked.insert(offset, key.into());
         self.queues.entry(key.into()).or_default().push_front(Waiter { record, asked: Some(round), weight });
         Request { tool, round }
@@ -215,7 +214,7 @@ impl Stage for Signals {
     fn resume(&mut self, out: &mut String) -> Option<Resumed<Outcome, Request>> {
         let key = self.ready.pop_front()?;
         let Waiter { record, asked, weight } = self.queues.get_mut(&key).and_then(VecDeque::pop_front).unwrap();
-        let (offset, must_ask) = record.lend(|record| (record.offset, is_asked_about(tool_of(record))));
+        let (offset, must_ask) = record.with_borrowed(|record| (record.offset, is_asked_about(tool_of(record))));
         // A tool that weighs nothing is asked about once more.
         let round = match (must_ask, asked, weight) {
             (true, None, _) => Some(1),
@@ -225,7 +224,7 @@ impl Stage for Signals {
         if let Some(round) = round {
             return Some(Resumed::Asks(offset, self.ask(&key, round, None, record)));
         }
-        let outcome = record.lend(|record| self.fold(&key, record, weight.unwrap_or(1), out));
+        let outcome = record.with_borrowed(|record| self.fold(&key, record, weight.unwrap_or(1), out));
         let next = self.queues.get(&key).and_then(VecDeque::front).map(|waiter| waiter.record.offset());
         match next {
             Some(_) => self.ready.push_front(key.clone()),

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::thread::StreamClock;
+use tollgate_core::record::{Offset, Partition, Record, StreamClock};
 
 use crate::signals::{IDLE_MS_MAX, Outcome, Request, Subject, Subjects, THRESHOLD, is_asked_about, key_of};
 

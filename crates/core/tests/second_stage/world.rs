@@ -195,7 +195,7 @@ impl<'t> World<'t> {
                     self.worker.asked.push((offset, request));
                 }
                 Some(Resumed::Done { record, outcome, key, .. }) => {
-                    let record = self.truth.index_of(record.lend(|record| record.offset));
+                    let record = self.truth.index_of(record.with_borrowed(|record| record.offset));
                     let key_of_record = |record: usize| key_of(self.truth.log[record].user);
                     prop_assert_eq!(&key, &key_of_record(record));
                     let first = self.worker.undecided.iter().position(|other| key_of_record(*other) == key);

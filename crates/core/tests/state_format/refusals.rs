@@ -3,8 +3,8 @@
 use tollgate_core::checkpoint::{
     KeyedState, Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION, read_thread,
 };
-use tollgate_core::record::Offset;
-use tollgate_core::thread::{StreamClock, ThreadStore};
+use tollgate_core::record::{Offset, StreamClock};
+use tollgate_core::thread::ThreadStore;
 
 use crate::script::{OWNER, policy};
 use crate::support::check_each;

@@ -1,4 +1,4 @@
-//! A policy server's answer, read: anything but a well-formed decision is an error.
+//! Reading a policy server's answer: anything but a well-formed decision is an error.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::digest::Digest;
 use crate::guardrail::{GuardrailDecision, ProviderError};
 use crate::ruling::{Evidence, GuardrailReason};
 
-/// The longest code and policy id that an answer may bring, in bytes: they become labels and are kept with the call.
+/// The longest code and policy id that an answer may contain, in bytes: they become labels and are stored with the call.
 pub(super) const NAME_BYTES_MAX: usize = 128;
-/// What is kept of a reason's message, in characters; DeerFlow's audit keeps as many.
+/// How much of a reason's message is stored, in characters. DeerFlow's audit stores as much.
 pub(super) const MESSAGE_CHARS_MAX: usize = 500;
-/// How many reasons of an answer are kept.
+/// How many reasons of an answer are stored.
 const REASONS_MAX: usize = 8;
 
 #[derive(Debug, Deserialize)]
@@ -44,7 +44,7 @@ enum OpaResult {
     Decision(Decision),
 }
 
-/// Reads an answer. What it decides stands on its bytes.
+/// Reads an answer as a decision, whose evidence is the digest of the answer's bytes.
 pub(super) fn read(dialect: Dialect, answer: &[u8]) -> Result<GuardrailDecision, ProviderError> {
     let decision = match dialect {
         Dialect::Tollgate => read_json::<Decision>(answer)?,
@@ -62,7 +62,7 @@ fn read_json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, ProviderErro
         .map_err(|error| ProviderError::Malformed(if error.is_data() { "it is JSON, but not a decision" } else { "it is not JSON" }))
 }
 
-/// Returns the decision with what it stands on. Codes and ids of a policy are refused where they are too long, sentences are cut.
+/// Returns the decision with its evidence. Codes and policy ids that are too long are refused, sentences that are too long are cut.
 fn conclude(decision: Decision, evidence: Evidence) -> Result<GuardrailDecision, ProviderError> {
     let Decision { allow, reasons, policy_id } = decision;
     let reasons = reasons.unwrap_or_default();

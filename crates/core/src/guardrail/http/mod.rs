@@ -1,8 +1,8 @@
-//! A policy server that is asked over HTTP: how a request is spelled for it, and its answer read.
+//! The provider that asks a policy server over HTTP: it writes the questions and reads the answers.
 //!
-//! Two dialects: Tollgate's own (the request as JSON, answered with a decision) and that of OPA's REST API (`{"input": request}`, answered
-//! with `{"result": …}`), so that a server that speaks the latter works unchanged. Anything but a well-formed decision is an error, an
-//! undefined result too.
+//! There are two dialects: Tollgate's own (the request as JSON, answered with a decision) and that of OPA's REST API (`{"input": request}`,
+//! answered with `{"result": …}`), so that a server that speaks the latter works unchanged. Anything but a well-formed decision is an
+//! error, including an undefined result.
 
 mod answer;
 mod question;
@@ -13,11 +13,11 @@ pub use settings::{Dialect, HttpSettings};
 use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderError, Step};
 use crate::ruling::GuardrailReason;
 
-/// The provider in configuration.
+/// The provider's descriptor for configuration.
 pub(super) const DESCRIPTOR: ProviderDescriptor =
     ProviderDescriptor { name: Http::NAME, aliases: &[], read: |config, _| Box::new(settings::read(config)) };
 
-/// A policy server in another process: it spells the questions and reads the answers; somebody else carries them.
+/// A policy server in another process. This type writes the questions and reads the answers; the worker sends them.
 #[derive(Debug, Clone)]
 pub struct Http {
     name: String,
@@ -41,7 +41,7 @@ impl GuardrailProvider for Http {
     }
 
     fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
-        // What a policy server is asked must be what runs: arguments that it cannot be told in JSON are not asked about at all.
+        // The server must be asked about exactly the arguments that run. Arguments that JSON cannot express are not asked about at all.
         let Some(tool_input) = question::arguments(request.tool_input) else {
             let reason = GuardrailReason::new("oap.invalid_tool_arguments", "The tool's arguments are not a JSON object with one reading.");
             return Step::Decided(Ok(GuardrailDecision { allow: false, reasons: vec![reason] }));

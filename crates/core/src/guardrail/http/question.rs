@@ -1,4 +1,4 @@
-//! A question for a policy server: the request as it is spelled on the wire.
+//! Writing a question for a policy server: the request in its form on the wire.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::decode::ToolInput;
 use crate::guardrail::GuardrailRequest;
 use crate::json::{DEPTH_MAX, Parser, Value, canonical};
 
-/// A request as the contract spells it: every field is there, null where nothing is known.
+/// The body of a request in the contract's form. Every field is present, and null where nothing is known.
 #[derive(Debug, Serialize)]
 struct Body<'a> {
     tool_name: &'a str,
@@ -32,7 +32,7 @@ struct OpaBody<'a> {
     input: Body<'a>,
 }
 
-/// Writes the question of a request with these arguments.
+/// Writes the question about a request with these arguments.
 pub(super) fn write(dialect: Dialect, request: &GuardrailRequest<'_>, tool_input: &RawValue) -> serde_json::Result<Vec<u8>> {
     let attribution = request.attribution;
     let body = Body {
@@ -55,8 +55,8 @@ pub(super) fn write(dialect: Dialect, request: &GuardrailRequest<'_>, tool_input
     }
 }
 
-/// Returns the arguments as a JSON object, `{}` where there are none; `None` if they are no object, one that only Python can spell, or one
-/// that two readers could understand differently.
+/// Returns the arguments as a JSON object, `{}` where there are none. Returns `None` if they are not an object, if only Python can read
+/// them, or if two readers could understand them differently.
 pub(super) fn arguments(input: &ToolInput<'_>) -> Option<Box<RawValue>> {
     let spell = |value: Value<'_>| {
         if value.has_repeated_keys() {
@@ -76,7 +76,7 @@ pub(super) fn arguments(input: &ToolInput<'_>) -> Option<Box<RawValue>> {
     }
 }
 
-/// Returns a time as RFC 3339 in UTC.
+/// Returns a time in RFC 3339, in UTC.
 fn timestamp(time_ms: i64) -> Option<String> {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000).ok()?.format(&Rfc3339).ok()
 }

@@ -1,4 +1,4 @@
-//! What a policy server is configured to be: its address, its dialect, and the bounds of asking it.
+//! The configuration of a policy server: its address, its dialect, and the limits on asking it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,45 +11,45 @@ use crate::controls::Controls;
 use crate::guardrail::{GuardrailProvider, ProviderSettings};
 use crate::settings::{REDACTED, Secret, Section, Spelling, shape};
 
-/// A policy server that is asked over HTTP.
+/// The settings of a policy server that is asked over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HttpSettings {
-    /// What it is called in metrics and logs.
+    /// Its name in metrics and logs.
     pub name: String,
-    /// Where questions are posted: an absolute http or https URL without credentials.
+    /// The URL that questions are posted to: an absolute http or https URL without credentials.
     pub url: String,
-    /// How question and answer are spelled.
+    /// The form of question and answer.
     pub dialect: Dialect,
     /// Headers of every question. The policy's version does not depend on their values.
     pub headers: BTreeMap<String, Secret>,
-    /// Headers whose values stand in files, without the line's end.
+    /// Headers whose values are read from files, without the line's end.
     pub header_files: BTreeMap<String, String>,
     /// How long a question may wait for its answer, in milliseconds, queueing and retries included.
     pub timeout_ms: u32,
-    /// Questions on their way at once.
+    /// The most questions that are on their way at once.
     pub concurrency_max: u32,
-    /// Questions that may wait for their turn; one more is answered with an error at once.
+    /// The most questions that wait to be sent. One more is answered with an error at once.
     pub queue_max: u32,
     /// The largest answer, in bytes.
     pub answer_bytes_max: u32,
     /// Whether a question may be asked again although the server may have dealt with it already.
     #[serde(rename = "idempotent")]
     pub is_idempotent: bool,
-    /// Failures in a row after which the server is left alone.
+    /// The number of failures in a row after which the server is not asked for a while.
     pub breaker_failures: u32,
-    /// For how long, in milliseconds; then one question tries whether it is back.
+    /// How long the server is not asked then, in milliseconds. After that, one question tests it.
     pub breaker_open_ms: u32,
     /// A PEM file of the authorities that may vouch for the server, in place of the system's.
     pub ca_file: Option<String>,
-    /// A PEM file of the certificate chain that the server is shown, the own certificate first.
+    /// A PEM file of the certificate chain that is presented to the server, the own certificate first.
     pub client_certificate_file: Option<String>,
     /// The PEM file of its private key.
     pub client_key_file: Option<String>,
 }
 
 impl HttpSettings {
-    /// Returns a server with nothing but the defaults. A question of OPA's may be asked again: it changes nothing there, and another one
-    /// may count.
+    /// Returns the settings of a server with defaults for the rest. A question in OPA's dialect may be asked again: it changes nothing
+    /// there. A question in another dialect may be counted by the server.
     #[must_use]
     pub fn at(name: impl Into<String>, url: impl Into<String>, dialect: Dialect) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl HttpSettings {
     }
 }
 
-/// How a policy server is spoken to.
+/// The protocol of a policy server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {

@@ -1,7 +1,7 @@
-//! The passport provider: calls under the Open Agent Passport of their agent.
+//! The passport provider: it decides on calls under the Open Agent Passport of their agent.
 //!
-//! The passport of a call is the control record of its agent, else the configured file's, else none, which denies. Deciding is
-//! [`crate::passport::examine`]'s matter; this file says whose passport, and puts what was found into a decision.
+//! The passport of a call is the control record of its agent, or else that of the configured file. With neither, the call is denied.
+//! [`crate::passport::examine`] examines the call; this file selects the passport and turns the findings into a decision.
 
 mod settings;
 
@@ -13,7 +13,7 @@ use crate::controls::Controls;
 use crate::passport::{Call, Outcome, Passport, PassportFault, Report, Terms, examine};
 use crate::ruling::{Evidence, GuardrailReason};
 
-/// The provider in configuration.
+/// The provider's descriptor for configuration.
 pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {
     name: OapPassport::NAME,
     aliases: &["OAPGuardrailProvider"],
@@ -23,7 +23,7 @@ pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {
 /// How many reasons a decision gives: a hostile command can be denied for many.
 const REASONS_MAX: usize = 16;
 
-/// Examines each call under the passport of its agent.
+/// A provider that examines each call under the passport of its agent.
 #[derive(Debug)]
 pub struct OapPassport {
     controls: Arc<Controls>,
@@ -35,7 +35,7 @@ impl OapPassport {
     /// The name in configuration and metrics.
     pub const NAME: &'static str = "oap_passport";
 
-    /// Returns a provider that takes agents' passports from `controls`, and `passport` for agents that have none there.
+    /// Returns a provider that takes agents' passports from `controls`, and uses `passport` for agents that have none there.
     #[must_use]
     pub fn new(controls: Arc<Controls>, passport: Option<Result<Arc<Passport>, PassportFault>>, terms: Terms) -> Self {
         Self { controls, passport, terms }
@@ -69,7 +69,7 @@ impl GuardrailProvider for OapPassport {
     }
 }
 
-/// The denials among what the checks say, as reasons.
+/// The denials that the checks report, as reasons.
 struct Denials {
     evidence: Option<Evidence>,
     policy_id: Option<Cow<'static, str>>,

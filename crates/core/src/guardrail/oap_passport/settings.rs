@@ -1,4 +1,4 @@
-//! What the passport provider is configured to do, and the file that it names.
+//! The configuration of the passport provider, and the file that it names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::guardrail::{GuardrailProvider, NamedFile, ProviderSettings};
 use crate::passport::{BROWSER_FAMILY, CapabilityMap, MCP_FAMILY, Passport, PassportFault, Terms, UnenforcedLimits};
 use crate::settings::{Section, Spelling, shape};
 
-/// The passport, once it is loaded, and what calls are examined under.
+/// The settings of the passport provider: the loaded passport, and the terms that calls are examined under.
 #[derive(Debug, Serialize)]
 pub(super) struct PassportSettings {
     passport_path: Option<String>,
     tool_capabilities: BTreeMap<String, Option<String>>,
     unenforced_limits: UnenforcedLimits,
-    /// The key of the configuration that names the file.
+    /// The configuration key that names the file.
     #[serde(skip)]
     file_key: Option<String>,
-    /// What the file holds; `None` until it is loaded.
+    /// The file's content, or its fault; `None` until it is loaded.
     #[serde(skip)]
     passport: Option<Result<Arc<Passport>, PassportFault>>,
 }
@@ -70,7 +70,7 @@ impl ProviderSettings for PassportSettings {
     }
 }
 
-/// Reads the provider's configuration; `guardrails` is the block around it, whose `passport` may name the file.
+/// Reads the provider's configuration. `guardrails` is the block around it, whose `passport` may name the file.
 pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSettings {
     let own = config.optional_string("passport_path").map(|path| (config.name_of("passport_path"), path));
     let shared = || guardrails.optional_string("passport").filter(|reference| is_path(reference));
@@ -93,7 +93,7 @@ pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSe
     }
 }
 
-/// Whether a passport reference is a file's path rather than an agent's id.
+/// Returns whether a passport reference is a file's path rather than an agent's id.
 fn is_path(reference: &str) -> bool {
     reference.contains(['/', '\\']) || reference.ends_with(".json")
 }

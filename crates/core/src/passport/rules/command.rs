@@ -1,12 +1,12 @@
-//! `system.command.execute`: shell commands.
+//! The rules of `system.command.execute`: shell commands.
 //!
-//! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The grammar of the shell is `bash_commands`'s matter.
+//! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The crate `bash_commands` reads the shell's grammar.
 
 use std::borrow::Cow;
 
 use bash_commands::{COMMAND_BYTES_MAX, CommandRules};
 
-use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, report};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report};
 
 /// Arguments that would change what a command does in ways that its text does not show, or that a tool may execute in its place.
 const OTHER_ARGUMENTS: [&str; 17] = [
@@ -67,7 +67,7 @@ impl Rules for CommandLimits {
                     report(to, "command", Err(Denial::new(finding.code(), finding.message())));
                 }
                 if !said {
-                    report(to, "command", ask(&self.rules, |_| Ok(())));
+                    report(to, "command", check_limit(&self.rules, |_| Ok(())));
                 }
             }
             Err(denial) => report(to, "command", Err(denial)),

@@ -1,6 +1,6 @@
-//! `data.file.read` and `data.file.write`: files by their paths.
+//! The rules of `data.file.read` and `data.file.write`: files by their paths.
 //!
-//! A list that is not there does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
+//! A missing list does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::path::{NormalPath, PathSet, Purpose};
-use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, quoted, report};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report};
 
-/// Arguments that hold paths. Every one that is there has to be allowed.
+/// Arguments that contain paths. Each one in a call has to be allowed.
 const PATH_ARGUMENTS: [&str; 19] = [
     "file_path",
     "path",
@@ -33,16 +33,16 @@ const PATH_ARGUMENTS: [&str; 19] = [
     "uri",
 ];
 
-/// Arguments that name files of their own in a text, as patches do.
+/// Arguments that name files in a text of their own, as patches do.
 const OTHER_ARGUMENTS: [&str; 3] = ["patch", "diff", "patches"];
 
-/// Tools that take the working directory where they are given none.
+/// Tools that use the working directory if they are given none.
 const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
 
-/// The longest path, in bytes: what Linux takes.
+/// The longest path, in bytes, which is the limit of Linux.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// What is never read, at any depth: credentials and keys.
+/// Patterns of files that are never read, at any depth: credentials and keys.
 const SECRETS: [&str; 42] = [
     ".env*",
     ".aws",
@@ -102,7 +102,7 @@ pub(super) struct FileLimits {
     max_file_size: Field<Amount>,
 }
 
-/// Patterns of paths: those without wildcards and slashes match anywhere in the text.
+/// Patterns of paths. Those without wildcards and slashes match anywhere in the text.
 #[derive(Debug)]
 struct Patterns {
     entries: Vec<String>,
@@ -128,7 +128,7 @@ impl Patterns {
 
 impl FileLimits {
     pub(super) fn reading(section: &Section<'_>) -> Self {
-        // The size of a file that is to be read cannot be told from the call, so a limit on it is left among those that are not kept.
+        // A call does not report the size of the file that it reads, so a limit on it counts among those that cannot be enforced.
         Self::new(section, true, Field::Absent)
     }
 
@@ -169,9 +169,9 @@ impl FileLimits {
         report(
             to,
             "blocked_paths",
-            ask(&self.blocked_paths, |blocked| deny_found(blocked.find(&path), "oap.path_blocked", "File path is in blocked path")),
+            check_limit(&self.blocked_paths, |blocked| deny_found(blocked.find(&path), "oap.path_blocked", "File path is in blocked path")),
         );
-        let patterns = ask(&self.blocked_patterns, |patterns| {
+        let patterns = check_limit(&self.blocked_patterns, |patterns| {
             deny_found(patterns.find(&path, text), "oap.blocked_pattern", "File path matches blocked pattern")
         });
         report(to, "blocked_patterns", patterns);
@@ -183,7 +183,7 @@ impl FileLimits {
         if path.climbs && self.has_places() {
             return denial("File path leaves a directory that the call does not tell");
         }
-        ask(&self.allowed_paths, |allowed| match allowed.find(path) {
+        check_limit(&self.allowed_paths, |allowed| match allowed.find(path) {
             Some(_) => Ok(()),
             None => denial("File path is not in allowed list"),
         })
@@ -192,8 +192,8 @@ impl FileLimits {
     fn check_extension(&self, name: &str) -> Result<(), Denial> {
         let denial = || Err(Denial::new("oap.extension_not_allowed", "File extension is not allowed"));
         let is_in = |set: &HashSet<String>| extensions(name).any(|extension| set.contains(&extension));
-        ask(&self.allowed_extensions, |allowed| if is_in(allowed) { Ok(()) } else { denial() })?;
-        ask(&self.blocked_extensions, |blocked| if is_in(blocked) { denial() } else { Ok(()) })
+        check_limit(&self.allowed_extensions, |allowed| if is_in(allowed) { Ok(()) } else { denial() })?;
+        check_limit(&self.blocked_extensions, |blocked| if is_in(blocked) { denial() } else { Ok(()) })
     }
 
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
@@ -247,7 +247,7 @@ fn read_paths<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<Vec<Cow<'c, str>
     Err(Denial::new("oap.missing_file_path", what))
 }
 
-/// Reads a path that has one reading.
+/// Reads a path that can be understood in one way only.
 fn read_path(text: &str) -> Result<NormalPath, Denial> {
     let invalid = |message| Err(Denial::new("oap.invalid_tool_arguments", message));
     if text.trim().is_empty() {
@@ -269,13 +269,14 @@ fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(),
     found.map_or(Ok(()), |entry| Err(Denial::new(code, format!("{what}: {}", quoted(entry)))))
 }
 
-/// An extension as it is compared: in lower case, with its dot.
+/// Returns an extension in the form for comparing: in lower case, with its dot.
 fn extension(text: &str) -> String {
     let lower = text.to_lowercase();
     if lower.starts_with('.') { lower } else { format!(".{lower}") }
 }
 
-/// Every extension of a file's name, longest first: `.tar.gz` and `.gz`. The dot of a hidden file starts none.
+/// Returns every extension of a file's name, longest first, such as `.tar.gz` and `.gz`. The dot of a hidden file does not begin an
+/// extension.
 fn extensions(name: &str) -> impl Iterator<Item = String> {
     let stem = name.trim_start_matches('.').to_lowercase();
     let starts: Vec<usize> = stem.match_indices('.').map(|(at, _)| at).collect();

@@ -1,12 +1,12 @@
-//! `mcp.tool.execute`: tools of MCP servers, by server and tool.
+//! The rules of `mcp.tool.execute`: tools of MCP servers, by server and tool.
 //!
-//! Both come from the tool's name, `mcp__<server>__<tool>`; a tool of another name that the configuration maps here says them in its
-//! arguments. A list that is not there does not restrict, an empty one allows nothing.
+//! Both come from the tool's name, `mcp__<server>__<tool>`. A tool of another name that the configuration maps here has them in its
+//! arguments. A missing list does not restrict, an empty one allows nothing.
 
 use std::borrow::Cow;
 
 use super::super::names::NameSet;
-use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, report};
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
 const SERVER_DENIED: &str = "oap.mcp_server_not_allowed";
 const TOOL_DENIED: &str = "oap.mcp_tool_not_allowed";
@@ -23,7 +23,7 @@ impl McpLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
         let servers = |key| section.strings(key).and_then(|entries| Ok(NameSet::new(entries.iter().map(|entry| server(entry)).collect())));
         let prefixes = section.strings("allowed_tool_prefixes");
-        // Prefixes are one more way to spell what is allowed.
+        // Prefixes are another way to write what is allowed.
         let allowed_tools = match (section.strings("allowed_tools"), prefixes) {
             (Field::Malformed(malformed), _) | (_, Field::Malformed(malformed)) => Field::Malformed(malformed),
             (tools, Field::Absent) => tools.and_then(NameSet::read),
@@ -41,7 +41,7 @@ impl McpLimits {
     }
 }
 
-/// A server as it is compared: `mcp://github/` and `github` are one.
+/// Returns a server's name in the form for comparing: `mcp://github/` and `github` are the same.
 fn server(name: &str) -> String {
     name.strip_prefix("mcp://").unwrap_or(name).trim_end_matches('/').to_owned()
 }
@@ -65,7 +65,7 @@ impl Rules for McpLimits {
     }
 }
 
-/// Server and tool, most likely reading first: a name with several double underscores can be cut in several ways.
+/// The readings of server and tool, the most likely one first. A name with several double underscores can be cut in several ways.
 struct Names<'c> {
     servers: Vec<Cow<'c, str>>,
     tools: Vec<Cow<'c, str>>,
@@ -84,7 +84,7 @@ fn names<'c>(call: &RuleCall<'c>) -> Result<Names<'c>, Denial> {
     Ok(Names { servers: vec![server(&given).into()], tools: vec![tool] })
 }
 
-/// The first reading has to be allowed, and none may be blocked.
+/// Checks the readings of a name: the first one has to be allowed, and none may be blocked.
 fn check(
     allowed: &Field<NameSet>,
     blocked: &Field<NameSet>,
@@ -92,11 +92,11 @@ fn check(
     code: &'static str,
     what: &str,
 ) -> Result<(), Denial> {
-    ask(allowed, |allowed| match readings.first() {
+    check_limit(allowed, |allowed| match readings.first() {
         Some(name) if allowed.contains(name) => Ok(()),
         _ => Err(Denial::new(code, format!("{what} is not in allowed list"))),
     })?;
-    ask(blocked, |blocked| match readings.iter().any(|name| blocked.contains(name)) {
+    check_limit(blocked, |blocked| match readings.iter().any(|name| blocked.contains(name)) {
         true => Err(Denial::new(code, format!("{what} is blocked"))),
         false => Ok(()),
     })

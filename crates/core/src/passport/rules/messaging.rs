@@ -1,13 +1,13 @@
-//! `messaging.send`: messages by whom they go to.
+//! The rules of `messaging.send`: messages by their recipients.
 //!
-//! A list that is not there does not restrict, an empty one allows nothing. A channel is looked for among the channels, or among the
-//! recipients where no channels are listed.
+//! A missing list does not restrict, an empty one allows nothing. A channel is looked up among the channels, or among the recipients if no
+//! channels are listed.
 
 use crate::json::{Shape, Text, Value};
 
 use super::super::fields::{item_path, strings};
 use super::super::names::NameSet;
-use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, report};
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
 const RECIPIENT_ARGUMENTS: [&str; 4] = ["recipient", "recipients", "to", "target"];
 const CHANNEL_ARGUMENTS: [&str; 2] = ["channel", "channel_id"];
@@ -40,7 +40,7 @@ impl MessagingLimits {
     }
 }
 
-/// Recipients are strings, or objects with an id. An object with limits of its own limits what is not looked at here.
+/// Reads recipients, which are strings or objects with an id. Limits inside such an object are not enforced here.
 fn read_recipients(value: Value<'_>, path: &str) -> Result<Vec<String>, Malformed> {
     if value.shape() != Shape::Array || !value.items().any(|item| item.is_object()) {
         return strings(value, path);
@@ -84,14 +84,14 @@ impl MessagingLimits {
         }
         let not_allowed = |what| Err(Denial::new(DENIED, what));
         for name in &recipients {
-            ask(recipient_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Recipient is not in allowed list") })?;
+            check_limit(recipient_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Recipient is not in allowed list") })?;
         }
         for name in &channels {
-            ask(channel_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Channel is not in allowed list") })?;
+            check_limit(channel_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Channel is not in allowed list") })?;
         }
         for name in recipients.iter().chain(&channels) {
             for list in [&self.blocked_recipients, &self.blocked_channels] {
-                ask(list, |list| if list.contains(name) { not_allowed("Recipient or channel is blocked") } else { Ok(()) })?;
+                check_limit(list, |list| if list.contains(name) { not_allowed("Recipient or channel is blocked") } else { Ok(()) })?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The rules of the packs: what a capability's limits say about a call. One file each.
+//! The rules of the packs: they check a call against the limits of a capability. Each pack is a file of its own.
 
 mod command;
 mod file;
@@ -17,12 +17,12 @@ use super::examine::{Denial, Report, UnenforcedLimits, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::schema::SchemaFault;
 
-/// A call as rules see it.
+/// A call in the form that rules read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuleCall<'c> {
     pub(super) tool_name: &'c str,
     pub(super) arguments: Arguments<'c>,
-    /// Set if the name is one of an MCP server's tools.
+    /// The MCP server and tool, if the tool's name has them.
     pub(super) mcp: Option<McpTool<'c>>,
 }
 
@@ -31,7 +31,7 @@ trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports every check of the pack.
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report);
 
-    /// What it could not read of its limits.
+    /// Returns the limits that could not be read.
     fn faults(&self) -> Vec<&Malformed>;
 }
 
@@ -39,7 +39,7 @@ trait Rules: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct Compiled {
     rules: Result<Box<dyn Rules>, Malformed>,
-    /// Paths of limits that cannot be kept here.
+    /// The paths of limits that cannot be enforced here.
     unenforced: Vec<String>,
 }
 
@@ -47,12 +47,12 @@ pub(super) struct Compiled {
 #[derive(Debug)]
 pub(super) struct Limits {
     packs: Vec<(Pack, Vec<Compiled>)>,
-    /// Capabilities that have limits for which there are no rules.
+    /// Capabilities that have limits but no rules.
     unknown: HashSet<String>,
 }
 
 impl Limits {
-    /// Compiles what stands under `limits`; a pack without limits has rules all the same.
+    /// Compiles the value of `limits`. A pack without limits has rules too.
     pub(super) fn new(limits: Option<Value<'_>>) -> Self {
         let compiled = |pack: Pack| {
             let found = pack.limit_keys().iter().filter_map(|key| Some((*key, limits?.get(key).filter(|value| !value.is_null())?)));
@@ -68,12 +68,12 @@ impl Limits {
         Self { packs: Pack::ALL.into_iter().map(compiled).collect(), unknown: names.collect() }
     }
 
-    /// The compiled limits of a pack.
+    /// Returns the compiled limits of a pack.
     pub(super) fn of(&self, pack: Pack) -> &[Compiled] {
         self.packs.iter().find(|(known, _)| *known == pack).map(|(_, compiled)| compiled.as_slice()).unwrap_or_default()
     }
 
-    /// What rules could not read, and what they cannot keep.
+    /// Returns the limits that rules cannot read, and those that they cannot enforce.
     pub(super) fn faults(&self) -> Vec<SchemaFault> {
         const DENIES: &str = "denies every call that needs this capability: oap.passport_invalid";
         let mut faults = Vec::new();
@@ -93,7 +93,7 @@ impl Limits {
         faults
     }
 
-    /// Whether a capability for which there are no rules is limited.
+    /// Returns whether a capability without rules has limits.
     pub(super) fn has_unknown(&self, capability: &str) -> bool {
         self.unknown.contains(capability)
     }
@@ -132,18 +132,18 @@ impl Compiled {
     }
 }
 
-/// What a limit says about a call: nothing where it is not there, and no where it cannot be read.
-fn ask<T>(limit: &Field<T>, ask: impl FnOnce(&T) -> Result<(), Denial>) -> Result<(), Denial> {
+/// Checks a call against a limit. A missing limit allows the call, and one that cannot be read denies it.
+fn check_limit<T>(limit: &Field<T>, check: impl FnOnce(&T) -> Result<(), Denial>) -> Result<(), Denial> {
     match limit {
         Field::Absent => Ok(()),
-        Field::Valid(limit) => ask(limit),
+        Field::Valid(limit) => check(limit),
         Field::Malformed(malformed) => Err(Denial::invalid(malformed)),
     }
 }
 
-/// Compares an amount that the call asks for with the largest that is allowed; one that is not asked for is not compared.
+/// Compares an amount that the call asks for with the largest that is allowed. An amount that the call does not ask for is not compared.
 fn check_amount(limit: &Field<Amount>, asked: Result<Option<Amount>, Denial>, over: &'static str) -> Result<(), Denial> {
-    ask(limit, |limit| match asked? {
+    check_limit(limit, |limit| match asked? {
         Some(asked) if asked > *limit => Err(Denial::new("oap.limit_exceeded", over)),
         _ => Ok(()),
     })

@@ -1,7 +1,7 @@
-//! `agent.session.create`: agents that an agent starts, by their kind and how long they may run.
+//! The rules of `agent.session.create`: agents that an agent starts, by their kind and how long they may run.
 
 use super::super::names::NameSet;
-use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, check_amount, report};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report};
 
 /// Arguments that name the kind of agent.
 const TYPE_ARGUMENTS: [&str; 2] = ["session_type", "subagent_type"];
@@ -21,7 +21,7 @@ impl SessionLimits {
     }
 
     fn check_type(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
-        ask(&self.allowed_session_types, |allowed| {
+        check_limit(&self.allowed_session_types, |allowed| {
             let types = call.arguments.all_texts(&TYPE_ARGUMENTS)?;
             match types.is_empty() {
                 true => Err(Denial::new("oap.missing_required_context", "Session context must include session_type")),

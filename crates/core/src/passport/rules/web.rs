@@ -1,20 +1,20 @@
-//! `web.fetch` and `web.browser`: URLs by their hosts.
+//! The rules of `web.fetch` and `web.browser`: URLs by their hosts.
 //!
-//! A list that is not there does not restrict, an empty one allows nothing. Hosts off the public network are never allowed.
+//! A missing list does not restrict, an empty one allows nothing. Hosts outside the public network are never allowed.
 
 use std::borrow::Cow;
 
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
-use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, ask, report};
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
-/// Arguments that hold URLs. Every one that is there has to be allowed.
+/// Arguments that contain URLs. Each one in a call has to be allowed.
 const URL_ARGUMENTS: [&str; 2] = ["url", "urls"];
 
-/// Tools that search, so that there is no URL to look at.
+/// Tools that search, so that there is no URL to check.
 const SEARCH_TOOLS: [&str; 2] = ["web_search", "image_search"];
 
-/// The only action of a browser that cannot do without a URL.
+/// The only action of a browser that needs a URL.
 const NAVIGATE: &str = "navigate";
 
 #[derive(Debug)]
@@ -54,10 +54,12 @@ impl WebLimits {
         let deny = |is_denied: bool, code, message| if is_denied { Err(Denial::new(code, message)) } else { Ok(()) };
         let private = deny(host.is_private(), "oap.private_network_destination", "Private network destination is blocked");
         report(to, "private network", private);
-        let blocked = ask(&self.blocked_domains, |blocked| deny(blocked.contains(&host), "oap.domain_blocked", "Domain is blocked"));
+        let blocked =
+            check_limit(&self.blocked_domains, |blocked| deny(blocked.contains(&host), "oap.domain_blocked", "Domain is blocked"));
         report(to, "blocked_domains", blocked);
-        let allowed =
-            ask(&self.allowed_domains, |allowed| deny(!allowed.contains(&host), "oap.domain_not_allowed", "Domain is not in allowed list"));
+        let allowed = check_limit(&self.allowed_domains, |allowed| {
+            deny(!allowed.contains(&host), "oap.domain_not_allowed", "Domain is not in allowed list")
+        });
         report(to, "allowed_domains", allowed);
     }
 }
@@ -95,14 +97,14 @@ impl Rules for WebLimits {
     }
 }
 
-/// A request without a method is a GET.
+/// Checks the method of a request. A request without one is a GET.
 fn check_method(allowed: &Field<NameSet>, call: &RuleCall<'_>) -> Result<(), Denial> {
     let method = call.arguments.text("method")?.map_or_else(|| "GET".to_owned(), |method| method.to_ascii_uppercase());
     let denial = || Err(Denial::new("oap.method_not_allowed", "HTTP method is not allowed"));
-    ask(allowed, |allowed| if allowed.contains(&method) { Ok(()) } else { denial() })
+    check_limit(allowed, |allowed| if allowed.contains(&method) { Ok(()) } else { denial() })
 }
 
-/// What a browser is to do: what the tool's name says behind `browser_`, and what its arguments say.
+/// Returns the actions of a browser: the one that follows `browser_` in the tool's name, and those in its arguments.
 fn actions<'c>(call: &RuleCall<'c>) -> Result<Vec<Cow<'c, str>>, Denial> {
     let named = call.tool_name.strip_prefix("browser_").map(Cow::Borrowed);
     Ok(named.into_iter().chain(call.arguments.text("action")?).collect())
@@ -110,11 +112,11 @@ fn actions<'c>(call: &RuleCall<'c>) -> Result<Vec<Cow<'c, str>>, Denial> {
 
 fn check_actions(allowed: &Field<NameSet>, blocked: &Field<NameSet>, actions: &[Cow<'_, str>]) -> Result<(), Denial> {
     let denial = || Err(Denial::new("oap.action_not_allowed", "Browser action is not allowed"));
-    ask(allowed, |allowed| {
+    check_limit(allowed, |allowed| {
         if actions.is_empty() {
             return Err(Denial::new("oap.missing_required_context", "Browser context must include action"));
         }
         if actions.iter().all(|action| allowed.contains(action)) { Ok(()) } else { denial() }
     })?;
-    ask(blocked, |blocked| if actions.iter().any(|action| blocked.contains(action)) { denial() } else { Ok(()) })
+    check_limit(blocked, |blocked| if actions.iter().any(|action| blocked.contains(action)) { denial() } else { Ok(()) })
 }

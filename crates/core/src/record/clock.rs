@@ -1,28 +1,28 @@
 //! The time of a partition, taken from its events.
 //!
-//! It decides which threads have been idle for too long, so it must be a pure function of the log, and no single broken clock may
-//! turn it: it goes forward by steps, and back only where many events in a row say that it is wrong.
+//! It decides which threads have been idle for too long, so it must be a pure function of the log, and a single broken clock must not shift
+//! it. It goes forward by bounded steps, and back only where many events in a row say that it is wrong.
 
-/// By which part of the idle limit one event can advance the time. A single timestamp from the future must not expire a partition's
-/// threads, and a partition that slept catches up within some hundred events.
+/// The part of the idle limit by which one event can advance the time, as a divisor. A single timestamp from the future must not expire a
+/// partition's threads, and a partition that slept catches up within a few hundred events.
 const STEPS_PER_IDLE: i64 = 256;
 
-/// So many events in a row that are far behind the time say that it was set by a broken clock.
+/// The number of events in a row, far behind the time, after which the time counts as set by a broken clock.
 const OUTVOTED_AFTER: u32 = 32;
 
-/// See the module.
+/// The time of one partition, in milliseconds since the epoch, as its events report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamClock {
-    /// The first time that was told, in milliseconds since the epoch: what came before it counts as of then.
+    /// The first time that an event reported, in milliseconds since the epoch. What came before it counts as of then.
     pub(crate) began_ms: Option<i64>,
-    /// The time now.
+    /// The current time, in milliseconds since the epoch.
     pub(crate) now_ms: Option<i64>,
-    /// How many events in a row were far behind it.
+    /// How many events in a row were far behind the current time.
     pub(crate) outvoted: u32,
 }
 
 impl StreamClock {
-    /// Follows an event's time; `idle_ms_max` is the idle limit of threads.
+    /// Moves the time towards an event's time. `idle_ms_max` is the idle limit of threads, in milliseconds.
     pub fn advance(&mut self, time_ms: i64, idle_ms_max: i64) {
         let Some(now_ms) = self.now_ms else {
             (self.began_ms, self.now_ms) = (Some(time_ms), Some(time_ms));
@@ -37,13 +37,13 @@ impl StreamClock {
         }
     }
 
-    /// The time now, if any event has told one.
+    /// Returns the current time, or `None` if no event has reported a time yet.
     #[must_use]
     pub fn now_ms(&self) -> Option<i64> {
         self.now_ms
     }
 
-    /// How long it is since `touched_ms`, in milliseconds; what was touched before any time was told was touched when the time began.
+    /// Returns how long ago `touched_ms` was, in milliseconds. `None` counts as the first time that an event reported.
     #[must_use]
     pub fn idle_ms(&self, touched_ms: Option<i64>) -> i64 {
         match (self.now_ms, touched_ms.or(self.began_ms)) {
