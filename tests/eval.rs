@@ -273,14 +273,14 @@ fn verdicts_do_not_wait_for_the_end_of_the_stream() {
     reading.join().unwrap();
 }
 
-/// Bytes of resident memory that a process has needed so far.
+/// Returns the bytes of resident memory that a process has needed so far.
 fn peak_bytes(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the kernel tells");
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
 }
 
-/// The nth line of a long stream: runs of 50 events a thread, a large result now and then, and lines that cannot be read.
+/// Returns the nth line of a long stream: runs of 50 events a thread, a large result now and then, and lines that cannot be read.
 fn nth_line(n: usize, large: &str) -> String {
     let thread = n / 50;
     match n % 50 {

@@ -113,7 +113,7 @@ fn an_explanation_follows_the_configuration() {
     assert_eq!(explain("bash"), "oap.unknown_capability");
 }
 
-/// A configuration of the provider with this passport, and a call of `bash` played through `eval`.
+/// Runs `config check` and `eval` on a call of `bash` under this passport.
 fn evaluate(passport: &str, command: &str) -> (Ran, Ran) {
     let file = temporary(passport);
     let yaml = format!(

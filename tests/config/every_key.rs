@@ -29,7 +29,7 @@ fn below(place: &Place, part: impl ToString) -> Place {
     place.iter().cloned().chain([part.to_string()]).collect()
 }
 
-/// Every key: mappings and lists themselves, what stands in them, and one element of each list of strings.
+/// Collects every key: mappings and lists themselves, what stands in them, and one element of each list of strings.
 fn places(value: &Value, place: &Place, found: &mut Vec<Place>) {
     if !place.is_empty() {
         found.push(place.clone());
@@ -44,13 +44,13 @@ fn places(value: &Value, place: &Place, found: &mut Vec<Place>) {
     }
 }
 
-/// The effective settings under these variables, or what is wrong.
+/// Returns the effective settings under these variables, or what is wrong.
 fn effective_under(file: &Path, variables: &[(String, String)]) -> Result<Value, String> {
     let variables = variables.iter().map(|(name, text)| (OsString::from(name), OsString::from(text)));
     load(Some(file), variables).map(|settings| settings.redacted()).map_err(|error| error.to_string())
 }
 
-/// Texts to try on a key that holds `now`, and what should stand there then. For a string it is the text as it is, whatever it looks like.
+/// Returns texts to try on a key that holds `now`, and what should stand there then. For a string it is the text as it is.
 fn candidates(now: &Value) -> Vec<(String, Value)> {
     let same = |text: &str| (text.to_owned(), Value::from(text));
     // Names of registries, without the classes of other systems that mean the same.
@@ -70,7 +70,7 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// Whether a key has this value now. Sets are printed in their own order, and secrets not at all.
+/// Returns whether a key has this value now. Sets are printed in their own order, and secrets not at all.
 fn is_there(settings: &Value, place: &Place, expected: &Value) -> bool {
     let parent = at(settings, &place[..place.len() - 1].to_vec());
     let is_element = parent.as_array().is_some_and(|items| !items[0].is_object());

@@ -33,7 +33,7 @@ fn yaml(yaml: &str) -> Setup<'_> {
     Setup { yaml, ..Setup::default() }
 }
 
-/// The effective configuration of a valid setup.
+/// Returns the effective configuration of a valid setup.
 fn effective(setup: &Setup<'_>) -> Value {
     let ran = check(setup);
     assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
@@ -46,13 +46,13 @@ fn version(setup: &Setup<'_>) -> String {
     ran.stderr.split("policy_version ").nth(1).unwrap().trim().to_owned()
 }
 
-/// It ends with 1, prints no configuration and says what is wrong.
+/// Checks that the command ends with 1, prints no configuration and says what is wrong.
 fn check_refused(ran: &Ran, expected: &str) {
     assert!(ran.exit == Some(1) && ran.stdout.is_empty(), "it was accepted, or ended with {:?}: {}", ran.exit, ran.stderr);
     assert!(ran.stderr.starts_with("tollgate: ") && ran.stderr.contains(expected), "{} instead of {expected}", ran.stderr);
 }
 
-/// The effective configuration of a policy server; everything else is the default.
+/// Returns the effective configuration of a policy server; everything else is the default.
 fn http(name: &str, url: &str, dialect: &str, timeout_ms: u32) -> Value {
     json!({
         "name": name, "url": url, "dialect": dialect, "timeout_ms": timeout_ms, "idempotent": dialect == "opa",

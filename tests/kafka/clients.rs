@@ -34,7 +34,7 @@ pub(crate) fn the_rust_client_does_what_verdicts_say(context: &Context) -> Resul
     check_client(context, || Command::new(&binary))
 }
 
-/// Both ways to await a verdict, and a deadline that passes since nobody decides.
+/// Checks both ways to await a verdict, and a deadline that passes since nobody decides.
 fn check_client(context: &Context, client: impl Fn() -> Command) -> Result<()> {
     let mut gate = Gate::new(context, 3)?;
     let replies = context.topic("client-replies", 2, &[])?;
@@ -69,7 +69,7 @@ fn steps(stdout: &[u8]) -> Vec<Value> {
     String::from_utf8_lossy(stdout).lines().map(|line| serde_json::from_str(line).expect("a step is JSON")).collect()
 }
 
-/// A Python that has confluent-kafka: the one that `./test` has made, or the system's.
+/// Returns a Python that has confluent-kafka: the one that `./test` has made, or the system's.
 fn python() -> Result<PathBuf> {
     let target = std::env::current_exe()?.ancestors().nth(3).context("a target folder")?.to_owned();
     let candidates = [target.join("test-venv/bin/python"), PathBuf::from("python3")];

@@ -14,7 +14,7 @@ const PARTITIONS: i32 = 8;
 /// Stands for an id, a reason or a secret that must not be seen where it has no business.
 const MARKER: &str = "MARKER-7f3a";
 
-/// A deployment whose subject hashes are keyed.
+/// Returns a deployment whose subject hashes are keyed.
 fn keyed_gate(context: &Context, partitions: i32) -> Result<Gate> {
     let mut gate = Gate::new(context, partitions)?;
     gate.configure("/privacy/subject_key", json!("a key"));
@@ -37,7 +37,7 @@ fn user(id: &str) -> [&str; 6] {
     ["--kind", "user", "--tenant", "acme", "--id", id]
 }
 
-/// A call of a user on a partition.
+/// Returns a call of a user on a partition.
 fn call(partition: i32, user: &str, id: &str) -> Outgoing {
     let thread = format!("thread-{partition}-{user}");
     let event = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}, "user_id": user, "tenant_id": "acme"});

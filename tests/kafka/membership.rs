@@ -33,7 +33,7 @@ pub(crate) fn under_load(context: &Context, gate: &Gate, events: &[Outgoing], me
     })
 }
 
-/// Every event that wants one has a verdict, under its own thread.
+/// Checks that every event that wants one has a verdict, under its own thread.
 fn all_answered(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<()> {
     let verdicts = gate.verdicts(context, awaited(events), TIME_MAX)?;
     let answered: BTreeSet<_> = verdicts.iter().map(|verdict| (verdict.key.clone(), header(verdict, "event_id"))).collect();
@@ -77,7 +77,7 @@ pub(crate) fn members_join_and_leave_under_load(context: &Context) -> Result<()>
     committed_to_the_end(context, &gate)
 }
 
-/// Offsets of every partition that has records are committed up to its end.
+/// Checks that the offsets of every partition with records are committed up to its end.
 fn committed_to_the_end(context: &Context, gate: &Gate) -> Result<()> {
     let mut ends = std::collections::BTreeMap::new();
     for record in context.read_all(&gate.events)? {
@@ -135,7 +135,7 @@ pub(crate) fn a_static_member_keeps_its_partitions(context: &Context) -> Result<
     Ok(())
 }
 
-/// What a count comes to once it has not changed for a while: the last rebalance of several may move nothing, and come late.
+/// Returns a count once it has not changed for a while: the last rebalance of several may move nothing, and come late.
 fn settled(count: impl Fn() -> Result<f64>) -> Result<f64> {
     let mut last = count()?;
     loop {

@@ -16,7 +16,7 @@ use tollgate_testkit::{Context, Gate, Outgoing, Record, Worker, by_thread, heade
 const TIME_MAX: Duration = Duration::from_secs(90);
 const FENCED: &str = "tollgate_checkpoints_total{outcome=\"fenced\"}";
 
-/// A gate whose members are missed soon and whose state is written often.
+/// Returns a deployment whose members are missed soon and whose state is written often.
 fn quick_gate(context: &Context, partitions: i32) -> Result<Gate> {
     let mut gate = Gate::new(context, partitions)?;
     gate.configure("/worker/checkpoint_interval_ms", json!(200));
@@ -25,7 +25,8 @@ fn quick_gate(context: &Context, partitions: i32) -> Result<Gate> {
     Ok(gate)
 }
 
-/// Every event has the verdict that `eval` gives it, all copies are the same bytes, and first copies are in order.
+/// Checks that every event has the verdict of `eval`, all copies are the same bytes, and first copies are in order; returns how many
+/// copies.
 fn verdicts_are_those_of_eval(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<usize> {
     let verdicts = gate.verdicts(context, awaited(events), TIME_MAX)?;
     let mut first: BTreeMap<_, &Record> = BTreeMap::new();
@@ -139,7 +140,7 @@ pub(crate) fn state_that_is_not_ours_is_not_taken(context: &Context) -> Result<(
     refuses(&gate, "was committed with state, and the state topic ends without any")
 }
 
-/// A worker of this gate is never ready, and says why.
+/// Checks that a worker of this deployment is never ready, and says why.
 fn refuses(gate: &Gate, why: &str) -> Result<()> {
     let worker = gate.spawn("")?;
     wait_until(why, || Ok(readiness(&worker)?["members"][0]["failed"] == json!([0])))?;
@@ -258,7 +259,7 @@ pub(crate) fn a_planned_move_is_quick(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds from each event's record to the first record of its verdict.
+/// Returns the milliseconds from each event's record to the first record of its verdict.
 fn waits(events: &[Record], verdicts: &[Record]) -> Vec<i64> {
     let mut first: BTreeMap<String, i64> = BTreeMap::new();
     for verdict in verdicts {

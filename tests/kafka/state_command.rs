@@ -32,12 +32,12 @@ fn failure(thread: &str, call: &str) -> Outgoing {
     event(thread, &format!("{call}/result"), fields)
 }
 
-/// A call that fails twice and is blocked the third time.
+/// Returns a call that fails twice and is blocked the third time.
 fn blocked(thread: &str) -> Vec<Outgoing> {
     vec![call(thread, "c1"), failure(thread, "c1"), call(thread, "c2"), failure(thread, "c2"), call(thread, "c3")]
 }
 
-/// A response that was cut off.
+/// Returns a response that was cut off.
 fn suppressed(thread: &str) -> Outgoing {
     let calls = json!([{"id": "c1", "type": "function", "function": {"name": "write_file", "arguments": "{\"pa"}}]);
     let response = json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": calls}}]});
@@ -79,7 +79,7 @@ fn produce(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<(i64, 
     Ok((last.partition.into(), last.offset))
 }
 
-/// The code of the verdict on an event.
+/// Returns the code of the verdict on an event.
 fn verdict_on(context: &Context, gate: &Gate, id: &str) -> Result<Value> {
     let is_it = |record: &Record| header(record, "event_id") == id;
     let records = context.read_until(&gate.decisions, TIME_MAX, |records| records.iter().any(is_it))?;
@@ -126,7 +126,7 @@ pub(crate) fn threads_are_shown_and_listed(context: &Context) -> Result<()> {
     lists(&gate)
 }
 
-/// The blocked thread remembers the most, and is the older one.
+/// Checks the lists: the blocked thread remembers the most, and is the older one.
 fn lists(gate: &Gate) -> Result<()> {
     let list = |arguments: &[&str]| -> Result<(Vec<Value>, String)> {
         let output = state(gate, &[&["list"], arguments].concat())?;

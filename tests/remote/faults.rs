@@ -41,7 +41,7 @@ enum Fault {
     BadLength,
 }
 
-/// Every fault with what the asker is told.
+/// Returns every fault with the answer that it leads to.
 fn table() -> Vec<(Fault, Answer)> {
     let connection = Err(ProviderError::Connection);
     let malformed = Err(ProviderError::Malformed("it is not HTTP"));
@@ -107,7 +107,7 @@ async fn misbehave(fault: Fault, mut peer: Peer) {
     }
 }
 
-/// What ends the connection.
+/// Ends the connection in the way of the fault.
 async fn spoil(fault: Fault, mut peer: Peer) {
     const OK: &str = "HTTP/1.1 200 OK\r\n";
     let megabyte = vec![b' '; 1024 * 1024];
@@ -156,7 +156,7 @@ async fn server(fault: Fault) -> Server {
     Server::start(move |peer| misbehave(fault, peer)).await
 }
 
-/// More than sockets buffer, so that a server that does not read is noticed.
+/// Returns more than sockets buffer, so that a server that does not read is noticed.
 fn question(fault: Fault) -> Vec<u8> {
     vec![b'q'; if fault == Fault::NeverReads { MEGABYTES_100 / 4 } else { 100 }]
 }

@@ -13,7 +13,7 @@ use tollgate_core::guardrail::{Answer, ProviderError};
 use crate::server::Server;
 use crate::{TOLERANCE, endpoint, settings};
 
-/// A server that answers a question for every permit it gets.
+/// Starts a server that answers a question for every permit it gets.
 pub async fn gated(gate: &Arc<Semaphore>) -> Server {
     let gate = Arc::clone(gate);
     Server::start(move |mut peer| {

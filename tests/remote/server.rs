@@ -97,13 +97,13 @@ impl Drop for Server {
 }
 
 impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Peer<S> {
-    /// The stream, and the peer without it.
+    /// Returns the stream, and the peer without it.
     #[cfg(feature = "tls")]
     pub fn split(self) -> (S, Peer<()>) {
         (self.stream, Peer { stream: (), seen: self.seen, number: self.number, unread: self.unread })
     }
 
-    /// The body of the next question; none if the client has gone.
+    /// Reads the body of the next question; none if the client has gone.
     pub async fn question(&mut self) -> Option<Vec<u8>> {
         let (_, body) = self.question_with_head().await?;
         Some(body)

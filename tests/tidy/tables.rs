@@ -39,7 +39,7 @@ fn the_default_names_of_topics_are_those_of_the_table() {
     check_written(path, &format!("{before}  topics:\n{}{after}", tollgate::topics::defaults(TOPICS)));
 }
 
-/// A name that looks like a metric's: in backticks, without labels and the suffixes of histograms.
+/// Returns a name that looks like a metric's: in backticks, without labels and the suffixes of histograms.
 fn metric_names(text: &str) -> impl Iterator<Item = &str> {
     let codes = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     let names = codes.filter(|code| code.starts_with("tollgate_")).map(|code| code.split('{').next().unwrap_or(code));

@@ -58,7 +58,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// An event of about 600 bytes with about 200 bytes of arguments.
+/// Returns an event of about 600 bytes with about 200 bytes of arguments.
 fn call(number: usize) -> Outgoing {
     let thread = format!("thread-{:06}", number % 5_000);
     let event = json!({
@@ -71,7 +71,7 @@ fn call(number: usize) -> Outgoing {
     Outgoing::new(thread, event.to_string())
 }
 
-/// The same worker with deciding left out: one thread that copies every record to a topic of its own.
+/// Measures the floor: one thread that copies every record to a topic of its own.
 fn pass_through(context: &Context, gate: &Gate) -> Result<(f64, f64)> {
     let target = context.topic("passed", PARTITIONS, &[])?;
     let consumer = reader(context, &gate.events, Offset::Beginning)?;
@@ -97,7 +97,7 @@ fn pass_through(context: &Context, gate: &Gate) -> Result<(f64, f64)> {
     Ok(figures(started, cpu_seconds("self")? - cpu))
 }
 
-/// A worker drains the topic: from its first verdict to its last.
+/// Measures a worker that drains the topic, from its first verdict to its last.
 fn decide(context: &Context, gate: &Gate) -> Result<(f64, f64)> {
     let consumer = reader(context, &gate.decisions, Offset::Beginning)?;
     let worker = gate.spawn("")?;

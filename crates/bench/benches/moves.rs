@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     moves(&context)
 }
 
-/// A worker leaves threads behind, and the next one takes them over.
+/// Measures how a worker takes over the threads that another one has left behind.
 fn restore(context: &Context) -> Result<()> {
     let gate = Gate::new(context, RESTORED_PARTITIONS)?;
     for chunk in (0..RESTORED_THREADS).collect::<Vec<_>>().chunks(5_000) {
@@ -64,7 +64,7 @@ fn field(line: &str, name: &str) -> Result<f64> {
     Ok(value.with_context(|| format!("no {name} in {line}"))?.parse()?)
 }
 
-/// A thread with a turn, a call and its result.
+/// Returns a thread with a turn, a call and its result.
 fn conversation(number: usize) -> [Outgoing; 3] {
     let thread = format!("{number:08x}-aaaa-bbbb-cccc-dddddddddddd");
     let call = format!(r#""tool_call_id":"c1","tool_name":"bash","tool_input":{{"command":{number}}}"#);
@@ -76,7 +76,7 @@ fn conversation(number: usize) -> [Outgoing; 3] {
     events.map(|event| Outgoing::new(thread.as_str(), format!(r#"{{"thread_id":"{thread}","turn_id":"turn-1",{event}}}"#)))
 }
 
-/// One worker holds all partitions; another joins and leaves, again and again, under a steady load.
+/// Measures waits under a steady load: one worker holds all partitions, another joins and leaves again and again.
 fn moves(context: &Context) -> Result<()> {
     let mut gate = Gate::new(context, MOVED_PARTITIONS)?;
     // As it comes, without what tests set to be quick.
@@ -136,7 +136,7 @@ fn is_ready(worker: &Worker) -> bool {
     worker.get("/readyz").is_ok_and(|(status, _)| status == 200)
 }
 
-/// A call on every partition every 5 ms; returns how many there were.
+/// Produces a call on every partition every 5 ms, and returns how many there were.
 fn load(context: &Context, gate: &Gate, stop: &AtomicBool) -> Result<usize> {
     let mut sent = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -154,7 +154,7 @@ fn load(context: &Context, gate: &Gate, stop: &AtomicBool) -> Result<usize> {
     Ok(sent * MOVED_PARTITIONS as usize)
 }
 
-/// When each event was sent, and how long it took until its verdict was: milliseconds.
+/// Returns when each event was sent, and how long it took until its verdict was: milliseconds.
 fn waits(events: &[Record], verdicts: &[Record]) -> Vec<(i64, i64)> {
     let mut first: HashMap<(Vec<u8>, String), i64> = HashMap::new();
     for verdict in verdicts {

@@ -17,20 +17,20 @@ pub struct Absence {
 }
 
 impl Absence {
-    /// Something that cannot be measured here.
+    /// Returns the absence of a part that cannot be measured here.
     #[must_use]
     pub fn missing(part: &str, why: &str) -> Self {
         Self { part: part.to_owned(), why: one_line(why), failed: false }
     }
 
-    /// Something that failed.
+    /// Returns the absence of a part that failed.
     #[must_use]
     pub fn failed(part: &str, why: &str) -> Self {
         Self { part: part.to_owned(), why: one_line(why), failed: true }
     }
 }
 
-/// The first line of a message and, where more follow, the last one: errors begin with what happened and logs end with why.
+/// Returns the first line of a message and, where more follow, the last one: errors begin with what happened and logs end with why.
 fn one_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("for no reason that was given");

@@ -12,13 +12,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So much time from now on for parts that weigh so much together.
+    /// Returns a budget of this time from now on, for parts of this total weight.
     #[must_use]
     pub fn new(time: Duration, weight: u32) -> Self {
         Self { end: Instant::now() + time, weight_left: weight }
     }
 
-    /// When the next part has to be over, which weighs so much.
+    /// Takes the share of the next part, which has this weight, and returns when that part has to end.
     pub fn take(&mut self, weight: u32) -> Instant {
         let now = Instant::now();
         let part = share(self.end.saturating_duration_since(now), weight, self.weight_left);
@@ -27,7 +27,7 @@ impl Budget {
     }
 }
 
-/// The share of `left` that `weight` of `weight_left` gets.
+/// Returns the share of `left` that `weight` of `weight_left` gets.
 fn share(left: Duration, weight: u32, weight_left: u32) -> Duration {
     if weight >= weight_left { left } else { left.mul_f64(f64::from(weight) / f64::from(weight_left)) }
 }

@@ -30,14 +30,14 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// The checkout that holds this folder of baselines. `CARGO` names another cargo than the one of the path.
+    /// Returns the checkout that holds this folder of baselines. `CARGO` names another cargo than the one of the path.
     #[must_use]
     pub fn new(baselines: &Path) -> Self {
         let baselines = baselines.canonicalize().unwrap_or_else(|_| baselines.to_owned());
         Self { baselines, cargo: std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()) }
     }
 
-    /// The same with another program in the place of cargo.
+    /// Replaces cargo with another program.
     #[cfg(test)]
     pub(super) fn with_cargo(self, cargo: &Path) -> Self {
         Self { cargo: cargo.into(), ..self }
@@ -72,7 +72,7 @@ impl Checkout {
         output(name, self.bench(name)?.arg("--no-run"), time_max).map(drop)
     }
 
-    /// What a benchmark of the core prints as JSON.
+    /// Returns what a benchmark of the core prints as JSON.
     ///
     /// # Errors
     /// It fails, or does not end in time.
@@ -119,7 +119,7 @@ fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, A
     }
 }
 
-/// The command's name and its first arguments, as far as a person needs them.
+/// Returns the command's name and its first arguments, as far as a person needs them.
 fn shown(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let arguments = command.get_args().filter(|argument| !argument.to_string_lossy().contains('/'));
@@ -133,7 +133,7 @@ pub(super) mod tests {
 
     const TIME_MAX: Duration = Duration::from_secs(30);
 
-    /// A checkout with a baseline `bare` and a cargo that are these shell scripts.
+    /// Returns a checkout whose baseline `bare` and whose cargo are these shell scripts.
     pub(crate) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {
         let root = tempfile::tempdir().unwrap();
         let baselines = root.path().join("crates/bench/base'lines");

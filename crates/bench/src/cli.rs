@@ -91,7 +91,7 @@ pub struct Cli {
     pub(super) json: bool,
 }
 
-/// `NAME=COMMAND`.
+/// Reads `NAME=COMMAND`.
 fn baseline(text: &str) -> Result<Subject, String> {
     match text.split_once('=') {
         Some((name, command)) if !name.is_empty() && !command.is_empty() => {
@@ -101,7 +101,7 @@ fn baseline(text: &str) -> Result<Subject, String> {
     }
 }
 
-/// A positive number of events, or a factor.
+/// Reads a positive number.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),

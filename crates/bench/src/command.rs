@@ -63,7 +63,7 @@ fn write_files(directory: &Path, findings: &Findings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The findings with the table of targets.
+/// Returns the findings with the table of targets.
 fn json(findings: &Findings) -> serde_json::Value {
     let mut value = serde_json::json!(findings);
     if let Some(object) = value.as_object_mut() {
@@ -87,7 +87,8 @@ impl Cli {
         }
     }
 
-    /// Everything, part by part. What is known is written after every part, so that a report that is interrupted leaves what it has.
+    /// Measures everything, part by part. What is known is written after every part, so that a report that is interrupted leaves what it
+    /// has.
     fn write_report(&self, directory: &Path, open: impl FnOnce(Progress) -> anyhow::Result<Session>) -> anyhow::Result<Findings> {
         fs::create_dir_all(directory).with_context(|| format!("{}: cannot be made", directory.display()))?;
         let findings = Findings::new(Machine::here("none".to_owned()), self.plan());
@@ -108,7 +109,7 @@ impl Cli {
         Ok(findings)
     }
 
-    /// What was asked for, or else the peak and the latency at half of it.
+    /// Measures what was asked for, or else the peak and the latency at half of it.
     fn measure(&self, session: &Session) -> anyhow::Result<Findings> {
         let mut findings = Findings::new(Machine::here(session.broker_place()), session.plan.clone());
         let wants_other = self.versus.is_some() || self.drain.is_some() || !self.baselines.is_empty();
@@ -128,7 +129,7 @@ impl Cli {
         Ok(findings)
     }
 
-    /// What is measured of the gate alone, on one worker.
+    /// Measures the gate alone, on one worker.
     fn load_gate(&self, session: &Session, findings: &mut Findings) -> anyhow::Result<()> {
         session.with_worker(&Subject::Gate, |bed| {
             let needs_peak = self.find_peak || self.overload.is_some() || self.rate.is_none();

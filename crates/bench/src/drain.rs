@@ -257,7 +257,7 @@ impl<'a> Turn<'a> {
 }
 
 impl Session {
-    /// How long a run of that round may take.
+    /// Returns how long a run of this round may take.
     pub(super) fn cut_after(&self, round: usize) -> Duration {
         let [first, later] = CUT_AFTER;
         match (self.is_limited(), round) {
@@ -268,13 +268,13 @@ impl Session {
     }
 }
 
-/// Whether a run may be cut: it has taken its time, and either decided on enough to be warm or taken that time again.
+/// Returns whether a run may be cut: it has taken its time, and either decided on enough to be warm or taken that time again.
 fn is_enough(elapsed: Duration, cut_after: Duration, verdicts: u64, awaited: u64) -> bool {
     let is_warm = verdicts as f64 >= awaited as f64 * CUT_MIN;
     elapsed > cut_after && (is_warm || (verdicts > 0 && elapsed > cut_after * 2))
 }
 
-/// The figures of a run, behind its warm-up.
+/// Returns the figures of a run, behind its warm-up.
 fn judge(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
     let verdicts = samples.last().map_or(0, |last| last.verdicts);
     let is_warm = |sample: &&Sample| sample.verdicts as f64 >= verdicts as f64 * WARM_UP;

@@ -141,7 +141,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// CPU seconds within the measured time, and how many seconds that was.
+    /// Returns the CPU seconds within the measured time, and the length of that time in seconds.
     fn cpu_seconds(&self) -> Option<(f64, f64)> {
         let ((from, before), (to, after)) = (self.from?, self.to?);
         Some((after - before, (to - from).as_secs_f64()))

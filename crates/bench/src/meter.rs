@@ -62,13 +62,13 @@ pub struct Tally {
 }
 
 impl Arrivals {
-    /// Nothing has come yet.
+    /// Returns a meter that has seen no verdict yet.
     #[must_use]
     pub fn new(schedule: Schedule, first: u64) -> Self {
         Self { schedule, first, latencies: vec![NONE; schedule.count], duplicates: 0, answered: 0 }
     }
 
-    /// A verdict on the event of that number came, so long after the start. The first one counts; strangers do not.
+    /// Notes that a verdict on this event came this long after the start. The first one counts; other senders' events do not.
     pub fn observe(&mut self, number: u64, elapsed: Duration) {
         let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()) else { return };
         let due = self.schedule.due(at);
@@ -80,7 +80,7 @@ impl Arrivals {
         *latency = u32::try_from(elapsed.saturating_sub(due).as_micros()).map_or(NONE - 1, |micros| micros.min(NONE - 1));
     }
 
-    /// Whether every event that awaits a verdict has one.
+    /// Returns whether every event that awaits a verdict has one.
     pub fn is_complete(&mut self, awaited: &[bool]) -> bool {
         let is_open = |at: usize| awaited.get(at) == Some(&true) && self.latencies.get(at) == Some(&NONE);
         while self.answered < awaited.len() && !is_open(self.answered) {
@@ -89,7 +89,7 @@ impl Arrivals {
         self.answered >= awaited.len()
     }
 
-    /// How long after the end of the measured time events are answered as quickly as `settled` again: from then on, for a second, 99 of a
+    /// Returns how long after the end of the measured time events are answered within `settled` again: from then on, for a second, 99 of a
     /// hundred are. `None` if that never happens.
     #[must_use]
     pub fn recovered_after(&self, awaited: &[bool], settled: Duration) -> Option<Duration> {
@@ -112,7 +112,7 @@ impl Arrivals {
         None
     }
 
-    /// How many events were due when the measured time was over, and had no verdict yet.
+    /// Returns how many events were due when the measured time was over, and had no verdict yet.
     #[must_use]
     pub fn backlog(&self, awaited: &[bool]) -> usize {
         let (_, end) = self.schedule.window();
@@ -167,7 +167,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(5);
 
-    /// A thousand events a second: two seconds of warm-up, ten that count. The first event's number is 500.
+    /// Returns a thousand events a second: two seconds of warm-up, ten that count. The first event's number is 500.
     fn arrivals() -> Arrivals {
         Arrivals::new(Schedule::new(1_000.0, Duration::from_secs(2), Duration::from_secs(10)), 500)
     }

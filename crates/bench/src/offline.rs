@@ -107,7 +107,7 @@ impl Offline {
     }
 }
 
-/// The list of that name in a JSON object that begins a line, whatever is printed around it.
+/// Returns the list of that name in a JSON object that begins a line, whatever is printed around it.
 fn figures<T: DeserializeOwned>(name: &str, printed: &str) -> Result<Vec<T>> {
     let beginnings =
         printed.match_indices('{').filter(|(at, _)| printed.get(..*at).is_some_and(|before| before.is_empty() || before.ends_with('\n')));

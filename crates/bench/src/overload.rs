@@ -63,19 +63,19 @@ pub struct Burst {
 }
 
 impl Overload {
-    /// Whether nearly all of it was dealt with at once, so that it was no overload: the peak is higher than was found.
+    /// Returns whether nearly all of it was dealt with at once, so that it was no overload: the peak is higher than was found.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.kept >= self.factor * KEPT_OF_ALL
     }
 
-    /// How much longer than the backlog's own time an event waited, in seconds.
+    /// Returns how much longer than the backlog's own time an event waited, in seconds.
     #[must_use]
     pub fn excess_wait_seconds(&self) -> f64 {
         (self.longest_wait_seconds - self.backlog_seconds).max(0.0)
     }
 
-    /// How many times the memory of before it took.
+    /// Returns the memory at the end as a multiple of the memory before.
     #[must_use]
     pub fn memory_growth(&self) -> f64 {
         self.phase.resident_bytes_max as f64 / self.resident_bytes_before.max(1) as f64

@@ -20,7 +20,7 @@ pub struct PartitionCost {
 }
 
 impl PartitionCost {
-    /// The median of the rounds.
+    /// Returns the median of the rounds.
     #[must_use]
     pub fn median_us(&self) -> Option<f64> {
         Ratio::of(self.cpu_us.iter().copied()).map(|cost| cost.median)

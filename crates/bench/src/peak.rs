@@ -25,7 +25,7 @@ pub enum Shortfall {
     Misses,
 }
 
-/// Whether a phase shows that its rate is sustained.
+/// Returns whether a phase shows that its rate is sustained.
 ///
 /// # Errors
 /// Why not.
@@ -103,7 +103,7 @@ mod tests {
 
     const SEARCH: Search = Search { start: 4_000.0, precision: 1.05, attempts: 1, probes_max: 30 };
 
-    /// A server that takes a millisecond and so many events a second, one after the other, and fails for a while.
+    /// Simulates a server that takes a millisecond and so many events a second, one after the other, and fails for a while.
     fn phase(capacity: f64, rate: f64) -> Phase {
         let schedule = Schedule::new(rate, Duration::from_secs(1), Duration::from_secs(3));
         let mut arrivals = Arrivals::new(schedule, 0);

@@ -78,7 +78,7 @@ pub struct Sent {
 }
 
 impl Sender {
-    /// A sender of this traffic, from its beginning.
+    /// Returns a sender of this traffic, from its beginning.
     ///
     /// # Errors
     /// A property that librdkafka does not take.
@@ -98,7 +98,7 @@ impl Sender {
         Ok(Self { producer, deliveries, mix, next: 0 })
     }
 
-    /// The number of the next event.
+    /// Returns the number of the next event.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next

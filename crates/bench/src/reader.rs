@@ -36,7 +36,7 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// A reader of a topic from this offset on.
+    /// Returns a reader of a topic from this offset on.
     ///
     /// # Errors
     /// The topic is not there, or the brokers are away.
@@ -53,7 +53,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// One that only says how much a topic holds, and fetches nothing.
+    /// Returns a reader that only counts how much a topic holds, and fetches nothing.
     ///
     /// # Errors
     /// The topic is not there, or the brokers are away.
@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// How many records have been written to the topic.
+    /// Returns how many records have been written to the topic.
     ///
     /// # Errors
     /// The brokers are away.
@@ -117,7 +117,7 @@ impl Reader {
         self.ends()?.into_iter().map(|end| Ok(u64::try_from(end)?)).sum()
     }
 
-    /// The end of every partition. One request asks a broker for all of them: this is done often beside a worker that is measured.
+    /// Returns the end of every partition. One request asks a broker for all of them, since this runs often beside a measured worker.
     fn ends(&self) -> Result<Vec<i64>> {
         let mut list = TopicPartitionList::new();
         for partition in 0..self.partitions {
@@ -148,19 +148,19 @@ impl Reader {
     }
 }
 
-/// The partition, and the offset that the broker gave for it.
+/// Returns the partition, and the offset that the broker gave for it.
 fn end_of(element: &TopicPartitionListElem<'_>) -> Result<(i32, i64)> {
     element.error()?;
     let end = element.offset().to_raw().filter(|end| *end >= 0).context("the broker does not say where a partition ends")?;
     Ok((element.partition(), end))
 }
 
-/// The number of the event that a verdict answers.
+/// Returns the number of the event that a verdict answers.
 fn number_of(message: &BorrowedMessage<'_>) -> Option<u64> {
     std::str::from_utf8(header(message, NUMBER_HEADER)?).ok()?.parse().ok()
 }
 
-/// The value of a header.
+/// Returns the value of a header.
 pub(super) fn header<'m>(message: &'m BorrowedMessage<'_>, name: &str) -> Option<&'m [u8]> {
     message.headers()?.iter().find(|header| header.key == name)?.value
 }

@@ -34,7 +34,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The times of one of many latency measurements.
+    /// Returns the times of one of many latency measurements.
     #[must_use]
     pub fn sweep_times(&self) -> Times {
         Times { measured: (self.times.measured / 2).max(Duration::from_secs(1)), ..self.times }
@@ -80,7 +80,7 @@ pub struct Peak {
 }
 
 impl Session {
-    /// A session on the cluster of these settings, or on a broker that it starts.
+    /// Opens a session on the cluster of these settings, or on a broker that it starts.
     ///
     /// # Errors
     /// No broker can be started, or the cluster does not answer.
@@ -103,7 +103,7 @@ impl Session {
         Ok(Self { plan, progress, kafka, invocation, topics, stem, made: Cell::new(0), search_start, end: Cell::default(), broker })
     }
 
-    /// Where the broker is, for people.
+    /// Returns where the broker is, for people.
     #[must_use]
     pub fn broker_place(&self) -> String {
         match self.broker {
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     #[must_use]
     pub fn kafka(&self) -> &KafkaSettings {
         &self.kafka
@@ -123,12 +123,12 @@ impl Session {
         self.end.set(end);
     }
 
-    /// Whether there is an end to what is measured.
+    /// Returns whether there is an end to what is measured.
     pub(super) fn is_limited(&self) -> bool {
         self.end.get().is_some()
     }
 
-    /// Whether something that takes so long would not be over in time.
+    /// Returns whether something that takes so long would not be over in time.
     pub(super) fn is_late_for(&self, time: Duration) -> bool {
         self.end.get().is_some_and(|end| Instant::now() + time > end)
     }
@@ -146,13 +146,13 @@ impl Session {
         &self.invocation
     }
 
-    /// A name that nothing else on the cluster has.
+    /// Returns a name that nothing else on the cluster has.
     pub(super) fn unique(&self) -> String {
         self.made.set(self.made.get() + 1);
         format!("{}-{}", self.stem, self.made.get())
     }
 
-    /// The traffic, from its beginning.
+    /// Returns the traffic, from its beginning.
     #[must_use]
     pub fn mix(&self) -> Mix {
         Mix::new(MixSettings { seed: self.plan.seed, threads: self.plan.threads, ..MixSettings::default() })

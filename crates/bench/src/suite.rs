@@ -155,7 +155,7 @@ impl Report<'_> {
         (self.keep)(&self.findings);
     }
 
-    /// What is measured of the gate alone, on one worker.
+    /// Measures the gate alone, on one worker.
     fn load_gate(&mut self, session: &Session) {
         let measured = session.with_worker(&Subject::Gate, |bed| {
             self.findings.peak = self.part(session, "peak", weight::PEAK, |session| session.find_peak(bed));
@@ -171,7 +171,7 @@ impl Report<'_> {
         self.note(session, "gate under load", measured);
     }
 
-    /// The same of the pass-through, without an overload.
+    /// Measures the pass-through alone, without an overload.
     fn load_pass_through(&mut self, session: &Session) {
         let Some(peak) = self.findings.peak.as_ref().map(|peak| peak.per_second) else { return };
         let measured = session.with_worker(&Subject::PassThrough, |bed| {
@@ -183,7 +183,7 @@ impl Report<'_> {
         self.note(session, "pass-through under load", measured);
     }
 
-    /// Latency at several shares of the peak, as far as there is time.
+    /// Measures latency at several shares of the peak, as far as there is time.
     fn sweep(&mut self, session: &Session, bed: &mut Bed<'_>, subject: &Subject, peak: f64) {
         let times = session.plan.sweep_times();
         let points = self.part(session, "sweep", weight::SWEEP, |session| {

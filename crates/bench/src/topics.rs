@@ -27,7 +27,7 @@ impl std::fmt::Debug for Topics {
     }
 }
 
-/// A client's configuration: the brokers and the user's properties.
+/// Returns a client's configuration: the brokers and the user's properties.
 pub(super) fn client(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = ClientConfig::new();
     for (key, value) in &kafka.properties {

@@ -20,7 +20,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What the process group of that id uses now.
+    /// Reads what the process group of this id uses now.
     ///
     /// # Errors
     /// There is no `/proc` (which is Linux's), or no such process.

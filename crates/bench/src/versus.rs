@@ -56,7 +56,7 @@ pub struct Versus {
 }
 
 impl Ratio {
-    /// The spread of these; `None` of none.
+    /// Returns the spread of these; `None` if there are none.
     #[must_use]
     pub fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
@@ -69,7 +69,7 @@ impl Ratio {
         Some(Self { median, min: *ratios.first()?, max: *ratios.last()? })
     }
 
-    /// The ratio of two measurements that were made in turns, round by round.
+    /// Returns the ratio of two measurements that were made in turns, round by round.
     #[must_use]
     pub fn between(over: &[f64], under: &[f64]) -> Option<Self> {
         Self::of(over.iter().zip(under).map(|(over, under)| over / under))

@@ -34,7 +34,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What it is called.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -145,7 +145,7 @@ impl Worker {
         ask().is_ok_and(|answer| answer.split_whitespace().nth(1) == Some("200"))
     }
 
-    /// Whether it is still running.
+    /// Returns whether it is still running.
     ///
     /// # Errors
     /// It has ended: with the end of its log.
@@ -156,7 +156,7 @@ impl Worker {
         Ok(())
     }
 
-    /// What it has used by now.
+    /// Reads what it has used by now.
     ///
     /// # Errors
     /// See [`Usage::of_group`].
@@ -164,7 +164,7 @@ impl Worker {
         Usage::of_group(self.group)
     }
 
-    /// The end of its log.
+    /// Returns the end of its log.
     #[must_use]
     pub fn log_tail(&self) -> String {
         self.guard.log_tail()
@@ -187,8 +187,8 @@ impl Worker {
     }
 }
 
-/// A worker of ours. Without a configuration file the policy is the default one with a list of denied tools, so that the mix's denials
-/// come out.
+/// Returns a worker of ours. Without a configuration file the policy is the default one with a list of denied tools, so that the mix's
+/// denials come out.
 fn ours(invocation: &Invocation, subject: &Subject) -> Command {
     let mut command = Command::new(&invocation.binary);
     match &invocation.config {

@@ -11,7 +11,7 @@ use tollgate_core::policy::{Policy, PolicySettings};
 const DENIED_TOOLS: [&str; 2] = ["format_disk", "shutdown_host"];
 const EVENTS: &str = "6000";
 
-/// What was decided on an event: its thread and id, action, code, and what follows from them.
+/// Returns what was decided on an event: its thread and id, action, code, and what follows from them.
 fn decision(verdict: &[u8]) -> Vec<Value> {
     let verdict: Value = serde_json::from_slice(verdict).expect("a verdict is JSON");
     let fields = ["thread_id", "event_id", "action", "code", "decided_by", "allows_execution", "should_halt"];

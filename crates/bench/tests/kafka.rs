@@ -20,7 +20,8 @@ fn main() -> ExitCode {
     harness::run(CASES, &Path::new(TOLLGATE_BENCH).with_file_name("tollgate"), Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// Whether a binary is newer than what cargo made it of: the sources that it lists in the file beside it, and the manifest with its lock.
+/// Returns whether a binary is newer than what cargo made it of: the sources that it lists in the file beside it, and the manifest with its
+/// lock.
 fn is_up_to_date(binary: &Path) -> bool {
     let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
     let Some(built) = modified(binary) else { return false };

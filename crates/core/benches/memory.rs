@@ -169,7 +169,7 @@ fn fill(processor: &mut PartitionProcessor<Deciding>, kind: &Kind) -> f64 {
     started.elapsed().as_nanos() as f64 / offset as f64
 }
 
-/// Threads restored per second.
+/// Returns how many threads are restored per second.
 fn restore(checkpoint: &Checkpoint, policy: &Arc<Policy>) -> f64 {
     let started = Instant::now();
     let mut restore = Restore::<ThreadStore>::default();

@@ -12,7 +12,7 @@ use tollgate_core::loops::{
 };
 use tollgate_core::ruling::LoopCode;
 
-/// A result or arguments text of a case; `serde_json` cannot hold a lone surrogate, so the cases spell them as escapes inside.
+/// Reads a result's or arguments' text of a case; `serde_json` cannot hold a lone surrogate, so the cases spell them as escapes inside.
 fn text(value: &Value) -> Option<Text<'_>> {
     value.as_str().map(|text| Text::plain(text.as_bytes()))
 }
@@ -55,7 +55,7 @@ fn hermes_classify() {
     }
 }
 
-/// The display suffix quotes the exit code, which is raw output and never leaves Tollgate: its kind is compared instead.
+/// Compares a case. The display suffix quotes the exit code, which is raw output and never leaves Tollgate: its kind is compared instead.
 fn check_classify(case: &Value) {
     let tool = case["in"]["tool"].as_str().unwrap();
     let failure = classify(tool, text(&case["in"]["result"]).as_ref());
@@ -117,7 +117,7 @@ fn describe(decision: LoopDecision, call: &Signature<'_>) -> Value {
     })
 }
 
-/// A result with guidance appended; without guidance it stays as it is, null included.
+/// Returns a result with guidance appended; without guidance it stays as it is, null included.
 fn appended(result: &Value, guidance: Option<&str>) -> Value {
     match guidance {
         Some(guidance) => Value::from(format!("{}{guidance}", result.as_str().unwrap_or_default())),

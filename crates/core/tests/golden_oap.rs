@@ -36,7 +36,7 @@ struct Answer {
     message: String,
 }
 
-/// The passport of a case, as text; `None` if there is none.
+/// Returns the passport of a case, as text; `None` if there is none.
 fn passport(case: &Value) -> Option<Vec<u8>> {
     match (&case["passport_raw"], &case["passport"]) {
         (Value::String(text), _) => Some(text.clone().into_bytes()),
@@ -73,7 +73,7 @@ fn answer(case: &Value) -> Answer {
     }
 }
 
-/// A message of the reference without what it quotes of the call.
+/// Returns a message of the reference without what it quotes of the call.
 fn without_quotes(message: &str, case: &Value) -> String {
     let call = case["context"].to_string();
     let mut plain = String::new();
@@ -91,7 +91,7 @@ fn without_quotes(message: &str, case: &Value) -> String {
     plain
 }
 
-/// What a case says that the answer does not: empty if they agree. The reference's policy `unknown` is none.
+/// Returns what a case says that the answer does not: empty if they agree. The reference's policy `unknown` is none.
 fn disagreement(case: &Value, answer: &Answer) -> Vec<String> {
     let expected = &case["expected"];
     let mut found = Vec::new();
@@ -111,7 +111,7 @@ fn disagreement(case: &Value, answer: &Answer) -> Vec<String> {
     found
 }
 
-/// The rows of the document: case → the code that is answered here.
+/// Returns the rows of the document: case → the code that is answered here.
 fn differences() -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(DIFFERENCES).unwrap();
     let (cases, _) = text.split_once("\n# Where the standard is silent").unwrap();

@@ -20,7 +20,7 @@ const IMPURE: [&str; 12] = [
     "tracing-subscriber",
 ];
 
-/// The crates that a package is built from, itself included.
+/// Returns the crates that a package is built from, itself included.
 fn crates_of(package: &str) -> BTreeSet<String> {
     let arguments = ["tree", "--offline", "--edges", "normal", "--prefix", "none", "--format", "{lib}"];
     let output = Command::new(env!("CARGO")).args(arguments).args(["--package", package]).output().expect("cargo runs");

@@ -102,7 +102,7 @@ fn large_cases() -> Vec<Case> {
     ]
 }
 
-/// A verdict that would be too large: its policy must allow less than the default.
+/// Returns a case whose verdict would be too large, and a policy that allows less than the default.
 fn too_large_a_verdict() -> (Policy, Case) {
     let calls: Vec<_> =
         (0..1_000).map(|n| json!({"id": format!("{MARKER}-{n}"), "function": {"name": "bash", "arguments": "{\"pa"}})).collect();
@@ -141,7 +141,7 @@ fn check_rejected(policy: Policy, case: &Case) {
     assert!(!message.contains(MARKER), "{name}: {message}");
 }
 
-/// The verdict for whoever waits: closed, under the told ids, and without a word of the record.
+/// Checks the verdict for whoever waits: it blocks, bears the ids of the partial event, and repeats nothing of the record.
 fn check_invalid_event(name: &str, told: &PartialEvent, message: &str, bytes: &[u8], code: RejectionCode) {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(!text.contains(MARKER), "{name}: {text}");
@@ -220,7 +220,7 @@ fn check_accepted(case: &Case) {
     assert_has(&case.name, &describe(&event), &case.expect);
 }
 
-/// An event as JSON, to be compared with what a case expects.
+/// Returns an event as JSON, to be compared with what a case expects.
 fn describe(event: &Event<'_>) -> Value {
     let who = &event.attribution;
     let mut described = json!({

@@ -44,7 +44,7 @@ fn split(input: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
     })
 }
 
-/// A value is refused, or what it says is what it says when it is written again.
+/// Checks that a value is refused, or means the same when it is written again.
 fn check_value(key: &[u8], value: &[u8]) {
     let thread = read_thread(value);
     assert_eq!(read_thread(value), thread, "a value is read as something else the second time");

@@ -37,7 +37,7 @@ pub fn check(input: &[u8]) {
     assert_eq!(read(&record, &mut parser), first, "a record is read as something else the second time");
 }
 
-/// What a record is read as, as text.
+/// Returns what a record is read as, as text.
 fn read(record: &Record<'_>, parser: &mut Parser) -> String {
     match decode(record, parser, VALUE_BYTES_MAX) {
         Ok(event) => {

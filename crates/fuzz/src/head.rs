@@ -15,7 +15,7 @@ impl<'i> Head<'i> {
         Self { lines: head.split(|byte| *byte == b'\n').map(line).collect(), rest: rest.get(2..).unwrap_or_default() }
     }
 
-    /// The values of all lines of this name.
+    /// Returns the values of all lines of this name.
     pub(crate) fn values<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'i [u8]> + 's {
         self.lines.iter().filter(move |(found, _)| *found == name.as_bytes()).filter_map(|(_, value)| *value)
     }

@@ -32,7 +32,7 @@ pub fn check(input: &[u8]) {
     check_depth(input);
 }
 
-/// What a value's canonical form is, it is also of that form.
+/// Checks that the canonical form of a value's canonical form is the same.
 fn check_forms(value: Value<'_>) {
     for (form, is_jcs) in [(write as Form, false), (write_jcs, true)] {
         let once = formed(value, form);
@@ -53,7 +53,7 @@ fn formed(value: Value<'_>, form: Form) -> Vec<u8> {
     out
 }
 
-/// Every string can be written and read again, and its beginning is a part of it.
+/// Checks that every string can be written and read again, and that its beginning is a part of it.
 fn check_texts(value: Value<'_>) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -75,8 +75,8 @@ fn check_texts(value: Value<'_>) {
     }
 }
 
-/// Whether a text that `serde_json` refuses may be one that Python reads: numbers that no double holds, lone surrogates, bytes that are
-/// no UTF-8 (which is checked elsewhere) and deeper nesting.
+/// Returns whether a text that `serde_json` refuses may be one that Python reads: numbers that no double holds, lone surrogates, bytes that
+/// are no UTF-8 (which is checked elsewhere) and deeper nesting.
 fn is_python_only(input: &[u8], value: Value<'_>) -> bool {
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {
@@ -101,7 +101,7 @@ fn is_infinite(value: Value<'_>) -> bool {
     value.shape() == Shape::Number && !parse_float(value.source()).is_finite()
 }
 
-/// Both parsers read the same value.
+/// Checks that both parsers read the same value.
 fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
     let mut open = vec![(ours, theirs)];
     while let Some((ours, theirs)) = open.pop() {
@@ -137,14 +137,14 @@ fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
     }
 }
 
-/// A parser that has read something else before reads the same.
+/// Checks that a parser that has read something else before reads the same.
 fn check_reuse(input: &[u8], used: &mut Parser) {
     let mut fresh = Parser::new();
     let again = used.parse(input, DEPTH_MAX).map(|value| formed(value, write));
     assert_eq!(again, fresh.parse(input, DEPTH_MAX).map(|value| formed(value, write)), "a used parser reads something else");
 }
 
-/// What is read at a small depth is read the same at any greater one.
+/// Checks that what is read under a small limit of depth is read the same under any greater one.
 fn check_depth(input: &[u8]) {
     let (mut shallow, mut deep) = (Parser::new(), Parser::new());
     let shallow = shallow.parse(input, 2).map(|value| formed(value, write));

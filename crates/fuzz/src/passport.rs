@@ -40,7 +40,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// A text is a passport for evaluation and for the schema checker alike, and in its canonical form it is the same passport.
+/// Checks that a text is a passport for evaluation and for the schema checker alike, and the same one in its canonical form.
 fn check_reading(text: &[u8], passport: &Result<Passport, PassportFault>) {
     let faults = check_schema(text);
     assert_eq!(check_schema(text), faults, "the schema checker finds something else the second time");

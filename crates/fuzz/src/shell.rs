@@ -45,7 +45,7 @@ impl Rules {
     }
 }
 
-/// A list, everything, and nothing.
+/// Returns rules that allow a list, everything, and nothing.
 fn fixed() -> &'static [Rules; 3] {
     static FIXED: OnceLock<[Rules; 3]> = OnceLock::new();
     let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();

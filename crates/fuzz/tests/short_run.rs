@@ -11,7 +11,7 @@ const SECONDS_DEFAULT: u32 = 5;
 /// A run that tries fewer inputs besides the corpus has not fuzzed.
 const RUNS_MIN: u64 = 50;
 
-/// The number in a line of libFuzzer's statistics.
+/// Reads the number in a line of libFuzzer's statistics.
 fn stat(log: &str, name: &str) -> Option<u64> {
     log.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
 }

@@ -10,20 +10,20 @@ use super::value::{Field, Hole};
 use super::variables;
 use super::walk::{Context, Reached, Walk, Way, has_subscript};
 
-/// The names of variables in a text.
+/// Returns the names of variables in a text.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
     text.split(move |char| !is_name(char)).filter(|name| name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_'))
 }
 
-/// Whether an operator in the text assigns: `=`, `+=` and their like, `++`, `--`.
+/// Returns whether an operator in the text assigns: `=`, `+=` and their like, `++`, `--`.
 fn assigns(text: &str) -> bool {
     let plain = text.replace("<<=", "=").replace(">>=", "=");
     let without = ["==", "!=", "<=", ">="].iter().fold(plain, |text, operator| text.replace(operator, " "));
     without.contains('=') || text.contains("++") || text.contains("--")
 }
 
-/// The variables that an arithmetic text may assign.
+/// Returns the variables that an arithmetic text may assign.
 pub fn assigned(text: &str) -> impl Iterator<Item = &str> {
     let does = assigns(text);
     names(text).filter(move |_| does)
@@ -55,7 +55,7 @@ impl Walk {
         }
     }
 
-    /// `${name:=text}` assigns, where the variable is not set.
+    /// Assigns as `${name:=text}` does, where the variable is not set.
     pub fn default_value(&mut self, name: &str, text: &str, scope: &mut Scope, context: &Context) {
         self.unproven(Unproven::Assignment);
         self.assigned(name);
@@ -76,7 +76,7 @@ impl Walk {
         }
     }
 
-    /// The operands of `[[ ]]`: where it compares numbers or looks up variables they are evaluated.
+    /// Evaluates the operands of `[[ ]]` where it compares numbers or looks up variables.
     pub fn operands(&mut self, compound: &Compound, scope: &Scope) {
         let evaluates = |word: &Word| matches!(word.bare(), Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R"));
         if !compound.is_test || !compound.words.iter().any(evaluates) {
@@ -129,7 +129,7 @@ impl Walk {
         self.list(&list, &mut scope, context);
     }
 
-    /// Pieces of a text that is not understood as a whole, to be held against blocked patterns.
+    /// Notes pieces of a text that is not understood as a whole, to be compared with blocked patterns.
     fn fragments(&mut self, text: &str, is_test: bool, scope: &Scope, context: &Context) {
         let context = Context { assumed: true, ..context.clone() };
         for piece in text.split(['|', '&', ';', '(', ')', '\n']).skip(usize::from(is_test)).filter(|piece| !piece.trim().is_empty()) {

@@ -55,25 +55,25 @@ impl Deny {
         Self { patterns: blocked.to_vec(), commands, texts: Texts::new(&texts) }
     }
 
-    /// Whether nothing is blocked.
+    /// Returns whether nothing is blocked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.patterns.iter().all(|pattern| pattern.trim().is_empty())
     }
 
-    /// Whether a pattern names this program.
+    /// Returns whether a pattern names this program.
     #[must_use]
     pub fn names(&self, program: &str) -> bool {
         self.commands.contains_key(&program.to_ascii_lowercase())
     }
 
-    /// The pattern at a place in the list.
+    /// Returns the pattern at a place in the list.
     #[must_use]
     pub fn pattern(&self, index: usize) -> Option<&str> {
         self.patterns.get(index).map(String::as_str)
     }
 
-    /// Which patterns the command matches.
+    /// Returns which patterns the command matches.
     #[must_use]
     pub fn check(&self, command: &str, walk: &Walk) -> Denied {
         let mut denied = Denied::default();
@@ -204,7 +204,7 @@ impl Read {
         }
     }
 
-    /// The options of a pattern; a word behind one dash counts as a whole where the program has such options.
+    /// Returns the options of a pattern; a word behind one dash counts as a whole where the program has such options.
     fn wanted_options(&self, program: &str) -> Vec<Flag> {
         if !flags::has_word_options(program) {
             return self.options.clone();
@@ -230,7 +230,7 @@ impl Read {
             || (wanted == "/" && is_root(text))
     }
 
-    /// Whether these words stand among the operands in this order, the first one first where that can be told.
+    /// Returns whether these words stand among the operands in this order, the first one first where that can be told.
     fn has_operands(&self, program: &str, wanted: &[&str]) -> bool {
         let mut at = 0;
         for (index, word) in wanted.iter().enumerate() {
@@ -251,7 +251,7 @@ impl Read {
     }
 }
 
-/// The words of a text that is one simple command of literals; none if it is anything else.
+/// Returns the words of a text that is one simple command of literals; none if it is anything else.
 #[must_use]
 pub fn literal_words(text: &str) -> Option<Vec<String>> {
     let list = syntax::parse(text, 0).ok()?;
@@ -275,7 +275,7 @@ pub fn literal_words(text: &str) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// The words of a pattern that is meant as a command: its first word looks like a program, and it is no path alone.
+/// Returns the words of a pattern that is meant as a command: its first word looks like a program, and it is no path alone.
 fn command_words(pattern: &str) -> Option<Vec<String>> {
     let words = literal_words(pattern)?;
     let program = words.first()?;

@@ -66,19 +66,19 @@ pub enum Unproven {
 }
 
 impl Unproven {
-    /// Whether the deny side cannot be checked at all.
+    /// Returns whether the deny side cannot be checked at all.
     #[must_use]
     pub fn is_fatal(self) -> bool {
         self <= Self::Unparsable
     }
 
-    /// Whether commands may be hidden that a blocked pattern would match. The others matter only where not everything is allowed.
+    /// Returns whether commands may be hidden that a blocked pattern would match. The others matter only where not everything is allowed.
     #[must_use]
     pub fn hides_commands(self) -> bool {
         self <= Self::Arguments
     }
 
-    /// The sentence.
+    /// Returns the sentence that says so.
     #[must_use]
     pub fn message(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Unproven {
 }
 
 impl CommandFinding {
-    /// The reason's code.
+    /// Returns the reason's code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl CommandFinding {
         }
     }
 
-    /// The reason's message.
+    /// Returns the reason's message.
     #[must_use]
     pub fn message(&self) -> String {
         match self {

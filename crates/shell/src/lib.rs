@@ -26,8 +26,9 @@
 //! `sed`, `make`, `vim`, and also `git` (hooks, settings of the repository) and `npm` (scripts of the package). Scripts that are named,
 //! by `sh file` or `./file` or `source file`, are not read: what an earlier command wrote there is executed unseen. What the environment
 //! holds is not known: a variable that the command line does not set is refused as a program's name, and elsewhere taken for one harmless
-//! word, and what `find` or a loop over files hands on for names of files. A glob is taken for names of files, not of options. On the allow side a path is not the name that is listed (`./git` may be
-//! anything); on the deny side it is compared by its last segment, and a program under another name is another program.
+//! word, and what `find` or a loop over files hands on for names of files. A glob is taken for names of files, not of options. On the allow
+//! side a path is not the name that is listed (`./git` may be anything); on the deny side it is compared by its last segment, and a program
+//! under another name is another program.
 
 mod allow;
 mod arithmetic;
@@ -83,7 +84,7 @@ impl CommandRules {
         Self { allow: Allow::new(allowed), deny: Deny::new(blocked) }
     }
 
-    /// Every objection, in the order in which it is found: allow side first, then deny side. Empty: the command may run.
+    /// Returns every objection in the order in which it is found, allow side first. If there is none, the command may run.
     #[must_use]
     pub fn check(&self, command: &str) -> Vec<CommandFinding> {
         let walk = match walk(command) {
@@ -134,7 +135,7 @@ impl CommandRules {
         }
     }
 
-    /// The program as it may be named: only if the name is well known or configured.
+    /// Returns the program as it may be named: only if the name is well known or configured.
     fn program(&self, reached: &Reached) -> Program {
         let name = reached.words.first().and_then(Field::program);
         let may_be_named = |name: &&str| programs::is_well_known(name) || self.allow.names(name) || self.deny.names(name);
@@ -193,7 +194,7 @@ pub enum ReachedWord {
     Unknown(String),
 }
 
-/// What a command line executes, for a local explanation: the texts in it are raw and must not be logged or published.
+/// Returns what a command line may execute, to explain it to its author: the texts are raw and must not be logged or published.
 #[must_use]
 pub fn analyse(command: &str) -> Analysis {
     let Some(walk) = walk(command) else { return Analysis::default() };

@@ -37,7 +37,7 @@ const PROGRAMS: &[&str] = &[
     "xargs", "xxd", "xz", "yarn", "yes", "yq", "yum", "zcat", "zip", "zsh", "zstd",
 ];
 
-/// Whether the name is that of a well-known program.
+/// Returns whether the name is that of a well-known program.
 #[must_use]
 pub fn is_well_known(name: &str) -> bool {
     PROGRAMS.binary_search(&name).is_ok()

@@ -92,23 +92,23 @@ impl Scope {
         }
     }
 
-    /// The positional parameters are not those of the caller any more.
+    /// Notes that the positional parameters are not those of the caller any more.
     pub fn set_positional(&mut self) {
         self.positional = true;
     }
 
-    /// What a copy costs.
+    /// Returns what a copy takes of the budget.
     fn weight(&self) -> usize {
         self.variables.iter().map(|(name, variable)| 64 + name.len() + variable.value.weight()).sum()
     }
 
-    /// Whether words are split elsewhere than at blanks.
+    /// Returns whether words are split elsewhere than at blanks.
     #[must_use]
     pub fn sets_ifs(&self) -> bool {
         self.dynamic || self.variables.contains_key("IFS")
     }
 
-    /// What a parameter stands for; its copy is paid for, and not known if it cannot be.
+    /// Returns what a parameter stands for. Its copy is taken from the budget, and where that is spent nothing is known.
     #[must_use]
     pub fn value(&self, name: &str, modified: bool, budget: &mut Budget) -> Field {
         let hole = |hole| Field { holes: vec![(0, hole)], ..Field::default() };
@@ -153,30 +153,30 @@ impl Scope {
         }
     }
 
-    /// The variable has its value from here on.
+    /// Notes that the variable has its value from here on.
     pub fn make_certain(&mut self, name: &str) {
         self.certain.insert(name.to_owned());
     }
 
-    /// The variable has this value from here on, if it is never given another.
+    /// Notes that the variable has this value from here on, if it is never given another.
     pub fn make_certain_of(&mut self, name: &str, value: &Field) {
         if self.variables.get(name).is_some_and(|Variable { value: known, .. }| known.text == value.text && known.holes == value.holes) {
             self.make_certain(name);
         }
     }
 
-    /// The variable may not have its value any more.
+    /// Notes that the variable may not have its value any more.
     pub fn make_uncertain(&mut self, name: &str) {
         self.certain.remove(name);
     }
 
-    /// A copy for another shell, in which variables may not be set.
+    /// Returns a copy for another shell, in which variables may not be set.
     #[must_use]
     pub fn for_child(&self) -> Self {
         Self { variables: Rc::clone(&self.variables), certain: FxHashSet::default(), ..*self }
     }
 
-    /// The value that a variable may be given, if it is not only given numbers.
+    /// Returns the value that a variable may be given, if it is not only given numbers.
     #[must_use]
     pub fn text_of(&self, name: &str) -> Option<&Field> {
         self.variables.get(name).filter(|variable| !variable.is_number).map(|variable| &variable.value)
@@ -210,7 +210,7 @@ impl Scope {
         }
     }
 
-    /// A loop's variable: not known, but no option if none of its values is one.
+    /// Notes a loop's variable: it is not known, but no option if none of its values is one.
     fn bind_loop(&mut self, name: &str, words: &[Word], budget: &mut Budget) {
         if words.is_empty() {
             return self.assign_unknown(name);

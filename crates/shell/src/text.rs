@@ -119,7 +119,7 @@ impl Texts {
 }
 
 impl Form {
-    /// Whether the pieces stand in the text in this order.
+    /// Returns whether the pieces stand in the text in this order.
     fn matches(&self, text: &str) -> bool {
         let mut rest = text;
         let Some((last, firsts)) = self.pieces.split_last() else { return true };
@@ -136,7 +136,7 @@ impl Form {
     }
 }
 
-/// The text with one space for every run of blanks, and one around every run of operators.
+/// Returns the text with one space for every run of blanks, and one around every run of operators.
 fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut was_operator = false;

@@ -82,13 +82,13 @@ const SETTINGS: [&str; 18] = [
 /// The beginnings of more of them.
 const SETTINGS_OF: [&str; 6] = ["XDG_", "GIT_", "LD_", "DYLD_", "npm_config_", "BASH_"];
 
-/// Whether the variable changes what programs do or which are found.
+/// Returns whether the variable changes what programs do or which are found.
 #[must_use]
 pub fn is_special(name: &str) -> bool {
     role(name) != Role::Other || SETTINGS.contains(&name) || SETTINGS_OF.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the variable is one that a loop may use: of lower case, and read by no program that is known.
+/// Returns whether the variable is one that a loop may use: of lower case, and read by no program that is known.
 #[must_use]
 pub fn is_ordinary(name: &str) -> bool {
     let is_local = name.len() == 1 || !name.bytes().any(|byte| byte.is_ascii_uppercase());
@@ -106,7 +106,7 @@ const LOADERS: [&str; 5] = [
     "BASH_ALIASES",
 ];
 
-/// What becomes of the value of this variable.
+/// Returns what becomes of the value of this variable.
 #[must_use]
 pub fn role(name: &str) -> Role {
     let name = name.trim_end_matches('+');

@@ -85,19 +85,19 @@ pub struct Context {
 }
 
 impl Context {
-    /// The outside.
+    /// Returns the context of the command line itself.
     #[must_use]
     pub fn outside() -> Self {
         Self { ways: Vec::new(), assumed: false, stdin: Stdin::Inherited, depth: 0, is_certain: true }
     }
 
-    /// One construct deeper.
+    /// Returns the context one construct deeper.
     #[must_use]
     pub fn inside(&self) -> Self {
         Self { depth: self.depth + 1, is_certain: false, ..self.clone() }
     }
 
-    /// One construct deeper, by this way.
+    /// Returns the context one construct deeper, by this way.
     #[must_use]
     pub fn by(&self, way: Way) -> Self {
         let mut context = self.inside();
@@ -105,7 +105,7 @@ impl Context {
         context
     }
 
-    /// The same with other input.
+    /// Returns the context with other input.
     #[must_use]
     pub fn reading(&self, stdin: Stdin) -> Self {
         Self { stdin, ..self.clone() }
@@ -139,7 +139,7 @@ impl Walk {
         }
     }
 
-    /// Whether nothing more can be learnt.
+    /// Returns whether nothing more can be learnt.
     pub fn is_over(&mut self, depth: usize) -> bool {
         if self.budget.0 == 0 || self.reached.len() >= COMMANDS_MAX {
             self.unproven(Unproven::TooMuch);
@@ -230,7 +230,7 @@ impl Walk {
         Stdin::Unknown
     }
 
-    /// The variable of a loop or coprocess, and the values that it is given.
+    /// Notes the variable of a loop or coprocess, and the values that it is given.
     fn loop_values(&mut self, compound: &Compound, scope: &mut Scope, context: &Context) {
         let Some(name) = &compound.variable else { return };
         if name != "COPROC" {
@@ -273,7 +273,7 @@ impl Walk {
         output
     }
 
-    /// The substitutions in a word.
+    /// Walks the substitutions in a word.
     pub fn word(&mut self, word: &Word, scope: &mut Scope, context: &Context) {
         if self.is_over(context.depth) {
             return;
@@ -380,13 +380,13 @@ impl Walk {
     }
 }
 
-/// Whether a text has a substitution in a subscript.
+/// Returns whether a text has a substitution in a subscript.
 #[must_use]
 pub fn has_subscript(text: &str) -> bool {
     text.find('[').and_then(|at| text.get(at..)).is_some_and(|rest| rest.contains("$(") || rest.contains("${") || rest.contains('`'))
 }
 
-/// Files into which nothing is written that stays.
+/// Returns whether the path is a device that keeps nothing of what is written into it.
 fn is_harmless_device(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2")
 }

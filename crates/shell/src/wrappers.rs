@@ -158,7 +158,7 @@ pub const WRAPPERS: &[Wrapper] = &[
     after(1, text(words("sshpass", "fdpP", "evhV", &[]))),
 ];
 
-/// The row of a program, if it starts others.
+/// Returns the row of a program, if it starts others.
 #[must_use]
 pub fn wrapper(program: &str) -> Option<&'static Wrapper> {
     if program.starts_with("ld-linux") || program.starts_with("ld-musl") || program == "ld.so" {

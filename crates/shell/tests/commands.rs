@@ -36,7 +36,7 @@ fn corpus() -> Vec<Line> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-/// The first finding as the corpus writes it, with and without what it names.
+/// Returns the first finding as the corpus writes it, with and without what it names.
 fn answers(findings: &[CommandFinding]) -> Vec<String> {
     let Some(first) = findings.first() else { return vec!["allow".to_owned()] };
     let named = match first {
@@ -101,7 +101,7 @@ fn no_message_repeats_what_an_agent_wrote() {
     }
 }
 
-/// Text that is made to be expensive.
+/// Returns texts that are made to be expensive.
 fn hostile() -> Vec<(String, String)> {
     let pieces = [
         "(",
@@ -194,7 +194,7 @@ fn hostile_commands_fit_the_stack_and_come_to_an_end() {
     std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
 }
 
-/// Commands of the corpus, cut, doubled and mixed: a generator with a fixed seed, so that a failure can be had again.
+/// Returns commands of the corpus, cut, doubled and mixed, by a generator with a fixed seed, so that a failure can be had again.
 fn mutations(count: usize) -> Vec<String> {
     let corpus = corpus();
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -224,7 +224,7 @@ fn mutations(count: usize) -> Vec<String> {
     (0..count).map(mutate).collect()
 }
 
-/// The last place at which the text can be cut that is not behind this one.
+/// Returns the last place at which the text can be cut that is not behind this one.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }

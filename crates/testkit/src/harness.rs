@@ -133,7 +133,7 @@ impl Skip {
         }
     }
 
-    /// Where nobody looks at what was skipped, the want of a broker is a failure.
+    /// Returns whether the want of a broker is a failure: it is where nobody looks at what was skipped.
     fn is_failure(&self) -> bool {
         matches!(self, Self::NoBroker { .. }) && std::env::var("CI").is_ok_and(|ci| ci == "true")
     }

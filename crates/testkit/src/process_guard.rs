@@ -61,7 +61,7 @@ impl ProcessGuard {
         Ok(Self { home: PathBuf::from(home.trim_end()), shell, orders, guarded: None })
     }
 
-    /// The temporary directory.
+    /// Returns the temporary directory.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
@@ -87,13 +87,13 @@ impl ProcessGuard {
         Ok(())
     }
 
-    /// Where the output of the guarded process goes.
+    /// Returns the path of the file that takes the output of the guarded process.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.home.join("output.log")
     }
 
-    /// Whether the guarded process is running.
+    /// Returns whether the guarded process is running.
     ///
     /// # Errors
     /// The system does not say, or the guard is gone.
@@ -106,7 +106,7 @@ impl ProcessGuard {
         Ok(false)
     }
 
-    /// The id of the guarded process, which is also that of its process group.
+    /// Returns the id of the guarded process, which is also that of its process group.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.guarded.as_ref().map(Child::id)
@@ -141,7 +141,7 @@ impl ProcessGuard {
         Ok(status)
     }
 
-    /// The last lines of what the guarded process has put out.
+    /// Returns the last lines of what the guarded process has put out.
     #[must_use]
     pub fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.log_path()).unwrap_or_default();
@@ -149,7 +149,7 @@ impl ProcessGuard {
         lines.get(lines.len().saturating_sub(LOG_TAIL_LINES)..).unwrap_or_default().join("\n")
     }
 
-    /// The process is gone, and its id may be another's soon.
+    /// Notes that the process is gone, since its id may soon be another's.
     fn forget(&mut self) -> Result<()> {
         self.guarded = None;
         self.tell("")

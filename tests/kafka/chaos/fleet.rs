@@ -56,7 +56,7 @@ struct Pod {
 }
 
 impl<'g> Fleet<'g> {
-    /// Four workers, two of them static members.
+    /// Starts four workers, two of them static members.
     pub(super) fn start(gate: &'g Gate, seed: u64) -> Result<Self> {
         let (deeds, mut findings) = (Deeds::default(), Findings::default());
         findings.look_for(&[ENDED, STOPPED_BADLY, PANICKED, UNDECIDED]);
@@ -145,7 +145,7 @@ impl<'g> Fleet<'g> {
         pod.worker.remove_log()
     }
 
-    /// One fault or change, whichever the dice say and the fleet allows.
+    /// Does one fault or change, whichever the dice say and the fleet allows.
     pub(super) fn act(&mut self) -> Result<()> {
         match self.random.below(100) {
             0..10 if self.frozen() == 0 => self.freeze(),
@@ -158,7 +158,7 @@ impl<'g> Fleet<'g> {
         }
     }
 
-    /// How many workers there are or will be at once.
+    /// Returns how many workers there are or will be at once.
     fn count(&self) -> usize {
         self.running.len() + self.due.len()
     }
@@ -275,7 +275,7 @@ impl Display for Pod {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 pub(super) fn now_ms() -> Result<i64> {
     Ok(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?)
 }

@@ -46,7 +46,7 @@ impl Load {
         Self { stop, acknowledged, thread }
     }
 
-    /// The offsets behind the last events that were acknowledged, by partition.
+    /// Returns the offsets behind the last events that were acknowledged, by partition.
     pub(super) fn ends(&self) -> BTreeMap<i32, i64> {
         self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner).ends.clone()
     }

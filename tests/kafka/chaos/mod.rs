@@ -61,7 +61,7 @@ impl Options {
     }
 }
 
-/// See the module.
+/// Faults of every kind, under load, change no verdict.
 pub(crate) fn faults_change_no_verdict(context: &Context, broker: &mut Broker) -> Result<()> {
     let options = Options::from_environment()?;
     let gate = gate(context)?;
@@ -89,8 +89,8 @@ pub(crate) fn faults_change_no_verdict(context: &Context, broker: &mut Broker) -
     Ok(())
 }
 
-/// A deployment whose members soon notice each other's absence, and whose verdicts depend on what threads remember: loops are seen after
-/// more repetitions than by default, and the limits of threads, of their bytes and of idle time are all reached.
+/// Returns a deployment whose members soon notice each other's absence, and whose verdicts depend on what threads remember: loops are seen
+/// after more repetitions than by default, and the limits of threads, of their bytes and of idle time are all reached.
 fn gate(context: &Context) -> Result<Gate> {
     let mut gate = Gate::new(context, PARTITIONS)?;
     let session_ms = u64::try_from(SESSION_TIMEOUT.as_millis())?;
@@ -143,7 +143,7 @@ fn wreak(options: &Options, fleet: &mut Fleet<'_>, broker: &mut Broker, has_caug
     Ok(())
 }
 
-/// The broker crashes and comes back. Nobody is leaving then: without a broker that takes too long.
+/// Kills the broker and starts it again. No worker is leaving then: without a broker that takes too long.
 fn restart(broker: &mut Broker, fleet: &mut Fleet<'_>, random: &mut Random) -> Result<()> {
     fleet.calm()?;
     fleet.note("the broker crashes")?;

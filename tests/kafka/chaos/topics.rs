@@ -31,7 +31,7 @@ impl Reader {
         Ok(Self(consumer))
     }
 
-    /// Every record of a partition but for those of aborted transactions, in order.
+    /// Reads every record of a partition but for those of aborted transactions, in order.
     pub(super) fn read(&self, topic: &str, partition: i32) -> Result<Vec<Record>> {
         let mut partitions = TopicPartitionList::new();
         partitions.add_partition_offset(topic, partition, Offset::Beginning)?;
@@ -67,7 +67,7 @@ impl Committed {
         Ok(Self { consumer, asked })
     }
 
-    /// How many records lie between what is committed and where the partitions end.
+    /// Returns how many records lie between what is committed and where the partitions end.
     pub(super) fn lag(&self, ends: &BTreeMap<i32, i64>) -> Result<u64> {
         let committed = self.consumer.committed_offsets(self.asked.clone(), REQUEST_TIME_MAX)?;
         let lags = committed.elements().into_iter().map(|element| {

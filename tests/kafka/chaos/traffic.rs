@@ -83,7 +83,7 @@ impl Traffic {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub(super) fn next(&mut self) -> Outgoing {
         self.sent += 1;
         let at = self.pick();
@@ -121,7 +121,7 @@ impl Traffic {
         Outgoing::new(thread, event).header(SEQUENCE, self.sent.to_string())
     }
 
-    /// An agent that is awake.
+    /// Picks an agent that is awake.
     fn pick(&mut self) -> usize {
         loop {
             let point = self.random.below(self.weights[AGENTS - 1]);
@@ -132,7 +132,7 @@ impl Traffic {
         }
     }
 
-    /// The time rolls on by steps; now and then a host's clock is late, and seldom far ahead.
+    /// Returns the next timestamp. Time goes on by steps; now and then a host's clock is late, and seldom far ahead.
     fn timestamp(&mut self) -> String {
         let now_ms = self.sent * STEP_MS + 3_600_000;
         let ms = match self.random.below(1_000) {
@@ -147,7 +147,7 @@ impl Traffic {
 }
 
 impl Agent {
-    /// Its next event, without a timestamp; `now` is how many events there were.
+    /// Returns its next event, without a timestamp; `now` is how many events there were.
     fn next(&mut self, random: &mut Random, now: u64) -> Value {
         loop {
             if let Some(event) = self.due.pop_front() {
@@ -186,7 +186,7 @@ impl Agent {
         }
     }
 
-    /// One thing that an agent does in its turn.
+    /// Does one thing of an agent's turn.
     fn step(&mut self, random: &mut Random) {
         match random.below(100) {
             0..7 => self.respond(random),
@@ -228,7 +228,7 @@ impl Agent {
         }
     }
 
-    /// The model answers with calls, which the agent then makes; some answers were cut off, and their calls are made all the same.
+    /// Has the model answer with calls, which the agent then makes; some answers were cut off, and their calls are made all the same.
     fn respond(&mut self, random: &mut Random) {
         let calls: Vec<Call> = (0..1 + random.below(3)).map(|_| self.new_call(random)).collect();
         let reason = ["tool_calls", "stop", "content_filter"][random.below(3)];
@@ -254,7 +254,7 @@ impl Agent {
         }
     }
 
-    /// Several calls at once, whose results come in any order.
+    /// Makes several calls at once, whose results come in any order.
     fn call_several(&mut self, random: &mut Random) {
         let mut calls: Vec<Call> = (0..2 + random.below(3)).map(|_| self.new_call(random)).collect();
         calls.iter().for_each(|call| self.ask(call, random));
@@ -264,7 +264,7 @@ impl Agent {
         }
     }
 
-    /// Some tools and arguments are far more popular than others, so that loops come about.
+    /// Returns a new call. Some tools and arguments are far more popular than others, so that loops come about.
     fn new_call(&mut self, random: &mut Random) -> Call {
         self.calls += 1;
         let (tool, argument) = (random.below(TOOLS.len()).min(random.below(TOOLS.len())), random.below(6).min(random.below(6)));
@@ -297,7 +297,7 @@ impl Agent {
         self.push(event);
     }
 
-    /// An event of the running turn.
+    /// Adds an event of the running turn.
     fn push(&mut self, mut event: Value) {
         if self.names_turns {
             event["turn_id"] = json!(format!("turn-{}", self.turn));
@@ -305,7 +305,7 @@ impl Agent {
         self.push_bare(event);
     }
 
-    /// An event that names no turn.
+    /// Adds an event that names no turn.
     fn push_bare(&mut self, mut event: Value) {
         self.events += 1;
         event["thread_id"] = json!(self.thread);
@@ -313,7 +313,7 @@ impl Agent {
         self.due.push_back(event);
     }
 
-    /// The key and value of a record that cannot be read. Without a key its thread cannot be told.
+    /// Returns the key and value of a record that cannot be read. Without a key its thread cannot be told.
     fn unreadable(&mut self, random: &mut Random, timestamp: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         self.events += 1;
         let key = Some(self.thread.clone().into_bytes());

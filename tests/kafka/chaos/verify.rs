@@ -150,7 +150,7 @@ impl Verifier<'_> {
         expected
     }
 
-    /// Every rejected event has a dead letter that is its copy.
+    /// Checks that every rejected event has a dead letter that is its copy.
     fn dead_letters(&mut self, events: &[Record], expected: &[Expected], dead_letters: &mut DeadLetters) {
         for (event, expected) in events.iter().zip(expected) {
             let Some(code) = expected.rejected else { continue };
@@ -170,7 +170,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// `tollgate eval` gives the same bytes. It sees values alone, so the verdicts on what is no event at all are not its business.
+    /// Checks that `tollgate eval` gives the same bytes. It sees values alone, so verdicts on what is no event at all are left out.
     fn eval(&mut self, partition: i32, events: &[Record], expected: &[Expected]) -> Result<()> {
         let is_event = |event: &Record| {
             serde_json::from_slice::<Value>(event.value.as_deref().unwrap_or_default()).is_ok_and(|value| value.is_object())
@@ -186,7 +186,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Every event that wants one has a verdict, which is the fold's; its copies are equal and its first ones in order.
+    /// Checks that every event that wants one has a verdict, which is the fold's; its copies are equal and its first ones in order.
     fn verdicts(&mut self, events: &[Record], expected: &[Expected], verdicts: &[Record]) {
         let at: HashMap<String, usize> = events.iter().enumerate().map(|(at, event)| (header(event, SEQUENCE), at)).collect();
         let mut firsts: Vec<Option<&Record>> = vec![None; events.len()];
@@ -226,7 +226,7 @@ impl Verifier<'_> {
         missing.for_each(|((event, _), _)| self.findings.add(MISSING, || stands(event)));
     }
 
-    /// What the state topic holds is what the fold has come to.
+    /// Checks that the state topic holds what the fold has come to.
     fn state(&mut self, partition: i32, processor: &Processor, records: &[Record]) {
         self.totals.state_records += records.len() as u64;
         let mut restore = Restore::<ThreadStore>::default();

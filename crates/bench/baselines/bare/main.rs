@@ -175,7 +175,7 @@ impl Loop {
     }
 }
 
-/// The headers that the worker's pass-through gives a verdict: what is compared is how records go through, not which.
+/// Returns the headers that the worker's pass-through gives a verdict: what is compared is how records go through, not which.
 fn headers(events: &str, message: &BorrowedMessage<'_>) -> OwnedHeaders {
     let coordinates = format!("{events}/{}/{}", message.partition(), message.offset());
     let headers = OwnedHeaders::new_with_capacity(3)
@@ -188,7 +188,7 @@ fn headers(events: &str, message: &BorrowedMessage<'_>) -> OwnedHeaders {
     }
 }
 
-/// Set by SIGTERM and Ctrl-C.
+/// Returns a flag that SIGTERM and Ctrl-C set.
 fn stop_flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);

@@ -66,7 +66,7 @@ pub struct SweepPoint {
 }
 
 impl Findings {
-    /// Nothing yet.
+    /// Returns findings with nothing measured yet.
     #[must_use]
     pub fn new(machine: Machine, plan: Plan) -> Self {
         Self {
@@ -86,14 +86,14 @@ impl Findings {
         }
     }
 
-    /// Names what failed, in a sentence; `None` if nothing did. What a machine lacks something for has not failed.
+    /// Names what failed, in a sentence; `None` if nothing did. What could not run on this machine has not failed.
     #[must_use]
     pub fn failures(&self) -> Option<String> {
         let failed: Vec<&str> = self.absences.iter().filter(|absence| absence.failed).map(|absence| absence.part.as_str()).collect();
         (!failed.is_empty()).then(|| format!("the report lacks what failed: {}", failed.join(", ")))
     }
 
-    /// The sweep as a drawing.
+    /// Returns the sweep as a drawing.
     #[must_use]
     pub fn plot(&self) -> String {
         let series = |name: &str, label: &str, style: &'static str, of: fn(&Phase) -> f64| {

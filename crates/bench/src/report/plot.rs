@@ -124,7 +124,7 @@ fn draw_axes(out: &mut String, axes: &Axes) -> std::fmt::Result {
     )
 }
 
-/// The next number with one or two leading digits.
+/// Returns the next number with one or two leading digits.
 fn round_up(load: f64) -> f64 {
     let step = 10_f64.powf(load.max(1.0).log10().floor()) / 2.0;
     (load / step).ceil() * step

@@ -43,7 +43,7 @@ pub struct Row {
 /// What was measured, and whether that meets its target.
 type Judged = Option<(String, Option<bool>)>;
 
-/// The table of one run.
+/// Returns the table of one run.
 #[must_use]
 pub fn rows(findings: &Findings) -> Vec<Row> {
     let mut rows = over_others(findings);
@@ -54,7 +54,7 @@ pub fn rows(findings: &Findings) -> Vec<Row> {
 }
 
 impl Findings {
-    /// A row; `parts` are those that it comes from, of which the first one that is missing says why there is nothing.
+    /// Returns a row. `parts` are those that it comes from; the first one that is missing says why there is nothing.
     fn row(&self, what: &str, target: String, judged: Judged, parts: &[&str]) -> Row {
         let (measured, met) = judged.map_or((None, None), |(measured, met)| (Some(measured), met));
         let find = |part: &&str| self.absences.iter().find(|absence| absence.part == **part);
@@ -71,7 +71,7 @@ impl Findings {
     }
 }
 
-/// The gate over what decides nothing, and over what others would run.
+/// Returns the rows of the gate over a worker that decides nothing, and over what others would run.
 fn over_others(findings: &Findings) -> Vec<Row> {
     let versus = findings.versus.as_ref();
     let draining = |over, under| per_cpu_second(findings, over, under);
@@ -97,7 +97,7 @@ fn over_others(findings: &Findings) -> Vec<Row> {
     ]
 }
 
-/// How many times the events per CPU second of `under` those of `over` are, round by round.
+/// Returns the events per CPU second of `over` as a multiple of those of `under`, round by round.
 fn per_cpu_second(findings: &Findings, over: &str, under: &str) -> Option<Ratio> {
     let of = |name: &str| findings.drained.iter().find(|drained| drained.name == name).map(Drained::cpu_us);
     Ratio::between(&of(under)?, &of(over)?)
@@ -133,7 +133,7 @@ fn overload(findings: &Findings) -> [Row; 4] {
     ]
 }
 
-/// The core alone.
+/// Returns the rows of the core alone.
 fn core(findings: &Findings) -> [Row; 3] {
     let is_call = |name: &str, bytes| name == "tool_call" && CALL_BYTES.contains(&bytes);
     let call = findings.offline.decision.iter().find(|cost| is_call(&cost.name, cost.bytes)).map(|cost| {
@@ -160,7 +160,7 @@ fn judge_memory(memory: &ThreadMemory, bytes_max: f64) -> (String, Option<bool>)
     }
 }
 
-/// Cost per event as work grows: of several figures of a kind the worst one counts.
+/// Returns the rows of the cost per event as work grows: of several figures of a kind the worst one counts.
 fn growth(findings: &Findings) -> [Row; 3] {
     let target = || format!("≤ {COST_GROWTH_MAX}×");
     let of_core = |kind: &str, what: &str| {

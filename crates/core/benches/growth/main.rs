@@ -45,7 +45,7 @@ impl Growth {
         Self { what: what.into(), is_target: true, sizes, times: [const { Vec::new() }; SIZES] }
     }
 
-    /// Something that the target is not about.
+    /// Returns a row that no target is about.
     fn detail(what: impl Into<String>, sizes: [usize; SIZES]) -> Self {
         Self { is_target: false, ..Self::new(what, sizes) }
     }

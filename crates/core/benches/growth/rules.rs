@@ -96,7 +96,7 @@ fn measure_kinds<P: GuardrailProvider + 'static>(kinds: &[Kind], make: impl Fn(u
     }
 }
 
-/// The calls of a round.
+/// Returns the calls of a round.
 fn calls<'r>(kind: &'r Kind, entries: usize, random: &'r mut Random) -> impl Iterator<Item = (String, String)> + 'r {
     (0..EVENTS).map(move |_| (kind.call)(random.below(entries), entries))
 }

@@ -187,13 +187,13 @@ impl Fleet {
         self.random.below(self.stands.len())
     }
 
-    /// Threads are numbered in no order of how busy they are.
+    /// Draws a thread; threads are numbered in no order of how busy they are.
     fn zipf(&mut self) -> usize {
         let rank = self.zipf.draw(&mut self.random);
         rank * 7_919 % self.stands.len()
     }
 
-    /// The thread's next event: a call, or the result of the call that it has made.
+    /// Returns the thread's next event: a call, or the result of the call that it has made.
     fn event_of(&mut self, thread: usize) -> String {
         let stand = &mut self.stands[thread];
         if !stand.is_open && stand.call == CALLS_PER_TURN {

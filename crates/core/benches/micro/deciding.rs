@@ -15,7 +15,7 @@ use crate::events::rows::{passport, passport_of};
 /// Entries of each of the passport's lists.
 const ENTRIES: usize = 100;
 
-/// The chain of the defaults: the repetition controller alone.
+/// Measures the chain of the defaults: the repetition controller alone.
 pub fn loops(criterion: &mut Criterion) {
     let policy = policy();
     let chain = policy.loops();
@@ -54,7 +54,7 @@ pub fn loops(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The passport provider's decision on a call, under lists of a hundred entries each.
+/// Measures the passport provider's decision on a call, under lists of a hundred entries each.
 pub fn passports(criterion: &mut Criterion) {
     let provider = passport(&passport_of(ENTRIES));
     let mut group = criterion.benchmark_group("passport rules");

@@ -27,7 +27,7 @@ const SHAPES: [Shape; 4] = [
     Shape { name: "LangChain", whole: "tool_calls", cut_off: "content_filter", body: langchain, wrap: |value| ModelBody::Message(value) },
 ];
 
-/// The chain of the defaults.
+/// Measures the chain of the defaults.
 pub fn safety(criterion: &mut Criterion) {
     let policy = policy();
     let chain = policy.safety();

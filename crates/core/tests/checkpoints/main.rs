@@ -58,7 +58,7 @@ proptest! {
     }
 }
 
-/// What comes about in some schedules.
+/// Counts what comes about in some schedules.
 fn troubles(schedules: usize, strategy: impl Strategy<Value = (Value, Vec<Logged>, Vec<Step>)>) -> BTreeMap<&'static str, usize> {
     let mut runner = TestRunner::deterministic();
     let mut seen = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! A model of what surrounds a partition processor: the group's offset, the decisions log, a compacted state topic that is written in transactions,
-//! the worker that owns the partition, and workers that only believe that they do.
+//! A model of what surrounds a partition processor: the group's offset, the decisions log, a compacted state topic that is written in
+//! transactions, the worker that owns the partition, and workers that only believe that they do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl<'t> World<'t> {
         }
     }
 
-    /// What a worker does by itself. A zombie's checkpoints are refused: it is fenced.
+    /// Does what a worker does by itself. A zombie's checkpoints are refused, since it is fenced.
     fn act(&mut self, zombie: Option<usize>, act: &Act) -> Checked {
         let worker = match zombie {
             Some(which) => &mut self.zombies[which],
@@ -176,7 +176,7 @@ impl<'t> World<'t> {
         Ok(restored)
     }
 
-    /// Another worker becomes the owner, and reads from up to `reread` records before the committed offset. Returns the one before.
+    /// Makes another worker the owner, which reads from up to `reread` records before the committed offset. Returns the owner before it.
     fn take_over(&mut self, reread: usize) -> Result<Worker, TestCaseError> {
         let processor = match self.restore()? {
             Some(restored) => support::restored(PARTITION, self.outside.policy, restored),
@@ -203,7 +203,7 @@ impl<'t> World<'t> {
         self.outside.see("compaction");
     }
 
-    /// The owner reads nothing more, waits for every answer and acknowledgement and writes all that it knows.
+    /// Has the owner read nothing more, wait for every answer and acknowledgement, and write all that it knows.
     fn finish(&mut self) -> Checked {
         self.step(&Step::Owner(Act::Answer { from: 0, count: usize::MAX, rounds: usize::MAX }))?;
         self.step(&Step::Owner(Act::Acknowledge { from: 0, count: usize::MAX }))?;
@@ -216,7 +216,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// The log is read to its end, and everything in it has come to exactly one end.
+    /// Reads the log to its end, and checks that every record in it has come to exactly one end.
     pub fn conclude(&mut self) -> Checked {
         self.step(&Step::Owner(Act::Poll(usize::MAX)))?;
         self.finish()?;

@@ -41,7 +41,7 @@ pub enum Step {
     Compact { upto: Index, drops_tombstones: bool },
 }
 
-/// `few` and `many` are how many records are read at once.
+/// Returns acts of a worker; `few` and `many` are how many records are read at once.
 fn act(few: Range<usize>, many: Range<usize>) -> impl Strategy<Value = Act> {
     prop_oneof![
         8 => few.prop_map(Act::Poll),
@@ -76,7 +76,7 @@ fn step(has_servers: bool) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A schedule; where there are servers, they answer.
+/// Returns schedules; where there are servers, they answer.
 pub fn schedule(has_servers: bool) -> impl Strategy<Value = Vec<Step>> {
     vec(step(has_servers), 1..200)
 }

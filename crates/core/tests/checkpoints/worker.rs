@@ -98,7 +98,7 @@ impl Worker {
         }
     }
 
-    /// Whether any of its events waits.
+    /// Returns whether any of its events waits.
     pub fn waits(&self) -> bool {
         !self.queues.is_empty()
     }
@@ -263,13 +263,13 @@ impl Worker {
         Ok(())
     }
 
-    /// The first record that waits, or has a publication that is not acknowledged.
+    /// Returns the first record that waits, or has a publication that is not acknowledged.
     fn first_unfinished(&self) -> Option<usize> {
         let waiting = self.queues.values().filter_map(VecDeque::front).copied();
         self.unacknowledged.iter().map(|(record, _)| *record).chain(waiting).min()
     }
 
-    /// What holds after every step: what waits, what is committable, and that no thread has to go where none need.
+    /// Checks what holds after every step: what waits, what is committable, and that no thread goes where there is room for all.
     pub fn check(&self, truth: &Truth) -> Checked {
         let waiting = || self.queues.values().flatten();
         let size = Waiting { records: waiting().count(), bytes: waiting().map(|record| truth.log[*record].bytes()).sum() };
@@ -286,7 +286,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The threads that do not wait are what they are where every answer came at once.
+    /// Checks that the threads that do not wait are as they would be if every answer had come at once.
     pub fn check_state(&self, truth: &Truth) -> Checked {
         let waits = |id: &str| self.queues.contains_key(id);
         let expected = truth.snapshot(self.next).clone().without(waits);

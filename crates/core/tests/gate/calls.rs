@@ -278,14 +278,14 @@ fn script_events(parts: Vec<Vec<(Value, Value)>>) -> Vec<Value> {
     script(parts).into_iter().map(|(event, _)| event).collect()
 }
 
-/// A call named `again` that was allowed, and whose like has failed twice since.
+/// Returns a call named `again` that was allowed, and whose like has failed twice since.
 fn parallel_failures() -> Vec<Value> {
     let mut events = vec![as_event(call("f1", "bash", json!({"x": 1})), "again"), call("f2", "bash", json!({"x": 1}))];
     events.extend([result("f1", "bash", true), result("f2", "bash", true)]);
     events
 }
 
-/// One of the events before is named `again`; it comes once more after them.
+/// Checks that an event which comes once more changes nothing; one of the events before is named `again`.
 fn check_again(name: &str, before: &[Value], again: &Value) {
     let mut gate = Gate::new(default_policy());
     let mut first = Vec::new();

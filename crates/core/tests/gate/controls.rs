@@ -18,7 +18,7 @@ use crate::support::{Gate, assert_has, settings};
 
 const KEY: &str = "a key";
 
-/// A gate under controls that the test may change.
+/// Returns a gate under controls that the test may change.
 fn gate() -> (Gate, Arc<Controls>) {
     let controls = Arc::new(Controls::new(Some(KEY)));
     (Gate::new(policy_under(&controls)), controls)
@@ -44,7 +44,7 @@ fn lift(controls: &Controls, kind: SubjectKind, tenant: &str, id: &str) {
     controls.apply(Some(format!("subject/{}/{hash}", kind.as_str()).as_bytes()), None).unwrap();
 }
 
-/// A call of user 42 of acme, by agent coder.
+/// Returns a call of user 42 of acme, by agent coder.
 fn call_of(id: &str, more: Value) -> Value {
     let by = json!({"event_id": id, "user_id": "42", "tenant_id": "acme", "agent_id": "coder"});
     event(event(call(id, "bash", json!({"x": 1})), by), more)

@@ -105,7 +105,7 @@ fn two_failures_at(time: &str) -> Vec<(Value, Value)> {
     two_failures().into_iter().map(|(event, expected)| (at(time, event), expected)).collect()
 }
 
-/// The third failure at a time: blocked, or after a pause allowed.
+/// Returns two failures and the same call at a time: it is blocked, or allowed after a pause.
 fn third_at(time: &str, expected: Value) -> Vec<(Value, Value)> {
     vec![(at(time, third_failure_is_blocked().0), expected)]
 }

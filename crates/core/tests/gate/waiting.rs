@@ -76,7 +76,7 @@ impl Desk {
         self.processor.published(offset, 0).unwrap();
     }
 
-    /// Answers what was asked under an offset, and goes on as far as that goes.
+    /// Answers what was asked under an offset, and goes on as far as possible.
     fn answer(&mut self, offset: i64, answer: Answer) {
         let at = self.asked.iter().position(|(asked, _)| *asked == Offset(offset)).expect("it was asked");
         self.asked.remove(at);
@@ -281,7 +281,7 @@ fn threads(processor: &Processor) -> BTreeMap<String, String> {
     processor.stage().threads().iter().map(|(id, stored)| (id.to_owned(), format!("{stored:?}"))).collect()
 }
 
-/// The log is read to `frozen` and frozen there; more of it is read, and the answers come in some order. Whatever happens, the
+/// Reads the log to `frozen` and freezes there, then reads more of it, with answers in some order. Whatever happens, the
 /// checkpoint is what a processor has that read so far and got every answer at once.
 #[test]
 fn a_checkpoint_is_as_of_one_offset_whoever_waits_and_however_answers_come() {

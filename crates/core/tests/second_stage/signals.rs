@@ -42,7 +42,7 @@ pub struct Subject {
     pub applied: Offset,
 }
 
-/// The key of a user, whose name nobody is to find in the topic.
+/// Returns the key of a user, a hash, so that the name is not in the topic.
 pub fn key_of(user: &str) -> Box<str> {
     Digest::of(user.as_bytes()).to_string().into()
 }

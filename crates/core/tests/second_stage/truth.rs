@@ -30,7 +30,7 @@ impl Logged {
     }
 }
 
-/// What is answered: always the same to the same question.
+/// Returns what is answered: always the same to the same question.
 pub fn answer_to(request: &Request) -> u64 {
     match (request.tool.as_str(), request.round) {
         ("ask_twice", 1) => 0,
@@ -98,12 +98,12 @@ impl Truth {
         Self { log, told, snapshots }
     }
 
-    /// The first record at an offset or behind it.
+    /// Returns the first record at an offset or behind it.
     pub fn index_of(&self, offset: Offset) -> usize {
         self.log.partition_point(|logged| logged.offset < offset)
     }
 
-    /// The state as of an offset.
+    /// Returns the state as of an offset.
     pub fn snapshot(&self, next: Offset) -> Snapshot {
         self.snapshots[self.index_of(next)].clone()
     }
@@ -131,7 +131,7 @@ fn fold(now: &mut Snapshot, logged: &Logged) -> Published {
     Published { outcome: Outcome::Alert(count), text: format!("{key}: {count}") }
 }
 
-/// A log of few users, whose offsets have gaps.
+/// Returns logs of few users, whose offsets have gaps.
 pub fn log() -> impl Strategy<Value = Vec<Logged>> {
     let tool = prop_oneof![8 => Just("bash"), 3 => Just("ask"), 2 => Just("ask_twice"), 1 => Just("forget")];
     let gap = prop_oneof![6 => Just(1_i64), 1 => 2..5_i64];

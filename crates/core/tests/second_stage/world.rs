@@ -85,7 +85,7 @@ impl Worker {
         Self { processor, restored_at, at, unacknowledged, asked, undecided, frozen: None, writing: None, written: restored_at }
     }
 
-    /// The first record that waits, or of which an acknowledgement is due.
+    /// Returns the first record that waits, or of which an acknowledgement is due.
     fn first_unfinished(&self) -> usize {
         self.unacknowledged.iter().chain(&self.undecided).copied().min().unwrap_or(self.at)
     }
@@ -222,7 +222,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// A checkpoint is handed out exactly if everything before it is decided, published and acknowledged.
+    /// Begins a checkpoint, which is handed out exactly if everything before it is decided, published and acknowledged.
     fn begin(&mut self) -> Checked {
         let worker = &mut self.worker;
         let due = worker.frozen.filter(|next| self.truth.index_of(*next) <= worker.first_unfinished());
@@ -294,7 +294,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// What holds after every step.
+    /// Checks what holds after every step.
     fn check(&self) -> Checked {
         let (truth, worker, processor) = (self.truth, &self.worker, &self.worker.processor);
         prop_assert_eq!(processor.stage().waiting().records, worker.undecided.len());
@@ -311,7 +311,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// The log is read to its end and written down: every record has come to its one end.
+    /// Reads the log to its end and writes it down; every record has come to its one end.
     pub fn conclude(&mut self) -> Checked {
         let all = usize::MAX;
         self.step(&Step::Poll(all))?;

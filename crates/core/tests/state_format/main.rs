@@ -49,7 +49,7 @@ impl Script {
         format!("tests/fixtures/state-v{version}{suffix}.jsonl")
     }
 
-    /// The golden of a version. That of the current one is made before anybody reads it, if that was asked for.
+    /// Returns the golden of a version. That of the current one is written first, if that was asked for.
     fn golden(self, version: u8) -> Vec<StateRecord> {
         static UPDATED: Once = Once::new();
         UPDATED.call_once(|| {
@@ -74,12 +74,12 @@ fn write(path: &str, checkpoint: &Checkpoint) {
     std::fs::write(path, lines).expect("the golden can be written");
 }
 
-/// The golden of a version that every version has.
+/// Returns the golden of a version that every version has.
 fn golden(version: u8) -> Vec<StateRecord> {
     Script::Shapes.golden(version)
 }
 
-/// The records with a value of all goldens from a version on, with their version.
+/// Returns the records with a value of all goldens from a version on, with their version.
 fn goldens(first: u8) -> Vec<(u8, String, Vec<u8>)> {
     let of = |version: u8| {
         let scripts = Script::ALL.into_iter().filter(move |(_, since)| version >= *since);
@@ -89,12 +89,12 @@ fn goldens(first: u8) -> Vec<(u8, String, Vec<u8>)> {
     (first..=VERSION).flat_map(with_value).collect()
 }
 
-/// The records that have a value.
+/// Returns the records that have a value.
 fn values(records: &[StateRecord]) -> impl Iterator<Item = (&str, &[u8])> {
     records.iter().filter_map(|record| Some((record.key.as_str(), record.value.as_deref()?)))
 }
 
-/// What the records leave under a policy's limits.
+/// Restores the records under a policy's limits.
 fn restore(records: &[StateRecord], policy: &Policy) -> Restored<ThreadStore> {
     let mut restore = Restore::default();
     for (record, offset) in records.iter().zip(0..) {
@@ -103,7 +103,7 @@ fn restore(records: &[StateRecord], policy: &Policy) -> Restored<ThreadStore> {
     restore.finish(OWNER, policy.store_limits()).unwrap().expect("there is a record of the partition")
 }
 
-/// The threads of a store in the order of touch.
+/// Returns the threads of a store in the order of touch.
 fn in_order(store: &ThreadStore) -> Vec<(String, StoredThread)> {
     let mut threads: Vec<_> = store.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect();
     threads.sort_by_key(|(_, stored)| stored.applied);

@@ -79,14 +79,14 @@ fn events() -> Vec<Value> {
     ]
 }
 
-/// The verdicts on the script's events, and the checkpoint behind them.
+/// Returns the verdicts on the script's events, and the checkpoint behind them.
 pub fn scripted(policy: &Arc<Policy>) -> (Vec<Vec<u8>>, Checkpoint) {
     let mut processor = support::processor(PARTITION, policy);
     let verdicts = verdicts(&mut processor);
     (verdicts, checkpoint(&mut processor))
 }
 
-/// What the script's events become.
+/// Returns the verdicts on the script's events.
 fn verdicts(processor: &mut support::Processor) -> Vec<Vec<u8>> {
     feed(processor, &events()).into_iter().map(|(_, bytes)| bytes).collect()
 }

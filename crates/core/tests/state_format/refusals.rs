@@ -25,7 +25,7 @@ fn refusal(records: &[Taken<'_>]) -> (Option<Offset>, StateError) {
     restore(records).expect_err("it is refused")
 }
 
-/// A thread's value, and the offset that it is as of.
+/// Returns a thread's value, and the offset that it is as of.
 fn thread() -> (Vec<u8>, Offset) {
     let golden = golden(VERSION);
     let (_, value) = values(&golden).find(|(key, _)| *key == "thread/started").unwrap();

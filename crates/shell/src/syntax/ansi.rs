@@ -1,6 +1,6 @@
 //! `$'…'`: the escapes of ANSI C.
 
-/// What the text between `$'` and `'` stands for. As in bash, a NUL ends it.
+/// Returns what the text between `$'` and `'` stands for. As in bash, a NUL ends it.
 #[must_use]
 pub fn decode(text: &str) -> String {
     let mut decoded: Vec<u8> = Vec::with_capacity(text.len());

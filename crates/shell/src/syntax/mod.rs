@@ -28,7 +28,7 @@ pub enum Fault {
     Depth,
 }
 
-/// The commands of a text that stands at this depth already.
+/// Parses the commands of a text that stands at this depth already.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn parse(text: &str, depth: usize) -> Result<List, Fault> {
     parser.program()
 }
 
-/// The parts of a text that bash expands as it expands a here-document.
+/// Parses a text that bash expands as it expands a here-document.
 ///
 /// # Errors
 ///

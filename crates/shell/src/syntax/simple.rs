@@ -50,7 +50,7 @@ impl Parser<'_> {
         Ok(Command { kind: Kind::Simple(simple), redirects })
     }
 
-    /// A redirection, if one comes next.
+    /// Parses a redirection, if one comes next.
     pub(super) fn redirect(&mut self) -> Result<Option<Redirect>, Fault> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {

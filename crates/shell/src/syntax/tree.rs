@@ -163,7 +163,7 @@ pub enum Part {
 }
 
 impl Word {
-    /// The text, if the word is bare text without quotes or expansions.
+    /// Returns the text, if the word is bare text without quotes or expansions.
     #[must_use]
     pub fn bare(&self) -> Option<&str> {
         match self.parts.as_slice() {

@@ -24,7 +24,7 @@ pub fn lacking(cache: &Path) -> Option<String> {
     (!lacks.is_empty()).then(|| lacks.join(" and "))
 }
 
-/// The class path of the broker; the jars are downloaded if they are not there yet.
+/// Returns the class path of the broker; downloads the jars if they are not there yet.
 pub(super) fn class_path(cache: &Path) -> Result<String> {
     if let Some(lacks) = lacking(cache) {
         bail!("a broker needs {lacks}, which this machine does not have");
@@ -52,7 +52,7 @@ pub fn test_cache(target_tmpdir: &Path) -> PathBuf {
     target_tmpdir.with_file_name("kafka-jars")
 }
 
-/// The POM that the jars were downloaded for lies beside them, so a change of any version makes the cache stale.
+/// Returns whether the jars are there. The POM they were downloaded for lies beside them, so that a change of any version makes them stale.
 fn is_complete(cache: &Path) -> bool {
     fs::read_to_string(cache.join("pom.xml")).is_ok_and(|pom| pom == POM)
 }
@@ -86,7 +86,7 @@ fn download_into(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The major version of `java`, whose `-version` says `openjdk version "17.0.15" 2025-04-15` among other things.
+/// Returns the major version of `java`, whose `-version` says `openjdk version "17.0.15" 2025-04-15` among other things.
 fn java_version() -> Option<u32> {
     let output = Command::new("java").arg("-version").output().ok()?;
     let text = String::from_utf8(output.stderr).ok()?;

@@ -128,7 +128,7 @@ impl Broker {
         Ok(())
     }
 
-    /// A Java command whose last argument is the broker's configuration.
+    /// Returns a Java command whose last argument is the broker's configuration.
     fn java(&self, options: &[&str], arguments: &[&str]) -> Command {
         let home = self.guard.home();
         let mut command = Command::new("java");
@@ -138,8 +138,8 @@ impl Broker {
         command
     }
 
-    /// Whether it lists itself and a leader for every partition. A client that finds nobody backs off, so none is made before the port is
-    /// open.
+    /// Returns whether it lists itself and a leader for every partition. A client that finds nobody backs off, so none is made before the
+    /// port is open.
     fn answers(&self) -> bool {
         if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
             return false;

@@ -137,14 +137,14 @@ fn client(bootstrap: &str) -> ClientConfig {
     config
 }
 
-/// How many partitions of a topic have a leader.
+/// Returns how many partitions of a topic have a leader.
 fn partition_count<C: ClientContext>(client: &Client<C>, topic: &str) -> Result<i32> {
     let metadata = client.fetch_metadata(Some(topic), REQUEST_TIME_MAX)?;
     let led = metadata.topics().iter().flat_map(|topic| topic.partitions()).filter(|partition| partition.leader() >= 0);
     Ok(i32::try_from(led.count())?)
 }
 
-/// All partitions of a topic, from their beginning.
+/// Returns all partitions of a topic, from their beginning.
 fn all_partitions(topic: &str, count: i32) -> Result<TopicPartitionList> {
     ensure!(count > 0, "there is no topic {topic}");
     let mut partitions = TopicPartitionList::new();

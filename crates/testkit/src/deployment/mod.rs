@@ -60,7 +60,7 @@ impl Gate {
         Self::with_topic_settings(context, partitions, &[], &[], &[])
     }
 
-    /// The same with settings of the events, decisions and dead letter topics.
+    /// Creates the topics with settings for events, decisions and dead letters, and returns the deployment.
     ///
     /// # Errors
     /// The topics cannot be created.

@@ -78,12 +78,12 @@ const LOOP_CALLS: f64 = 3.0;
 const LOOP_REPEATS: f64 = 2.0;
 
 impl Conversation {
-    /// A conversation that has been going on for a while, so that the traffic does not begin with everybody's first words.
+    /// Returns a conversation that has been going on for a while, so that the traffic does not begin with everybody's first words.
     pub(super) fn running(random: &mut Random) -> Self {
         Self { turn: 1, steps: random.below(STEPS.0 + STEPS.1), is_running: true, ..Self::default() }
     }
 
-    /// The next event of the thread.
+    /// Returns the next event of the thread.
     pub(super) fn next(&mut self, settings: &MixSettings, random: &mut Random) -> Step {
         loop {
             match self.planned.pop_front() {
@@ -128,7 +128,7 @@ impl Conversation {
         }
     }
 
-    /// The same call three times: it fails, or a read-only one brings the same again, and the third is stopped.
+    /// Plans the same call three times: it fails, or a read-only one brings the same again, and the third is stopped.
     fn plan_loop(&mut self, random: &mut Random) {
         let is_failure = random.chance(0.5);
         let first = Call {
@@ -171,7 +171,7 @@ impl Conversation {
     }
 }
 
-/// How often a step has to begin a loop for this share of all calls to be repeats in one.
+/// Returns how often a step has to begin a loop, so that this share of all calls are repeats in one.
 fn loop_chance(share: f64) -> f64 {
     CALLS_MEAN * share / (LOOP_REPEATS - (LOOP_CALLS - CALLS_MEAN) * share)
 }

@@ -53,13 +53,13 @@ pub struct MixEvent {
 }
 
 impl MixEvent {
-    /// An event to be filled in by [`Mix::next_into`].
+    /// Returns an event that [`Mix::next_into`] fills in.
     #[must_use]
     pub fn blank() -> Self {
         Self { number: 0, event_type: EventType::TurnEnd, thread_id: String::new(), value: Vec::new() }
     }
 
-    /// Whether it gets a verdict.
+    /// Returns whether it gets a verdict.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         !matches!(self.event_type, EventType::TurnStart | EventType::TurnEnd | EventType::ThreadReset)
@@ -78,7 +78,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The traffic of these settings, from its beginning.
+    /// Returns the traffic of these settings, from its beginning.
     #[must_use]
     pub fn new(settings: MixSettings) -> Self {
         let mut random = Random::new(settings.seed);

@@ -95,7 +95,7 @@ fn corpus(random: &mut Random, escapes: f64) -> Vec<u8> {
     text
 }
 
-/// Whole blocks from a place on, around the end if need be, and letters for the rest.
+/// Appends whole blocks from a place on, around the end if need be, and letters for the rest.
 fn append(corpus: &[u8], start: usize, bytes: usize, out: &mut Vec<u8>) {
     let end = out.len() + bytes;
     let mut at = start * BLOCK;

@@ -72,7 +72,7 @@ impl Writer {
         }
     }
 
-    /// The arguments of a call, always the same for the same call: an object of a path, some options and text.
+    /// Writes the arguments of a call, always the same for the same call: an object of a path, some options and text.
     fn read_arguments(&mut self, call: Call) {
         let mut random = Random::new(call.seed);
         let Self { text, arguments, .. } = self;
@@ -105,7 +105,7 @@ impl Writer {
         out.push(b'"');
     }
 
-    /// A response in the spelling of the thread's provider: OpenAI's, Anthropic's or Gemini's.
+    /// Writes a response in the spelling of the thread's provider: OpenAI's, Anthropic's or Gemini's.
     fn response(&mut self, place: Place<'_>, calls: &[Call], is_cut_off: bool, random: &mut Random, out: &mut Vec<u8>) {
         let arguments: usize = calls.iter().map(|call| call.bytes + 200).sum();
         let said = random.size(RESPONSE_BYTES.0, RESPONSE_BYTES.1).saturating_sub(out.len() + arguments + 350).max(80);
@@ -179,7 +179,7 @@ impl Writer {
     }
 }
 
-/// The fields that every event has.
+/// Writes the fields that every event has.
 fn head(place: Place<'_>, step: &Step, out: &mut Vec<u8>) {
     let Place { thread, thread_id, turn, number } = place;
     let event_type = step.event_type().as_str();
