@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tollgate_testkit::harness::{self, Case};
-use tollgate_testkit::{Context, sharing};
+use tollgate_testkit::{Cluster, sharing};
 
 const TOLLGATE_BENCH: &str = env!("CARGO_BIN_EXE_tollgate-bench");
 
@@ -34,8 +34,8 @@ fn is_up_to_date(binary: &Path) -> bool {
 }
 
 /// A short measurement of each kind on this cluster: the figures are there, and no verdict is missing.
-fn a_benchmark_measures_and_cleans_up(context: &Context) -> Result<()> {
-    let worker = context.tollgate();
+fn a_benchmark_measures_and_cleans_up(cluster: &Cluster) -> Result<()> {
+    let worker = cluster.tollgate();
     if !is_up_to_date(worker) {
         assert_eq!(tollgate_bench::build_worker(Path::new(TOLLGATE_BENCH))?, worker);
     }
@@ -43,7 +43,7 @@ fn a_benchmark_measures_and_cleans_up(context: &Context) -> Result<()> {
     let run = |arguments: &[&str]| -> Result<Value> {
         let mut command = Command::new(TOLLGATE_BENCH);
         command.arg("--tollgate").arg(worker);
-        command.args(["--json", "--brokers", context.bootstrap(), "--partitions", "2", "--threads", "200"]);
+        command.args(["--json", "--brokers", cluster.bootstrap(), "--partitions", "2", "--threads", "200"]);
         let output = command.args(arguments).current_dir(directory.path()).output()?;
         ensure!(output.status.success(), "tollgate-bench {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(serde_json::from_slice(&output.stdout)?)

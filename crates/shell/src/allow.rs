@@ -15,7 +15,7 @@ pub struct Allow {
     longest: FxHashMap<String, usize>,
 }
 
-/// Stands in no word: a command with a NUL is not parsed.
+/// The separator, which stands in no word: a command with a NUL is not parsed.
 const SEPARATOR: char = '\0';
 
 impl Allow {

@@ -1,7 +1,7 @@
-//! What evaluates text as bash does in arithmetic, subscripts, offsets and tests, and the readings of other shells.
+//! Looks into texts that bash evaluates, in arithmetic, subscripts, offsets and tests, and into what other shells read there.
 //!
-//! Arithmetic evaluates the values of the variables that it names, and executes the substitutions in their subscripts; and it assigns.
-//! Which name an operator belongs to is not looked at: where a text assigns, every name in it may be assigned.
+//! Arithmetic evaluates the values of the variables that it names, executes the substitutions in their subscripts, and assigns.
+//! Which name an operator belongs to does not matter here: where a text assigns, every name in it may be assigned.
 
 use super::finding::Unproven;
 use super::scope::Scope;
@@ -48,7 +48,7 @@ impl Walk {
         for name in names(text) {
             let Some(value) = scope.text_of(name) else { continue };
             self.unproven(Unproven::Evaluated);
-            // A subscript with something in it that is not known.
+            // Part of this subscript is not known.
             if value.text.contains('[') && !value.holes.is_empty() {
                 self.unproven(Unproven::ShellText);
             }
@@ -66,7 +66,7 @@ impl Walk {
         self.texts.push(text);
     }
 
-    /// Tests and arithmetic evaluate subscripts, in which substitutions are executed, in quoted words too: `[[ -v 'a[$(id)]' ]]`.
+    /// Walks the substitutions in subscripts of quoted words, which tests and arithmetic execute: `[[ -v 'a[$(id)]' ]]`.
     pub fn quoted_subscripts(&mut self, word: &Word, scope: &mut Scope, context: &Context) {
         for part in &word.parts {
             match part {
@@ -96,7 +96,8 @@ impl Walk {
         let Some(text) = compound.text.as_deref().filter(|text| !text.trim().is_empty()) else { return };
         let (from, was_unknown) = (self.reached.len(), self.unproven.contains(&Unproven::CommandPosition));
         self.read_otherwise(compound, text, scope, context);
-        // `[[ -f x && $y == z ]]` starts what the environment holds, of which a command line has no say. The allow side refuses that.
+        // To such a shell `[[ -f x && $y == z ]]` starts the program that `$y` names, which the environment decides. The allow side
+        // refuses that.
         let is_ambient =
             |word: &Field| word.text.is_empty() && !word.holes.is_empty() && word.holes.iter().all(|(_, hole)| *hole == Hole::Ambient);
         let is_alone = |reached: &Reached| matches!(reached.words.as_slice(), [word] if word.as_known().is_some());

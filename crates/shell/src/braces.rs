@@ -3,7 +3,7 @@
 use super::syntax::{Part, Word};
 use super::value::Budget;
 
-/// So many words may one word expand to.
+/// The most words that one word may expand to.
 const WORDS_MAX: usize = 256;
 
 /// A piece of a word while braces are expanded.
@@ -11,9 +11,9 @@ const WORDS_MAX: usize = 256;
 pub enum Atom<'a> {
     /// An unquoted character.
     Char(char),
-    /// `{1..9}`
+    /// A sequence: `{1..9}`.
     Sequence,
-    /// What braces do not look into.
+    /// A part that braces leave as it is.
     Part(&'a Part),
 }
 

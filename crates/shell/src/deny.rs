@@ -1,4 +1,4 @@
-//! The deny side: patterns that are commands are held against every command that is reached, by program, options and leading words.
+//! The deny side: patterns that are commands are compared with every command that is reached, by program, options and leading words.
 
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ struct Pattern {
 pub struct Denied {
     /// The patterns, by their place in the list.
     pub patterns: Vec<usize>,
-    /// Whether a pattern may match a command some of whose words are computed.
+    /// Whether some words are computed, so that a pattern may match.
     pub hidden: bool,
 }
 
@@ -101,11 +101,11 @@ impl Deny {
     }
 }
 
-/// Whether a command matches a pattern.
+/// Says whether a command matches a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match {
     Yes,
-    /// It does if words that are computed are what they can be.
+    /// It may match: that depends on words that are computed.
     Hidden,
     No,
 }
@@ -122,9 +122,9 @@ enum Flag {
 struct Read {
     options: Vec<Flag>,
     operands: Vec<Option<String>>,
-    /// Whether the first operand is no option's value.
+    /// Whether the first operand is surely not the value of an option.
     is_first_sure: bool,
-    /// Whether computed words may be options, and how many operands are known to stand before the first of them.
+    /// How many operands are known to stand before the first computed word that may be an option; none if there is no such word.
     hidden_after: Option<usize>,
 }
 
@@ -234,7 +234,7 @@ impl Read {
     fn has_operands(&self, program: &str, wanted: &[&str]) -> bool {
         let mut at = 0;
         for (index, word) in wanted.iter().enumerate() {
-            // `dd if=… of=…`: in any order.
+            // The operands of `dd if=… of=…` may come in any order.
             if word.ends_with('=') {
                 if !(0..self.operands.len()).any(|at| self.is_operand(program, at, word)) {
                     return false;
@@ -283,7 +283,7 @@ fn command_words(pattern: &str) -> Option<Vec<String>> {
         && program.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-/".contains(&byte))
         && !program.ends_with('/');
     let is_path_alone = words.len() == 1 && program.contains('/');
-    // `DROP TABLE` is of another language.
+    // `DROP TABLE` is another language.
     let is_shouted = program.bytes().any(|byte| byte.is_ascii_uppercase()) && !program.bytes().any(|byte| byte.is_ascii_lowercase());
     (is_name && !is_path_alone && !is_shouted).then_some(words)
 }

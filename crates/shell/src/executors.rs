@@ -6,10 +6,10 @@ use super::scope::Scope;
 use super::value::{Field, Hole};
 use super::walk::{Context, Reached, Stdin, Walk, Way};
 
-/// Programs, and how they execute their arguments.
+/// A row: a program, and the function that walks what it executes.
 type Row = (&'static str, fn(&mut Walk, &[Field], &mut Scope, &Context));
 
-/// TABLE. What options with a text do stands in [`super::wrappers::TEXT_OPTIONS`]; `git` has a file of its own.
+/// TABLE: programs that execute their arguments. Options with a text are in [`super::wrappers::TEXT_OPTIONS`], `git` is in its own file.
 const EXECUTORS: &[Row] = &[
     ("find", find),
     ("gfind", find),
@@ -50,7 +50,7 @@ fn filled(words: &[Field], placeholder: &str, hole: Hole) -> Vec<Field> {
             }
             field.text.push_str(piece);
         }
-        // Holes that were there before are kept as one at the beginning, which says the least.
+        // Earlier holes become one at the beginning, of the kind of which least is known.
         if let Some((_, worst)) = word.holes.iter().max_by_key(|(_, hole)| *hole) {
             field.holes.insert(0, (0, *worst));
         }
@@ -152,7 +152,7 @@ fn xargs_letters(letters: &str, next: Option<&Field>, placeholder: &mut String) 
                 return usize::from(is_alone);
             }
             'a' | 'd' | 'E' | 'L' | 'n' | 'P' | 'R' | 's' | 'S' => return usize::from(is_alone),
-            // Their values can only be attached.
+            // The values of these options can only be attached.
             'i' => {
                 *placeholder = if is_alone { "{}" } else { attached }.to_owned();
                 return 0;

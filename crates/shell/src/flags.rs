@@ -6,7 +6,7 @@
 /// A row: program, subcommand or "", short option, long option.
 type Row = (&'static str, &'static str, char, &'static str);
 
-/// The table.
+/// TABLE: options that have a short and a long form.
 const OPTIONS: &[Row] = &[
     ("rm", "", 'r', "recursive"),
     ("rm", "", 'R', "recursive"),
@@ -91,13 +91,13 @@ const MEANINGS: &[(&str, &str, &str, &str)] = &[
     ("kill", "", "-SIGKILL", "KILL"),
 ];
 
-/// Rows of words that mean the same to a program.
+/// The words that mean the same to a program, row by row.
 const SAME_WORDS: &[(&str, &[&str])] = &[(
     "chmod",
     &["777", "0777", "00777", "a+rwx", "a=rwx", "ugo+rwx", "ugo=rwx", "+rwx", "=rwx", "u+rwx,g+rwx,o+rwx", "u=rwx,g=rwx,o=rwx"],
 )];
 
-/// Options before the first plain word that take a value, by program: the value is not the subcommand.
+/// The options before the first plain word that take a value, by program: the value is not the subcommand.
 const VALUED: &[(&str, &[&str])] = &[
     ("git", &super::git::VALUED),
     ("docker", &["--context", "-H", "--host", "--config", "-l", "--log-level"]),
@@ -110,7 +110,7 @@ const VALUED: &[(&str, &[&str])] = &[
     ("gh", &["-R", "--repo"]),
 ];
 
-/// Options without a value before the first plain word, by program.
+/// The options without a value before the first plain word, by program.
 const PLAIN: &[(&str, &[&str])] = &[
     ("git", &["-p", "-P", "--paginate", "--no-pager", "--bare", "--no-replace-objects", "--literal-pathspecs", "--no-optional-locks"]),
     ("docker", &["-D", "--debug", "--tls", "--tlsverify"]),

@@ -72,7 +72,7 @@ const EXECUTED_SETTINGS: &[&str] = &[
     "sequence.editor",
     "uploadpack.packobjectshook",
     "web.browser",
-    // Below a name of the user's choice: `filter.x.clean`, `credential.https://host.helper`, `remote.x.uploadpack`.
+    // These stand below a name of the user's choice: `filter.x.clean`, `credential.https://host.helper`, `remote.x.uploadpack`.
     ".clean",
     ".cmd",
     ".command",

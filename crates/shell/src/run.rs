@@ -1,4 +1,4 @@
-//! What a command executes beside itself: the shells and builtins that execute texts, and the way to the tables of other programs.
+//! Walks what a command executes beside itself: shells and builtins that execute texts, and, by their tables, other programs.
 
 use super::finding::Unproven;
 use super::scope::Scope;
@@ -6,11 +6,11 @@ use super::value::{Field, Hole};
 use super::walk::{Context, Reached, Stdin, Walk, Way, has_subscript};
 use super::{executors, git, starters};
 
-/// Programs that execute a text, a file or what they read.
+/// The programs that execute a text, a file or what they read.
 const SHELLS: [&str; 13] = ["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "tcsh", "csh", "yash"];
-/// Builtins that assign `NAME=value`, which may be quoted.
+/// The builtins that assign `NAME=value`, which may be quoted.
 const DECLARERS: [&str; 6] = ["declare", "typeset", "local", "export", "readonly", "let"];
-/// Builtins that evaluate subscripts, in which substitutions are executed, in their arguments.
+/// The builtins that evaluate subscripts in their arguments, and execute the substitutions in them.
 const EVALUATORS: [&str; 14] =
     ["let", "declare", "typeset", "local", "export", "readonly", "read", "unset", "printf", "test", "[", "mapfile", "wait", "getopts"];
 

@@ -1,8 +1,8 @@
 //! The variables of a command line: what it assigns, wherever that happens.
 //!
-//! A variable has a known value only if it is given the same literal everywhere and surely has it by now: by an assignment that stands
-//! openly in the command line, neither in a condition nor in a subshell, a loop or a pipe. Else it may as well be empty, which makes
-//! `$X sudo id` execute `sudo` and `r${X}m` be `rm`.
+//! A variable has a known value only if it is given the same literal everywhere, and surely has it by now: by an assignment that stands
+//! openly in the command line, and not in a condition, a subshell, a loop or a pipe. Otherwise it may be empty, and then `$X sudo id`
+//! executes `sudo`, and `r${X}m` is `rm`.
 
 use std::rc::Rc;
 
@@ -12,12 +12,12 @@ use super::arithmetic;
 use super::syntax::{Argument, Assignment, Command, Kind, List, Part, Redirect, Simple, Word};
 use super::value::{Budget, Field, Hole, expand_whole};
 
-/// Builtins that give the variables that they name values that cannot be read off.
+/// The builtins that give variables which they name a value that the command line does not show.
 const SETTERS: [&str; 8] = ["read", "mapfile", "readarray", "printf", "getopts", "unset", "readonly", "let"];
-/// Builtins that may do the same, or make a name a reference to another.
+/// The builtins that may give such a value too, or make a name a reference to another.
 const DECLARERS: [&str; 3] = ["declare", "typeset", "local"];
 
-/// Variables that the shell sets itself, whatever is assigned.
+/// The variables that the shell sets itself, whatever is assigned.
 const MAGIC: [&str; 18] = [
     "_",
     "COPROC",
@@ -53,7 +53,7 @@ enum Role {
 #[derive(Debug, Clone)]
 struct Variable {
     value: Field,
-    /// Whether it is only ever given numbers, which arithmetic can evaluate without harm.
+    /// Whether all its values are numbers, which arithmetic can evaluate without harm.
     is_number: bool,
 }
 
@@ -62,9 +62,9 @@ struct Variable {
 pub struct Scope {
     /// Shared with the scopes of other shells until one of them assigns.
     variables: Rc<FxHashMap<String, Variable>>,
-    /// Those that surely have their value by now.
+    /// The variables that surely have their value by now.
     certain: FxHashSet<String>,
-    /// While assignments are collected those that were found count as made.
+    /// Whether assignments are being collected: then those that were found count as made.
     binding: bool,
     /// Whether `$1` and `$@` are arguments that the command line itself gives.
     positional: bool,
@@ -231,7 +231,7 @@ impl Scope {
             match argument {
                 Argument::Assignment(assignment) => {
                     self.bind_assignment(assignment, budget);
-                    // An argument like any other, unless the program is `env` or its like.
+                    // It is an argument like any other, unless the program is `env` or its like.
                     if role == Role::Other {
                         self.assign(&assignment.name, Field { holes: vec![(0, Hole::Ambient)], ..Field::default() });
                     }

@@ -8,7 +8,7 @@ use super::value::Field;
 use super::walk::{Context, Walk, Way};
 use super::wrappers::{LONG_PLAIN, RUNNERS, SHELL_WITHOUT_COMMAND, TEXT_OPTIONS, Takes, Wrapper, wrapper};
 
-/// So many words behind a runner are taken for a command's beginning.
+/// The most words behind a runner that are taken for a command's beginning.
 const BEGINNINGS_MAX: usize = 32;
 
 /// Walks what the program starts.
@@ -115,7 +115,7 @@ fn start(walk: &mut Walk, row: &Wrapper, words: &[Field], scope: &mut Scope, con
     }
 }
 
-/// What a word is to the program that starts another.
+/// A program's own word before the command that it starts.
 enum Own {
     /// `command -v name` only looks the name up.
     Lookup,

@@ -1,4 +1,4 @@
-//! What a command writes, where that can be read off: a shell behind the pipe executes it.
+//! Reads off what a command writes, where that is possible: a shell behind the pipe executes it.
 
 use std::rc::Rc;
 

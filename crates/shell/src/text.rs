@@ -12,10 +12,10 @@ use super::walk::Walk;
 #[derive(Debug)]
 pub struct Texts {
     automaton: Option<AhoCorasick>,
-    /// By the automaton's pieces: which forms have it as their longest.
+    /// For each piece of the automaton, the forms that have it as their longest.
     by_piece: Vec<Vec<usize>>,
     forms: Vec<Form>,
-    /// Patterns of nothing but `*`.
+    /// The patterns of nothing but `*`.
     always: Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ impl Texts {
                 forms.push(at);
             }
         }
-        // It fails only for lists that do not fit into memory; then every form is tried.
+        // The automaton fails only for lists that do not fit into memory; then every form is tried.
         let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(&pieces).ok();
         Self { automaton, by_piece, forms, always }
     }

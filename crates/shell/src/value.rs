@@ -1,4 +1,4 @@
-//! What a word stands for when bash has expanded it: text, with holes where that is not known.
+//! Expands words as bash does: the result is text, with holes where that is not known.
 
 use super::braces::{self, Atom};
 use super::scope::Scope;
@@ -101,7 +101,7 @@ impl Field {
     }
 }
 
-/// So many bytes may all expansions of a command line have together, their holes included, so that nothing grows by doubling.
+/// The most bytes that all expansions of a command line may have together, their holes included, so that nothing grows by doubling.
 pub const EXPANDED_MAX: usize = 1 << 20;
 
 /// What is left of [`EXPANDED_MAX`].
@@ -109,7 +109,7 @@ pub const EXPANDED_MAX: usize = 1 << 20;
 pub struct Budget(pub usize);
 
 impl Budget {
-    /// Spends so many bytes; false if they are not there.
+    /// Spends so many bytes; returns false if they are not there.
     pub fn spend(&mut self, bytes: usize) -> bool {
         let enough = self.0 >= bytes;
         self.0 = self.0.saturating_sub(bytes);
@@ -164,7 +164,7 @@ struct Expansion<'a> {
     budget: &'a mut Budget,
     fields: &'a mut Vec<Field>,
     field: Field,
-    /// Whether the word under way is one even if it stays empty.
+    /// Whether the current word is a word even if it stays empty.
     started: bool,
 }
 
@@ -270,7 +270,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Ends the word under way.
+    /// Ends the current word.
     fn flush(&mut self) {
         if self.started {
             self.fields.push(std::mem::take(&mut self.field));

@@ -1,4 +1,4 @@
-//! Tree → the simple commands that it may execute, in order.
+//! Walks a syntax tree and collects the simple commands that it may execute, in order.
 
 use std::fmt;
 use std::rc::Rc;
@@ -16,9 +16,10 @@ use super::{COMMANDS_MAX, stdin, variables};
 pub struct Reached {
     /// Program and arguments.
     pub words: Vec<Field>,
-    /// By which ways it is reached, from the outside in; none if it stands there openly.
+    /// The ways by which it is reached, from the outside in; none if it stands openly in the line.
     pub ways: Vec<Way>,
-    /// Whether it is what another command amounts to, or one of two readings: it is held against blocked patterns and needs no permission.
+    /// Whether it only says what another command amounts to, or is one of two readings: it is compared with blocked patterns and needs
+    /// no permission.
     pub assumed: bool,
 }
 
@@ -72,13 +73,13 @@ pub enum Stdin {
 /// Where a command stands.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// As in [`Reached`].
+    /// The ways by which its commands are reached, from the outside in.
     pub ways: Vec<Way>,
-    /// As in [`Reached`].
+    /// Whether its commands are assumed, as in [`Reached::assumed`].
     pub assumed: bool,
     /// What it reads unless it is redirected.
     pub stdin: Stdin,
-    /// Constructs around it.
+    /// How many constructs are around it.
     pub depth: usize,
     /// Whether it surely runs, in the shell itself: what it assigns is assigned from there on.
     pub is_certain: bool,
@@ -115,13 +116,13 @@ impl Context {
 /// Collects what is reached.
 #[derive(Debug)]
 pub struct Walk {
-    /// The commands.
+    /// The commands that were reached.
     pub reached: Vec<Reached>,
     /// What could not be proven, in order, each once.
     pub unproven: Vec<Unproven>,
     /// Texts beside commands that patterns are compared with: files of redirections, assigned values.
     pub texts: Vec<String>,
-    /// What may still be expanded.
+    /// How much may still be expanded.
     pub budget: Budget,
 }
 
@@ -325,7 +326,7 @@ impl Walk {
         self.texts.push(field.text);
     }
 
-    /// Looks into `NAME=value`, which some variable's value is executed of.
+    /// Looks into `NAME=value`, since the values of some variables are executed.
     pub fn variable(&mut self, field: &Field, scope: &mut Scope, context: &Context) {
         let Some((name, value)) = field.text.split_once('=') else { return };
         match variables::role(name) {

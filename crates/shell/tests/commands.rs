@@ -1,4 +1,5 @@
-//! The corpus of commands: what is expected of each under a set of rules, and hostile input. How to add a line: `commands/README.md`.
+//! Checks the corpus of commands, in which each line says what is expected under a set of rules, and hostile input. How to add a line:
+//! `commands/README.md`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ struct Rules {
 struct Line {
     rules: String,
     command: String,
-    /// `allow`, or the code of the first finding; a colon behind it and the program or pattern that it names.
+    /// The expected answer: `allow`, or the code of the first finding, perhaps with a colon and the program or pattern that it names.
     expect: String,
     why: String,
 }
@@ -190,7 +191,7 @@ fn hostile_commands_fit_the_stack_and_come_to_an_end() {
             let _ = analyse(&text);
         }
     };
-    // The stack of a thread, which is smaller than that of the main thread.
+    // A thread's stack is smaller than that of the main thread.
     std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use libtest_mimic::{Arguments, Completion, Trial};
 
 use crate::broker::{Broker, lacking, test_cache};
-use crate::cluster::Context;
+use crate::cluster::Cluster;
 
 /// A test: its name and what it does. [`sharing!`](crate::sharing) and [`alone!`](crate::alone) make one of a function.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +24,12 @@ pub struct Case {
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// Minds its own topics and groups.
-    Sharing(fn(&Context) -> Result<()>),
+    Sharing(fn(&Cluster) -> Result<()>),
     /// Has the broker to itself, may stop and kill it, and may leave it down.
-    Alone(fn(&Context, &mut Broker) -> Result<()>),
+    Alone(fn(&Cluster, &mut Broker) -> Result<()>),
 }
 
-/// The [`Case`] of a function `fn(&Context) -> Result<()>`, named after it.
+/// The [`Case`] of a function `fn(&Cluster) -> Result<()>`, named after it.
 #[macro_export]
 macro_rules! sharing {
     ($function:path) => {
@@ -37,7 +37,7 @@ macro_rules! sharing {
     };
 }
 
-/// The [`Case`] of a function `fn(&Context, &mut Broker) -> Result<()>`, named after it.
+/// The [`Case`] of a function `fn(&Cluster, &mut Broker) -> Result<()>`, named after it.
 #[macro_export]
 macro_rules! alone {
     ($function:path) => {
@@ -73,7 +73,7 @@ impl Environment {
     fn run(&self, body: Body) -> Result<()> {
         let own = match &self.cluster {
             Cluster::Running { bootstrap } => match body {
-                Body::Sharing(body) => return body(&Context::new(bootstrap.clone(), &self.tollgate)?),
+                Body::Sharing(body) => return body(&Cluster::new(bootstrap.clone(), &self.tollgate)?),
                 Body::Alone(_) => bail!("needs a broker that it may stop"),
             },
             Cluster::Own(own) => own.get_or_init(|| {
@@ -85,12 +85,12 @@ impl Environment {
         match body {
             Body::Sharing(body) => {
                 let broker = broker.read().unwrap_or_else(PoisonError::into_inner);
-                body(&Context::new(broker.bootstrap(), &self.tollgate)?)
+                body(&Cluster::new(broker.bootstrap(), &self.tollgate)?)
             }
             Body::Alone(body) => {
                 let mut broker = broker.write().unwrap_or_else(PoisonError::into_inner);
-                let context = Context::new(broker.bootstrap(), &self.tollgate)?;
-                let outcome = catch_unwind(AssertUnwindSafe(|| body(&context, &mut broker)));
+                let cluster = Cluster::new(broker.bootstrap(), &self.tollgate)?;
+                let outcome = catch_unwind(AssertUnwindSafe(|| body(&cluster, &mut broker)));
                 broker.start_again()?;
                 outcome.unwrap_or_else(|panic| resume_unwind(panic))
             }

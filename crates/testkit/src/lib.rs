@@ -25,8 +25,8 @@ mod process_guard;
 mod traffic;
 
 pub use broker::{Broker, default_cache, lacking, test_cache};
-pub use cluster::{Context, Outgoing, Position, Record};
-pub use deployment::{Gate, Worker, by_thread, header, parsed, text};
+pub use cluster::{Cluster, Outgoing, Position, Record};
+pub use deployment::{Deployment, Worker, by_thread, header, parsed, text};
 pub use policy_server::{Decide, PolicyServer};
 pub use ports::free_ports;
 pub use process_guard::ProcessGuard;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Result, ensure};
 
 use crate::traffic::Random;
-use tollgate_testkit::{Gate, Worker};
+use tollgate_testkit::{Deployment, Worker};
 
 use super::report::{Deeds, Findings};
 
@@ -36,7 +36,7 @@ const LOGGED: [(&str, &str); 4] =
 
 /// See the module.
 pub(super) struct Fleet<'g> {
-    gate: &'g Gate,
+    deployment: &'g Deployment,
     random: Random,
     running: Vec<Pod>,
     leaving: Vec<(Pod, Instant)>,
@@ -57,12 +57,12 @@ struct Pod {
 
 impl<'g> Fleet<'g> {
     /// Starts four workers, two of them static members.
-    pub(super) fn start(gate: &'g Gate, seed: u64) -> Result<Self> {
+    pub(super) fn start(deployment: &'g Deployment, seed: u64) -> Result<Self> {
         let (deeds, mut findings) = (Deeds::default(), Findings::default());
         findings.look_for(&[ENDED, STOPPED_BADLY, PANICKED, UNDECIDED]);
         let (running, leaving, due) = (Vec::new(), Vec::new(), Vec::new());
         let chronicle = std::env::var_os("TOLLGATE_CHAOS_LOG").map(File::create).transpose()?;
-        let mut fleet = Self { gate, random: Random(seed), running, leaving, due, deeds, findings, chronicle };
+        let mut fleet = Self { deployment, random: Random(seed), running, leaving, due, deeds, findings, chronicle };
         for name in [PODS[0], PODS[1], "", ""] {
             fleet.spawn(name)?;
         }
@@ -77,7 +77,7 @@ impl<'g> Fleet<'g> {
 
     fn spawn(&mut self, name: &'static str) -> Result<()> {
         self.deeds.workers += 1;
-        let pod = Pod { worker: self.gate.spawn(name)?, name, frozen_until: None };
+        let pod = Pod { worker: self.deployment.spawn(name)?, name, frozen_until: None };
         self.note(format_args!("start {pod}"))?;
         self.running.push(pod);
         Ok(())

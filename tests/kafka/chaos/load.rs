@@ -13,7 +13,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
-use tollgate_testkit::{Context, Outgoing};
+use tollgate_testkit::{Cluster, Outgoing};
 
 use super::traffic::Traffic;
 
@@ -38,10 +38,10 @@ struct Acknowledged {
 
 impl Load {
     /// Starts sending so many events a second.
-    pub(super) fn start(context: &Context, topic: &str, rate: u64, seed: u64) -> Self {
+    pub(super) fn start(cluster: &Cluster, topic: &str, rate: u64, seed: u64) -> Self {
         let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Acknowledged::default())));
         let reports = Reports(Arc::clone(&acknowledged));
-        let (config, topic, is_over) = (context.client(), topic.to_owned(), Arc::clone(&stop));
+        let (config, topic, is_over) = (cluster.client(), topic.to_owned(), Arc::clone(&stop));
         let thread = std::thread::spawn(move || send(config, &topic, rate, seed, &is_over, reports));
         Self { stop, acknowledged, thread }
     }

@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use crate::traffic::Random;
-use tollgate_testkit::{Broker, Context, Gate};
+use tollgate_testkit::{Broker, Cluster, Deployment};
 
 use fleet::Fleet;
 use load::Load;
@@ -62,13 +62,13 @@ impl Options {
 }
 
 /// Faults of every kind, under load, change no verdict.
-pub(crate) fn faults_change_no_verdict(context: &Context, broker: &mut Broker) -> Result<()> {
+pub(crate) fn faults_change_no_verdict(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
     let options = Options::from_environment()?;
-    let gate = gate(context)?;
+    let deployment = deployment(cluster)?;
     let started = Instant::now();
-    let mut fleet = Fleet::start(&gate, options.seed ^ 0xf1ee7)?;
-    let committed = Committed::of(context, &gate)?;
-    let load = Load::start(context, &gate.events, options.rate, options.seed);
+    let mut fleet = Fleet::start(&deployment, options.seed ^ 0xf1ee7)?;
+    let committed = Committed::of(cluster, &deployment)?;
+    let load = Load::start(cluster, &deployment.events, options.rate, options.seed);
     // The load goes on until it is told to stop, whatever becomes of the rest.
     let survived = wreak(&options, &mut fleet, broker, || Ok(committed.lag(&load.ends())? <= options.rate));
     let finished = load.finish();
@@ -79,7 +79,7 @@ pub(crate) fn faults_change_no_verdict(context: &Context, broker: &mut Broker) -
     fleet.stop()?;
     let duration = started.elapsed();
     let Fleet { deeds, mut findings, .. } = fleet;
-    let totals = verify::verify(context, &gate, &mut findings)?;
+    let totals = verify::verify(cluster, &deployment, &mut findings)?;
     if totals.events != sent {
         findings.add("events lost or repeated by the load", || format!("{sent} were sent, {} are there", totals.events));
     }
@@ -91,27 +91,28 @@ pub(crate) fn faults_change_no_verdict(context: &Context, broker: &mut Broker) -
 
 /// Returns a deployment whose members soon notice each other's absence, and whose verdicts depend on what threads remember: loops are seen
 /// after more repetitions than by default, and the limits of threads, of their bytes and of idle time are all reached.
-fn gate(context: &Context) -> Result<Gate> {
-    let mut gate = Gate::new(context, PARTITIONS)?;
+fn deployment(cluster: &Cluster) -> Result<Deployment> {
+    let mut deployment = Deployment::new(cluster, PARTITIONS)?;
     let session_ms = u64::try_from(SESSION_TIMEOUT.as_millis())?;
-    gate.configure(
+    deployment.configure(
         "/kafka/properties",
         json!({
             "session.timeout.ms": session_ms, "heartbeat.interval.ms": 200, "max.poll.interval.ms": 10_000,
             "reconnect.backoff.max.ms": 500,
         }),
     );
-    gate.configure("/worker", json!({"members": 1, "checkpoint_interval_ms": 300}));
-    gate.configure(
+    deployment.configure("/worker", json!({"members": 1, "checkpoint_interval_ms": 300}));
+    deployment.configure(
         "/tool_loop_guardrails",
         json!({
             "exact_failure_warn_after": 3, "exact_failure_block_after": 5, "same_tool_failure_warn_after": 6,
             "same_tool_failure_halt_after": 10, "no_progress_warn_after": 3, "no_progress_block_after": 5,
         }),
     );
-    gate.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["format_disk"]}}}));
-    gate.configure("/limits", json!({"threads_per_partition_max": 28, "thread_bytes_max": 12_288, "thread_idle_seconds_max": 90}));
-    Ok(gate)
+    deployment
+        .configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["format_disk"]}}}));
+    deployment.configure("/limits", json!({"threads_per_partition_max": 28, "thread_bytes_max": 12_288, "thread_idle_seconds_max": 90}));
+    Ok(deployment)
 }
 
 /// Does what the seed says until so many workers were killed.

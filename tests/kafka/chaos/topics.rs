@@ -8,7 +8,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::{Offset, TopicPartitionList};
 
-use tollgate_testkit::{Context, Gate, Record};
+use tollgate_testkit::{Cluster, Deployment, Record};
 
 const READ_TIME_MAX: Duration = Duration::from_secs(60);
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
@@ -18,8 +18,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Reader(BaseConsumer);
 
 impl Reader {
-    pub(super) fn new(context: &Context) -> Result<Self> {
-        let consumer = context
+    pub(super) fn new(cluster: &Cluster) -> Result<Self> {
+        let consumer = cluster
             .client()
             // librdkafka wants a group even of those that never join it.
             .set("group.id", "none")
@@ -60,10 +60,10 @@ pub(super) struct Committed {
 }
 
 impl Committed {
-    pub(super) fn of(context: &Context, gate: &Gate) -> Result<Self> {
-        let consumer = context.client().set("group.id", &gate.group).set("isolation.level", "read_uncommitted").create()?;
+    pub(super) fn of(cluster: &Cluster, deployment: &Deployment) -> Result<Self> {
+        let consumer = cluster.client().set("group.id", &deployment.group).set("isolation.level", "read_uncommitted").create()?;
         let mut asked = TopicPartitionList::new();
-        (0..super::PARTITIONS).for_each(|partition| _ = asked.add_partition(&gate.events, partition));
+        (0..super::PARTITIONS).for_each(|partition| _ = asked.add_partition(&deployment.events, partition));
         Ok(Self { consumer, asked })
     }
 

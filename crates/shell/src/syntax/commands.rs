@@ -1,9 +1,9 @@
-//! Lists, pipelines and commands.
+//! Parses lists, pipelines and commands.
 
 use super::words::Place;
 use super::{Command, Compound, Fault, Kind, List, Parser, Pipeline};
 
-/// Reserved words that end a list or stand inside a command, and begin none.
+/// The reserved words that end a list or stand inside a command, and begin none.
 const CLOSING: [&str; 9] = ["then", "elif", "else", "fi", "do", "done", "esac", "}", "in"];
 
 impl Parser<'_> {

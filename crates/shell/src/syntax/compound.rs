@@ -1,4 +1,4 @@
-//! Branches, loops, tests and functions.
+//! Parses branches, loops, tests and functions.
 
 use super::commands::non_empty;
 use super::words::Place;

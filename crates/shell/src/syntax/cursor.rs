@@ -14,11 +14,11 @@ pub(super) struct Pending {
     pub delimiter: String,
     /// Whether a part of the delimiter was quoted, so that nothing in the body is expanded.
     pub quoted: bool,
-    /// `<<-`: leading tabs are removed.
+    /// Whether leading tabs are removed: `<<-`.
     pub strip_tabs: bool,
 }
 
-/// The parser. Its parts are in the files of this folder.
+/// The parser: its position in the text, and what is still to be read. The other files of this folder add what it parses.
 #[derive(Debug)]
 pub struct Parser<'a> {
     pub(super) text: &'a str,

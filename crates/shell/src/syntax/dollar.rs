@@ -1,4 +1,4 @@
-//! What follows a dollar sign: parameters, substitutions, arithmetic.
+//! Parses what follows a dollar sign: parameters, substitutions, arithmetic.
 
 use super::cursor::is_name;
 use super::{Fault, List, Parser, Part, Word};
@@ -32,7 +32,7 @@ impl Parser<'_> {
                 self.bump();
                 self.ansi_quoted(word)?;
             }
-            // A string in the user's language: the dollar sign means nothing here.
+            // `$"…"` is a string in the user's language: the dollar sign changes nothing here.
             Some(b'"') if !quoted => {
                 self.bump();
                 self.double_quoted(word)?;
@@ -63,7 +63,7 @@ impl Parser<'_> {
     /// Parses the commands up to a closing parenthesis, and the parenthesis.
     pub(super) fn substituted(&mut self) -> Result<List, Fault> {
         self.enter()?;
-        // A document that is waiting outside would have its body at a newline in here.
+        // A here-document that waits outside would otherwise take its body at a newline in here.
         let outer = std::mem::take(&mut self.pending);
         let start = self.at;
         let list = self.list(&[])?;
@@ -174,8 +174,8 @@ impl Parser<'_> {
 
     /// Parses the inside of `${…}` up to the brace that closes it.
     ///
-    /// In double quotes single quotes still pair, so that no brace between them closes anything; but in a default they are text, and
-    /// what stands between them is expanded. In a pattern it is not, which is not told apart here.
+    /// In double quotes single quotes still pair, so that no brace between them closes anything. In a default they are text, and what
+    /// stands between them is expanded; in a pattern it is not. Here it is taken as expanded in both.
     fn brace_body(&mut self, quoted: bool, inner: &mut Word) -> Result<(), Fault> {
         loop {
             let byte = self.peek().ok_or(Fault::Syntax)?;

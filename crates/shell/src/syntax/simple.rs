@@ -1,4 +1,4 @@
-//! Simple commands and redirections.
+//! Parses simple commands and redirections.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use super::words::Place;
 use super::{Argument, Command, Fault, Kind, Parser, Part, Redirect, RedirectKind, Simple, Word};
 
 impl Parser<'_> {
-    /// Assignments, words and redirections in any order, or a function's definition.
+    /// Parses assignments, words and redirections in any order, or a function's definition.
     pub(super) fn simple(&mut self) -> Result<Command, Fault> {
         let (mut simple, mut redirects) = (Simple::default(), Vec::new());
         loop {

@@ -1,4 +1,4 @@
-//! Words: quotes, escapes, and the parts that are expanded.
+//! Parses words: quotes, escapes, and the parts that are expanded.
 
 use super::cursor::{is_meta, is_name};
 use super::{Assignment, Fault, Parser, Part, Word, ansi};

@@ -24,20 +24,20 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What a test or a benchmark is handed: clients of the cluster, and which `tollgate` its deployments run.
-pub struct Context {
+pub struct Cluster {
     bootstrap: String,
     tollgate: PathBuf,
     admin: AdminClient<DefaultClientContext>,
     producer: BaseProducer<Acknowledgements>,
 }
 
-impl std::fmt::Debug for Context {
+impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").field("bootstrap", &self.bootstrap).field("tollgate", &self.tollgate).finish_non_exhaustive()
+        f.debug_struct("Cluster").field("bootstrap", &self.bootstrap).field("tollgate", &self.tollgate).finish_non_exhaustive()
     }
 }
 
-impl Context {
+impl Cluster {
     /// Connects to the cluster at `bootstrap`; `tollgate` is the binary under test.
     ///
     /// # Errors

@@ -8,9 +8,9 @@ use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{Header, Message as _, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
-use super::{Context, Outgoing, POLL_INTERVAL, Position, REQUEST_TIME_MAX};
+use super::{Cluster, Outgoing, POLL_INTERVAL, Position, REQUEST_TIME_MAX};
 
-impl Context {
+impl Cluster {
     /// Produces records in order and waits until all are acknowledged; returns where each of them is.
     ///
     /// # Errors

@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 
-use super::{Context, POLL_INTERVAL, REQUEST_TIME_MAX, Record, all_partitions, partition_count};
+use super::{Cluster, POLL_INTERVAL, REQUEST_TIME_MAX, Record, all_partitions, partition_count};
 
-impl Context {
+impl Cluster {
     /// Reads a topic from its beginning to where it ends now, in order within each partition. Aborted records are left out.
     ///
     /// # Errors
@@ -60,9 +60,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(context: &Context, topic: &str) -> Result<Self> {
+    fn new(cluster: &Cluster, topic: &str) -> Result<Self> {
         // librdkafka wants a group even of those that never join it.
-        let consumer: BaseConsumer = context
+        let consumer: BaseConsumer = cluster
             .client()
             .set("group.id", "none")
             .set("enable.auto.commit", "false")
