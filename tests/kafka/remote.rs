@@ -68,8 +68,8 @@ pub(crate) fn a_thread_that_waits_delays_no_other(cluster: &Cluster) -> Result<(
     );
     let all = deployment.verdicts(cluster, 203, TIME_MAX)?;
     let slow: Vec<_> = all.iter().map(parsed).filter(|verdict| verdict["thread_id"] == "slow").collect();
-    let told: Vec<_> = slow.iter().map(|verdict| (verdict["event_id"].as_str().unwrap(), verdict["code"].as_str().unwrap())).collect();
-    assert_eq!(told, [("s0", "allow"), ("s1", "acme.no_rm"), ("s2", "allow")]);
+    let decided: Vec<_> = slow.iter().map(|verdict| (verdict["event_id"].as_str().unwrap(), verdict["code"].as_str().unwrap())).collect();
+    assert_eq!(decided, [("s0", "allow"), ("s1", "acme.no_rm"), ("s2", "allow")]);
     assert_eq!(slow[1]["reasons"][0]["policy_id"], "acme.v1");
     assert!(slow.iter().all(|verdict| verdict["reasons"][0]["answer_digest"].is_string()), "{slow:?}");
     wait_until("everything is committed", || Ok(cluster.committed(&deployment.group, &deployment.events)?.get(&0) == Some(&203)))?;

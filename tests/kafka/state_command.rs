@@ -167,9 +167,9 @@ pub(crate) fn a_reset_clears_what_blocks_a_thread(cluster: &Cluster) -> Result<(
     let plan = json_of(&output)?;
     assert_eq!((&plan["topic"], plan["partition"].as_i64(), &plan["offset"]), (&json!(deployment.events), Some(partition), &Value::Null));
     assert_eq!((&plan["event"]["type"], &plan["event"]["thread_id"]), (&json!("thread_reset"), &json!("t")));
-    let told = stderr(&output);
-    assert!(told.contains(&format!("thread t as of offset {offset}: turn turn-8, 3 calls remembered, it holds a stop")), "{told}");
-    assert!(told.contains("nothing was changed; --execute publishes the event"), "{told}");
+    let message = stderr(&output);
+    assert!(message.contains(&format!("thread t as of offset {offset}: turn turn-8, 3 calls remembered, it holds a stop")), "{message}");
+    assert!(message.contains("nothing was changed; --execute publishes the event"), "{message}");
     let output = state(&deployment, &["reset", "nobody"])?;
     assert!(json_of(&output).is_ok() && stderr(&output).contains("nothing is known of thread nobody"), "{}", stderr(&output));
     assert_eq!(events()?, before);

@@ -1,5 +1,5 @@
-//! How fast the kill switch is: from producing a suspension until the first blocked call is read on every one of 16 partitions that two
-//! worker processes share, under a steady stream of calls on all of them; and the same for lifting it.
+//! Measures how fast the kill switch is: from producing a suspension until the first blocked call is read on every one of 16 partitions
+//! that two worker processes share, under a steady stream of calls on all of them. Lifting a suspension is measured in the same way.
 //!
 //! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
 //! controls`
@@ -20,13 +20,13 @@ use tollgate_core::ruling::SubjectKind;
 use tollgate_testkit::{Broker, Cluster, Deployment, Worker};
 
 const PARTITIONS: i32 = 16;
-/// Suspensions, and as many times a suspension is lifted.
+/// How many suspensions are measured; each of them is lifted too.
 const SWITCHES: usize = 200;
-/// Switches before those that count: the broker's code is not compiled yet.
+/// How many switches come before those that count: the broker's code is not compiled yet.
 const WARM_UP: usize = 20;
 /// How often there is a call on every partition.
 const CALL_INTERVAL: Duration = Duration::from_millis(20);
-/// What a switch may take, in milliseconds, at the 99th percentile.
+/// The milliseconds that a switch may take at the 99th percentile.
 const TARGET_MS: f64 = 200.0;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     let cluster = Cluster::new(broker.bootstrap(), &tollgate)?;
     let mut deployment = Deployment::new(&cluster, PARTITIONS)?;
-    // As it comes, without what tests set to be quick.
+    // The properties are the defaults, without those that make tests quick.
     deployment.configure("/kafka/properties", json!({}));
     let workers = [deployment.start()?, deployment.start()?];
     wait_shared(&workers)?;
@@ -147,7 +147,7 @@ impl<'c> Stream<'c> {
         Ok(())
     }
 
-    /// Goes on until there was a verdict of this code on every partition; returns when the first one was read on each.
+    /// Sends and reads until there was a verdict of this code on every partition; returns when the first one was read on each.
     fn until_all(&mut self, code: &str) -> Result<Vec<Instant>> {
         let mut first: BTreeMap<i32, Instant> = BTreeMap::new();
         let deadline = Instant::now() + TIME_MAX;
@@ -160,7 +160,7 @@ impl<'c> Stream<'c> {
                 let verdict: Value = serde_json::from_slice(message.payload().unwrap_or_default())?;
                 let number = verdict["event_id"].as_str().and_then(|id| id.rsplit('/').next()?.parse::<usize>().ok());
                 self.waits.extend(number.and_then(|number| Some(self.sent.get(number)?.elapsed().as_secs_f64() * 1e3)));
-                // What is still on its way of the user before is of no account.
+                // Verdicts on the user before may still arrive, and do not count.
                 if verdict["turn_id"] == self.user.as_str() && verdict["code"] == code {
                     first.entry(message.partition()).or_insert_with(Instant::now);
                 }
@@ -169,7 +169,7 @@ impl<'c> Stream<'c> {
         Ok(first.into_values().collect())
     }
 
-    /// Suspends the user, or lets them go on, and waits until that is in force everywhere: milliseconds by partition.
+    /// Suspends the user, or lets them go on, and waits until that is in force everywhere; returns the milliseconds by partition.
     fn switch(&mut self, is_suspended: bool) -> Result<Vec<f64>> {
         let hash = SubjectHasher::new(None).hash(&Subject { kind: SubjectKind::User, tenant: "acme", id: &self.user });
         let key = ControlId::Subject(SubjectKind::User, hash).to_string();

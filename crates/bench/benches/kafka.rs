@@ -1,5 +1,5 @@
-//! What a worker does through a real broker: events per second and CPU per event, as a ratio to a pass-through of the same topic in the
-//! same minute, and the time from event to verdict as a waiter sees it.
+//! Measures a worker through a real broker: events per second and CPU per event, as a ratio to a pass-through of the same topic in the same
+//! minute, and the time from event to verdict as a waiter sees it.
 //!
 //! Broker, worker, producer and waiter share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
 //! kafka`
@@ -20,7 +20,7 @@ use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker};
 const PARTITIONS: i32 = 8;
 const ROUNDS: usize = 3;
 const EVENTS: usize = 200_000;
-/// Events per second while latency is measured, and for how long.
+/// The events per second while latency is measured, and for how long.
 const RATES: [u64; 3] = [100, 1_000, 5_000];
 const RATE_TIME: Duration = Duration::from_secs(10);
 
@@ -120,7 +120,7 @@ fn decide(cluster: &Cluster, deployment: &Deployment) -> Result<(f64, f64)> {
     Ok((events / rate, per_event * 1e6 / events))
 }
 
-/// Publishes at a steady rate and waits for every verdict: milliseconds from the intended moment of each event.
+/// Publishes at a steady rate and waits for every verdict; returns the milliseconds from the intended moment of each event.
 fn latencies(cluster: &Cluster, deployment: &Deployment, rate: u64) -> Result<Vec<f64>> {
     let consumer = reader(cluster, &deployment.decisions, Offset::End)?;
     let producer: BaseProducer =
@@ -173,7 +173,7 @@ fn cpu_of(worker: &Worker) -> Result<f64> {
     cpu_seconds(&worker.id().to_string())
 }
 
-/// User and system time of a process, in seconds: fields 14 and 15 of its stat, in hundredths.
+/// Returns the user and system time of a process, in seconds: fields 14 and 15 of its stat, in hundredths.
 fn cpu_seconds(process: &str) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, fields) = stat.rsplit_once(") ").context("a stat line")?;

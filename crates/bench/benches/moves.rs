@@ -1,5 +1,5 @@
-//! What it costs that a partition changes hands: threads restored per second, and for how long verdicts are held up when a worker joins
-//! or leaves as planned.
+//! Measures what it costs that a partition moves: threads restored per second, and for how long verdicts are held up when a worker joins or
+//! leaves as planned.
 //!
 //! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
 //! moves`
@@ -79,7 +79,7 @@ fn conversation(number: usize) -> [Outgoing; 3] {
 /// Measures waits under a steady load: one worker holds all partitions, another joins and leaves again and again.
 fn moves(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, MOVED_PARTITIONS)?;
-    // As it comes, without what tests set to be quick.
+    // The properties are the defaults, without those that make tests quick.
     deployment.configure("/kafka/properties", json!({}));
     let first = deployment.start()?;
     let stop = AtomicBool::new(false);

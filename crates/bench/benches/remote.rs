@@ -1,4 +1,4 @@
-//! What asking a policy server costs over a bare exchange of the same bytes: latency, and processor time per question.
+//! Measures what asking a policy server costs over a bare exchange of the same bytes: latency, and processor time per question.
 //!
 //! The server is a process of its own, so that its processor time does not count, but it shares the machine. Questions are asked as members
 //! ask them: from a plain thread, on a runtime of one thread. `cargo bench -p tollgate-bench --bench remote`
@@ -15,7 +15,7 @@ use tollgate_core::guardrail::{Dialect, HttpSettings};
 
 const SERVE: &str = "--serve";
 const QUESTIONS: usize = 30_000;
-/// About what a tool call's question holds.
+/// About as many bytes as the question of a tool call holds.
 const QUESTION: &[u8] = &[b'q'; 600];
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n{\"allow\":true}";
 /// Processor time is counted in ticks of this length on every Linux.

@@ -1,4 +1,4 @@
-//! What a report does not show, and why: a part that failed, or that this machine lacks something for.
+//! The parts that a report does not show, each with its reason: it failed, or this machine lacks something for it.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct Absence {
     pub part: String,
     /// Why, in one line.
     pub why: String,
-    /// Whether it should have been: it failed, where others are only not possible here.
+    /// Whether it failed; otherwise it is only not possible on this machine.
     pub failed: bool,
 }
 
@@ -38,7 +38,7 @@ fn one_line(text: &str) -> String {
         None => first.to_owned(),
         Some(last) => format!("{}: {last}", first.trim_end_matches([':', ' '])),
     };
-    // A row of a table is cut at these.
+    // A bar would end the cell of a table.
     line.replace('|', "/").chars().take(WHY_CHARS_MAX).collect()
 }
 

@@ -1,7 +1,7 @@
-//! Which `tollgate` the workers run: the one that is named, the one that cargo builds from this checkout, or one that is found.
+//! Chooses the `tollgate` that the workers run: the one that is named, the one that cargo builds from this checkout, or one that is found.
 //!
-//! Under `cargo run` the worker is built every time, which takes a moment if nothing has changed: cargo builds the benchmark and not the
-//! worker, and a worker that is older than its sources would be measured unseen.
+//! Under `cargo run` the worker is built every time, which takes a moment if nothing has changed. Cargo itself builds only the benchmark,
+//! and nobody would notice that a worker older than its sources is measured.
 
 use std::env;
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ pub(super) fn resolve(named: Option<&Path>, progress: &Progress) -> Result<PathB
 }
 
 /// Builds the `tollgate` binary of this checkout as `beside` was built, a program in one of cargo's folders of a profile, and returns where
-/// it is. For what cargo runs: benchmarks and tests.
+/// it is. Benchmarks and tests, which cargo runs, use it.
 ///
 /// # Errors
 /// There is no cargo, or it does not compile: cargo has said why on stderr.

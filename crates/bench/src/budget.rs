@@ -1,13 +1,13 @@
-//! How long a report may take: a time for all of it, of which every part gets a share. What a part leaves goes to those behind it, so that
-//! together they never take more.
+//! Shares out the time of a report among its parts. What a part leaves over goes to the parts behind it, so that together they never take
+//! more.
 
 use std::time::{Duration, Instant};
 
-/// A time that is shared out.
+/// A time that is shared out among parts.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     end: Instant,
-    /// What the parts that are still to come weigh.
+    /// The weight of the parts that are still to come.
     weight_left: u32,
 }
 

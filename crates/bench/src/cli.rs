@@ -13,7 +13,7 @@ const LONG_ABOUT: &str = "Open-loop load on a worker: latency from the moment ea
 costs.\n\nWorkers are processes of the `tollgate` binary. In a checkout `cargo run --release -p tollgate-bench` builds it as well; whoever runs \
 this program directly builds both with `cargo build --release --workspace`, or names a worker with --tollgate.";
 
-/// What the gate may be compared with.
+/// An opponent that the gate may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Opponent {
     /// The same worker with deciding left out.

@@ -1,4 +1,4 @@
-//! What the command does: open-loop load, and latency from the moment each event was meant to be sent.
+//! Carries out the command: open-loop load, and latency from the moment each event was meant to be sent.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use super::{
     rows,
 };
 
-/// Events of a topic that is drained; a report drains more, as it compares with who fetches a lot ahead.
+/// The events of a topic that is drained. A report drains more, since some baselines fetch a lot ahead.
 const DRAINED_EVENTS: u32 = 200_000;
 const REPORT_DRAINED_EVENTS: u32 = 300_000;
 const PICTURE: &str = "![Latency against offered load](plot.svg)";
@@ -100,11 +100,11 @@ impl Cli {
             events: self.drain.unwrap_or(REPORT_DRAINED_EVENTS) as usize,
             time: Duration::from_secs(u64::from(self.time_limit) * 60),
         };
-        let keep = |findings: &Findings| {
-            // The last one counts, which is written below.
+        let save = |findings: &Findings| {
+            // A failure here does not matter: the last report, which counts, is written below.
             let _written = write_files(directory, findings);
         };
-        let findings = suite.run(findings, Progress::default(), open, &keep);
+        let findings = suite.run(findings, Progress::default(), open, &save);
         write_files(directory, &findings)?;
         Ok(findings)
     }

@@ -1,4 +1,4 @@
-//! Where figures were measured: what a reader needs to make sense of them.
+//! Describes the machine on which figures were measured, which a reader needs to make sense of them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Which verdicts came, and how long after their events were due. Pure: whoever reads the decisions tells it.
+//! Records which verdicts came, and how long after their events were due. It is pure: the reader of the decisions feeds it.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::Schedule;
 
-/// No verdict yet.
+/// Stands for the latency of an event without a verdict.
 const NONE: u32 = u32::MAX;
-/// For how long events have to be quick to count as settled, and in which steps that is looked at.
+/// The time for which events have to be quick to count as settled, and the steps in which that is checked.
 const SETTLED_FOR: Duration = Duration::from_secs(1);
 const SETTLED_STEP: Duration = Duration::from_millis(100);
 
@@ -47,11 +47,11 @@ pub struct Percentiles {
 /// What became of the measured events of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tally {
-    /// Events that should have got a verdict.
+    /// The events that should have got a verdict.
     pub awaited: u64,
-    /// Those whose verdict did not come within the deadline.
+    /// The events whose verdict did not come within the deadline.
     pub misses: u64,
-    /// Verdicts that came more than once.
+    /// The verdicts that came more than once.
     pub duplicates: u64,
     /// Verdicts per second that came while the phase was measured, on events that await one.
     pub verdicts_per_second: f64,
@@ -121,7 +121,7 @@ impl Arrivals {
         events.filter(|(at, (awaited, us))| **awaited && is_late(*at, **us)).count()
     }
 
-    /// Adds it up, of the events behind the warm-up that await a verdict.
+    /// Adds up the verdicts on the events behind the warm-up that await one.
     #[must_use]
     pub fn tally(&self, awaited: &[bool], deadline: Duration) -> Tally {
         let deadline_us = u32::try_from(deadline.as_micros()).unwrap_or(NONE - 1);

@@ -1,4 +1,4 @@
-//! The highest rate that is sustained: what that means, and the search for it.
+//! Searches the highest rate that is sustained, and defines what that means.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use super::Phase;
 
 /// The share of what was asked that has to be achieved.
 const ACHIEVED_MIN: f64 = 0.99;
-/// Lag grows if the median latency of the last third of a phase is that much above that of the first: this many times, and milliseconds.
+/// Lag grows if the median latency of the last third of a phase is above that of the first by both: this factor, and these milliseconds.
 const GROWTH_MAX: f64 = 2.0;
 const GROWTH_MS: f64 = 50.0;
-/// From one rate to the next while neither end is known.
+/// The factor from one rate to the next while neither end is known.
 const STEP: f64 = 1.4;
 
 /// Why a rate is not sustained.
@@ -54,8 +54,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Searches with `probe`, which says whether a rate is sustained, until that is known closely enough or `is_late`. Returns the
-    /// highest rate that is, and that was so twice: whoever is fresh can be lucky once. `None` if none was.
+    /// Searches with `probe`, which says whether a rate is sustained, until the answer is close enough or `is_late`. Returns the highest
+    /// rate that was sustained twice, since a fresh worker can be lucky once. `None` if none was.
     ///
     /// # Errors
     /// Those of `probe`.

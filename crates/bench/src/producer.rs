@@ -15,10 +15,10 @@ use super::topics::client;
 use tollgate::settings::KafkaSettings;
 use tollgate_testkit::{Mix, MixEvent};
 
-/// The header that names an event's number. Verdicts bring it back, whoever decides.
+/// The header that names an event's number. Verdicts bring it back, from every worker.
 pub const NUMBER_HEADER: &str = "correlation_id";
 
-/// A wait shorter than this is not worth a sleep: what is due within it is sent together.
+/// A wait shorter than this is not worth a sleep: the events that are due within it are sent together.
 const NAP: Duration = Duration::from_micros(500);
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(60);
 /// Events between two looks at acknowledgements.

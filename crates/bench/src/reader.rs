@@ -17,7 +17,7 @@ use tollgate::settings::KafkaSettings;
 
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
-/// Verdicts between two looks at whether that was all.
+/// How many verdicts are read before checking whether that was all.
 const ROUND: usize = 256;
 /// How long verdicts are waited for once all events are sent, if some still come.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
@@ -43,7 +43,7 @@ impl Reader {
     pub fn new(kafka: &KafkaSettings, topic: &str, from: Offset) -> Result<Self> {
         let reader = Self::counter(kafka, topic)?;
         let mut list = TopicPartitionList::new();
-        // The end as it is now, and not as it is when the first fetch gets there.
+        // This is the end as it is now, and not as it is when the first fetch arrives.
         let ends = if from == Offset::End { reader.ends()? } else { Vec::new() };
         for partition in 0..reader.partitions {
             let end = usize::try_from(partition).ok().and_then(|at| ends.get(at)).map(|end| Offset::Offset(*end));
@@ -61,7 +61,7 @@ impl Reader {
         let mut config = client(kafka);
         config
             .set("client.id", "tollgate-bench")
-            // librdkafka wants a group even of those that never join it.
+            // librdkafka wants a group even of clients that never join it.
             .set("group.id", "tollgate-bench")
             .set("enable.auto.commit", "false")
             .set("fetch.wait.max.ms", "100")
@@ -121,7 +121,7 @@ impl Reader {
     fn ends(&self) -> Result<Vec<i64>> {
         let mut list = TopicPartitionList::new();
         for partition in 0..self.partitions {
-            // In the place of a time this asks for the end.
+            // In place of a time this asks for the end.
             list.add_partition_offset(&self.topic, partition, Offset::End)?;
         }
         let mut ends =
@@ -130,7 +130,7 @@ impl Reader {
         Ok(ends.into_iter().map(|(_, end)| end).collect())
     }
 
-    /// Hands over so many records, from where the reader stands.
+    /// Hands so many records to `take`, from the reader's position on.
     ///
     /// # Errors
     /// They do not come.

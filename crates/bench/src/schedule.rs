@@ -1,11 +1,11 @@
-//! When each event is meant to be sent: fixed before the first one is, whatever becomes of it.
+//! Says when each event is due. All of it is fixed before the first event is sent, and nothing that happens then changes it.
 //!
-//! Latency is measured from there. A sender that falls behind does not shift what follows, so that what a slow moment does to the
-//! events behind it is measured too (there is no coordinated omission).
+//! Latency is measured from the moment an event is due. A sender that falls behind does not shift the events that follow, so that what a
+//! slow moment does to them is measured too (there is no coordinated omission).
 
 use std::time::Duration;
 
-/// So many events, evenly spaced; behind those that are measured the load may fall to another rate.
+/// A schedule of evenly spaced events; behind those that are measured the load may change to another rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     /// Events per second.
@@ -14,7 +14,7 @@ pub struct Schedule {
     pub warm_up: usize,
     /// The first event behind those that are measured.
     pub measured_end: usize,
-    /// How many there are.
+    /// How many events there are.
     pub count: usize,
     /// Events per second from `measured_end` on.
     tail_rate: f64,

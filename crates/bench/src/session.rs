@@ -1,4 +1,4 @@
-//! Where a benchmark runs: a cluster, its own or somebody's, and workers on topics of their own.
+//! Sets up what a benchmark runs on: a cluster, its own or somebody's, and workers on topics of their own.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use super::{Invocation, Load, Observed, Phase, Progress, Search, Sender, Subject
 use tollgate::settings::{KafkaSettings, TopicSettings};
 use tollgate_testkit::{Broker, Mix, MixSettings, default_cache};
 
-/// Events a second, and for how long, before anything is measured: a broker that has just started is slow for some seconds.
+/// The events a second, and their time, before anything is measured: a broker that has just started is slow for some seconds.
 const KINDLING_RATE: f64 = 2_000.0;
 /// The share of a known peak that the next search begins at.
 const NEAR: f64 = 0.85;
@@ -55,16 +55,16 @@ pub struct Session {
     made: Cell<u32>,
     /// Where the next search for a peak begins: near the last one that was found.
     search_start: Cell<f64>,
-    /// When what is measured now has to be over; without one it takes the time that it takes.
+    /// When the present measurement has to end; without one it takes the time that it takes.
     end: Cell<Option<Instant>>,
-    /// Last, so that it is there until everything else is gone.
+    /// The broker. It is the last field, so that it is there until everything else is gone.
     broker: Option<Broker>,
 }
 
 /// A worker under load.
 #[derive(Debug)]
 pub struct Bed<'a> {
-    /// What puts load on it.
+    /// The load on the worker.
     pub load: Load<'a>,
     /// The worker.
     pub worker: Worker,
@@ -118,7 +118,7 @@ impl Session {
         &self.kafka
     }
 
-    /// Says when what is measured next has to be over: it then gives what it has by then.
+    /// Sets when the next measurement has to end; it then returns what it has by then.
     pub fn set_end(&self, end: Option<Instant>) {
         self.end.set(end);
     }

@@ -1,4 +1,4 @@
-//! The gate against the same worker with deciding left out, in turns, so that what the machine does meanwhile does to both.
+//! Compares the gate with the same worker without deciding, in turns, so that whatever else the machine does affects both.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Drained, Phase, Session, Subject};
 
-/// One round of one of the two.
+/// One round of the gate or of the pass-through.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
     /// The highest rate that was sustained, in events per second, if it was searched in this round.
@@ -19,9 +19,9 @@ pub struct Side {
 /// One round of both.
 #[derive(Debug, Clone, Serialize)]
 pub struct Round {
-    /// `tollgate run`.
+    /// The gate: `tollgate run`.
     pub gate: Side,
-    /// `tollgate run --pass-through`.
+    /// The pass-through: `tollgate run --pass-through`.
     pub pass_through: Side,
 }
 

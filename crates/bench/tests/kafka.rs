@@ -1,7 +1,7 @@
-//! `tollgate-bench` against a real broker, which this binary starts as the worker's tests do, with their rules of what is skipped.
+//! Tests `tollgate-bench` against a real broker, which this binary starts as the worker's tests do, with their rules of what is skipped.
 //!
-//! Cargo builds the worker for the tests of its own package alone. `cargo test --workspace` has therefore made one by the time that this
-//! runs; where there is none, or one that is older than its sources, it is built here.
+//! Cargo builds the worker for the tests of its own package alone. So `cargo test --workspace` has built it before this runs. Where there
+//! is none, or one that is older than its sources, it is built here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn is_up_to_date(binary: &Path) -> bool {
     !sources.is_empty() && parts.all(|part| modified(&part).is_some_and(|part| part <= built))
 }
 
-/// A short measurement of each kind on this cluster: the figures are there, and no verdict is missing.
+/// Makes a short measurement of each kind on this cluster: the figures are there, and no verdict is missing.
 fn a_benchmark_measures_and_cleans_up(cluster: &Cluster) -> Result<()> {
     let worker = cluster.tollgate();
     if !is_up_to_date(worker) {

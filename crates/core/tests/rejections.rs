@@ -46,7 +46,7 @@ fn large_cases() -> Vec<Case> {
         expect: json!({"code": code, "field": field, "thread_id": thread_id, "event_id": event_id, "found": found}),
         ..Case::default()
     };
-    let told = (Some("t"), Some("e"));
+    let ids = (Some("t"), Some("e"));
     vec![
         case("10 MiB", call_with("user_id", &long(10 << 20)), "value_too_large", "value", None, None, "bytes"),
         case("a byte too many", long(8_388_609), "value_too_large", "value", None, None, "8388609 bytes"),
@@ -60,45 +60,13 @@ fn large_cases() -> Vec<Case> {
             None,
             "nested too deep",
         ),
-        case("a thread of 257 bytes", call_with("thread_id", &long(257)), "thread_id_too_long", "thread_id", None, told.1, "257 bytes"),
-        case(
-            "a thread of 1 MB",
-            call_with("thread_id", &long(1_000_000)),
-            "thread_id_too_long",
-            "thread_id",
-            None,
-            told.1,
-            "1000000 bytes",
-        ),
-        case("an event id of 129 bytes", call_with("event_id", &long(129)), "event_id_too_long", "event_id", told.0, None, "129 bytes"),
-        case(
-            "an event id of 1 MB",
-            call_with("event_id", &long(1_000_000)),
-            "event_id_too_long",
-            "event_id",
-            told.0,
-            None,
-            "1000000 bytes",
-        ),
-        case("a turn id of 257 bytes", call_with("turn_id", &long(257)), "turn_id_too_long", "turn_id", told.0, told.1, "257 bytes"),
-        case(
-            "a call id of 513",
-            call_with("tool_call_id", &long(513)),
-            "tool_call_id_too_long",
-            "tool_call_id",
-            told.0,
-            told.1,
-            "513 bytes",
-        ),
-        case(
-            "a tool name of 513 bytes",
-            call_with("tool_name", &long(513)),
-            "tool_name_too_long",
-            "tool_name",
-            told.0,
-            told.1,
-            "513 bytes",
-        ),
+        case("a thread of 257 bytes", call_with("thread_id", &long(257)), "thread_id_too_long", "thread_id", None, ids.1, "257 bytes"),
+        case("a thread of 1 MB", call_with("thread_id", &long(1_000_000)), "thread_id_too_long", "thread_id", None, ids.1, "1000000 bytes"),
+        case("an event id of 129 bytes", call_with("event_id", &long(129)), "event_id_too_long", "event_id", ids.0, None, "129 bytes"),
+        case("an event id of 1 MB", call_with("event_id", &long(1_000_000)), "event_id_too_long", "event_id", ids.0, None, "1000000 bytes"),
+        case("a turn id of 257 bytes", call_with("turn_id", &long(257)), "turn_id_too_long", "turn_id", ids.0, ids.1, "257 bytes"),
+        case("a call id of 513", call_with("tool_call_id", &long(513)), "tool_call_id_too_long", "tool_call_id", ids.0, ids.1, "513 bytes"),
+        case("a tool name of 513 bytes", call_with("tool_name", &long(513)), "tool_name_too_long", "tool_name", ids.0, ids.1, "513 bytes"),
     ]
 }
 
@@ -142,13 +110,13 @@ fn check_rejected(policy: Policy, case: &Case) {
 }
 
 /// Checks the verdict for whoever waits: it blocks, bears the ids of the partial event, and repeats nothing of the record.
-fn check_invalid_event(name: &str, told: &PartialEvent, message: &str, bytes: &[u8], code: RejectionCode) {
+fn check_invalid_event(name: &str, event: &PartialEvent, message: &str, bytes: &[u8], code: RejectionCode) {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(!text.contains(MARKER), "{name}: {text}");
     let verdict: Value = serde_json::from_str(text).unwrap();
     let expected = json!({
-        "event_id": told.event_id.as_deref().unwrap_or("agent.events/0/0"),
-        "thread_id": told.thread_id,
+        "event_id": event.event_id.as_deref().unwrap_or("agent.events/0/0"),
+        "thread_id": event.thread_id,
         "action": "block",
         "allows_execution": false,
         "should_halt": false,

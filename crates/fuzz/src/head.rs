@@ -1,10 +1,10 @@
-//! Inputs of several parts: lines `name: value`, an empty line, and then the rest, so that a corpus can be read and written by hand.
+//! Splits inputs of several parts: lines `name: value`, an empty line, and then the rest, so that a corpus can be written by hand.
 
-/// An input's lines and what follows them.
+/// The lines of an input and the rest behind them.
 pub(crate) struct Head<'i> {
     /// Names and values of the lines, in order; a line without a colon has no value.
     pub(crate) lines: Vec<(&'i [u8], Option<&'i [u8]>)>,
-    /// What follows the empty line; the whole input where there is none.
+    /// The text behind the empty line; the whole input where there is none.
     pub(crate) rest: &'i [u8],
 }
 

@@ -1,4 +1,4 @@
-//! The JSON parser and its canonical forms.
+//! Fuzzes the JSON parser and its canonical forms.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use tollgate_core::json::canonical::{write, write_jcs};
 use tollgate_core::json::number::parse_float;
 use tollgate_core::json::{DEPTH_MAX, ObjectWriter, Parser, Shape, SyntaxErrorKind, Text, Value};
 
-/// How many containers may be open at once for `serde_json`.
+/// How many containers `serde_json` lets be open at once.
 const SERDE_DEPTH_MAX: usize = 127;
 
 /// Checks that a text is read as `serde_json` reads it, apart from what only Python's dialect has, and that canonical forms are stable.
@@ -111,7 +111,7 @@ fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
             serde_json::Value::Number(number) => {
                 assert_eq!(ours.shape(), Shape::Number);
                 let (left, right) = (parse_float(ours.source()), number.as_f64().unwrap_or(f64::NAN));
-                // Theirs may be off by the last digits, of the smallest numbers by all.
+                // `serde_json` may be off in the last digits, and in all digits of the smallest numbers.
                 assert!((left - right).abs() <= left.abs() * 1e-14 + 1e-300, "{left} and {right}");
             }
             serde_json::Value::String(text) => {
@@ -125,7 +125,7 @@ fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
             serde_json::Value::Object(members) => {
                 assert!(ours.is_object());
                 let keys = ours.members().filter_map(|(key, member)| Some((key.as_text()?.into_str()?, member)));
-                // Of equal keys the last.
+                // Of equal keys the last one counts.
                 let last: BTreeMap<_, _> = keys.collect();
                 assert_eq!(last.len(), members.len());
                 for (key, theirs) in members {

@@ -1,4 +1,4 @@
-//! Passports, calls that are examined under them, and the schema checker.
+//! Fuzzes passports, calls that are examined under them, and the schema checker.
 
 use std::sync::OnceLock;
 
@@ -55,14 +55,14 @@ fn check_reading(text: &[u8], passport: &Result<Passport, PassportFault>) {
     assert_eq!(again.digest, passport.digest, "a canonical passport is another one");
 }
 
-/// A call as the input spells it.
+/// A call as the input writes it.
 struct Spelled<'i> {
     tool: &'i str,
     time_ms: Option<i64>,
     arguments: Option<&'i [u8]>,
 }
 
-/// What the checks said, in order, each under its name.
+/// The outcomes of the checks, in order, each under its name.
 #[derive(Default)]
 struct Outcomes(Vec<(String, Outcome)>);
 

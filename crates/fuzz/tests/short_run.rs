@@ -1,4 +1,4 @@
-//! Some seconds of fuzzing for each target, guided by coverage: what `./run` does, which builds everything once more with instruments.
+//! Fuzzes each target for some seconds, guided by coverage. `./run` does it, and builds everything once more with instrumentation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 const SECONDS: &str = "TOLLGATE_FUZZ_SECONDS";
 const SECONDS_DEFAULT: u32 = 5;
 
-/// A run that tries fewer inputs besides the corpus has not fuzzed.
+/// The fewest inputs that a run has to try besides the corpus; with fewer it has not fuzzed.
 const RUNS_MIN: u64 = 50;
 
 /// Reads the number in a line of libFuzzer's statistics.

@@ -1,4 +1,4 @@
-//! Runs the tests on one broker, and says which are skipped and why where it cannot.
+//! Runs the tests on one broker, and says which tests are skipped, and why.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use crate::cluster::Cluster;
 /// A test: its name and what it does. [`sharing!`](crate::sharing) and [`alone!`](crate::alone) make one of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name of the test.
     pub name: &'static str,
-    /// What it does.
+    /// The function of the test.
     pub body: Body,
 }
 
-/// What a test does, and whether others may use the broker meanwhile.
+/// The function of a test, and whether other tests may use the broker meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// Minds its own topics and groups.
+    /// Uses only its own topics and groups.
     Sharing(fn(&Cluster) -> Result<()>),
     /// Has the broker to itself, may stop and kill it, and may leave it down.
     Alone(fn(&Cluster, &mut Broker) -> Result<()>),
@@ -45,22 +45,22 @@ macro_rules! alone {
     };
 }
 
-/// What the tests run on.
+/// The cluster and the binary that the tests run on.
 struct Environment {
-    cluster: Cluster,
+    source: Source,
     tollgate: PathBuf,
     target_tmpdir: PathBuf,
 }
 
-/// Where the tests run.
-enum Cluster {
+/// The source of the cluster that the tests run on.
+enum Source {
     /// On somebody's running cluster, which is not ours to stop.
     Running { bootstrap: String },
     /// On a broker of our own, started by the first test that runs.
     Own(OnceLock<Result<RwLock<Broker>, String>>),
 }
 
-impl Cluster {
+impl Source {
     fn from_environment() -> Self {
         match std::env::var("TOLLGATE_TEST_BROKERS") {
             Ok(bootstrap) if !bootstrap.is_empty() => Self::Running { bootstrap },
@@ -71,12 +71,12 @@ impl Cluster {
 
 impl Environment {
     fn run(&self, body: Body) -> Result<()> {
-        let own = match &self.cluster {
-            Cluster::Running { bootstrap } => match body {
+        let own = match &self.source {
+            Source::Running { bootstrap } => match body {
                 Body::Sharing(body) => return body(&Cluster::new(bootstrap.clone(), &self.tollgate)?),
                 Body::Alone(_) => bail!("needs a broker that it may stop"),
             },
-            Cluster::Own(own) => own.get_or_init(|| {
+            Source::Own(own) => own.get_or_init(|| {
                 let started = Broker::start_for_tests(&self.target_tmpdir);
                 started.map(RwLock::new).map_err(|error| format!("{error:?}"))
             }),
@@ -98,7 +98,7 @@ impl Environment {
     }
 }
 
-/// What a test needs and other machines do without: it is reported as ignored, with this as the reason, even with `CI=true`.
+/// The error of a test that needs what is only on some machines: it is reported as ignored, with this reason, even with `CI=true`.
 #[derive(Debug)]
 pub struct NotHere(pub String);
 
@@ -110,7 +110,7 @@ impl std::fmt::Display for NotHere {
 
 impl std::error::Error for NotHere {}
 
-/// Why tests are skipped.
+/// The reason why tests are skipped.
 enum Skip {
     /// The broker cannot run here.
     NoBroker { lacking: String },
@@ -120,9 +120,9 @@ enum Skip {
 
 impl Skip {
     fn on(environment: &Environment) -> Option<Self> {
-        match environment.cluster {
-            Cluster::Running { .. } => Some(Self::NotOurs),
-            Cluster::Own(_) => lacking(&test_cache(&environment.target_tmpdir)).map(|lacking| Self::NoBroker { lacking }),
+        match environment.source {
+            Source::Running { .. } => Some(Self::NotOurs),
+            Source::Own(_) => lacking(&test_cache(&environment.target_tmpdir)).map(|lacking| Self::NoBroker { lacking }),
         }
     }
 
@@ -159,7 +159,7 @@ pub fn run(cases: &[Case], tollgate: &Path, target_tmpdir: &Path) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
     let environment = Arc::new(Environment {
-        cluster: Cluster::from_environment(),
+        source: Source::from_environment(),
         tollgate: tollgate.to_owned(),
         target_tmpdir: target_tmpdir.to_owned(),
     });

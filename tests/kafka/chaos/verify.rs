@@ -175,10 +175,10 @@ impl Verifier<'_> {
         let is_event = |event: &Record| {
             serde_json::from_slice::<Value>(event.value.as_deref().unwrap_or_default()).is_ok_and(|value| value.is_object())
         };
-        let told = events.iter().zip(expected).filter(|(event, expected)| !expected.verdict.is_empty() && is_event(event));
+        let answered = events.iter().zip(expected).filter(|(event, expected)| !expected.verdict.is_empty() && is_event(event));
         let values: Vec<_> = events.iter().map(|event| Outgoing { value: event.value.clone(), ..Outgoing::default() }).collect();
         let lines = self.deployment.eval(&values)?;
-        let wanted: Vec<_> = told.map(|(_, expected)| &expected.verdict).collect();
+        let wanted: Vec<_> = answered.map(|(_, expected)| &expected.verdict).collect();
         let differs = wanted.iter().zip(&lines).position(|(wanted, line)| wanted.as_slice() != line.as_bytes());
         if differs.is_some() || wanted.len() != lines.len() {
             self.findings.add(EVAL, || format!("partition {partition}: {} and {} lines, from {differs:?}", wanted.len(), lines.len()));

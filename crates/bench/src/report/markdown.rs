@@ -1,4 +1,4 @@
-//! Findings as text: tables that read well on a terminal and on a page.
+//! Writes findings as text: tables that read well on a terminal and on a page.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Findings that tests write reports of.
+//! Sample findings, of which tests write reports.
 
 use std::time::Duration;
 

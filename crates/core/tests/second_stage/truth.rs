@@ -78,7 +78,7 @@ impl Snapshot {
 #[derive(Debug)]
 pub struct Truth {
     pub log: Vec<Logged>,
-    pub told: Vec<Published>,
+    pub published: Vec<Published>,
     /// The state before each record, and behind the last one.
     snapshots: Vec<Snapshot>,
 }
@@ -86,16 +86,16 @@ pub struct Truth {
 impl Truth {
     pub fn of(log: Vec<Logged>) -> Self {
         let mut now = Snapshot { clock: StreamClock::default(), entries: BTreeMap::new() };
-        let (mut told, mut snapshots) = (Vec::new(), vec![now.clone()]);
+        let (mut published, mut snapshots) = (Vec::new(), vec![now.clone()]);
         for logged in &log {
-            told.push(if logged.is_readable {
+            published.push(if logged.is_readable {
                 fold(&mut now, logged)
             } else {
                 Published { outcome: Outcome::Rejected, text: String::new() }
             });
             snapshots.push(now.clone());
         }
-        Self { log, told, snapshots }
+        Self { log, published, snapshots }
     }
 
     /// Returns the first record at an offset or behind it.

@@ -160,12 +160,12 @@ impl<'t> World<'t> {
     }
 
     /// Publishes what a record became, which is what any other worker published of it.
-    fn publish(&mut self, record: usize, told: Published) -> Checked {
+    fn publish(&mut self, record: usize, publication: Published) -> Checked {
         let offset = self.truth.log[record].offset;
-        prop_assert_eq!(&told, &self.truth.told[record], "at {}", offset);
-        prop_assert_eq!(self.worker.processor.published(offset, told.due()), Ok(()));
-        self.worker.unacknowledged.extend((0..told.due()).map(|_| record));
-        if let Some(before) = self.published[record].replace(told) {
+        prop_assert_eq!(&publication, &self.truth.published[record], "at {}", offset);
+        prop_assert_eq!(self.worker.processor.published(offset, publication.due()), Ok(()));
+        self.worker.unacknowledged.extend((0..publication.due()).map(|_| record));
+        if let Some(before) = self.published[record].replace(publication) {
             prop_assert_eq!(Some(&before), self.published[record].as_ref(), "{} was published as something else", offset);
             self.see("published again");
         }
@@ -255,7 +255,7 @@ impl<'t> World<'t> {
     fn commit(&mut self, checkpoint: &Checkpoint) -> Checked {
         prop_assert!(self.committed < Some(checkpoint.next), "{} after {:?}", checkpoint.next, self.committed);
         let before = self.truth.index_of(checkpoint.next);
-        let missing = (0..before).find(|record| self.acknowledged[*record] < self.truth.told[*record].due());
+        let missing = (0..before).find(|record| self.acknowledged[*record] < self.truth.published[*record].due());
         prop_assert_eq!(missing, None, "committed {} without what was to be published", checkpoint.next);
         let mut written = BTreeSet::new();
         for record in &checkpoint.records {

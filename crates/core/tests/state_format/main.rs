@@ -184,7 +184,7 @@ fn a_processor_goes_on_from_every_version() {
 fn the_script_leaves_every_shape() {
     let (processor, checkpoint) = scripted(policy());
     // An empty list is not a list of something.
-    let told = format!("{:?} {:?}", processor.stage().threads().clock(), in_order(processor.stage().threads())).replace("[]", "empty");
+    let shown = format!("{:?} {:?}", processor.stage().threads().clock(), in_order(processor.stage().threads())).replace("[]", "empty");
     let shapes = [
         "id: Some(\"turn 6\")",
         "started_by: Some",
@@ -218,8 +218,8 @@ fn the_script_leaves_every_shape() {
         "last_event_ms: Some(-1)",
         "outvoted: 1",
     ];
-    let missing: Vec<_> = shapes.iter().filter(|shape| !told.contains(**shape)).collect();
-    assert!(missing.is_empty(), "{missing:?} is nowhere in {told}");
+    let missing: Vec<_> = shapes.iter().filter(|shape| !shown.contains(**shape)).collect();
+    assert!(missing.is_empty(), "{missing:?} is nowhere in {shown}");
     assert_eq!(checkpoint.records.iter().filter(|record| record.value.is_none()).count(), 1, "one thread is gone");
     assert_eq!(checkpoint.records.len(), processor.stage().threads().len() + 2, "every thread, the one that is gone, and the partition");
 }

@@ -54,8 +54,8 @@ fn a_newer_version_is_refused_and_who_finds_it_is_told_what_to_do() {
         assert_eq!(read_thread(&newer), Err(StateError::Newer { found: version }));
         let (at, error) = refusal(&[(PARTITION_KEY, Some(&partition(OWNER, Offset(1)))), (THREAD_KEY, Some(&newer))]);
         assert_eq!((at, &error), (Some(Offset(11)), &StateError::Newer { found: version }));
-        let told = error.to_string();
-        assert!(told.contains(&format!("version {version}")) && told.contains("run the newer tollgate"), "{told}");
+        let message = error.to_string();
+        assert!(message.contains(&format!("version {version}")) && message.contains("run the newer tollgate"), "{message}");
     }
 }
 
@@ -166,8 +166,8 @@ fn every_message_says_what_is_wrong_and_what_it_means() {
         cases,
         |(error, _)| error.to_string(),
         |(error, parts)| {
-            let told = error.to_string();
-            assert!(parts.iter().all(|part| told.contains(part)), "{told} does not say all of {parts:?}");
+            let message = error.to_string();
+            assert!(parts.iter().all(|part| message.contains(part)), "{message} does not say all of {parts:?}");
         },
     );
 }

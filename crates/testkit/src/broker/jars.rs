@@ -1,4 +1,4 @@
-//! The broker's jars, which Maven downloads once into a directory of its own, and what must be installed for that.
+//! Provides the broker's jars, which Maven downloads once into a directory of its own, and names what must be installed for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn download(cache: &Path) -> Result<()> {
         // The error says what went wrong.
         let _removed = fs::remove_dir_all(&unfinished);
     }
-    // Another process may have been quicker.
+    // Another process may have completed the directory meanwhile.
     if is_complete(cache) { Ok(()) } else { downloaded }
 }
 

@@ -1,4 +1,4 @@
-//! Producing: every record is acknowledged before a test goes on.
+//! Produces records: every one is acknowledged before a test goes on.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +24,7 @@ impl Cluster {
 
 type Acknowledgement = Arc<OnceLock<KafkaResult<Position>>>;
 
-/// Files each delivery report where the sender of the record looks for it.
+/// Stores each delivery report where the sender of the record looks for it.
 pub(super) struct Acknowledgements;
 
 impl ClientContext for Acknowledgements {}

@@ -1,4 +1,4 @@
-//! Reading topics from their beginning, in no group.
+//! Reads topics from their beginning, in no group.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ impl Cluster {
         Ok(records)
     }
 
-    /// Reads a topic from its beginning until `enough` says so of all that was read.
+    /// Reads a topic from its beginning until `enough` is true of all that was read.
     ///
     /// # Errors
     /// There is no such topic, or that takes longer than `time_max`.
@@ -61,7 +61,7 @@ struct Reader {
 
 impl Reader {
     fn new(cluster: &Cluster, topic: &str) -> Result<Self> {
-        // librdkafka wants a group even of those that never join it.
+        // librdkafka wants a group even of clients that never join it.
         let consumer: BaseConsumer = cluster
             .client()
             .set("group.id", "none")
@@ -74,7 +74,7 @@ impl Reader {
         Ok(Self { consumer, partition_count: partitions.count() })
     }
 
-    /// Waits out errors: librdkafka reports a broker that is down and goes on trying.
+    /// Reads the next record or the end of a partition. Errors are waited out: librdkafka reports a broker that is down and goes on trying.
     fn next(&self, deadline: Instant) -> Result<Read> {
         let mut last_error = None;
         loop {

@@ -1,4 +1,4 @@
-//! The system under test: topics, and `tollgate` processes of one group on them.
+//! A deployment under test: topics, and `tollgate` processes of one group on them.
 
 mod verdicts;
 mod worker;
@@ -166,7 +166,7 @@ impl Deployment {
         command
     }
 
-    /// Returns what `tollgate eval` says of the same events: verdict lines in order.
+    /// Returns the verdicts of `tollgate eval` on the same events: lines in order.
     ///
     /// # Errors
     /// It fails.

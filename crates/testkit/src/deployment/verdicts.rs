@@ -1,4 +1,4 @@
-//! Verdicts as they are read from a topic.
+//! Reads verdicts from the records of a topic.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A small generator of pseudo-random numbers (SplitMix64). It is written out here so that a seed gives the same traffic with every
-//! version and on every machine: only integer steps, and floating-point ones that IEEE 754 leaves no choice in.
+//! A small generator of pseudo-random numbers (SplitMix64). It is written out here so that a seed gives the same traffic with every version
+//! and on every machine: it takes only integer steps, and floating-point steps whose results IEEE 754 fixes.
 
 /// A generator of pseudo-random numbers.
 #[derive(Debug, Clone)]
