@@ -1,4 +1,4 @@
-//! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
+//! Tests the house rules: headers, lengths, documents that name what exists, and nothing left for later.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -255,7 +255,7 @@ fn shortened_verdicts_are_known() {
     }
 }
 
-/// Figures are measured in one run, and nobody improves one by hand.
+/// Figures in the documents are those of the report, which are measured in one run.
 #[test]
 fn figures_are_those_of_the_report() {
     let report = read(Path::new("crates/bench/report/report.md"));

@@ -1,4 +1,5 @@
-//! Every key of the defaults can be set by the environment: what the keys are is read from the file itself, so that a new one is tried too.
+//! Checks that every key of the defaults can be set by the environment. The keys are read from the file itself, so that a new one is tried
+//! too.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -53,7 +54,7 @@ fn effective_under(file: &Path, variables: &[(String, String)]) -> Result<Value,
 /// Returns texts to try on a key that holds `now`, and what should stand there then. For a string it is the text as it is.
 fn candidates(now: &Value) -> Vec<(String, Value)> {
     let same = |text: &str| (text.to_owned(), Value::from(text));
-    // Names of registries, without the classes of other systems that mean the same.
+    // These are the registered names, without the class paths of other systems that stand for them.
     let registry = Registry::builtin();
     let names = || registry.names().filter(|name| !name.contains(char::is_uppercase));
     let words = |first: &'static str| [first, "json", "127.0.0.1:9"].into_iter().chain(names()).map(same).collect::<Vec<_>>();
@@ -112,7 +113,7 @@ fn every_key_of_the_defaults_can_be_set() {
     check_each(keys, variable, check);
 }
 
-/// What is a string is taken as it stands, whatever YAML would make of it.
+/// A string is taken as it stands, whatever YAML would make of it.
 #[test]
 fn texts_that_look_like_something_else() {
     let name = "TOLLGATE__PRIVACY__SUBJECT_KEY";

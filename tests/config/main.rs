@@ -1,4 +1,4 @@
-//! Configuration as users write it: files, environment, secrets and `-X`, through the real binary's `config check`.
+//! Tests configuration as users write it: files, environment, secrets and `-X`, through the real binary's `config check`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod every_key;
@@ -12,7 +12,7 @@ mod versions;
 use serde_json::{Value, json};
 use support::{Ran, assert_has, check_each, run, temporary, tollgate};
 
-/// What `config check` makes of a file, arguments and variables.
+/// A file, arguments and variables for `config check`.
 #[derive(Default)]
 struct Setup<'s> {
     yaml: &'s str,
@@ -186,7 +186,7 @@ tool_loop_guardrails:
     check_each(cases, |(name, ..)| (*name).to_owned(), |(name, text, expected)| assert_has(name, &effective(&yaml(text)), expected));
 }
 
-/// What is printed can be saved and used: it means the same, and decides the same.
+/// The printed configuration can be saved and used: it means the same, and decides the same.
 #[test]
 fn what_is_printed_can_be_loaded() {
     let cases = vec![

@@ -1,4 +1,4 @@
-//! The example clients, run as a user would run them.
+//! Runs the example clients as a user would run them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use tollgate_testkit::{Cluster, Deployment};
 
-/// What the scripted agent of the examples does: the end of each step's event id, its code, and what was done.
+/// The steps of the examples' scripted agent: the end of the step's event id, its code, and what was done.
 const STEPS: [(&str, &str, &str); 5] = [
     ("/call_1/result", "allow", "ran"),
     ("/call_2/call", "oap.tool_not_allowed", "synthetic"),

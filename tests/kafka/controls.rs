@@ -1,4 +1,4 @@
-//! The kill switch: what `tollgate control` writes, and what running workers make of it.
+//! Tests the kill switch: what `tollgate control` writes, and what running workers make of it.
 
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
@@ -11,7 +11,7 @@ use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, he
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 const PARTITIONS: i32 = 8;
-/// Stands for an id, a reason or a secret that must not be seen where it has no business.
+/// Stands for an id, a reason or a secret that must not be seen anywhere else.
 const MARKER: &str = "MARKER-7f3a";
 
 /// Returns a deployment whose subject hashes are keyed.
@@ -44,7 +44,7 @@ fn call(partition: i32, user: &str, id: &str) -> Outgoing {
     Outgoing::new(thread, event.to_string()).partition(partition)
 }
 
-/// Has a user make a call on every partition; the answer is the verdicts' codes.
+/// Has a user make a call on every partition, and returns the verdicts' codes.
 fn codes(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str) -> Result<Vec<String>> {
     let round = cluster.unique("round");
     let calls: Vec<_> = (0..partitions).map(|partition| call(partition, user, &format!("{round}/{partition}"))).collect();

@@ -1,4 +1,4 @@
-//! Members come and go; every event is answered, and what is committed is behind acknowledged verdicts.
+//! Tests members that come and go: every event is answered, and only offsets behind acknowledged verdicts are committed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, header};
 
 const TIME_MAX: Duration = Duration::from_secs(90);
 
-/// Produces the events at a steady pace while `meanwhile` happens, and then some.
+/// Produces the events at a steady pace while `meanwhile` runs, and the rest of them at once after it.
 pub(crate) fn under_load(
     cluster: &Cluster,
     deployment: &Deployment,
@@ -152,7 +152,7 @@ fn settled(count: impl Fn() -> Result<f64>) -> Result<f64> {
     }
 }
 
-/// The broker-side group protocol of KIP-848.
+/// The broker-side group protocol of KIP-848 works too.
 pub(crate) fn the_consumer_protocol_works_too(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 4)?;
     deployment.configure("/kafka/properties", json!({"group.protocol": "consumer"}));

@@ -1,4 +1,4 @@
-//! The worker without decisions, which benchmarks compare the gate with.
+//! Tests the worker without decisions, with which benchmarks compare the gate.
 
 use std::time::Duration;
 

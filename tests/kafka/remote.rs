@@ -1,4 +1,4 @@
-//! A policy server in the chain, between a real broker and a real worker: who waits, who does not, and what a crash asks again.
+//! Tests a policy server in the chain, with a real broker and a real worker: which threads wait, and what is asked again after a crash.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -12,7 +12,7 @@ use tollgate_testkit::PolicyServer;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
-/// How long the server thinks about a thread that is called slow.
+/// How long the server takes for a thread that is called slow.
 const SLOW: Duration = Duration::from_secs(3);
 
 /// Allows everything but `rm`, and takes its time for slow threads.

@@ -1,4 +1,4 @@
-//! The harness itself: the broker runs, and what the other tests take for granted holds.
+//! Tests the harness itself: the broker runs, and what the other tests rely on holds.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use tollgate_testkit::{Broker, Cluster, Outgoing};
 
-/// Keys with the hashes that the tests of the Java client publish for them, and where they land by those.
+/// Keys go to the partitions that follow from the hashes in the tests of the Java client.
 pub(crate) fn a_key_lands_where_java_puts_it(cluster: &Cluster) -> Result<()> {
     const PARTITIONS: i32 = 7;
     let vectors: Vec<serde_json::Value> = serde_json::from_str(include_str!("../../crates/core/tests/fixtures/murmur2.json"))?;

@@ -1,4 +1,4 @@
-//! State that survives: what a worker knew, the next owner knows, and whoever lost a partition can do no harm.
+//! Tests state that survives: what a worker knew, the next owner knows, and a worker that lost a partition can do no harm.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -123,7 +123,7 @@ fn readiness(worker: &Worker) -> Result<Value> {
     Ok(worker.get("/readyz").ok().and_then(|(_, body)| serde_json::from_str(&body).ok()).unwrap_or_default())
 }
 
-/// What was committed with state does not start without it, and another group's state is nobody else's.
+/// A partition whose offset was committed with state does not start without it, and another group's state is not taken.
 pub(crate) fn state_that_is_not_ours_is_not_taken(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 1)?;
     let events = conversations(20, 47);
@@ -254,7 +254,7 @@ pub(crate) fn a_planned_move_is_quick(cluster: &Cluster) -> Result<()> {
     waits.sort_unstable();
     let longest = waits.last().copied().unwrap_or_default();
     println!("planned moves: the longest wait for a verdict was {longest} ms, the median {} ms", waits[waits.len() / 2]);
-    // Far above what it takes on an idle machine: this is no measurement, it is to notice a stall.
+    // The bound is far above what it takes on an idle machine: it is there to notice a stall, and measures nothing.
     assert!(longest < 5_000, "{longest} ms");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `tollgate state` beside a worker: what it shows of threads, and what a reset clears.
+//! Tests `tollgate state` beside a worker: what it shows of threads, and what a reset clears.
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -108,7 +108,7 @@ pub(crate) fn threads_are_shown_and_listed(cluster: &Cluster) -> Result<()> {
     assert_eq!(ruled(&calls[1]["result"]), (json!("warn"), json!(["repeated_exact_failure_warning"])));
     assert_eq!(ruled(&calls[2]["call"]), (json!("block"), json!(["repeated_exact_failure_block"])));
     assert_eq!((&calls[2]["result"], &calls[2]["is_open"]), (&Value::Null, &json!(false)));
-    // Neither arguments nor results, nor names of tools.
+    // The output holds no arguments, no results and no names of tools.
     let text = shown.to_string();
     assert!(!text.contains("kubectl") && !text.contains("forbidden") && !text.contains("terminal"), "{text}");
 
@@ -174,7 +174,7 @@ pub(crate) fn a_reset_clears_what_blocks_a_thread(cluster: &Cluster) -> Result<(
     assert!(json_of(&output).is_ok() && stderr(&output).contains("nothing is known of thread nobody"), "{}", stderr(&output));
     assert_eq!(events()?, before);
 
-    // Of another turn: the block stays.
+    // A reset of another turn leaves the block.
     let done = json_of(&state(&deployment, &["reset", "t", "--turn", "turn-7", "--execute"])?)?;
     assert_eq!((done["partition"].as_i64(), done["offset"].as_i64()), (Some(partition), Some(offset + 1)));
     cluster.produce(&deployment.events, &[call("t", "c4")])?;
@@ -187,7 +187,7 @@ pub(crate) fn a_reset_clears_what_blocks_a_thread(cluster: &Cluster) -> Result<(
     assert_eq!((&shown["turn"]["id"], &shown["holds_a_stop"]), (&json!("turn-8"), &json!(false)));
     assert_eq!(shown["calls"].as_array().map(Vec::len), Some(1));
 
-    // The whole thread, and each event is what was said to be published.
+    // A reset of the whole thread clears it, and the event that was announced is the one that is published.
     let whole = json_of(&state(&deployment, &["reset", "t", "--execute"])?)?;
     let published = cluster.read_all(&deployment.events)?;
     for report in [done, whole] {
@@ -203,7 +203,7 @@ pub(crate) fn a_reset_clears_what_blocks_a_thread(cluster: &Cluster) -> Result<(
     Ok(())
 }
 
-/// Partitions and topics that are not there, and state that cannot be read.
+/// Partitions and topics that are not there, and state that cannot be read, are named.
 pub(crate) fn what_is_not_there_is_named(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 2)?;
     let fails = |deployment: &Deployment, arguments: &[&str], says: &str| -> Result<()> {

@@ -1,4 +1,4 @@
-//! Traffic of a known mix, the same for the same seed.
+//! Generates traffic of a known mix, the same for the same seed.
 
 use serde_json::{Value, json};
 

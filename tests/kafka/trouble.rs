@@ -1,4 +1,4 @@
-//! Records that cannot be read, records that are too large, topics that are missing, replies that nobody allowed.
+//! Tests trouble: records that cannot be read or are too large, topics that are missing, replies that are not allowed.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed,
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 
-/// A dead letter is the record byte for byte; whoever awaits it is answered.
+/// A dead letter is the record byte for byte, and a client that awaits its verdict is answered.
 pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Result<()> {
     let deployment = Deployment::new(cluster, 2)?;
     let worker = deployment.start()?;
@@ -42,7 +42,7 @@ pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Resul
     Ok(())
 }
 
-/// Events larger than a dead letter or a verdict may be, on a topic that takes them.
+/// Events that are larger than a dead letter or a verdict may be are answered too.
 pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
     let deployment =
         Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "5000000")], &[("max.message.bytes", "20000")], &[])?;
@@ -59,7 +59,7 @@ pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
     let verdicts = deployment.verdicts(cluster, 4, TIME_MAX)?;
     let of = |id: &str| verdicts.iter().find(|verdict| header(verdict, "event_id") == id).map(parsed).expect(id);
     assert_eq!(of("large")["code"], "allow");
-    // The topic takes no verdict of that size: a short one closes in its place, and the calls stay suppressed.
+    // The topic takes no verdict of that size: a short one that blocks takes its place, and the calls stay suppressed.
     assert_eq!(
         (&of("many")["code"], &of("many")["action"], &of("many")["type"]),
         (&json!("invalid_event"), &json!("block"), &json!("model_response"))
@@ -128,7 +128,7 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     Ok(())
 }
 
-/// What the admin endpoint says before, during and after.
+/// The admin endpoint tells the worker's condition before, during and after its work.
 pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Result<()> {
     let deployment = Deployment::new(cluster, 2)?;
     let worker = deployment.start()?;
@@ -161,7 +161,7 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
     Ok(())
 }
 
-/// A producer queue of a few records, and hardly anything allowed in flight: the worker holds back, and drops nothing.
+/// With a producer queue of a few records, and few allowed in flight, the worker holds back and drops nothing.
 pub(crate) fn a_full_queue_loses_nothing(cluster: &Cluster) -> Result<()> {
     let events = conversations(150, 31);
     for (queue, in_flight) in [(5, 20_000), (1_000, 3)] {
@@ -178,7 +178,7 @@ pub(crate) fn a_full_queue_loses_nothing(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Records whose verdict or dead letter fits nowhere as it is: each is answered in a smaller form, and none holds its partition up.
+/// Records whose verdict or dead letter is too large for its topic are answered in a smaller form, and none holds its partition up.
 pub(crate) fn no_record_holds_its_partition_up(cluster: &Cluster) -> Result<()> {
     let deployment = Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "8000000")], &[], &[])?;
     let worker = deployment.start()?;

@@ -1,4 +1,4 @@
-//! Verdicts through Kafka are those of `eval`, in order, whoever decides.
+//! Checks that verdicts through Kafka are those of `eval`, in order, whichever worker decides.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed,
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A thousand threads over eight partitions and two members of one process.
+/// A thousand threads over eight partitions and two members of one process get the verdicts of `eval`.
 pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 8)?;
     deployment.configure("/worker/members", json!(2));
@@ -28,7 +28,7 @@ pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(cluster: &Cluster) -> 
     Ok(())
 }
 
-/// The recorded runs of real agents, where they are on this machine.
+/// The recorded runs of real agents, where they are on this machine, get the verdicts of `eval`.
 pub(crate) fn recorded_runs_get_the_verdicts_of_eval(cluster: &Cluster) -> Result<()> {
     let mut events = Vec::new();
     for name in [recorded::SWEAGENT_DEMOS, recorded::TAU_AIRLINE] {
@@ -61,7 +61,7 @@ fn agree(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Res
     Ok(())
 }
 
-/// Verdicts go to the partition of their event, and what correlates them goes with them.
+/// Verdicts go to the partition of their event, with the headers that correlate them.
 pub(crate) fn a_verdict_follows_its_event(cluster: &Cluster) -> Result<()> {
     let deployment = Deployment::new(cluster, 4)?;
     let worker = deployment.start()?;
@@ -85,7 +85,7 @@ pub(crate) fn a_verdict_follows_its_event(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Both CloudEvents envelopes and a schema-registry prefix.
+/// Both CloudEvents envelopes and a schema-registry prefix are read.
 pub(crate) fn envelopes_are_opened(cluster: &Cluster) -> Result<()> {
     let deployment = Deployment::new(cluster, 2)?;
     let _worker = deployment.start()?;

@@ -16,7 +16,7 @@ pub struct Server {
     task: JoinHandle<()>,
 }
 
-/// What the server has seen and done.
+/// Counts of what the server has seen and done.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub connections: AtomicUsize,
@@ -44,7 +44,7 @@ impl Seen {
 pub struct Peer<S = TcpStream> {
     pub stream: S,
     pub seen: Arc<Seen>,
-    /// The how-manieth connection it is, from 0.
+    /// The number of the connection, from 0.
     pub number: usize,
     unread: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! TLS: a server is believed only if someone trusted vouches for it under the name that was asked for.
+//! Tests TLS: a server is trusted only if a trusted authority has signed a certificate for the name that was asked for.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use tollgate_core::guardrail::ProviderError;
 use crate::server::Server;
 use crate::{endpoint, settings};
 
-/// A certificate that vouches for itself, and its key.
+/// A self-signed certificate and its key.
 struct Identity {
     certificate: X509,
     key: PKey<Private>,

@@ -1,4 +1,4 @@
-//! What several test binaries share: the real binary, run on an input, and what is checked of its output.
+//! Shared by several test binaries: running the real binary on an input, and checks of its output.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::io::Write;
@@ -41,7 +41,7 @@ pub fn tollgate() -> Command {
     command
 }
 
-/// What a command left behind.
+/// The result of a command that has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ran {
     pub exit: Option<i32>,
@@ -60,7 +60,7 @@ pub fn run(command: &mut Command, input: &[u8]) -> Ran {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let output = std::thread::scope(|scope| {
-        // A command that ends without reading its stdin is none of our business.
+        // A command may end without reading its stdin.
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output().expect("it ends")
     });

@@ -1,4 +1,4 @@
-//! Imports of the core run one way, in the order that ARCHITECTURE.md gives.
+//! Checks that imports of the core run one way, in the order that ARCHITECTURE.md gives.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What is written from tables stands as the tables say: the pages on topics and metrics, and the default names of topics.
+//! Checks what is written from tables: the pages on topics and metrics, and the default names of topics.
 //!
 //! `UPDATE_DOCS=1 cargo test --test tidy` writes them anew.
 
@@ -9,7 +9,7 @@ use tollgate::topics::TOPICS;
 
 use super::{assert_none, documents, read};
 
-/// Compares a file with what it has to be; writes it where that is asked for.
+/// Compares a file with the wanted text; writes it where that is asked for.
 fn check_written(path: &str, wanted: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, wanted).unwrap();

@@ -1,4 +1,4 @@
-//! Golden cases: behaviour observed by running the systems that Tollgate's rules come from, one `check` per family.
+//! Checks golden cases: behaviour observed by running the systems that Tollgate's rules come from, one `check` per family.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -28,7 +28,7 @@ fn check_canonical(case: &Value) {
     let source = case["in"]["args_json"].as_str().unwrap();
     let mut parser = Parser::new();
     let object = parser.parse(source.as_bytes(), DEPTH_MAX).ok().filter(|value| value.is_object());
-    // Arguments that are no object, or no JSON, were coerced to an empty one.
+    // The original took arguments that are no object, or no JSON, for an empty object.
     let mut bytes = Vec::new();
     match object {
         Some(object) => canonical::write(object, &mut bytes),
@@ -86,7 +86,7 @@ fn check_result_hash(case: &Value) {
     }
 }
 
-/// The controller alone, operation by operation.
+/// The traces run through the controller alone, operation by operation.
 #[test]
 fn hermes_traces() {
     for case in jsonl("tests/golden/hermes/traces.jsonl") {
@@ -177,7 +177,7 @@ fn check_trace(case: &Value) {
                 let guidance = last.as_ref().and_then(|(decision, tool)| decision.finding?.guidance(tool, decision.count));
                 json!({"text": appended(&op["result"], guidance.as_deref())})
             }
-            // Checked through the whole gate below, where synthetic results are written.
+            // These are checked through the whole gate below, where synthetic results are written.
             "synthetic" => continue,
             other => panic!("unknown op {other}"),
         };
@@ -185,7 +185,7 @@ fn check_trace(case: &Value) {
     }
 }
 
-/// The same traces as events through the whole gate: verdicts, synthetic results and guidance.
+/// The traces run as events through the whole gate: verdicts, synthetic results and guidance.
 #[test]
 fn hermes_traces_as_events() {
     let checked: usize = jsonl("tests/golden/hermes/traces.jsonl").iter().map(check_trace_as_events).sum();

@@ -1,7 +1,8 @@
-//! Golden cases of the Open Agent Passport: what the reference evaluator and the published vectors answer, and where Tollgate differs.
+//! Checks golden cases of the Open Agent Passport: what the reference evaluator and the published vectors answer, and where Tollgate
+//! differs.
 //!
-//! A case agrees in allow, code, policy and message, or it stands in `tests/golden/oap/differences.md` with what is answered here and why.
-//! The reference quotes the call in some messages, and Tollgate never does: what it quotes is taken out before messages are compared.
+//! A case agrees in allow, code, policy and message, or it stands in `tests/golden/oap/differences.md` with the answer here and the reason.
+//! The reference quotes the call in some messages, and Tollgate never does: the quotes are taken out before messages are compared.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use tollgate_core::passport::{CapabilityMap, Passport, Terms};
 
 const DIFFERENCES: &str = "tests/golden/oap/differences.md";
 
-/// Names that the reference takes for tools of these capabilities, and that a configuration can map.
+/// The names that the reference takes for tools of these capabilities, and that a configuration can map.
 const NAMES_OF_THE_REFERENCE: [(&str, &str); 8] = [
     ("exec.run", "system.command.execute"),
     ("system.command.execute", "system.command.execute"),
@@ -27,7 +28,7 @@ const NAMES_OF_THE_REFERENCE: [(&str, &str); 8] = [
     ("messaging.message.send", "messaging.send"),
 ];
 
-/// What is answered to a case: code, policy and message of the primary reason.
+/// The answer to a case: code, policy and message of the primary reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     allow: bool,

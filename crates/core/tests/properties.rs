@@ -1,4 +1,4 @@
-//! What holds for every input: the JSON dialect, decoding, the offset tracker, and the order in which a log is read.
+//! Checks properties of every input: the JSON dialect, decoding, the offset tracker, and the order in which a log is read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -180,7 +180,7 @@ fn powers_of_two_keep_their_value() {
     assert_eq!(canonical_of(b"5.684341886080802e-14").unwrap(), b"5.684341886080802e-14", "2 to the power of -44, as Python prints it");
 }
 
-/// Bytes that look like JSON more often than not.
+/// Returns bytes that mostly look like JSON.
 fn json_like() -> impl Strategy<Value = Vec<u8>> {
     let words = [
         "{",
@@ -296,7 +296,7 @@ fn mutate(event: &mut Value, mutation: &Mutation) {
     }
 }
 
-/// Feeds a value, and checks that it becomes exactly one thing, and that what is written fits to it.
+/// Feeds a value, and checks that it has exactly one outcome, and that the written bytes fit that outcome.
 fn check_outcome(gate: &mut Gate, key: Option<&[u8]>, value: &[u8], headers: &[Header<'_>]) -> Result<(), TestCaseError> {
     let (outcome, bytes) = gate.record(key, Some(value), headers);
     if let Outcome::Boundary(_) = outcome {
@@ -359,7 +359,7 @@ proptest! {
     }
 }
 
-/// What is done to an offset tracker. Indices choose among the records opened so far.
+/// A step on an offset tracker. Indices choose among the records opened so far.
 #[derive(Debug, Clone)]
 enum Step {
     Open { gap: i64, due: u32 },
@@ -373,7 +373,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The offset tracker, told as simply as can be: every record with what it waits for.
+/// The simplest offset tracker: every record with what it waits for.
 #[derive(Default)]
 struct Model {
     records: Vec<(i64, u32)>,
@@ -473,7 +473,7 @@ fn log() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-/// Seconds since the epoch as a moment of 2026 or soon after, by the days of its months.
+/// Returns seconds since the epoch as a moment of 2026 or soon after, by the days of its months.
 fn rfc_3339(seconds: i64) -> String {
     let (mut days, rest) = ((seconds - 1_767_225_600) / 86_400, seconds.rem_euclid(86_400));
     let (mut year, mut month) = (2026, 1);
@@ -518,7 +518,7 @@ proptest! {
     }
 }
 
-/// The random logs are worth reading: every kind of decision comes about in them.
+/// Every kind of decision comes about in the random logs.
 #[test]
 fn the_logs_hold_every_kind_of_decision() {
     use proptest::strategy::ValueTree;

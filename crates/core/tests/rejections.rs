@@ -1,5 +1,5 @@
-//! Which records become events, and which rule each of the others breaks: one case a line in `fixtures/`, and the ones too large
-//! for a line built here.
+//! Tests which records become events, and which rule each of the others breaks. A case is a line in `fixtures/`; those that are too large
+//! for a line are built here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -32,12 +32,12 @@ fn call_with(field: &str, value: &str) -> String {
     event.to_string()
 }
 
-/// `length` bytes that hold the marker.
+/// Returns `length` bytes that hold the marker.
 fn long(length: usize) -> String {
     format!("{MARKER}{}", "x".repeat(length - MARKER.len()))
 }
 
-/// Cases that are too large to be read in a fixture.
+/// Returns the cases that are too large for a fixture.
 fn large_cases() -> Vec<Case> {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let case = |name: &str, value: String, code: &str, field: &str, thread_id: Option<&str>, event_id: Option<&str>, found: &str| Case {
@@ -102,7 +102,7 @@ fn check_rejected(policy: Policy, case: &Case) {
     assert!(rejection.found.contains(found), "{name}: found {} instead of {found}", rejection.found);
     let fix = expect["fix"].as_str().unwrap_or_default();
     assert!(rejection.fix.contains(fix), "{name}: fix {} instead of {fix}", rejection.fix);
-    // The dead letter's message, and whatever is published with it.
+    // These are the dead letter's message, and what is published with it.
     let message = rejection.to_string();
     assert!(message.starts_with(rejection.field) && message.len() < 300, "{name}: {message}");
     check_invalid_event(name, &rejection.event, &message, &verdict, rejection.code);
@@ -128,7 +128,7 @@ fn check_invalid_event(name: &str, event: &PartialEvent, message: &str, bytes: &
     assert_has(name, &verdict, &expected);
 }
 
-/// Header names are read before there is a record: whoever reads them rejects it, and the processor answers whoever waits.
+/// Header names are read before there is a record. A reader that cannot read one rejects the record, and the processor answers it.
 #[test]
 fn a_record_that_its_reader_rejects_is_answered_too() {
     let mut out = VerdictBuffer::default();
@@ -143,7 +143,7 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
     check_invalid_event("a header", &rejection.event, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
 }
 
-/// A rule without a case is a rule that nobody has seen at work.
+/// Every rule has a case, so that each was seen at work.
 #[test]
 fn every_code_has_a_case() {
     let mut cases = fixture_cases();
@@ -165,7 +165,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// What is refused is refused at once, however large it is.
+/// A record that is refused costs no more than reading it, however large it is.
 #[test]
 fn a_large_record_costs_no_more_than_reading_it() {
     let cases = large_cases();
@@ -237,7 +237,7 @@ fn describe(event: &Event<'_>) -> Value {
     described
 }
 
-/// The bounds themselves are inside.
+/// Ids of exactly the longest length are accepted.
 #[test]
 fn ids_of_full_length_are_accepted() {
     for (field, length) in [("thread_id", 256), ("event_id", 128), ("turn_id", 256), ("tool_call_id", 512), ("tool_name", 512)] {
@@ -251,7 +251,7 @@ fn ids_of_full_length_are_accepted() {
     assert!(matches!(outcome, Outcome::Verdict { .. }), "an input {depth} deep: {outcome:?}");
 }
 
-/// The bytes of the verdict on what could not be read: fixed order, what is not known left out.
+/// The verdict on an event that cannot be read has fields in a fixed order, without those that are not known.
 #[test]
 fn the_verdict_on_an_invalid_event_to_the_byte() {
     let version = default_policy().version().to_owned();

@@ -1,7 +1,7 @@
-//! Runs of agents: the same bytes however the log is cut, and what the default policy makes of them.
+//! Replays runs of agents: verdicts are the same bytes however the log is cut, and the default policy decides as it always has.
 //!
-//! Synthetic runs are the test kit's traffic. Recorded runs of real agents are not on every machine: where they are not, their tests are
-//! reported as ignored, with the reason.
+//! Synthetic runs are the test kit's traffic. Recorded runs of real agents are not on every machine: where they are missing, their tests
+//! are reported as ignored, with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 #[path = "support/recorded.rs"]

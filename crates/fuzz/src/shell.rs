@@ -63,7 +63,7 @@ fn fixed() -> &'static [Rules; 3] {
 fn check_rules(command: &str, rules: &Rules) {
     let findings = rules.these.check(command);
     assert_eq!(rules.these.check(command), findings, "rules object to something else the second time");
-    // A program may be named where the patterns name it, so only that some are not allowed is compared.
+    // Which program a message names depends on the patterns, so names are not compared.
     let is_kept = |finding: &CommandFinding| match finding {
         CommandFinding::NotAllowed { .. } => findings.iter().any(|finding| matches!(finding, CommandFinding::NotAllowed { .. })),
         finding => findings.contains(finding),

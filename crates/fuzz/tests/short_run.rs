@@ -20,7 +20,7 @@ fn run(target: &str) {
     let seconds = std::env::var(SECONDS).map_or(SECONDS_DEFAULT, |seconds| seconds.parse().expect("a number of seconds"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let corpus = folder.join("corpus").join(target);
-    // What it finds stays out of the corpus: somebody is to look at it first.
+    // New inputs stay out of the corpus until somebody has looked at them.
     let found = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz").join(target);
     let _ = std::fs::remove_dir_all(&found);
     std::fs::create_dir_all(&found).unwrap();

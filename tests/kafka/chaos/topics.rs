@@ -1,4 +1,4 @@
-//! Topics, a partition at a time, and how far the group has come.
+//! Reads topics, a partition at a time, and tells how far the group has come.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ const READ_TIME_MAX: Duration = Duration::from_secs(60);
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Reads partitions, one after the other, in no group. It takes a consumer half a second to find its broker, so there is one for all.
+/// Reads partitions, one after the other, in no group. A consumer takes half a second to find its broker, so there is one for all.
 pub(super) struct Reader(BaseConsumer);
 
 impl Reader {
     pub(super) fn new(cluster: &Cluster) -> Result<Self> {
         let consumer = cluster
             .client()
-            // librdkafka wants a group even of those that never join it.
+            // librdkafka wants a group even of clients that never join it.
             .set("group.id", "none")
             .set("enable.auto.commit", "false")
             .set("enable.partition.eof", "true")
@@ -53,7 +53,7 @@ impl Reader {
     }
 }
 
-/// What the group has committed, asked by one who is no member.
+/// Asks what the group has committed, without being a member.
 pub(super) struct Committed {
     consumer: BaseConsumer,
     asked: TopicPartitionList,

@@ -1,6 +1,6 @@
-//! Traffic without an end, the same for the same seed: a few hundred agents at a time, some far busier than others.
+//! Generates traffic without an end, the same for the same seed: a few hundred agents at a time, some far busier than others.
 //!
-//! Agents do not listen to verdicts. Turns are long, so that most verdicts depend on what a thread did minutes ago.
+//! Agents do not react to verdicts. Turns are long, so that most verdicts depend on what a thread did minutes ago.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use tollgate_testkit::Outgoing;
 
 /// Threads that are live at once.
 const AGENTS: usize = 300;
-/// Event time from one event to the next, whatever the clock on the wall says: some six times as fast at 400 events a second.
+/// Event time from one event to the next, in milliseconds. At 400 events a second it runs some six times as fast as the real clock.
 const STEP_MS: u64 = 16;
-/// The busiest agents share their rank, so that no partition gets most of the traffic.
+/// Added to every rank, so that the busiest agents differ little and no partition gets most of the traffic.
 const RANK_OFFSET: usize = 5;
 /// How many of an agent's events can be sent again.
 const HISTORY: usize = 12;
-/// What agents call. The last one is denied by policy.
+/// The tools that agents call. The last one is denied by policy.
 const TOOLS: [&str; 8] = ["terminal", "read_file", "patch", "web_search", "write_file", "search_files", "execute_code", "format_disk"];
-/// The header that tells events apart, repeats of the same event too. Verdicts echo it.
+/// The header that distinguishes events, repeats of the same event too. Verdicts echo it.
 pub(super) const SEQUENCE: &str = "correlation_id";
-/// What the sequence of an event begins with that is no event.
+/// The beginning of the sequence of a record that is no event.
 pub(super) const UNREADABLE: &str = "unreadable-";
 
-/// See the module.
+/// The generator of the traffic.
 pub(super) struct Traffic {
     random: Random,
     agents: Vec<Agent>,
@@ -42,7 +42,7 @@ struct Agent {
     turn: u64,
     turns_left: usize,
     steps_left: usize,
-    /// What the turn's calls come to.
+    /// Decides the results of the turn's calls.
     luck: u64,
     events: u64,
     calls: u64,
@@ -93,7 +93,7 @@ impl Traffic {
         let timestamp = self.timestamp();
         let (random, agent) = (&mut self.random, &mut self.agents[at]);
         match random.below(1_000) {
-            // The same event again: a host that was not answered in time.
+            // The same event comes again, as from a host that was not answered in time.
             0..25 if !agent.sent.is_empty() => {
                 let again = agent.sent[random.below(agent.sent.len())].clone();
                 self.outgoing(&self.agents[at].thread, again)
@@ -269,7 +269,7 @@ impl Agent {
         self.calls += 1;
         let (tool, argument) = (random.below(TOOLS.len()).min(random.below(TOOLS.len())), random.below(6).min(random.below(6)));
         let input = json!({"path": format!("/srv/{}/{argument}", self.thread), "argument": argument, "note": "as the plan says"});
-        // What a call comes to depends on the turn and the call: some always fail, some always bring the same.
+        // The results of a call depend on the turn and the call: some always fail, some always bring the same.
         let fate = Random(self.luck ^ ((tool as u64) << 40) ^ ((argument as u64) << 50)).below(10);
         Call { id: format!("call_{}", self.calls), tool: TOOLS[tool], input, fate }
     }
@@ -340,7 +340,7 @@ struct Call {
     id: String,
     tool: &'static str,
     input: Value,
-    /// What its results are, out of ten.
+    /// Decides its results, out of ten.
     fate: usize,
 }
 

@@ -1,7 +1,7 @@
-//! What must be true of the topics in the end: they are what a fold of every partition says.
+//! Verifies the topics in the end: they must hold what a fold of every partition gives.
 //!
-//! A partition at a time: its events are folded in this process and by `tollgate eval`, and its verdicts, dead letters and
-//! state compared with what came out. Every event and its verdicts carry the same sequence, by which repeats of an event are told apart.
+//! It takes a partition at a time. The events are folded in this process and by `tollgate eval`, and the verdicts, dead letters and state
+//! of the partition are compared with the results. Every event and its verdicts carry the same sequence, which distinguishes repeats.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ const ALL: [&str; 14] = [
     STATE_THREADS,
 ];
 
-/// What the fold says of an event.
+/// What the fold gives for an event.
 #[derive(Default)]
 struct Expected {
     thread: String,
@@ -77,7 +77,7 @@ struct Verifier<'v> {
     totals: Totals,
 }
 
-/// Compares all topics of the deployment; nobody may be at work on them.
+/// Compares all topics of the deployment; no worker may be running.
 pub(super) fn verify(cluster: &Cluster, deployment: &Deployment, findings: &mut Findings) -> Result<Totals> {
     findings.look_for(&ALL);
     let mut verifier =
@@ -135,7 +135,7 @@ impl Verifier<'_> {
             }
             Ok(Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection)))) => {
                 expected.rejected = Some(rejection.code.as_str());
-                // Nobody reads the decisions of a thread that is not known.
+                // A record whose thread cannot be read gets no verdict.
                 if !expected.thread.is_empty() {
                     expected.verdict = out.json;
                     *self.totals.verdicts.entry("invalid").or_default() += 1;

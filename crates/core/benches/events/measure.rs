@@ -1,4 +1,4 @@
-//! How the benchmarks measure and report: alternating rounds, medians, and `--json`.
+//! Helps the benchmarks to measure and report: alternating rounds, medians, and `--json`.
 
 use std::time::Instant;
 

@@ -1,11 +1,11 @@
-//! What the benchmarks of the core share: the policy of the defaults, events as orchestrators send them, and a partition processor to feed
-//! them to.
+//! Shared by the benchmarks of the core: the policy of the defaults, events as orchestrators send them, and a partition processor that
+//! takes them.
 //!
-//! Events are written out field by field in the order in which an orchestrator builds them, not sorted by name as `json!` would: sorting
+//! Events are written field by field in the order in which an orchestrator builds them, and not sorted by name as `json!` would do: sorting
 //! the arguments is a part of what is measured.
 
 pub mod measure;
-// By its path: the test kit itself would bring rdkafka into the tree of these benchmarks.
+// The file is included by its path: the test kit itself would bring rdkafka into the tree of these benchmarks.
 #[path = "../../../testkit/src/traffic/random.rs"]
 #[allow(unused_imports, reason = "a benchmark compiles its tests and runs none")]
 pub mod random;
@@ -23,9 +23,9 @@ use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::Progress;
 
-/// How long the tool call of the target is, in bytes.
+/// The length of the target's tool call, in bytes.
 pub const CALL_BYTES: usize = 600;
-/// What the arguments are filled up with.
+/// The text with which arguments are filled up.
 const FILLER: &str = "look at how the total of the cart is computed before the discount is applied to it, and whether rounding comes first; \
                       then say which of the two functions would have to change, and what the tests say about orders without any items in them";
 
@@ -54,7 +54,7 @@ pub fn policy_with(provider: impl GuardrailProvider + 'static) -> Arc<Policy> {
     Arc::new(Policy::new(&settings(&json!({}))).with_guardrails(chain))
 }
 
-/// One call: of which thread, in which of its turns, and the how-manieth of that turn.
+/// The place of a call: its thread, its turn, and its number in that turn.
 #[derive(Debug, Clone, Copy)]
 pub struct At {
     pub thread: usize,
@@ -79,7 +79,7 @@ impl At {
         head
     }
 
-    /// The fields of a call: its id, its tool and its arguments, which are other ones for every call.
+    /// Appends the fields of a call: its id, its tool and its arguments, which differ from call to call.
     fn push_call(self, event: &mut String, filler: &str) {
         let Self { thread, turn, call } = self;
         let (project, component, line) = (thread % 7, (turn * 8 + call) % 997, thread % 500);
@@ -204,7 +204,7 @@ impl Feed {
         }
     }
 
-    /// Decides on all of them.
+    /// Decides on all these events.
     pub fn apply_all(&mut self, events: &[String]) {
         for event in events {
             std::hint::black_box(self.apply(event));

@@ -2,7 +2,7 @@
 //!
 //! The time, the allocations and the instructions of a row are those of the same events. Every row has a prelude that brings the processor
 //! to the state in question, and events that are then measured, one or two for each of the threads. A row knows the code that its verdicts
-//! carry, and [`Row::check`] holds it to that, so that nothing else is measured than what the row is named after.
+//! carry, and [`Row::check`] compares it, so that a row measures what its name says.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use tollgate_core::policy::Policy;
 
 use super::{At, Feed, policy, policy_with, policy_with_a_suspension};
 
-/// Threads that live at once: their state does not fit into the first-level cache, as a worker's does not either.
+/// How many threads live at once: as in a worker, their state does not fit into the first-level cache.
 pub const THREADS: usize = 1_000;
-/// Calls that a turn has behind it, each with its result, when its next event is measured.
+/// How many calls, each with its result, a turn has had when its next event is measured.
 const CALLS_BEFORE: usize = 3;
 
 /// One row, ready to be measured.
@@ -24,11 +24,11 @@ const CALLS_BEFORE: usize = 3;
 pub struct Row {
     pub name: &'static str,
     pub policy: Arc<Policy>,
-    /// What comes before, unmeasured.
+    /// The events that come first and are not measured.
     pub prelude: Vec<String>,
-    /// What is measured.
+    /// The events that are measured.
     pub measured: Vec<String>,
-    /// What every verdict on a measured event says.
+    /// The code of every verdict on a measured event.
     pub code: &'static str,
 }
 
@@ -56,10 +56,10 @@ impl Row {
     }
 }
 
-/// How a row is made; rows are large, so one is made at a time.
+/// A function that makes a row; rows are large, so one is made at a time.
 pub type MakeRow = fn() -> Row;
 
-/// Every row. The first one is the one that the target is about.
+/// Every row. The target is about the first one.
 pub const ROWS: [MakeRow; 12] = [
     || Row { name: "tool_call", policy: policy(), prelude: running(), measured: next(At::tool_call), code: "allow" },
     || Row { name: "tool_call, first of a thread", policy: policy(), prelude: gone(), measured: next(At::tool_call), code: "allow" },

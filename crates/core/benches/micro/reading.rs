@@ -1,4 +1,4 @@
-//! What is read: events, arguments on their way to a digest, and results that may be failures.
+//! Measures reading: events, arguments on their way to a digest, and results that may be failures.
 
 use std::hint::black_box;
 

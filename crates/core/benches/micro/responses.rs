@@ -1,4 +1,4 @@
-//! Safety detectors on responses of every shape, whole and cut off. The event is parsed already, which is the larger part of its cost.
+//! Measures safety detectors on responses of every shape, whole and cut off. The event is parsed already, which is most of its cost.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! Verdicts on their way to bytes, and whole events.
+//! Measures verdicts on their way to bytes, and whole events.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! A random log of one partition, and what a processor that is never interrupted makes of it.
+//! Makes random logs of one partition, and folds them with a processor that is never interrupted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Logged {
     }
 }
 
-/// What a record has become: the same for every processor that applies it.
+/// The outcome of a record: the same for every processor that applies it.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     pub applied: Applied<deciding::Outcome, Question>,
@@ -59,7 +59,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Applies a record, which has to answer with nothing that a record before it left in `out`.
+    /// Applies a record; its outcome holds nothing that a record before it left in `out`.
     pub fn of(processor: &mut Processor, logged: &Logged, out: &mut VerdictBuffer) -> Self {
         *out = VerdictBuffer::default();
         let applied = processor.apply(&logged.record(), out).expect("the records come in order");
@@ -76,7 +76,7 @@ impl Outcome {
         Self::read(applied, &VerdictBuffer::default())
     }
 
-    /// Returns how many publications it waits for: a verdict; a dead letter, and its verdict where the thread was told; none for a control.
+    /// Returns how many publications it waits for: a verdict; a dead letter, and its verdict where the thread is known; none for a control.
     pub fn due(&self) -> u32 {
         match &self.applied {
             Applied::Taken(Progress::Done(deciding::Outcome::Verdict { .. })) => 1,
@@ -88,7 +88,7 @@ impl Outcome {
     }
 }
 
-/// Everything that the state of a partition consists of. The threads stand in the order of touch.
+/// The whole state of a partition. The threads stand in the order of touch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub next: Offset,
@@ -118,13 +118,13 @@ impl Snapshot {
     }
 }
 
-/// The log, and what becomes of it where nothing goes wrong.
+/// The log, and its outcomes where nothing goes wrong.
 #[derive(Debug)]
 pub struct Truth {
     pub log: Vec<Logged>,
-    /// By record.
+    /// The outcomes by record.
     pub outcomes: Vec<Outcome>,
-    /// What is asked about each record, one question after the other.
+    /// The questions about each record, in order.
     pub questions: Vec<Vec<Question>>,
     /// Each record's thread, if it is an event.
     pub thread_ids: Vec<Option<String>>,
@@ -207,27 +207,28 @@ pub fn config() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What a log is like.
+/// The shape of a random log.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// How many threads it has at most.
     pub threads: u8,
     /// The weight of calls, where that of results is ten.
     pub calls: u32,
-    /// Whether it lets so much time pass that threads expire.
+    /// Whether so much time passes in it that threads expire.
     pub has_pauses: bool,
 }
 
-/// What stands in the log next.
+/// The next entry of a log.
 #[derive(Debug, Clone)]
 enum Entry {
-    /// An event of a thread. `wander` moves the time for all that follow, `outlier` is a broken clock's, and `None` tells no time.
+    /// An event of a thread. `wander` moves the time for all that follow, `outlier` is the time of a broken clock, and an event that is not
+    /// `is_timed` has no timestamp.
     Event { thread: u8, event: Value, wander: i64, outlier: Option<i64>, is_timed: bool },
-    /// Bytes that are no event, or none at all.
+    /// Bytes that are no event, or no value at all.
     Unreadable(Option<&'static str>),
-    /// The same record again.
+    /// A copy of an earlier record.
     Repeat(Index),
-    /// So many events from a day later that the partition's time gets past the idle limit, which expires every thread that can be.
+    /// Enough events from a day later to move the partition's time past the idle limit, which expires every thread that can expire.
     Pause { thread: u8 },
 }
 
@@ -278,7 +279,7 @@ fn happening(calls: u32) -> impl Strategy<Value = Value> {
     })
 }
 
-/// How many events of a day later it takes to get from one idle limit to behind twice as much: the time goes by steps.
+/// How many events from a day later move the time past twice the idle limit: time goes by steps.
 const PAUSE_EVENTS: usize = 530;
 
 /// Returns logs whose offsets have gaps, as transaction markers and retention leave them.

@@ -17,10 +17,10 @@ use crate::schedule::{Act, Step};
 use crate::support;
 use crate::worker::{Checked, OWNER, Outside, Worker};
 
-/// Workers that were fenced and do not know it yet; with one more, the first of them finds out.
+/// The most workers that were fenced and do not know it yet; with one more, the first of them notices.
 const ZOMBIES_MAX: usize = 2;
 
-/// See the module.
+/// The model: the topics, the group's offset, and the workers.
 pub struct World<'t> {
     pub outside: Outside<'t>,
     /// The state topic: offset, key, value.
@@ -126,7 +126,7 @@ impl<'t> World<'t> {
         worker.check(outside.truth)
     }
 
-    /// Ends the transaction that a worker leaves behind: its successor finds it written or not, whatever the worker was told.
+    /// Ends the transaction that a worker leaves behind. Its successor finds it written or not, whatever the worker knows of it.
     fn end_transaction(&mut self, is_written: bool) -> Checked {
         match self.owner.writing.clone().filter(|_| is_written) {
             Some(checkpoint) => {
@@ -159,7 +159,7 @@ impl<'t> World<'t> {
         self.restore().map(drop)
     }
 
-    /// Restores, and finds the state as of exactly the committed offset.
+    /// Restores the state, and checks that it is as of exactly the committed offset.
     fn restore(&self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
         let mut restore = Restore::default();
         self.state.iter().for_each(|(offset, key, value)| restore.take(*offset, Some(key.as_bytes()), value.as_deref()));
@@ -207,7 +207,7 @@ impl<'t> World<'t> {
     fn finish(&mut self) -> Checked {
         self.step(&Step::Owner(Act::Answer { from: 0, count: usize::MAX, rounds: usize::MAX }))?;
         self.step(&Step::Owner(Act::Acknowledge { from: 0, count: usize::MAX }))?;
-        // The checkpoint that is under way, and the one behind it.
+        // These are the checkpoint that is being written, and the one behind it.
         for act in [Act::Begin, Act::Settle { is_written: true }, Act::Freeze, Act::Begin, Act::Settle { is_written: true }] {
             self.step(&Step::Owner(act))?;
         }

@@ -1,4 +1,4 @@
-//! Policy servers: configurations that ask some, and what they answer.
+//! Makes configurations that ask policy servers, and the servers' answers.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{Answer, ProviderError, Question};
 
-/// What servers are called.
+/// The names of the servers.
 pub const NAMES: [&str; 2] = ["first", "second"];
 
 /// Returns configurations with one server or two. Which thread makes room, and which one expires while it waits, depends on when answers

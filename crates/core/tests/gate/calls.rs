@@ -1,4 +1,4 @@
-//! Tool calls and results: who decides, what providers say, and what comes again.
+//! Tests tool calls and results: which part decides, what providers say, and what happens to repeats.
 
 use serde_json::{Value, json};
 
@@ -297,7 +297,7 @@ fn check_again(name: &str, before: &[Value], again: &Value) {
         }
     }
     assert!(!first.is_empty(), "{name}: nothing was named `again`");
-    // That it was touched is all that may change.
+    // Only the time of touch may change.
     let thread = |gate: &Gate| gate.threads().get("t").map(|stored| stored.thread.clone());
     let state = thread(&gate);
     let second = gate.bytes(&as_event(again.clone(), "again"));

@@ -1,4 +1,4 @@
-//! Suspended subjects, seen through whole verdicts.
+//! Tests suspended subjects, through whole verdicts.
 
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ fn a_suspension_ends_by_the_time_of_the_event() {
     assert_eq!(at("c1", "2026-01-01T11:59:59.999Z"), "subject_suspended");
     assert_eq!(at("c2", "2026-01-01T12:00:00Z"), "allow");
     assert_eq!(at("c3", "2026-01-01T13:00:00+02:00"), "subject_suspended");
-    // Without a time of its own nothing says that it is over.
+    // An event without a time does not show that the suspension is over.
     assert_eq!(gate.event(&call_of("c4", json!({})))["code"], "subject_suspended");
 }
 
@@ -149,7 +149,7 @@ fn a_repeated_event_gets_what_was_ruled_before() {
     let blocked = gate.bytes(&call_of("c2", json!({})));
     lift(&controls, SubjectKind::User, "acme", "42");
     assert_eq!(gate.bytes(&call_of("c2", json!({}))), blocked);
-    // Asked anew, it is decided anew.
+    // Under another event id it is decided anew.
     assert_has("under another event id", &gate.event(&call_of("c2", json!({"event_id": "again"}))), &allow());
 }
 

@@ -1,4 +1,4 @@
-//! Stories: events of one thread with what their verdicts must hold, and the words they are told in.
+//! Stories: events of one thread with what their verdicts must hold, and functions that write such events.
 
 use serde_json::{Value, json};
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};

@@ -1,4 +1,4 @@
-//! A random log of one partition, and what is to become of it: a plain fold that knows neither processor nor stage.
+//! Makes random logs of one partition, and folds them plainly, without processor or stage.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Logged {
     pub time_ms: i64,
     pub user: &'static str,
     pub tool: &'static str,
-    /// Whether its reader can take it apart.
+    /// Whether its reader can read it.
     pub is_readable: bool,
 }
 
@@ -39,7 +39,7 @@ pub fn answer_to(request: &Request) -> u64 {
     }
 }
 
-/// What a record becomes, what is told of it, and how many places it is told to.
+/// The outcome of a record, what is published of it, and in how many places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
     pub outcome: Outcome,
@@ -56,7 +56,7 @@ impl Published {
     }
 }
 
-/// All that the state of a partition consists of.
+/// The whole state of a partition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub clock: StreamClock,
@@ -74,7 +74,7 @@ impl Snapshot {
     }
 }
 
-/// The log, and what becomes of it.
+/// The log and its outcomes.
 #[derive(Debug)]
 pub struct Truth {
     pub log: Vec<Logged>,

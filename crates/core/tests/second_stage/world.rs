@@ -1,4 +1,4 @@
-//! Workers with this stage, one after the other, and what outlives them: the state topic, the committed offset, and what was published.
+//! Runs workers with this stage, one after the other, over what outlives them: the state topic, the committed offset, and publications.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ pub type Checked = Result<(), TestCaseError>;
 
 const OWNER: &str = "signals/calls";
 
-/// What befalls a partition.
+/// A step of a schedule.
 #[derive(Debug, Clone)]
 pub enum Step {
     Poll(usize),
-    /// So many acknowledgements come, in an order of their own.
+    /// So many acknowledgements come, in any order.
     Acknowledge {
         from: usize,
         count: usize,
     },
-    /// So many answers come, in an order of their own.
+    /// So many answers come, in any order.
     Answer {
         from: usize,
         count: usize,
@@ -37,7 +37,7 @@ pub enum Step {
     Settle {
         is_written: bool,
     },
-    /// The worker dies. A checkpoint under way may be written all the same, and its successor reads some records again.
+    /// The worker dies. The checkpoint that it was writing may be there all the same, and its successor reads some records again.
     Crash {
         is_written: bool,
         reread: usize,
@@ -61,7 +61,7 @@ pub fn schedule() -> impl Strategy<Value = Vec<Step>> {
 /// A worker.
 struct Worker {
     processor: PartitionProcessor<Signals>,
-    /// What its state was restored as of.
+    /// The offset of the restored state.
     restored_at: Offset,
     /// The next record to read.
     at: usize,
@@ -97,7 +97,7 @@ pub struct World<'t> {
     committed: Option<Offset>,
     /// How many acknowledgements of each record have come, at whichever worker.
     acknowledged: Vec<u32>,
-    /// What was published of each record.
+    /// The publication of each record.
     published: Vec<Option<Published>>,
     worker: Worker,
     pub seen: BTreeMap<&'static str, usize>,
@@ -159,7 +159,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// Publishes what a record became, which is what any other worker published of it.
+    /// Publishes the outcome of a record, which is the same at every other worker.
     fn publish(&mut self, record: usize, publication: Published) -> Checked {
         let offset = self.truth.log[record].offset;
         prop_assert_eq!(&publication, &self.truth.published[record], "at {}", offset);
@@ -269,7 +269,7 @@ impl<'t> World<'t> {
         self.restore().map(drop)
     }
 
-    /// Restores, and finds the state as of exactly the committed offset.
+    /// Restores the state, and checks that it is as of exactly the committed offset.
     fn restore(&self) -> Result<Option<Restored<Subjects>>, TestCaseError> {
         let mut restore = Restore::<Subjects>::default();
         for ((key, value), offset) in self.state.iter().zip(0..) {

@@ -1,9 +1,10 @@
-//! The bytes of checkpoints: what is written today, that all that was ever written can be read, and what is refused.
+//! Tests the bytes of checkpoints: what is written today, that all older versions can be read, and what is refused.
 //!
 //! Every version of the encoding has a golden, `tests/fixtures/state-v<version>.jsonl`: the records of a checkpoint behind the script
-//! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`. Those of
-//! the version that is written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test state_format`; the ones before it are
-//! never made again. The scripts are those of all versions: what a new version can say besides belongs into a script of its own.
+//! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`. The
+//! goldens of the version that is written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test
+//! state_format`; older ones are never made again. The scripts serve all versions: what only a new version can hold belongs into a script
+//! of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod damage;
@@ -34,14 +35,14 @@ fn hex(bytes: &[u8]) -> String {
 /// A script whose state has a golden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
-    /// That in `script.rs`.
+    /// The script in `script.rs`.
     Shapes,
-    /// That in `reasons.rs`.
+    /// The script in `reasons.rs`.
     Reasons,
 }
 
 impl Script {
-    /// Every script with the first version that can say what it leads to.
+    /// Every script with the first version that can hold its state.
     const ALL: [(Self, u8); 2] = [(Self::Shapes, 1), (Self::Reasons, 2)];
 
     fn path(self, version: u8) -> String {
@@ -132,7 +133,7 @@ fn what_is_written_is_the_golden_byte_for_byte() {
     check_golden(Script::Shapes, &scripted(policy()).1);
 }
 
-/// Whatever is written now. A version that says more than an older one said must read the older one as what it meant.
+/// Every older version is read, whatever is written now. Where a newer version holds more, an older value is read as what it meant.
 #[test]
 fn every_version_is_read_for_ever() {
     let (processor, checkpoint) = scripted(policy());
@@ -159,7 +160,7 @@ fn every_version_is_read_for_ever() {
     }
 }
 
-/// The same by what follows from it: a processor that restores the golden decides as the one that was never away.
+/// A processor that restores a golden decides as the one that was never interrupted.
 #[test]
 fn a_processor_goes_on_from_every_version() {
     let [_, _, after] = script::script();
@@ -179,7 +180,7 @@ fn a_processor_goes_on_from_every_version() {
     }
 }
 
-/// A golden is worth as much as what is in it.
+/// The golden holds every shape that a thread's state can have.
 #[test]
 fn the_script_leaves_every_shape() {
     let (processor, checkpoint) = scripted(policy());

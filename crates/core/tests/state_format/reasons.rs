@@ -1,4 +1,4 @@
-//! What can be said from version 2 on: what a decision stood on, and who was suspended.
+//! The script for what checkpoints hold from version 2 on: the reasons of a decision, and suspended subjects.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ fn every_reason_is_given_and_written_as_the_golden_says() {
     check_golden(Script::Reasons, &checkpoint);
 }
 
-/// The same events under new offsets are answered from what is remembered, byte for byte.
+/// Repeated events under new offsets are answered from what is remembered, byte for byte.
 #[test]
 fn every_version_remembers_what_decisions_stood_on() {
     let policy = Arc::new(policy());

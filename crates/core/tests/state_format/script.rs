@@ -1,4 +1,4 @@
-//! The script whose state the goldens hold: events that leave a thread in every shape that differs in a checkpoint.
+//! The script whose state the goldens hold: its events leave threads in every shape that differs in a checkpoint.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::support::{self, Processor};
 
 pub const OWNER: &str = "tollgate-golden";
 pub const PARTITION: Partition = Partition(7);
-/// Where the log begins: far enough that an offset takes several bytes.
+/// The first offset of the log: large enough that it takes several bytes.
 const FIRST: i64 = 1_000_000;
 
 /// Denies `deploy` for two reasons, and asks somebody who does not answer about `remote`.

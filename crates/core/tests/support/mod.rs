@@ -1,4 +1,4 @@
-//! What several test binaries share: the policy of a configuration, and events fed through a partition processor.
+//! Shared by several test binaries: the policy of a configuration, and events fed through a partition processor.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub fn restored(partition: Partition, policy: &Arc<Policy>, restored: Restored<T
     Processor::restored(partition, Deciding::with_threads(Arc::clone(policy), state), next)
 }
 
-/// Goes on with a record to which nobody has anything to say, until it is decided.
+/// Goes on with a record until it is decided; no policy server is asked about it.
 pub fn decided(processor: &mut Processor, offset: Offset, applied: Applied<Outcome, Question>, out: &mut VerdictBuffer) -> Outcome {
     let Applied::Taken(mut progress) = applied else { panic!("{offset} was applied before") };
     loop {
@@ -107,7 +107,7 @@ pub fn jsonl(path: &str) -> Vec<Value> {
     lines
 }
 
-/// A record as a fixture spells it, with what is expected of it.
+/// A record as a fixture writes it, with the expected result.
 ///
 /// `value` is an event as JSON (null is a tombstone), `raw` the value's text, `raw_hex` its bytes; `key` or `key_hex`; `headers` and
 /// `headers_hex` by name.

@@ -1,5 +1,5 @@
-//! Recorded runs of real agents. They belong to those who recorded them and are no part of the repository: the tests read them where they
-//! are, and say what they have not run where they are not.
+//! Reads recorded runs of real agents. They belong to those who recorded them and are no part of the repository. Tests read them where they
+//! are, and elsewhere report what they have not run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
