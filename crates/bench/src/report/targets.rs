@@ -109,7 +109,7 @@ fn overload(findings: &Findings) -> [Row; 4] {
     let what = |what: &str, seconds: f64| format!("{factor:.0}× the peak offered for {seconds:.0} s: {what}");
     let row =
         |what: &str, target: String, judged: Judged| findings.row(what, target, judged, &["overload", "peak", "gate under load", "broker"]);
-    // Without an overload there is nothing to meets of it.
+    // Without an overload there is no target to meet.
     let meets = |met: bool| found.filter(|found| !found.is_none()).map(|_| met);
     let kept = found.map(|found| {
         let none = if found.is_none() { ": all of it was dealt with, the peak that was found is none" } else { "" };
@@ -118,12 +118,12 @@ fn overload(findings: &Findings) -> [Row; 4] {
     let memory = found.map(|found| (format!("{:.1}×", found.memory_growth()), meets(found.memory_growth() <= GROWTH_MAX)));
     let wait = found.map(|found| {
         let text = format!("{:.1} s; longest wait {:.1} s", found.excess_wait_seconds(), found.longest_wait_seconds);
-        (text, judge(found.excess_wait_seconds() <= EXCESS_WAIT_MAX))
+        (text, meets(found.excess_wait_seconds() <= EXCESS_WAIT_MAX))
     });
     let recovery = found.map(|found| {
         let seconds = found.burst.recovery_seconds;
         let text = seconds.map_or_else(|| "not while it was watched".to_owned(), |seconds| format!("{seconds:.1} s"));
-        (text, judge(seconds.is_some_and(|seconds| seconds <= RECOVERY_MAX)))
+        (text, meets(seconds.is_some_and(|seconds| seconds <= RECOVERY_MAX)))
     });
     [
         row(&what("share of the peak that is kept", seconds), "≥ 95 %".to_owned(), kept),

@@ -260,7 +260,7 @@ fn a_waiting_thread_neither_expires_nor_makes_room() {
     assert!(desk.threads().get("slow").is_some());
     desk.answer(0, no());
     assert_eq!(desk.codes().last(), Some(&("e0", "acme.no")));
-    // Both places are held by threads that wait: there is no room for a third.
+    // Threads that wait hold both places: there is no room for a third.
     let mut desk = Desk::new(&config);
     desk.feed(&call("a", "1", "bash"));
     desk.feed(&call("b", "1", "bash"));

@@ -43,7 +43,7 @@ pub fn restored(partition: Partition, policy: &Arc<Policy>, restored: Restored<T
     Processor::restored(partition, Deciding::with_threads(Arc::clone(policy), state), next)
 }
 
-/// Goes on with a record until it is decided; no policy server is asked about it.
+/// Goes on with a record until it is decided. Instead of asking a policy server it answers every question with an error.
 pub fn decided(processor: &mut Processor, offset: Offset, applied: Applied<Outcome, Question>, out: &mut VerdictBuffer) -> Outcome {
     let Applied::Taken(mut progress) = applied else { panic!("{offset} was applied before") };
     loop {
