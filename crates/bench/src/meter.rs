@@ -44,7 +44,7 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-/// What became of the measured events of a phase.
+/// Counts and latencies of the measured events of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tally {
     /// The events that should have got a verdict.

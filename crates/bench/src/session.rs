@@ -224,7 +224,7 @@ impl Bed<'_> {
     /// Runs a phase.
     ///
     /// # Errors
-    /// See [`Load::run`].
+    /// Those of [`Load::run`].
     pub fn run(&mut self, rate: f64, times: Times) -> Result<Observed> {
         self.load.run(Some(&mut self.worker), rate, times)
     }

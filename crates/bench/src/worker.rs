@@ -92,7 +92,7 @@ impl Worker {
             command.env(name, value);
         }
         if matches!(subject, Subject::Baseline { .. }) {
-            // What the gate denies without a configuration file; with one, whoever wrote it knows what its baselines need.
+            // Baselines are told what the gate denies without a configuration file. With one, its author knows what they need.
             if invocation.config.is_none() {
                 command.env("TOLLGATE_DENIED_TOOLS", DENIED_TOOL);
             }
@@ -159,7 +159,7 @@ impl Worker {
     /// Reads what it has used by now.
     ///
     /// # Errors
-    /// See [`Usage::of_group`].
+    /// Those of [`Usage::of_group`].
     pub fn usage(&self) -> Result<Usage> {
         Usage::of_group(self.group)
     }

@@ -109,7 +109,7 @@ fn check_rejected(policy: Policy, case: &Case) {
     assert!(!message.contains(MARKER), "{name}: {message}");
 }
 
-/// Checks the verdict for whoever waits: it blocks, bears the ids of the partial event, and repeats nothing of the record.
+/// Checks the verdict for a client that waits: it blocks, bears the ids of the partial event, and repeats nothing of the record.
 fn check_invalid_event(name: &str, event: &PartialEvent, message: &str, bytes: &[u8], code: RejectionCode) {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(!text.contains(MARKER), "{name}: {text}");

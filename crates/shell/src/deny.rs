@@ -230,7 +230,7 @@ impl Read {
             || (wanted == "/" && is_root(text))
     }
 
-    /// Returns whether these words stand among the operands in this order, the first one first where that can be told.
+    /// Returns whether these words stand among the operands in this order, the first one first where that is known.
     fn has_operands(&self, program: &str, wanted: &[&str]) -> bool {
         let mut at = 0;
         for (index, word) in wanted.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Variables whose value is executed by the shell or by common programs.
 
-/// What becomes of a variable's value.
+/// The role of a variable: what is done with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A shell executes it.
@@ -106,7 +106,7 @@ const LOADERS: [&str; 5] = [
     "BASH_ALIASES",
 ];
 
-/// Returns what becomes of the value of this variable.
+/// Returns the role of this variable.
 #[must_use]
 pub fn role(name: &str) -> Role {
     let name = name.trim_end_matches('+');

@@ -313,7 +313,7 @@ impl Agent {
         self.due.push_back(event);
     }
 
-    /// Returns the key and value of a record that cannot be read. Without a key its thread cannot be told.
+    /// Returns the key and value of a record that cannot be read. Without a key its thread is not known.
     fn unreadable(&mut self, random: &mut Random, timestamp: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         self.events += 1;
         let key = Some(self.thread.clone().into_bytes());

@@ -40,7 +40,7 @@ fn server(name: &str, tools: Option<Value>) -> Value {
     server
 }
 
-/// Returns what a server answers: always the same to the same question, whoever asks it and whenever.
+/// Returns what a server answers: always the same to the same question.
 pub fn answer_to(question: &Question) -> Answer {
     let digest = Digest::of(&question.body).to_string();
     let digits = digest.get(2 * question.provider..).and_then(|digits| digits.get(..2)).unwrap();

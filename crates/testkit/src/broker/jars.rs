@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 const POM: &str = include_str!("pom.xml");
 const JAVA_VERSION_MIN: u32 = 17;
 
-/// Returns what this machine lacks to run the broker, in words for whoever can install it.
+/// Returns what this machine lacks to run the broker, in words for a person who can install it.
 #[must_use]
 pub fn lacking(cache: &Path) -> Option<String> {
     let mut lacks = Vec::new();

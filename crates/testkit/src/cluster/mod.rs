@@ -72,7 +72,7 @@ impl Cluster {
         client(&self.bootstrap)
     }
 
-    /// Returns a name that nothing else on this cluster has, whoever else runs these tests there.
+    /// Returns a name that nothing else on this cluster has, even if others run these tests there.
     #[must_use]
     pub fn unique(&self, stem: &str) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);
