@@ -1,4 +1,4 @@
-//! `tollgate eval` as users run it: the real binary, its exit codes, its two streams and its memory.
+//! Tests `tollgate eval` as users run it: the real binary, its exit codes, its two streams and its memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -24,7 +24,7 @@ fn event_ids(verdicts: &[Value]) -> Vec<&str> {
     verdicts.iter().map(|verdict| verdict["event_id"].as_str().unwrap()).collect()
 }
 
-/// An input, and what comes of it.
+/// An input and its expected output.
 struct Case {
     name: &'static str,
     input: Vec<u8>,
@@ -123,7 +123,7 @@ fn a_file_and_stdin_give_the_same_bytes() {
     assert_eq!(from_file, from_dash);
 }
 
-/// Controls are applied in order before the first event; a line that is none is reported and changes nothing.
+/// Controls are applied in order before the first event; a line that is no control is reported and changes nothing.
 #[test]
 fn controls_count() {
     use tollgate_core::controls::{Subject, SubjectHasher};
@@ -231,7 +231,7 @@ fn wait(child: &mut Child) -> i32 {
     }
 }
 
-/// `tollgate eval | head -1`: no failure and no word.
+/// `tollgate eval | head -1` succeeds and writes nothing on stderr.
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     for line in [call("e") + "\n", "nonsense\n".to_owned()] {
@@ -273,14 +273,14 @@ fn verdicts_do_not_wait_for_the_end_of_the_stream() {
     reading.join().unwrap();
 }
 
-/// Bytes of resident memory that a process has needed so far.
+/// Returns the bytes of resident memory that a process has needed so far.
 fn peak_bytes(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the kernel tells");
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
 }
 
-/// The nth line of a long stream: runs of 50 events a thread, a large result now and then, and lines that cannot be read.
+/// Returns the nth line of a long stream: runs of 50 events a thread, a large result now and then, and lines that cannot be read.
 fn nth_line(n: usize, large: &str) -> String {
     let thread = n / 50;
     match n % 50 {
@@ -296,7 +296,7 @@ fn nth_line(n: usize, large: &str) -> String {
     }
 }
 
-/// A stream of 200 MB, twenty thousand runs and more: memory does not grow with it.
+/// Memory does not grow with the stream: 200 MB, twenty thousand runs and more.
 #[test]
 fn memory_does_not_grow_with_the_stream() {
     const STREAM_BYTES: usize = 200_000_000;

@@ -1,4 +1,4 @@
-//! Passports through the real binary: `passport check`, and what configuration, `config check` and `eval` make of a passport's file.
+//! Tests passports through the real binary: `passport check`, and what `config check` and `eval` make of a configured passport file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -113,7 +113,7 @@ fn an_explanation_follows_the_configuration() {
     assert_eq!(explain("bash"), "oap.unknown_capability");
 }
 
-/// A configuration of the provider with this passport, and a call of `bash` played through `eval`.
+/// Runs `config check` and `eval` on a call of `bash` under this passport.
 fn evaluate(passport: &str, command: &str) -> (Ran, Ran) {
     let file = temporary(passport);
     let yaml = format!(
@@ -168,7 +168,7 @@ fn a_passport_that_cannot_be_used_starts_and_denies() {
 #[test]
 fn the_policy_version_depends_on_the_passport() {
     let version = |passport: &str| evaluate(passport, "ls").1.json_lines()[0]["policy_version"].clone();
-    // The file's name is another each time, so what is compared here is a configuration of one file whose content changes.
+    // The file's name is another each time, so this compares configurations with one file whose content changes.
     let file = temporary("{}");
     let yaml = format!(
         "guardrails: {{enabled: true, passport: {}, provider: {{use: oap_passport}}}}",

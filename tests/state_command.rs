@@ -1,4 +1,4 @@
-//! `tollgate state` as users mistype it: what is refused before any broker is asked, and the words for it.
+//! Tests mistakes in `tollgate state` commands: which are refused before any broker is asked, and with which message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! House rules as tests: headers, lengths, documents that name what exists, and nothing left for later.
+//! Tests the house rules: headers, lengths, documents that name what exists, and nothing left for later.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,7 +25,7 @@ use tollgate_core::policy::{Policy, PolicySettings};
 const SOURCE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 60;
 
-/// Every file below these folders with this extension, in order.
+/// Returns every file below these folders with this extension, in order.
 fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = folders.iter().map(PathBuf::from).filter(|folder| folder.exists()).collect();
@@ -44,7 +44,7 @@ fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What ships: the sources of the worker and of the crates, without their tests and benchmarks.
+/// Returns what ships: the sources of the worker and of the crates, without their tests and benchmarks.
 fn source_files() -> Vec<PathBuf> {
     files(&["src", "crates/core/src", "crates/shell/src", "crates/testkit/src", "crates/bench/src"], "rs")
 }
@@ -95,7 +95,7 @@ fn no_function_is_too_long() {
     assert_none(&format!("a function has at most {FUNCTION_LINES_MAX} lines"), &offenders);
 }
 
-/// The functions of a formatted file: line, name and length. A function ends at the brace that stands under its first line.
+/// Returns the functions of a formatted file: line, name and length. A function ends at the brace that stands under its first line.
 fn functions(text: &str) -> Vec<(usize, String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -138,7 +138,7 @@ fn nothing_is_left_for_later() {
     assert_none("nothing is left for later", &offenders);
 }
 
-/// The documents: those of the root, which must be there, and all below.
+/// Returns the documents: those of the root, which must be there, and all below.
 fn documents() -> Vec<PathBuf> {
     let root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
     root.into_iter().map(PathBuf::from).chain(files(&["examples", "docs", "tests", "crates"], "md")).collect()
@@ -162,7 +162,7 @@ fn every_path_in_a_document_exists() {
     assert_none("a path that a document names exists", &offenders);
 }
 
-/// What looks like a path of this repository: in backticks with a slash or a source file's extension, or the target of a link.
+/// Returns what looks like a path of this repository: in backticks with a slash or a source file's extension, or the target of a link.
 fn paths(text: &str) -> Vec<String> {
     let in_backticks = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(|code| looks_like_a_path(code));
     let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -223,7 +223,7 @@ fn the_readme_shows_what_the_sample_gives() {
     assert_eq!(given.count(), 1);
 }
 
-/// Whether `shown` is `text` with some members of the object left out, each run of them for one `…`.
+/// Returns whether `shown` is `text` with some members of the object left out, each run of them for one `…`.
 fn is_shortened(shown: &str, text: &str) -> bool {
     let mut rest = text;
     let parts: Vec<&str> = shown.split('…').collect();
@@ -255,7 +255,7 @@ fn shortened_verdicts_are_known() {
     }
 }
 
-/// Figures are measured in one run, and nobody improves one by hand.
+/// Figures in the documents are those of the report, which are measured in one run.
 #[test]
 fn figures_are_those_of_the_report() {
     let report = read(Path::new("crates/bench/report/report.md"));

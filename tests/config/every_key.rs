@@ -1,4 +1,5 @@
-//! Every key of the defaults can be set by the environment: what the keys are is read from the file itself, so that a new one is tried too.
+//! Checks that every key of the defaults can be set by the environment. The keys are read from the file itself, so that a new one is tried
+//! too.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -29,7 +30,7 @@ fn below(place: &Place, part: impl ToString) -> Place {
     place.iter().cloned().chain([part.to_string()]).collect()
 }
 
-/// Every key: mappings and lists themselves, what stands in them, and one element of each list of strings.
+/// Collects every key: mappings and lists themselves, what stands in them, and one element of each list of strings.
 fn places(value: &Value, place: &Place, found: &mut Vec<Place>) {
     if !place.is_empty() {
         found.push(place.clone());
@@ -44,16 +45,16 @@ fn places(value: &Value, place: &Place, found: &mut Vec<Place>) {
     }
 }
 
-/// The effective settings under these variables, or what is wrong.
+/// Returns the effective settings under these variables, or what is wrong.
 fn effective_under(file: &Path, variables: &[(String, String)]) -> Result<Value, String> {
     let variables = variables.iter().map(|(name, text)| (OsString::from(name), OsString::from(text)));
     load(Some(file), variables).map(|settings| settings.redacted()).map_err(|error| error.to_string())
 }
 
-/// Texts to try on a key that holds `now`, and what should stand there then. For a string it is the text as it is, whatever it looks like.
+/// Returns texts to try on a key that holds `now`, and what should stand there then. For a string it is the text as it is.
 fn candidates(now: &Value) -> Vec<(String, Value)> {
     let same = |text: &str| (text.to_owned(), Value::from(text));
-    // Names of registries, without the classes of other systems that mean the same.
+    // These are the registered names, without the class paths of other systems that stand for them.
     let registry = Registry::builtin();
     let names = || registry.names().filter(|name| !name.contains(char::is_uppercase));
     let words = |first: &'static str| [first, "json", "127.0.0.1:9"].into_iter().chain(names()).map(same).collect::<Vec<_>>();
@@ -70,7 +71,7 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// Whether a key has this value now. Sets are printed in their own order, and secrets not at all.
+/// Returns whether a key has this value now. Sets are printed in their own order, and secrets not at all.
 fn is_there(settings: &Value, place: &Place, expected: &Value) -> bool {
     let parent = at(settings, &place[..place.len() - 1].to_vec());
     let is_element = parent.as_array().is_some_and(|items| !items[0].is_object());
@@ -112,7 +113,7 @@ fn every_key_of_the_defaults_can_be_set() {
     check_each(keys, variable, check);
 }
 
-/// What is a string is taken as it stands, whatever YAML would make of it.
+/// A string is taken as it stands, whatever YAML would make of it.
 #[test]
 fn texts_that_look_like_something_else() {
     let name = "TOLLGATE__PRIVACY__SUBJECT_KEY";

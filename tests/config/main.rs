@@ -1,4 +1,4 @@
-//! Configuration as users write it: files, environment, secrets and `-X`, through the real binary's `config check`.
+//! Tests configuration as users write it: files, environment, secrets and `-X`, through the real binary's `config check`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod every_key;
@@ -12,7 +12,7 @@ mod versions;
 use serde_json::{Value, json};
 use support::{Ran, assert_has, check_each, run, temporary, tollgate};
 
-/// What `config check` makes of a file, arguments and variables.
+/// A file, arguments and variables for `config check`.
 #[derive(Default)]
 struct Setup<'s> {
     yaml: &'s str,
@@ -33,7 +33,7 @@ fn yaml(yaml: &str) -> Setup<'_> {
     Setup { yaml, ..Setup::default() }
 }
 
-/// The effective configuration of a valid setup.
+/// Returns the effective configuration of a valid setup.
 fn effective(setup: &Setup<'_>) -> Value {
     let ran = check(setup);
     assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
@@ -46,13 +46,13 @@ fn version(setup: &Setup<'_>) -> String {
     ran.stderr.split("policy_version ").nth(1).unwrap().trim().to_owned()
 }
 
-/// It ends with 1, prints no configuration and says what is wrong.
+/// Checks that the command ends with 1, prints no configuration and says what is wrong.
 fn check_refused(ran: &Ran, expected: &str) {
     assert!(ran.exit == Some(1) && ran.stdout.is_empty(), "it was accepted, or ended with {:?}: {}", ran.exit, ran.stderr);
     assert!(ran.stderr.starts_with("tollgate: ") && ran.stderr.contains(expected), "{} instead of {expected}", ran.stderr);
 }
 
-/// The effective configuration of a policy server; everything else is the default.
+/// Returns the effective configuration of a policy server; everything else is the default.
 fn http(name: &str, url: &str, dialect: &str, timeout_ms: u32) -> Value {
     json!({
         "name": name, "url": url, "dialect": dialect, "timeout_ms": timeout_ms, "idempotent": dialect == "opa",
@@ -186,7 +186,7 @@ tool_loop_guardrails:
     check_each(cases, |(name, ..)| (*name).to_owned(), |(name, text, expected)| assert_has(name, &effective(&yaml(text)), expected));
 }
 
-/// What is printed can be saved and used: it means the same, and decides the same.
+/// The printed configuration can be saved and used: it means the same, and decides the same.
 #[test]
 fn what_is_printed_can_be_loaded() {
     let cases = vec![

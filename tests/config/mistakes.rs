@@ -1,4 +1,4 @@
-//! What is wrong is named, with its key, its shape and the fix.
+//! Checks that mistakes are reported with their key, the shape of what was found, and the fix.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Secrets come from files and are never shown.
+//! Checks that secrets come from files and are never shown.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn secrets_come_from_files_and_are_never_shown() {
     assert_eq!(ran.exit, Some(0), "{ran:?}");
     assert!(!format!("{ran:?}").contains(SECRET), "{ran:?}");
     assert_eq!(ran.stdout.matches("[redacted]").count(), 3, "{}", ran.stdout);
-    // What the file says is taken as it is, without the line's end.
+    // The text of the file is taken as it is, without the line's end.
     let variables = vec![("TOLLGATE__KAFKA__PROPERTIES__CLIENT_RACK_FILE", file_with_hash.path().to_str().unwrap())];
     let shown = effective(&Setup { variables, ..Setup::default() });
     assert_eq!(shown["kafka"]["properties"]["client.rack"], "a #b 007");

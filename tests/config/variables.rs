@@ -1,4 +1,4 @@
-//! Variables and arguments, over the file.
+//! Tests variables and arguments, which override the file.
 
 use super::*;
 
@@ -99,7 +99,7 @@ fn wrong_variables_and_arguments() {
     check_each(cases, |(name, ..)| (*name).to_owned(), |(_, setup, expected)| check_refused(&check(setup), expected));
 }
 
-/// A policy server, set and overridden by variables alone.
+/// A policy server can be set and overridden by variables alone.
 #[test]
 fn lists_mappings_and_their_elements() {
     let file = "
@@ -168,7 +168,7 @@ fn elements_of_default_lists() {
     assert_eq!(spelled["kafka"]["properties"], json!({"security.protocol": "ssl", "client.rack": "7"}));
 }
 
-/// What is wrong names the variable, the shape and the fix, and never the value.
+/// An error names the variable, the shape and the fix, and never the value.
 #[test]
 fn mistakes_in_variables_name_them_and_not_their_values() {
     const SECRET: &str = "MARKER-7f3a";
@@ -215,7 +215,7 @@ fn mistakes_in_variables_name_them_and_not_their_values() {
     );
 }
 
-/// Other programs' variables are none of our business, whatever bytes they hold.
+/// Other programs' variables are ignored, whatever bytes they hold.
 #[test]
 fn a_variable_that_is_no_text_is_not_ours() {
     use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! What `config check` prints for many configurations, and the version that it names, are what they have always been.
+//! Checks that `config check` prints for many configurations what it has always printed, with the same version.
 
 use super::*;
 

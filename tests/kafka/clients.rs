@@ -1,4 +1,4 @@
-//! The example clients, run as a user would run them.
+//! Runs the example clients as a user would run them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use tollgate_testkit::{Context, Gate};
+use tollgate_testkit::{Cluster, Deployment};
 
-/// What the scripted agent of the examples does: the end of each step's event id, its code, and what was done.
+/// The steps of the examples' scripted agent: the end of the step's event id, its code, and what was done.
 const STEPS: [(&str, &str, &str); 5] = [
     ("/call_1/result", "allow", "ran"),
     ("/call_2/call", "oap.tool_not_allowed", "synthetic"),
@@ -17,32 +17,32 @@ const STEPS: [(&str, &str, &str); 5] = [
     ("/call_5/call", "repeated_exact_failure_block", "stopped"),
 ];
 
-pub(crate) fn the_python_client_does_what_verdicts_say(context: &Context) -> Result<()> {
+pub(crate) fn the_python_client_does_what_verdicts_say(cluster: &Cluster) -> Result<()> {
     let python = python()?;
-    check_client(context, || {
+    check_client(cluster, || {
         let mut command = Command::new(&python);
         command.arg("examples/orchestrator.py");
         command
     })
 }
 
-pub(crate) fn the_rust_client_does_what_verdicts_say(context: &Context) -> Result<()> {
+pub(crate) fn the_rust_client_does_what_verdicts_say(cluster: &Cluster) -> Result<()> {
     let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--example", "orchestrator"]).status()?;
     ensure!(built.success(), "the example does not build");
     // This test stands in target/<profile>/deps, examples in target/<profile>/examples.
     let binary = std::env::current_exe()?.with_file_name("").join("../examples/orchestrator");
-    check_client(context, || Command::new(&binary))
+    check_client(cluster, || Command::new(&binary))
 }
 
-/// Both ways to await a verdict, and a deadline that passes since nobody decides.
-fn check_client(context: &Context, client: impl Fn() -> Command) -> Result<()> {
-    let mut gate = Gate::new(context, 3)?;
-    let replies = context.topic("client-replies", 2, &[])?;
-    gate.configure("/kafka/reply_topics", json!([replies]));
-    gate.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}));
+/// Checks both ways to await a verdict, and a deadline that passes since nobody decides.
+fn check_client(cluster: &Cluster, client: impl Fn() -> Command) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 3)?;
+    let replies = cluster.topic("client-replies", 2, &[])?;
+    deployment.configure("/kafka/reply_topics", json!([replies]));
+    deployment.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}));
     let run = |via: &str, deadline_ms: &str| {
         let mut command = client();
-        command.args(["--brokers", context.bootstrap(), "--events", &gate.events, "--decisions", &gate.decisions]);
+        command.args(["--brokers", cluster.bootstrap(), "--events", &deployment.events, "--decisions", &deployment.decisions]);
         command.args(["--reply-topic", &replies, "--via", via, "--thread", &format!("thread-{via}"), "--deadline-ms", deadline_ms]);
         command.output().context("the client does not start")
     };
@@ -50,7 +50,7 @@ fn check_client(context: &Context, client: impl Fn() -> Command) -> Result<()> {
     assert_eq!(timed_out.status.code(), Some(1), "{}", String::from_utf8_lossy(&timed_out.stderr));
     assert!(steps(&timed_out.stdout).first().is_some_and(|step| step["code"] == "verdict_timeout" && step["did"] == "timeout"));
 
-    let worker = gate.start()?;
+    let worker = deployment.start()?;
     for via in ["reply", "decisions"] {
         let output = run(via, "10000")?;
         assert!(output.status.success(), "{via}: {}", String::from_utf8_lossy(&output.stderr));
@@ -69,7 +69,7 @@ fn steps(stdout: &[u8]) -> Vec<Value> {
     String::from_utf8_lossy(stdout).lines().map(|line| serde_json::from_str(line).expect("a step is JSON")).collect()
 }
 
-/// A Python that has confluent-kafka: the one that `./test` has made, or the system's.
+/// Returns a Python that has confluent-kafka: the one that `./test` has made, or the system's.
 fn python() -> Result<PathBuf> {
     let target = std::env::current_exe()?.ancestors().nth(3).context("a target folder")?.to_owned();
     let candidates = [target.join("test-venv/bin/python"), PathBuf::from("python3")];

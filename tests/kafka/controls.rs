@@ -1,4 +1,4 @@
-//! The kill switch: what `tollgate control` writes, and what running workers make of it.
+//! Tests the kill switch: what `tollgate control` writes, and what running workers make of it.
 
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
@@ -7,27 +7,27 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use tollgate_testkit::{Broker, Context, Gate, Outgoing, Record, Worker, header, parsed};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 const PARTITIONS: i32 = 8;
-/// Stands for an id, a reason or a secret that must not be seen where it has no business.
+/// Stands for an id, a reason or a secret that must not be seen anywhere else.
 const MARKER: &str = "MARKER-7f3a";
 
-/// A deployment whose subject hashes are keyed.
-fn keyed_gate(context: &Context, partitions: i32) -> Result<Gate> {
-    let mut gate = Gate::new(context, partitions)?;
-    gate.configure("/privacy/subject_key", json!("a key"));
-    Ok(gate)
+/// Returns a deployment whose subject hashes are keyed.
+fn keyed_deployment(cluster: &Cluster, partitions: i32) -> Result<Deployment> {
+    let mut deployment = Deployment::new(cluster, partitions)?;
+    deployment.configure("/privacy/subject_key", json!("a key"));
+    Ok(deployment)
 }
 
-fn control(gate: &Gate, arguments: &[&str]) -> Result<Output> {
-    Ok(gate.command("control").args(arguments).output()?)
+fn control(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
+    Ok(deployment.command("control").args(arguments).output()?)
 }
 
 /// Runs a command that must succeed, and reads the line that it prints.
-fn written(gate: &Gate, arguments: &[&str]) -> Result<Value> {
-    let output = control(gate, arguments)?;
+fn written(deployment: &Deployment, arguments: &[&str]) -> Result<Value> {
+    let output = control(deployment, arguments)?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     ensure!(!String::from_utf8_lossy(&[output.stdout.clone(), output.stderr].concat()).contains(MARKER), "an id was printed");
     Ok(serde_json::from_slice(&output.stdout)?)
@@ -37,21 +37,21 @@ fn user(id: &str) -> [&str; 6] {
     ["--kind", "user", "--tenant", "acme", "--id", id]
 }
 
-/// A call of a user on a partition.
+/// Returns a call of a user on a partition.
 fn call(partition: i32, user: &str, id: &str) -> Outgoing {
     let thread = format!("thread-{partition}-{user}");
     let event = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}, "user_id": user, "tenant_id": "acme"});
     Outgoing::new(thread, event.to_string()).partition(partition)
 }
 
-/// Has a user make a call on every partition; the answer is the verdicts' codes.
-fn codes(context: &Context, gate: &Gate, partitions: i32, user: &str) -> Result<Vec<String>> {
-    let round = context.unique("round");
+/// Has a user make a call on every partition, and returns the verdicts' codes.
+fn codes(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str) -> Result<Vec<String>> {
+    let round = cluster.unique("round");
     let calls: Vec<_> = (0..partitions).map(|partition| call(partition, user, &format!("{round}/{partition}"))).collect();
-    context.produce(&gate.events, &calls)?;
+    cluster.produce(&deployment.events, &calls)?;
     let is_of = |record: &Record| header(record, "event_id").starts_with(&format!("{round}/"));
-    let verdicts =
-        context.read_until(&gate.decisions, TIME_MAX, |records| records.iter().filter(|record| is_of(record)).count() == calls.len())?;
+    let verdicts = cluster
+        .read_until(&deployment.decisions, TIME_MAX, |records| records.iter().filter(|record| is_of(record)).count() == calls.len())?;
     Ok(verdicts
         .iter()
         .filter(|record| is_of(record))
@@ -60,10 +60,10 @@ fn codes(context: &Context, gate: &Gate, partitions: i32, user: &str) -> Result<
 }
 
 /// Waits until calls of a user get this code on every partition.
-fn wait_for_code(context: &Context, gate: &Gate, partitions: i32, user: &str, code: &str) -> Result<()> {
+fn wait_for_code(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str, code: &str) -> Result<()> {
     let deadline = Instant::now() + TIME_MAX;
     loop {
-        let found = codes(context, gate, partitions, user)?;
+        let found = codes(cluster, deployment, partitions, user)?;
         if found.iter().all(|found| found == code) {
             return Ok(());
         }
@@ -81,45 +81,45 @@ fn wait_for_metric(worker: &Worker, name: &str, value: f64) -> Result<()> {
 }
 
 /// One command stops a user on all partitions of all workers, and another lets them go on. A worker that starts later knows of it.
-pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(context: &Context) -> Result<()> {
-    let gate = keyed_gate(context, PARTITIONS)?;
-    let (first, second) = (gate.start()?, gate.start()?);
+pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cluster) -> Result<()> {
+    let deployment = keyed_deployment(cluster, PARTITIONS)?;
+    let (first, second) = (deployment.start()?, deployment.start()?);
     let deadline = Instant::now() + TIME_MAX;
     while first.partitions()?.len() != 4 || second.partitions()?.len() != 4 {
         ensure!(Instant::now() < deadline, "the partitions are not shared out");
         sleep(Duration::from_millis(20));
     }
-    wait_for_code(context, &gate, PARTITIONS, MARKER, "allow")?;
-    let line = written(&gate, &[&["suspend"], &user(MARKER)[..], &["--reason", "chargeback"]].concat())?;
+    wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "allow")?;
+    let line = written(&deployment, &[&["suspend"], &user(MARKER)[..], &["--reason", "chargeback"]].concat())?;
     let key = line["key"].as_str().context("a key")?;
     assert!(key.starts_with("subject/user/") && key.len() == 77, "{key}");
     assert_eq!(
         (&line["topic"], &line["value"]["state"], &line["value"]["reason"]),
-        (&json!(gate.controls), &json!("suspended"), &json!("chargeback"))
+        (&json!(deployment.controls), &json!("suspended"), &json!("chargeback"))
     );
-    wait_for_code(context, &gate, PARTITIONS, MARKER, "subject_suspended")?;
-    wait_for_code(context, &gate, PARTITIONS, "another", "allow")?;
+    wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "subject_suspended")?;
+    wait_for_code(cluster, &deployment, PARTITIONS, "another", "allow")?;
     for worker in [&first, &second] {
         wait_for_metric(worker, "tollgate_controls_applied_total", 1.0)?;
         wait_for_metric(worker, "tollgate_control_delay_seconds_count", 1.0)?;
         assert!(!worker.log().contains(MARKER) && worker.log().contains("a control was applied"), "{}", worker.log());
     }
     first.kill()?;
-    let third = gate.start()?;
-    wait_for_code(context, &gate, PARTITIONS, MARKER, "subject_suspended")?;
-    let listed = control(&gate, &["list"])?;
+    let third = deployment.start()?;
+    wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "subject_suspended")?;
+    let listed = control(&deployment, &["list"])?;
     let listed: Value = serde_json::from_slice(&listed.stdout)?;
     assert_eq!((&listed["key"], &listed["state"], &listed["value"]), (&line["key"], &json!("in_force"), &line["value"]));
 
     // The id may come by stdin, and the hash may stand for it.
-    let mut resume = gate.command("control");
+    let mut resume = deployment.command("control");
     resume.args(["resume", "--kind", "user", "--tenant", "acme", "--id", "-"]);
     let resumed = with_stdin(&mut resume, &format!("{MARKER}\n"))?;
     assert!(resumed.status.success() && resumed.stderr.is_empty(), "{}", String::from_utf8_lossy(&resumed.stderr));
     let resumed: Value = serde_json::from_slice(&resumed.stdout)?;
     assert_eq!((&resumed["key"], &resumed["value"]), (&line["key"], &Value::Null));
-    wait_for_code(context, &gate, PARTITIONS, MARKER, "allow")?;
-    let again = control(&gate, &["resume", "--kind", "user", "--hash", key.trim_start_matches("subject/user/")])?;
+    wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "allow")?;
+    let again = control(&deployment, &["resume", "--kind", "user", "--hash", key.trim_start_matches("subject/user/")])?;
     assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("this user was not suspended"));
     assert!(third.stop()?.success() && second.stop()?.success());
     Ok(())
@@ -133,9 +133,9 @@ fn with_stdin(command: &mut Command, input: &str) -> Result<Output> {
 }
 
 /// Events wait until the controls are read to their end, however many there are: the last of them decides too.
-pub(crate) fn nothing_is_decided_before_the_controls_are_known(context: &Context) -> Result<()> {
+pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster) -> Result<()> {
     const PASSPORTS: usize = 100_000;
-    let gate = keyed_gate(context, 2)?;
+    let deployment = keyed_deployment(cluster, 2)?;
     let passports: Vec<_> = (0..PASSPORTS)
         .map(|number| {
             let agent = format!("agent-{number}");
@@ -145,11 +145,11 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(context: &Context
             )
         })
         .collect();
-    context.produce(&gate.controls, &passports)?;
-    written(&gate, &[&["suspend"], &user(MARKER)[..]].concat())?;
+    cluster.produce(&deployment.controls, &passports)?;
+    written(&deployment, &[&["suspend"], &user(MARKER)[..]].concat())?;
     let calls: Vec<_> = (0..100).map(|number| call(number % 2, MARKER, &format!("c{number}"))).collect();
-    context.produce(&gate.events, &calls)?;
-    let worker = gate.spawn("")?;
+    cluster.produce(&deployment.events, &calls)?;
+    let worker = deployment.spawn("")?;
     let (mut catching_up, deadline) = (0, Instant::now() + TIME_MAX);
     loop {
         let answer = worker.get("/readyz").ok();
@@ -168,17 +168,17 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(context: &Context
     }
     assert!(catching_up > 0, "it was never seen catching up");
     assert_eq!(worker.metric("tollgate_controls")?, PASSPORTS as f64 + 1.0);
-    let verdicts = gate.verdicts(context, calls.len(), TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, calls.len(), TIME_MAX)?;
     assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "subject_suspended"));
     Ok(())
 }
 
 /// A record that cannot be read is refused loudly and changes nothing, in workers that run and in those that start later; passports come
 /// and go by command.
-pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(context: &Context) -> Result<()> {
-    let gate = keyed_gate(context, 1)?;
-    let worker = gate.start()?;
-    let line = written(&gate, &[&["suspend"], &user("bob")[..]].concat())?;
+pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Cluster) -> Result<()> {
+    let deployment = keyed_deployment(cluster, 1)?;
+    let worker = deployment.start()?;
+    let line = written(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
     let key = line["key"].as_str().context("a key")?;
     let bad = [
         Outgoing::new(
@@ -187,27 +187,27 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(context: &Cont
         ),
         Outgoing::new(format!("subject/user/{MARKER}"), json!({"type": "subject"}).to_string()),
     ];
-    let positions = context.produce(&gate.controls, &bad)?;
+    let positions = cluster.produce(&deployment.controls, &bad)?;
     wait_for_metric(&worker, "tollgate_control_rejections_total", 2.0)?;
     let (_, metrics) = worker.get("/metrics")?;
     for code in ["state_unknown", "key_invalid"] {
         assert!(metrics.contains(&format!("tollgate_control_rejections_total{{code=\"{code}\"}} 1")), "{metrics}");
         let line = worker.log().lines().find(|line| line.contains(code)).map(str::to_owned).context("a line of the log")?;
-        assert!(line.contains("ERROR") && line.contains(&gate.controls) && line.contains("offset="), "{line}");
+        assert!(line.contains("ERROR") && line.contains(&deployment.controls) && line.contains("offset="), "{line}");
     }
     assert!(!worker.log().contains(MARKER) && !worker.log().contains("bob"), "{}", worker.log());
-    assert_eq!(codes(context, &gate, 1, "bob")?, ["subject_suspended"]);
+    assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
 
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), "{ \"status\": \"active\",\n  \"limit\": 1.10 }\n")?;
     let path = file.path().to_str().context("a path")?;
-    let set = control(&gate, &["passport", "set", "coder", path])?;
+    let set = control(&deployment, &["passport", "set", "coder", path])?;
     let digest = tollgate_core::passport::Passport::read(b"{ \"status\": \"active\",\n  \"limit\": 1.10 }")?.digest;
     assert!(String::from_utf8_lossy(&set.stderr).contains(&format!("sha256:{digest}")), "{}", String::from_utf8_lossy(&set.stderr));
     assert!(String::from_utf8_lossy(&set.stdout).contains("\"passport\":{\"status\":\"active\",\"limit\":1.10}"));
     wait_for_metric(&worker, "tollgate_controls", 2.0)?;
 
-    let listed = control(&gate, &["list"])?;
+    let listed = control(&deployment, &["list"])?;
     assert_eq!(listed.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&listed.stderr).contains("controls in force: 2, refused records: 2"));
     let lines: Vec<Value> = String::from_utf8_lossy(&listed.stdout).lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
@@ -216,19 +216,19 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(context: &Cont
     assert_eq!(lines[2]["offset"].as_i64(), Some(positions[0].offset));
 
     assert!(worker.stop()?.success());
-    let worker = gate.start()?;
+    let worker = deployment.start()?;
     assert_eq!((worker.metric("tollgate_controls")?, worker.metric("tollgate_control_rejections_total")?), (2.0, 2.0));
-    assert_eq!(codes(context, &gate, 1, "bob")?, ["subject_suspended"]);
-    written(&gate, &["passport", "remove", "coder"])?;
+    assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
+    written(&deployment, &["passport", "remove", "coder"])?;
     wait_for_metric(&worker, "tollgate_controls", 1.0)?;
     Ok(())
 }
 
 /// A controls topic that is missing or would lose controls by age ends the worker at once, and what is wrong with a command is said.
-pub(crate) fn what_does_not_fit_is_named(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 3)?;
-    let fails = |gate: &Gate, arguments: &[&str], code: i32, says: &str| -> Result<()> {
-        let mut command = gate.command(arguments[0]);
+pub(crate) fn what_does_not_fit_is_named(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 3)?;
+    let fails = |deployment: &Deployment, arguments: &[&str], code: i32, says: &str| -> Result<()> {
+        let mut command = deployment.command(arguments[0]);
         let output = command.args(&arguments[1..]).env("TOLLGATE__ADMIN", "null").output()?;
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(output.status.code() == Some(code) && log.contains(says), "{arguments:?}: {log}");
@@ -244,24 +244,29 @@ pub(crate) fn what_does_not_fit_is_named(context: &Context) -> Result<()> {
         (&["suspend", "--kind", "user", "--id", "x", "--until", "2020-01-01T00:00:00Z"], 1, "--until: that moment has passed"),
         (&["passport", "set", "coder", "/no/such/file"], 1, "/no/such/file: cannot be read"),
     ] {
-        fails(&gate, &[&["control"], arguments].concat(), code, says)?;
+        fails(&deployment, &[&["control"], arguments].concat(), code, says)?;
     }
-    assert_eq!(context.read_all(&gate.controls)?.len(), 0);
+    assert_eq!(cluster.read_all(&deployment.controls)?.len(), 0);
 
-    gate.configure("/kafka/topics/controls", json!("no.such.controls"));
-    fails(&gate, &["run"], 1, "--create --topic no.such.controls --partitions 1 --config cleanup.policy=compact")?;
-    fails(&gate, &["control", "list"], 1, "no such topic: no.such.controls (kafka.topics.controls)")?;
-    fails(&gate, &["control", "suspend", "--kind", "user", "--id", "x"], 1, "no such topic: no.such.controls (kafka.topics.controls)")?;
-    gate.configure("/kafka/topics/controls", json!(context.topic("by-age", 1, &[("cleanup.policy", "delete")])?));
-    fails(&gate, &["run"], 1, "controls would be deleted by age")
+    deployment.configure("/kafka/topics/controls", json!("no.such.controls"));
+    fails(&deployment, &["run"], 1, "--create --topic no.such.controls --partitions 1 --config cleanup.policy=compact")?;
+    fails(&deployment, &["control", "list"], 1, "no such topic: no.such.controls (kafka.topics.controls)")?;
+    fails(
+        &deployment,
+        &["control", "suspend", "--kind", "user", "--id", "x"],
+        1,
+        "no such topic: no.such.controls (kafka.topics.controls)",
+    )?;
+    deployment.configure("/kafka/topics/controls", json!(cluster.topic("by-age", 1, &[("cleanup.policy", "delete")])?));
+    fails(&deployment, &["run"], 1, "controls would be deleted by age")
 }
 
 /// While the brokers are away what was last known stays in force, and how long that is can be seen; when they are back, news comes again.
-pub(crate) fn the_table_outlives_a_broker_restart(context: &Context, broker: &mut Broker) -> Result<()> {
-    let gate = keyed_gate(context, 1)?;
-    let worker = gate.start()?;
-    written(&gate, &[&["suspend"], &user("bob")[..]].concat())?;
-    wait_for_code(context, &gate, 1, "bob", "subject_suspended")?;
+pub(crate) fn the_table_outlives_a_broker_restart(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
+    let deployment = keyed_deployment(cluster, 1)?;
+    let worker = deployment.start()?;
+    written(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
+    wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
     assert_eq!(worker.metric("tollgate_controls_stale_seconds")?, 0.0);
     broker.kill()?;
     let deadline = Instant::now() + TIME_MAX;
@@ -271,9 +276,9 @@ pub(crate) fn the_table_outlives_a_broker_restart(context: &Context, broker: &mu
     }
     assert_eq!((worker.get("/livez")?.0, worker.metric("tollgate_controls")?), (200, 1.0));
     broker.start_again()?;
-    assert_eq!(codes(context, &gate, 1, "bob")?, ["subject_suspended"]);
-    written(&gate, &[&["resume"], &user("bob")[..]].concat())?;
-    wait_for_code(context, &gate, 1, "bob", "allow")?;
+    assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
+    written(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
+    wait_for_code(cluster, &deployment, 1, "bob", "allow")?;
     wait_for_metric(&worker, "tollgate_controls_stale_seconds", 0.0)?;
     assert_eq!(worker.metric("tollgate_control_feed_restarts_total")?, 0.0);
     assert!(worker.stop()?.success());

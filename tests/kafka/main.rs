@@ -1,4 +1,4 @@
-//! Tests against a real Kafka broker, which this binary starts, and stops whatever happens.
+//! Tests against a real Kafka broker, which this binary starts, and stops in any case.
 //!
 //! A test is a function in a module below and one line in [`CASES`]. `TOLLGATE_TEST_BROKERS` names a running cluster to use instead of a
 //! broker of our own; the tests that must take the broker down are ignored then.
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use tollgate_testkit::harness::{self, Case};
 use tollgate_testkit::{alone, sharing};
 
-/// Every test: `sharing!` for one that minds its own topics and groups, `alone!` for one that stops or kills the broker.
+/// Every test: `sharing!` for one that uses only its own topics and groups, `alone!` for one that stops or kills the broker.
 const CASES: &[Case] = &[
     sharing!(smoke::a_key_lands_where_java_puts_it),
     sharing!(smoke::a_record_comes_back_as_it_was_sent),

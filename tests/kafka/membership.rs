@@ -1,4 +1,4 @@
-//! Members come and go; every event is answered, and what is committed is behind acknowledged verdicts.
+//! Tests members that come and go: every event is answered, and only offsets behind acknowledged verdicts are committed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +9,22 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Broker, Context, Gate, Outgoing, Worker, header};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, header};
 
 const TIME_MAX: Duration = Duration::from_secs(90);
 
-/// Produces the events at a steady pace while `meanwhile` happens, and then some.
-pub(crate) fn under_load(context: &Context, gate: &Gate, events: &[Outgoing], meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Produces the events at a steady pace while `meanwhile` runs, and the rest of them at once after it.
+pub(crate) fn under_load(
+    cluster: &Cluster,
+    deployment: &Deployment,
+    events: &[Outgoing],
+    meanwhile: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let stop = AtomicBool::new(false);
     scope(|threads| {
         let load = threads.spawn(|| -> Result<()> {
             for batch in events.chunks(40) {
-                context.produce(&gate.events, batch)?;
+                cluster.produce(&deployment.events, batch)?;
                 if !stop.load(Ordering::Relaxed) {
                     sleep(Duration::from_millis(40));
                 }
@@ -33,9 +38,9 @@ pub(crate) fn under_load(context: &Context, gate: &Gate, events: &[Outgoing], me
     })
 }
 
-/// Every event that wants one has a verdict, under its own thread.
-fn all_answered(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<()> {
-    let verdicts = gate.verdicts(context, awaited(events), TIME_MAX)?;
+/// Checks that every event that wants one has a verdict, under its own thread.
+fn all_answered(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<()> {
+    let verdicts = deployment.verdicts(cluster, awaited(events), TIME_MAX)?;
     let answered: BTreeSet<_> = verdicts.iter().map(|verdict| (verdict.key.clone(), header(verdict, "event_id"))).collect();
     assert_eq!(answered.len(), awaited(events));
     Ok(())
@@ -60,67 +65,67 @@ fn held(workers: &[&Worker]) -> Result<Vec<i64>> {
 }
 
 /// Two workers share the partitions; a third joins under load and leaves again.
-pub(crate) fn members_join_and_leave_under_load(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 8)?;
+pub(crate) fn members_join_and_leave_under_load(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 8)?;
     let all: Vec<i64> = (0..8).collect();
-    let (first, second) = (gate.start()?, gate.start()?);
+    let (first, second) = (deployment.start()?, deployment.start()?);
     wait_until("both have partitions", || Ok(held(&[&first, &second])? == all && first.partitions()?.len() == 4))?;
     let events = conversations(700, 11);
-    under_load(context, &gate, &events, || {
-        let third = gate.start()?;
+    under_load(cluster, &deployment, &events, || {
+        let third = deployment.start()?;
         wait_until("the third has partitions", || Ok(held(&[&first, &second, &third])? == all && third.partitions()?.len() >= 2))?;
         ensure!(third.stop()?.success());
         wait_until("the others have them back", || Ok(held(&[&first, &second])? == all))
     })?;
-    all_answered(context, &gate, &events)?;
+    all_answered(cluster, &deployment, &events)?;
     assert!(first.stop()?.success() && second.stop()?.success());
-    committed_to_the_end(context, &gate)
+    committed_to_the_end(cluster, &deployment)
 }
 
-/// Offsets of every partition that has records are committed up to its end.
-fn committed_to_the_end(context: &Context, gate: &Gate) -> Result<()> {
+/// Checks that the offsets of every partition with records are committed up to its end.
+fn committed_to_the_end(cluster: &Cluster, deployment: &Deployment) -> Result<()> {
     let mut ends = std::collections::BTreeMap::new();
-    for record in context.read_all(&gate.events)? {
+    for record in cluster.read_all(&deployment.events)? {
         ends.insert(record.partition, record.offset + 1);
     }
-    let committed = context.committed(&gate.group, &gate.events)?;
+    let committed = cluster.committed(&deployment.group, &deployment.events)?;
     assert_eq!(committed, ends);
     Ok(())
 }
 
 /// A worker is killed in the middle of its work; the other takes its partitions over.
-pub(crate) fn a_killed_worker_leaves_no_event_unanswered(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 4)?;
-    let (first, second) = (gate.start()?, gate.start()?);
+pub(crate) fn a_killed_worker_leaves_no_event_unanswered(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 4)?;
+    let (first, second) = (deployment.start()?, deployment.start()?);
     let events = conversations(400, 13);
-    under_load(context, &gate, &events, || {
+    under_load(cluster, &deployment, &events, || {
         sleep(Duration::from_millis(500));
         first.kill()?;
         wait_until("the other has all partitions", || Ok(second.partitions()?.len() == 4))
     })?;
-    all_answered(context, &gate, &events)
+    all_answered(cluster, &deployment, &events)
 }
 
 /// A graceful stop commits everything, so the next worker decides nothing twice.
-pub(crate) fn a_stopped_worker_leaves_nothing_to_repeat(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 3)?;
+pub(crate) fn a_stopped_worker_leaves_nothing_to_repeat(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 3)?;
     let events = conversations(200, 17);
-    let worker = gate.start()?;
-    context.produce(&gate.events, &events)?;
-    gate.verdicts(context, awaited(&events), TIME_MAX)?;
+    let worker = deployment.start()?;
+    cluster.produce(&deployment.events, &events)?;
+    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
     assert!(worker.stop()?.success());
-    committed_to_the_end(context, &gate)?;
-    let next = gate.start()?;
+    committed_to_the_end(cluster, &deployment)?;
+    let next = deployment.start()?;
     sleep(Duration::from_millis(1_500));
     assert_eq!(next.metric("tollgate_events_consumed_total")?, 0.0);
-    assert_eq!(context.read_all(&gate.decisions)?.len(), awaited(&events));
+    assert_eq!(cluster.read_all(&deployment.decisions)?.len(), awaited(&events));
     Ok(())
 }
 
 /// With static membership a restart moves no partition.
-pub(crate) fn a_static_member_keeps_its_partitions(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 6)?;
-    let (first, second) = (gate.spawn("pod-a")?, gate.spawn("pod-b")?);
+pub(crate) fn a_static_member_keeps_its_partitions(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 6)?;
+    let (first, second) = (deployment.spawn("pod-a")?, deployment.spawn("pod-b")?);
     first.wait_ready()?;
     second.wait_ready()?;
     let all: Vec<i64> = (0..6).collect();
@@ -128,14 +133,14 @@ pub(crate) fn a_static_member_keeps_its_partitions(context: &Context) -> Result<
     let before = first.partitions()?;
     let rebalances = settled(|| second.metric("tollgate_rebalances_total"))?;
     assert!(first.stop()?.success());
-    let first = gate.spawn("pod-a")?;
+    let first = deployment.spawn("pod-a")?;
     first.wait_ready()?;
     wait_until("the first has its partitions back", || Ok(first.partitions()? == before))?;
     assert_eq!(second.metric("tollgate_rebalances_total")?, rebalances);
     Ok(())
 }
 
-/// What a count comes to once it has not changed for a while: the last rebalance of several may move nothing, and come late.
+/// Returns a count once it has not changed for a while: the last rebalance of several may move nothing, and come late.
 fn settled(count: impl Fn() -> Result<f64>) -> Result<f64> {
     let mut last = count()?;
     loop {
@@ -147,45 +152,45 @@ fn settled(count: impl Fn() -> Result<f64>) -> Result<f64> {
     }
 }
 
-/// The broker-side group protocol of KIP-848.
-pub(crate) fn the_consumer_protocol_works_too(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 4)?;
-    gate.configure("/kafka/properties", json!({"group.protocol": "consumer"}));
-    let (first, second) = (gate.start()?, gate.start()?);
+/// The broker-side group protocol of KIP-848 works too.
+pub(crate) fn the_consumer_protocol_works_too(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 4)?;
+    deployment.configure("/kafka/properties", json!({"group.protocol": "consumer"}));
+    let (first, second) = (deployment.start()?, deployment.start()?);
     let all: Vec<i64> = (0..4).collect();
     wait_until("both have partitions", || Ok(held(&[&first, &second])? == all && first.partitions()?.len() == 2))?;
     let events = conversations(200, 19);
-    context.produce(&gate.events, &events)?;
-    all_answered(context, &gate, &events)?;
+    cluster.produce(&deployment.events, &events)?;
+    all_answered(cluster, &deployment, &events)?;
     assert!(first.stop()?.success());
     wait_until("the second has all partitions", || Ok(held(&[&second])? == all))
 }
 
 /// The broker crashes and comes back under load.
-pub(crate) fn a_broker_restart_loses_nothing(context: &Context, broker: &mut Broker) -> Result<()> {
-    let gate = Gate::new(context, 4)?;
-    let worker = gate.start()?;
+pub(crate) fn a_broker_restart_loses_nothing(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
+    let deployment = Deployment::new(cluster, 4)?;
+    let worker = deployment.start()?;
     let events = conversations(400, 23);
-    under_load(context, &gate, &events, || {
+    under_load(cluster, &deployment, &events, || {
         sleep(Duration::from_millis(700));
         broker.kill()?;
         sleep(Duration::from_millis(500));
         ensure!(worker.get("/livez")?.0 == 200, "a broker that is down is no reason to restart a worker");
         broker.start_again()
     })?;
-    all_answered(context, &gate, &events)?;
+    all_answered(cluster, &deployment, &events)?;
     assert_eq!(worker.metric("tollgate_member_restarts_total")?, 0.0);
     assert!(worker.stop()?.success());
     Ok(())
 }
 
 /// A first SIGTERM drains, which takes as long as the broker is away; a second one ends the process at once.
-pub(crate) fn a_second_signal_ends_at_once(context: &Context, broker: &mut Broker) -> Result<()> {
-    let gate = Gate::new(context, 2)?;
-    let mut worker = gate.start()?;
+pub(crate) fn a_second_signal_ends_at_once(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
+    let deployment = Deployment::new(cluster, 2)?;
+    let mut worker = deployment.start()?;
     let events = conversations(50, 29);
-    context.produce(&gate.events, &events)?;
-    gate.verdicts(context, awaited(&events), TIME_MAX)?;
+    cluster.produce(&deployment.events, &events)?;
+    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
     broker.kill()?;
     worker.signal("TERM")?;
     sleep(Duration::from_millis(300));
@@ -196,13 +201,13 @@ pub(crate) fn a_second_signal_ends_at_once(context: &Context, broker: &mut Broke
 }
 
 /// A stop while the brokers are away ends within the drain timeout and a little more.
-pub(crate) fn a_stop_ends_though_the_brokers_are_away(context: &Context, broker: &mut Broker) -> Result<()> {
-    let mut gate = Gate::new(context, 2)?;
-    gate.configure("/worker/drain_timeout_ms", json!(2_000));
-    let mut worker = gate.start()?;
+pub(crate) fn a_stop_ends_though_the_brokers_are_away(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 2)?;
+    deployment.configure("/worker/drain_timeout_ms", json!(2_000));
+    let mut worker = deployment.start()?;
     let events = conversations(50, 37);
-    context.produce(&gate.events, &events)?;
-    gate.verdicts(context, awaited(&events), TIME_MAX)?;
+    cluster.produce(&deployment.events, &events)?;
+    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
     broker.kill()?;
     worker.signal("TERM")?;
     worker.wait(Duration::from_secs(12))?;

@@ -1,18 +1,18 @@
-//! The worker without decisions, which benchmarks compare the gate with.
+//! Tests the worker without decisions, with which benchmarks compare the gate.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use tollgate_testkit::{Context, Gate, Outgoing, header, parsed};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Readable or not, every record gets the constant verdict, and all of them are committed.
-pub(crate) fn a_pass_through_answers_every_record_and_commits(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 2)?;
-    gate.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}));
+pub(crate) fn a_pass_through_answers_every_record_and_commits(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 2)?;
+    deployment.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}));
     let call = json!({"type": "tool_call", "event_id": "e1", "tool_call_id": "c", "tool_name": "bash", "tool_input": {}});
     let events = [
         Outgoing::new("thread", call.to_string()).partition(0).header("correlation_id", "17"),
@@ -20,10 +20,10 @@ pub(crate) fn a_pass_through_answers_every_record_and_commits(context: &Context)
         Outgoing::new("other", "not JSON").partition(1).header("authorization", "secret"),
         Outgoing { key: None, ..Outgoing::new("", "x").partition(1) },
     ];
-    context.produce(&gate.events, &events)?;
-    let worker = gate.start_with(&["--pass-through"])?;
+    cluster.produce(&deployment.events, &events)?;
+    let worker = deployment.start_with(&["--pass-through"])?;
     ensure!(worker.log().contains("NOTHING IS DECIDED"), "no warning:\n{}", worker.log());
-    let verdicts = context.read_until(&gate.decisions, TIME_MAX, |records| records.len() == events.len())?;
+    let verdicts = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.len() == events.len())?;
     let mut found: Vec<_> = verdicts
         .iter()
         .map(|verdict| {
@@ -37,7 +37,7 @@ pub(crate) fn a_pass_through_answers_every_record_and_commits(context: &Context)
         })
         .collect();
     found.sort();
-    let at = |partition: i32, offset: i64| format!("{}/{partition}/{offset}", gate.events);
+    let at = |partition: i32, offset: i64| format!("{}/{partition}/{offset}", deployment.events);
     let text = str::to_owned;
     let expected = [
         (at(0, 0), text("thread"), text("17"), 0),
@@ -47,7 +47,7 @@ pub(crate) fn a_pass_through_answers_every_record_and_commits(context: &Context)
     ];
     assert_eq!(found, expected);
     assert!(worker.stop()?.success());
-    assert_eq!(context.committed(&gate.group, &gate.events)?.into_iter().collect::<Vec<_>>(), [(0, 2), (1, 2)]);
-    assert!(context.read_all(&gate.dlq)?.is_empty());
+    assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.into_iter().collect::<Vec<_>>(), [(0, 2), (1, 2)]);
+    assert!(cluster.read_all(&deployment.dlq)?.is_empty());
     Ok(())
 }

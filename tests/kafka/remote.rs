@@ -1,4 +1,4 @@
-//! A policy server in the chain, between a real broker and a real worker: who waits, who does not, and what a crash asks again.
+//! Tests a policy server in the chain, with a real broker and a real worker: which threads wait, and what is asked again after a crash.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::membership::wait_until;
 use tollgate_testkit::PolicyServer;
-use tollgate_testkit::{Context, Gate, Outgoing, by_thread, header, parsed, text};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
-/// How long the server thinks about a thread that is called slow.
+/// How long the server takes for a thread that is called slow.
 const SLOW: Duration = Duration::from_secs(3);
 
 /// Allows everything but `rm`, and takes its time for slow threads.
@@ -23,15 +23,15 @@ fn decide(input: &Value) -> (Duration, Value) {
     (delay, if input["tool_name"] == "rm" { denial } else { json!(true) })
 }
 
-fn guarded(context: &Context, partitions: i32, server: &PolicyServer, config: Value) -> Result<Gate> {
+fn guarded(cluster: &Cluster, partitions: i32, server: &PolicyServer, config: Value) -> Result<Deployment> {
     let mut settings = json!({"url": server.url(), "dialect": "opa", "timeout_ms": 10_000});
     config.as_object().into_iter().flatten().for_each(|(key, value)| settings[key] = value.clone());
-    let mut gate = Gate::new(context, partitions)?;
-    gate.configure("/guardrails", json!({"enabled": true, "provider": {"use": "http", "config": settings}}));
-    gate.configure("/worker/checkpoint_interval_ms", json!(200));
-    gate.configure("/kafka/properties/session.timeout.ms", json!(2_000));
-    gate.configure("/kafka/properties/heartbeat.interval.ms", json!(200));
-    Ok(gate)
+    let mut deployment = Deployment::new(cluster, partitions)?;
+    deployment.configure("/guardrails", json!({"enabled": true, "provider": {"use": "http", "config": settings}}));
+    deployment.configure("/worker/checkpoint_interval_ms", json!(200));
+    deployment.configure("/kafka/properties/session.timeout.ms", json!(2_000));
+    deployment.configure("/kafka/properties/heartbeat.interval.ms", json!(200));
+    Ok(deployment)
 }
 
 fn call(thread: &str, id: &str, tool: &str) -> Outgoing {
@@ -43,17 +43,17 @@ fn call(thread: &str, id: &str, tool: &str) -> Outgoing {
 }
 
 /// On one partition, a thread that waits for seconds delays no other; its own events come in order behind it.
-pub(crate) fn a_thread_that_waits_delays_no_other(context: &Context) -> Result<()> {
+pub(crate) fn a_thread_that_waits_delays_no_other(cluster: &Cluster) -> Result<()> {
     let server = PolicyServer::start(decide);
-    let gate = guarded(context, 1, &server, json!({}))?;
-    let worker = gate.start()?;
+    let deployment = guarded(cluster, 1, &server, json!({}))?;
+    let worker = deployment.start()?;
     worker.wait_ready()?;
     let mut events = vec![call("slow", "s0", "ls"), call("slow", "s1", "rm")];
     events.extend((0..200).map(|number| call(&format!("quick-{}", number % 20), &format!("q{number}"), "ls")));
     events.push(call("slow", "s2", "ls"));
     let begun = Instant::now();
-    context.produce(&gate.events, &events)?;
-    let quick = gate.verdicts(context, 200, TIME_MAX)?;
+    cluster.produce(&deployment.events, &events)?;
+    let quick = deployment.verdicts(cluster, 200, TIME_MAX)?;
     let elapsed = begun.elapsed();
     ensure!(elapsed < SLOW, "the quick threads took {elapsed:?}");
     assert!(quick.iter().all(|verdict| header(verdict, "event_id").starts_with('q')), "{quick:?}");
@@ -61,23 +61,27 @@ pub(crate) fn a_thread_that_waits_delays_no_other(context: &Context) -> Result<(
     sleep(Duration::from_millis(1_100));
     let waiting = worker.metric("tollgate_waiting_events")?;
     ensure!(waiting > 0.0 || begun.elapsed() > SLOW, "three events wait, and the gauge says {waiting}");
-    assert_eq!(context.committed(&gate.group, &gate.events)?.get(&0).copied().unwrap_or(0), 0, "the first event is not decided");
-    let all = gate.verdicts(context, 203, TIME_MAX)?;
+    assert_eq!(
+        cluster.committed(&deployment.group, &deployment.events)?.get(&0).copied().unwrap_or(0),
+        0,
+        "the first event is not decided"
+    );
+    let all = deployment.verdicts(cluster, 203, TIME_MAX)?;
     let slow: Vec<_> = all.iter().map(parsed).filter(|verdict| verdict["thread_id"] == "slow").collect();
-    let told: Vec<_> = slow.iter().map(|verdict| (verdict["event_id"].as_str().unwrap(), verdict["code"].as_str().unwrap())).collect();
-    assert_eq!(told, [("s0", "allow"), ("s1", "acme.no_rm"), ("s2", "allow")]);
+    let decided: Vec<_> = slow.iter().map(|verdict| (verdict["event_id"].as_str().unwrap(), verdict["code"].as_str().unwrap())).collect();
+    assert_eq!(decided, [("s0", "allow"), ("s1", "acme.no_rm"), ("s2", "allow")]);
     assert_eq!(slow[1]["reasons"][0]["policy_id"], "acme.v1");
     assert!(slow.iter().all(|verdict| verdict["reasons"][0]["answer_digest"].is_string()), "{slow:?}");
-    wait_until("everything is committed", || Ok(context.committed(&gate.group, &gate.events)?.get(&0) == Some(&203)))?;
+    wait_until("everything is committed", || Ok(cluster.committed(&deployment.group, &deployment.events)?.get(&0) == Some(&203)))?;
     assert_eq!(server.asked().len(), 203, "every call is asked about once");
     Ok(())
 }
 
 /// A worker that is killed while threads wait loses the answers; its successor asks once more, and the verdicts are those of `eval`.
-pub(crate) fn a_crash_asks_again_at_most_once(context: &Context) -> Result<()> {
+pub(crate) fn a_crash_asks_again_at_most_once(cluster: &Cluster) -> Result<()> {
     let server = PolicyServer::start(decide);
-    let gate = guarded(context, 4, &server, json!({}))?;
-    let worker = gate.spawn("pod-a")?;
+    let deployment = guarded(cluster, 4, &server, json!({}))?;
+    let worker = deployment.spawn("pod-a")?;
     worker.wait_ready()?;
     let events: Vec<_> = (0..120)
         .map(|number| {
@@ -85,12 +89,12 @@ pub(crate) fn a_crash_asks_again_at_most_once(context: &Context) -> Result<()> {
             call(&thread, &format!("e{number}"), if number % 7 == 0 { "rm" } else { "ls" })
         })
         .collect();
-    context.produce(&gate.events, &events)?;
+    cluster.produce(&deployment.events, &events)?;
     wait_until("everything was asked about", || Ok(server.asked().len() >= 100))?;
     worker.kill()?;
-    let heir = gate.spawn("pod-a")?;
+    let heir = deployment.spawn("pod-a")?;
     heir.wait_ready()?;
-    let verdicts = gate.verdicts(context, 120, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 120, TIME_MAX)?;
     let (mut first, mut in_order) = (BTreeMap::new(), Vec::new());
     for verdict in &verdicts {
         match first.insert(header(verdict, "event_id"), text(verdict)) {
@@ -104,22 +108,22 @@ pub(crate) fn a_crash_asks_again_at_most_once(context: &Context) -> Result<()> {
     }
     assert!(asked.values().all(|times| *times <= 2), "{asked:?}");
     assert!(asked.values().any(|times| *times == 2), "nothing was lost: the worker was killed too late");
-    assert_eq!(by_thread(in_order), by_thread(gate.eval(&events)?));
+    assert_eq!(by_thread(in_order), by_thread(deployment.eval(&events)?));
     Ok(())
 }
 
 /// A server that is down closes every call at once and is left alone; when it is back, calls are allowed again.
-pub(crate) fn a_server_that_is_down_closes_calls(context: &Context) -> Result<()> {
+pub(crate) fn a_server_that_is_down_closes_calls(cluster: &Cluster) -> Result<()> {
     let server = PolicyServer::start(decide);
     let url = "http://127.0.0.1:9/";
     for (fail_closed, code) in [(true, "oap.evaluator_error"), (false, "guardrail_failed_open")] {
-        let mut gate = guarded(context, 1, &server, json!({"url": url, "timeout_ms": 500, "breaker_failures": 3, "name": "acme"}))?;
-        gate.configure("/guardrails/fail_closed", json!(fail_closed));
-        let worker = gate.start()?;
+        let mut deployment = guarded(cluster, 1, &server, json!({"url": url, "timeout_ms": 500, "breaker_failures": 3, "name": "acme"}))?;
+        deployment.configure("/guardrails/fail_closed", json!(fail_closed));
+        let worker = deployment.start()?;
         worker.wait_ready()?;
         let events: Vec<_> = (0..40).map(|number| call(&format!("t{}", number % 8), &format!("e{number}"), "ls")).collect();
-        context.produce(&gate.events, &events)?;
-        let verdicts = gate.verdicts(context, 40, TIME_MAX)?;
+        cluster.produce(&deployment.events, &events)?;
+        let verdicts = deployment.verdicts(cluster, 40, TIME_MAX)?;
         assert!(verdicts.iter().map(parsed).all(|verdict| verdict["code"] == code && verdict["allows_execution"] == !fail_closed));
         let outcome = if fail_closed { "failed_closed" } else { "failed_open" };
         let counted = || worker.metric(&format!("tollgate_guardrail_provider_calls_total{{outcome=\"{outcome}\",provider=\"acme\"}}"));

@@ -21,7 +21,7 @@ use tollgate::worker::{Preflight, Worker, WorkerParts};
 use tollgate::{Stop, config};
 use tollgate_core::checkpoint::Restore;
 use tollgate_core::record::Offset;
-use tollgate_testkit::{Context, Outgoing};
+use tollgate_testkit::{Cluster, Outgoing};
 
 use signals::{Outcome, Request, Signals, Subjects, key_of};
 
@@ -69,9 +69,9 @@ struct Running {
     stop: Stop,
 }
 
-fn start(context: &Context, topics: &Arc<StageTopics>, output: &str) -> Result<Running> {
+fn start(cluster: &Cluster, topics: &Arc<StageTopics>, output: &str) -> Result<Running> {
     let mut settings = config::load(None, [])?;
-    settings.kafka.brokers = context.bootstrap().to_owned();
+    settings.kafka.brokers = cluster.bootstrap().to_owned();
     (settings.worker.members, settings.worker.checkpoint_interval_ms) = (Some(1), 200);
     let stop = Stop::default();
     let parts = WorkerParts {
@@ -101,14 +101,14 @@ impl Running {
 }
 
 /// Its counts go on where a worker before it has stopped, no alert is raised twice, and what it has read is committed for its own group.
-pub(crate) fn another_stage_runs_on_the_same_parts(context: &Context) -> Result<()> {
+pub(crate) fn another_stage_runs_on_the_same_parts(cluster: &Cluster) -> Result<()> {
     let partitions = i32::try_from(PARTITIONS)?;
-    let (input, output) = (context.topic("calls", partitions, &[])?, context.topic("alerts", partitions, &[])?);
-    let state = context.topic("counts", partitions, &[("cleanup.policy", "compact")])?;
-    let topics = Arc::new(StageTopics { group_id: context.unique("counting"), input: input.clone(), state: state.clone() });
+    let (input, output) = (cluster.topic("calls", partitions, &[])?, cluster.topic("alerts", partitions, &[])?);
+    let state = cluster.topic("counts", partitions, &[("cleanup.policy", "compact")])?;
+    let topics = Arc::new(StageTopics { group_id: cluster.unique("counting"), input: input.clone(), state: state.clone() });
     let calls = |user: &str, tools: &[&str]| tools.iter().map(|tool| Outgoing::new(user, *tool)).collect::<Vec<_>>();
     let alerts = |wanted: &[(&str, u64)]| -> Result<()> {
-        let found = context.read_until(&output, TIME_MAX, |records| records.len() >= wanted.len())?;
+        let found = cluster.read_until(&output, TIME_MAX, |records| records.len() >= wanted.len())?;
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
         let mut found: Vec<_> = found.iter().map(|record| (text(&record.key), text(&record.value))).collect();
         let mut wanted: Vec<_> = wanted.iter().map(|(user, count)| ((*user).to_owned(), count.to_string())).collect();
@@ -117,32 +117,32 @@ pub(crate) fn another_stage_runs_on_the_same_parts(context: &Context) -> Result<
         Ok(())
     };
 
-    let first = start(context, &topics, &output)?;
+    let first = start(cluster, &topics, &output)?;
     // Twelve calls of one user, of which one weighs three and waits for that; seven of another.
-    context.produce(
+    cluster.produce(
         &input,
         &[calls("ada", &["bash"; 4]), calls("ada", &["ask"]), calls("ada", &["bash"; 7]), calls("bob", &["bash"; 7])].concat(),
     )?;
     alerts(&[("ada", 7), ("ada", 10), ("bob", 5)])?;
     first.stop();
-    let committed: i64 = context.committed(&topics.group_id, &input)?.values().sum();
+    let committed: i64 = cluster.committed(&topics.group_id, &input)?.values().sum();
     assert_eq!(committed, 19, "all of it is committed");
-    let counts = counts(context, &topics)?;
+    let counts = counts(cluster, &topics)?;
     assert_eq!(counts, BTreeMap::from([(key_of("ada"), 14), (key_of("bob"), 7)]));
 
     // One more call of the first user reaches fifteen, if the count before it was restored.
-    let second = start(context, &topics, &output)?;
-    context.produce(&input, &calls("ada", &["bash"]))?;
+    let second = start(cluster, &topics, &output)?;
+    cluster.produce(&input, &calls("ada", &["bash"]))?;
     alerts(&[("ada", 7), ("ada", 10), ("ada", 15), ("bob", 5)])?;
     second.stop();
-    assert_eq!(self::counts(context, &topics)?.get(&key_of("ada")), Some(&15));
+    assert_eq!(self::counts(cluster, &topics)?.get(&key_of("ada")), Some(&15));
     Ok(())
 }
 
 /// What the state topic says last of every user.
-fn counts(context: &Context, topics: &StageTopics) -> Result<BTreeMap<Box<str>, u64>> {
+fn counts(cluster: &Cluster, topics: &StageTopics) -> Result<BTreeMap<Box<str>, u64>> {
     let mut counts = BTreeMap::new();
-    let records = context.read_all(&topics.state)?;
+    let records = cluster.read_all(&topics.state)?;
     for partition in 0..i32::try_from(PARTITIONS)? {
         let mut restore = Restore::<Subjects>::default();
         for record in records.iter().filter(|record| record.partition == partition) {

@@ -1,4 +1,4 @@
-//! `tollgate state` beside a worker: what it shows of threads, and what a reset clears.
+//! Tests `tollgate state` beside a worker: what it shows of threads, and what a reset clears.
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use tollgate_testkit::{Context, Gate, Outgoing, Record, header, parsed};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 const COMMAND: &str = "kubectl apply -f deploy.yaml";
@@ -32,20 +32,20 @@ fn failure(thread: &str, call: &str) -> Outgoing {
     event(thread, &format!("{call}/result"), fields)
 }
 
-/// A call that fails twice and is blocked the third time.
+/// Returns a call that fails twice and is blocked the third time.
 fn blocked(thread: &str) -> Vec<Outgoing> {
     vec![call(thread, "c1"), failure(thread, "c1"), call(thread, "c2"), failure(thread, "c2"), call(thread, "c3")]
 }
 
-/// A response that was cut off.
+/// Returns a response that was cut off.
 fn suppressed(thread: &str) -> Outgoing {
     let calls = json!([{"id": "c1", "type": "function", "function": {"name": "write_file", "arguments": "{\"pa"}}]);
     let response = json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": calls}}]});
     event(thread, "response", json!({"type": "model_response", "response": response}))
 }
 
-fn state(gate: &Gate, arguments: &[&str]) -> Result<Output> {
-    Ok(gate.command("state").args(arguments).output()?)
+fn state(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
+    Ok(deployment.command("state").args(arguments).output()?)
 }
 
 fn stderr(output: &Output) -> String {
@@ -58,10 +58,10 @@ fn json_of(output: &Output) -> Result<Value> {
 }
 
 /// Shows a thread once a checkpoint knows the event at this offset.
-fn show_as_of(gate: &Gate, thread: &str, applied: i64) -> Result<Value> {
+fn show_as_of(deployment: &Deployment, thread: &str, applied: i64) -> Result<Value> {
     let deadline = Instant::now() + TIME_MAX;
     loop {
-        let output = state(gate, &["show", thread])?;
+        let output = state(deployment, &["show", thread])?;
         if let Ok(shown) = json_of(&output)
             && shown["applied"].as_i64() >= Some(applied)
         {
@@ -73,27 +73,27 @@ fn show_as_of(gate: &Gate, thread: &str, applied: i64) -> Result<Value> {
 }
 
 /// Produces the events and returns the position of the last.
-fn produce(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<(i64, i64)> {
-    let positions = context.produce(&gate.events, events)?;
+fn produce(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<(i64, i64)> {
+    let positions = cluster.produce(&deployment.events, events)?;
     let last = positions.last().expect("some events");
     Ok((last.partition.into(), last.offset))
 }
 
-/// The code of the verdict on an event.
-fn verdict_on(context: &Context, gate: &Gate, id: &str) -> Result<Value> {
+/// Returns the code of the verdict on an event.
+fn verdict_on(cluster: &Cluster, deployment: &Deployment, id: &str) -> Result<Value> {
     let is_it = |record: &Record| header(record, "event_id") == id;
-    let records = context.read_until(&gate.decisions, TIME_MAX, |records| records.iter().any(is_it))?;
+    let records = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.iter().any(is_it))?;
     Ok(records.iter().find(|record| is_it(record)).map(parsed).expect("it was read")["code"].clone())
 }
 
-pub(crate) fn threads_are_shown_and_listed(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 3)?;
-    let _worker = gate.start()?;
-    let (partition, offset) = produce(context, &gate, &blocked("nightly-deploy"))?;
-    let (_, cut_off) = produce(context, &gate, &[suppressed("cut-off")])?;
-    produce(context, &gate, &[call("ended", "c1"), event("ended", "end", json!({"type": "turn_end"}))])?;
-    let shown = show_as_of(&gate, "nightly-deploy", offset)?;
-    let owner = format!("{}/{}", gate.group, gate.events);
+pub(crate) fn threads_are_shown_and_listed(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 3)?;
+    let _worker = deployment.start()?;
+    let (partition, offset) = produce(cluster, &deployment, &blocked("nightly-deploy"))?;
+    let (_, cut_off) = produce(cluster, &deployment, &[suppressed("cut-off")])?;
+    produce(cluster, &deployment, &[call("ended", "c1"), event("ended", "end", json!({"type": "turn_end"}))])?;
+    let shown = show_as_of(&deployment, "nightly-deploy", offset)?;
+    let owner = format!("{}/{}", deployment.group, deployment.events);
     assert_eq!((&shown["thread_id"], &shown["owner"]), (&json!("nightly-deploy"), &json!(owner)));
     assert_eq!((shown["partition"].as_i64(), shown["applied"].as_i64()), (Some(partition), Some(offset)));
     assert!(shown["next"].as_i64() > Some(offset) && shown["last_event"].as_str().is_some_and(|time| time.starts_with("20")));
@@ -108,28 +108,28 @@ pub(crate) fn threads_are_shown_and_listed(context: &Context) -> Result<()> {
     assert_eq!(ruled(&calls[1]["result"]), (json!("warn"), json!(["repeated_exact_failure_warning"])));
     assert_eq!(ruled(&calls[2]["call"]), (json!("block"), json!(["repeated_exact_failure_block"])));
     assert_eq!((&calls[2]["result"], &calls[2]["is_open"]), (&Value::Null, &json!(false)));
-    // Neither arguments nor results, nor names of tools.
+    // The output holds no arguments, no results and no names of tools.
     let text = shown.to_string();
     assert!(!text.contains("kubectl") && !text.contains("forbidden") && !text.contains("terminal"), "{text}");
 
-    let shown = show_as_of(&gate, "cut-off", cut_off)?;
+    let shown = show_as_of(&deployment, "cut-off", cut_off)?;
     assert_eq!((&shown["suppression"]["ids"], &shown["holds_a_stop"]), (&json!(1), &json!(true)));
     let elsewhere = ((partition + 1) % 3).to_string();
     for (arguments, says) in [
         (vec!["show", "ended"], "nothing is known of thread ended in partition ".to_owned()),
         (vec!["show", "nightly-deploy", "--partition", &elsewhere], format!("of thread nightly-deploy in partition {elsewhere}, ")),
     ] {
-        let output = state(&gate, &arguments)?;
+        let output = state(&deployment, &arguments)?;
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{}", stderr(&output));
         assert!(stderr(&output).contains(&says) && stderr(&output).contains("ended leaves nothing"), "{}", stderr(&output));
     }
-    lists(&gate)
+    lists(&deployment)
 }
 
-/// The blocked thread remembers the most, and is the older one.
-fn lists(gate: &Gate) -> Result<()> {
+/// Checks the lists: the blocked thread remembers the most, and is the older one.
+fn lists(deployment: &Deployment) -> Result<()> {
     let list = |arguments: &[&str]| -> Result<(Vec<Value>, String)> {
-        let output = state(gate, &[&["list"], arguments].concat())?;
+        let output = state(deployment, &[&["list"], arguments].concat())?;
         ensure!(output.status.success(), "{}", stderr(&output));
         let lines = String::from_utf8_lossy(&output.stdout).lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
         Ok((lines, stderr(&output)))
@@ -155,90 +155,90 @@ fn lists(gate: &Gate) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn a_reset_clears_what_blocks_a_thread(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 3)?;
-    let _worker = gate.start()?;
-    let (partition, offset) = produce(context, &gate, &blocked("t"))?;
-    show_as_of(&gate, "t", offset)?;
-    let events = || Ok::<_, anyhow::Error>(context.read_all(&gate.events)?.len());
+pub(crate) fn a_reset_clears_what_blocks_a_thread(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 3)?;
+    let _worker = deployment.start()?;
+    let (partition, offset) = produce(cluster, &deployment, &blocked("t"))?;
+    show_as_of(&deployment, "t", offset)?;
+    let events = || Ok::<_, anyhow::Error>(cluster.read_all(&deployment.events)?.len());
     let before = events()?;
 
-    let output = state(&gate, &["reset", "t"])?;
+    let output = state(&deployment, &["reset", "t"])?;
     let plan = json_of(&output)?;
-    assert_eq!((&plan["topic"], plan["partition"].as_i64(), &plan["offset"]), (&json!(gate.events), Some(partition), &Value::Null));
+    assert_eq!((&plan["topic"], plan["partition"].as_i64(), &plan["offset"]), (&json!(deployment.events), Some(partition), &Value::Null));
     assert_eq!((&plan["event"]["type"], &plan["event"]["thread_id"]), (&json!("thread_reset"), &json!("t")));
-    let told = stderr(&output);
-    assert!(told.contains(&format!("thread t as of offset {offset}: turn turn-8, 3 calls remembered, it holds a stop")), "{told}");
-    assert!(told.contains("nothing was changed; --execute publishes the event"), "{told}");
-    let output = state(&gate, &["reset", "nobody"])?;
+    let message = stderr(&output);
+    assert!(message.contains(&format!("thread t as of offset {offset}: turn turn-8, 3 calls remembered, it holds a stop")), "{message}");
+    assert!(message.contains("nothing was changed; --execute publishes the event"), "{message}");
+    let output = state(&deployment, &["reset", "nobody"])?;
     assert!(json_of(&output).is_ok() && stderr(&output).contains("nothing is known of thread nobody"), "{}", stderr(&output));
     assert_eq!(events()?, before);
 
-    // Of another turn: the block stays.
-    let done = json_of(&state(&gate, &["reset", "t", "--turn", "turn-7", "--execute"])?)?;
+    // A reset of another turn leaves the block.
+    let done = json_of(&state(&deployment, &["reset", "t", "--turn", "turn-7", "--execute"])?)?;
     assert_eq!((done["partition"].as_i64(), done["offset"].as_i64()), (Some(partition), Some(offset + 1)));
-    context.produce(&gate.events, &[call("t", "c4")])?;
-    assert_eq!(verdict_on(context, &gate, "c4/call")?, "repeated_exact_failure_block");
+    cluster.produce(&deployment.events, &[call("t", "c4")])?;
+    assert_eq!(verdict_on(cluster, &deployment, "c4/call")?, "repeated_exact_failure_block");
 
-    let done = json_of(&state(&gate, &["reset", "t", "--turn", "turn-8", "--execute"])?)?;
-    let (_, offset) = produce(context, &gate, &[call("t", "c5")])?;
-    assert_eq!(verdict_on(context, &gate, "c5/call")?, "allow");
-    let shown = show_as_of(&gate, "t", offset)?;
+    let done = json_of(&state(&deployment, &["reset", "t", "--turn", "turn-8", "--execute"])?)?;
+    let (_, offset) = produce(cluster, &deployment, &[call("t", "c5")])?;
+    assert_eq!(verdict_on(cluster, &deployment, "c5/call")?, "allow");
+    let shown = show_as_of(&deployment, "t", offset)?;
     assert_eq!((&shown["turn"]["id"], &shown["holds_a_stop"]), (&json!("turn-8"), &json!(false)));
     assert_eq!(shown["calls"].as_array().map(Vec::len), Some(1));
 
-    // The whole thread, and each event is what was said to be published.
-    let whole = json_of(&state(&gate, &["reset", "t", "--execute"])?)?;
-    let published = context.read_all(&gate.events)?;
+    // A reset of the whole thread clears it, and the event that was announced is the one that is published.
+    let whole = json_of(&state(&deployment, &["reset", "t", "--execute"])?)?;
+    let published = cluster.read_all(&deployment.events)?;
     for report in [done, whole] {
         let is_it = |record: &&Record| Some(record.offset) == report["offset"].as_i64() && i64::from(record.partition) == partition;
         let record = published.iter().find(is_it).expect("it was published");
         assert_eq!((record.key.as_deref(), parsed(record)), (Some(b"t".as_slice()), report["event"].clone()));
     }
     let deadline = Instant::now() + TIME_MAX;
-    while state(&gate, &["show", "t"])?.status.success() {
+    while state(&deployment, &["show", "t"])?.status.success() {
         ensure!(Instant::now() < deadline, "the thread is still there");
         sleep(Duration::from_millis(200));
     }
     Ok(())
 }
 
-/// Partitions and topics that are not there, and state that cannot be read.
-pub(crate) fn what_is_not_there_is_named(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 2)?;
-    let fails = |gate: &Gate, arguments: &[&str], says: &str| -> Result<()> {
-        let output = state(gate, arguments)?;
+/// Partitions and topics that are not there, and state that cannot be read, are named.
+pub(crate) fn what_is_not_there_is_named(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 2)?;
+    let fails = |deployment: &Deployment, arguments: &[&str], says: &str| -> Result<()> {
+        let output = state(deployment, arguments)?;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
         Ok(())
     };
-    fails(&gate, &["show", "t"], "of which nothing was ever written down")?;
+    fails(&deployment, &["show", "t"], "of which nothing was ever written down")?;
     for arguments in [["show", "t", "--partition", "2"].as_slice(), &["list", "--partition", "2"], &["reset", "t", "--partition", "2"]] {
-        fails(&gate, arguments, "--partition 2: topic ")?;
+        fails(&deployment, arguments, "--partition 2: topic ")?;
     }
     let broken = [Outgoing::new("thread/t", [0xff]).partition(1), Outgoing::new("thread/t", [0, 0]).partition(1)];
     let broken = [broken.as_slice(), &[Outgoing::new("nonsense", "x").partition(0)]].concat();
-    context.produce(&gate.state, &broken)?;
-    fails(&gate, &["show", "t", "--partition", "1"], &format!("partition 1 of {}, record at offset 1: ", gate.state))?;
-    fails(&gate, &["list"], &format!("partition 0 of {}, record at offset 0: the record has a key of 8 bytes", gate.state))?;
-    fails(&gate, &["list"], &format!("partition 1 of {}, record at offset 1: ", gate.state))?;
-    fails(&gate, &["list"], "partitions: 2, threads: 0, bytes: 0, threads that hold a stop: 0, unreadable records: 2")?;
-    fails(&gate, &["show", "t", "--partition", "0"], "nothing is known of thread t in partition 0")?;
-    let output = state(&gate, &["reset", "t", "--partition", "1"])?;
+    cluster.produce(&deployment.state, &broken)?;
+    fails(&deployment, &["show", "t", "--partition", "1"], &format!("partition 1 of {}, record at offset 1: ", deployment.state))?;
+    fails(&deployment, &["list"], &format!("partition 0 of {}, record at offset 0: the record has a key of 8 bytes", deployment.state))?;
+    fails(&deployment, &["list"], &format!("partition 1 of {}, record at offset 1: ", deployment.state))?;
+    fails(&deployment, &["list"], "partitions: 2, threads: 0, bytes: 0, threads that hold a stop: 0, unreadable records: 2")?;
+    fails(&deployment, &["show", "t", "--partition", "0"], "nothing is known of thread t in partition 0")?;
+    let output = state(&deployment, &["reset", "t", "--partition", "1"])?;
     assert!(output.status.success() && stderr(&output).contains("cannot be told: partition 1 of "), "{}", stderr(&output));
 
-    gate.configure("/kafka/topics/state", json!("no.such.state"));
-    gate.configure("/kafka/topics/events", json!("no.such.events"));
-    fails(&gate, &["show", "t"], "no such topic: no.such.state (kafka.topics.state)")?;
-    fails(&gate, &["list"], "no such topic: no.such.state (kafka.topics.state)")?;
-    fails(&gate, &["reset", "t", "--execute"], "no such topic: no.such.events (kafka.topics.events)")
+    deployment.configure("/kafka/topics/state", json!("no.such.state"));
+    deployment.configure("/kafka/topics/events", json!("no.such.events"));
+    fails(&deployment, &["show", "t"], "no such topic: no.such.state (kafka.topics.state)")?;
+    fails(&deployment, &["list"], "no such topic: no.such.state (kafka.topics.state)")?;
+    fails(&deployment, &["reset", "t", "--execute"], "no such topic: no.such.events (kafka.topics.events)")
 }
 
-pub(crate) fn brokers_that_are_away_end_every_command(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 1)?;
-    gate.configure("/kafka/brokers", json!("127.0.0.1:1"));
+pub(crate) fn brokers_that_are_away_end_every_command(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 1)?;
+    deployment.configure("/kafka/brokers", json!("127.0.0.1:1"));
     let commands = [["show", "t"].as_slice(), &["list"], &["reset", "t"], &["reset", "t", "--execute"]].map(|arguments| {
-        let mut command = gate.command("state");
+        let mut command = deployment.command("state");
         command.args(arguments);
         command
     });

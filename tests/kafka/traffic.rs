@@ -1,4 +1,4 @@
-//! Traffic of a known mix, the same for the same seed.
+//! Generates traffic of a known mix, the same for the same seed.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ impl Random {
     }
 }
 
-/// So many threads of a few calls each, their events interleaved. Some loop, some are cut off, some break the contract.
+/// Returns so many threads of a few calls each, their events interleaved. Some loop, some are cut off, some break the contract.
 pub(crate) fn conversations(threads: usize, seed: u64) -> Vec<Outgoing> {
     let mut random = Random(seed);
     let mut waiting: Vec<Vec<Outgoing>> = (0..threads).map(|number| conversation(number, &mut random)).collect();
@@ -32,7 +32,7 @@ pub(crate) fn conversations(threads: usize, seed: u64) -> Vec<Outgoing> {
     events
 }
 
-/// How many of these events get a verdict.
+/// Returns how many of these events get a verdict.
 pub(crate) fn awaited(events: &[Outgoing]) -> usize {
     events.iter().filter(|event| !is_boundary(event)).count()
 }
@@ -42,7 +42,7 @@ fn is_boundary(event: &Outgoing) -> bool {
     matches!(value["type"].as_str(), Some("turn_start" | "turn_end"))
 }
 
-/// The events of one thread, last first.
+/// Returns the events of one thread, last first.
 fn conversation(number: usize, random: &mut Random) -> Vec<Outgoing> {
     let thread = format!("thread-{number:05}");
     let mut events = Vec::new();

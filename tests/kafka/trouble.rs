@@ -1,4 +1,4 @@
-//! Records that cannot be read, records that are too large, topics that are missing, replies that nobody allowed.
+//! Tests trouble: records that cannot be read or are too large, topics that are missing, replies that are not allowed.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Context, Gate, Outgoing, by_thread, header, parsed, text};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
 
-/// A dead letter is the record byte for byte; whoever awaits it is answered.
-pub(crate) fn unreadable_records_become_dead_letters(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 2)?;
-    let worker = gate.start()?;
+/// A dead letter is the record byte for byte, and a client that awaits its verdict is answered.
+pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 2)?;
+    let worker = deployment.start()?;
     let bad = [
         Outgoing::new("t1", [0xff, 0xfe, b'{']).header("kafka_correlationId", [9, 8]).header("mine", "kept"),
         Outgoing { value: None, ..Outgoing::new("t2", "") },
@@ -23,18 +23,18 @@ pub(crate) fn unreadable_records_become_dead_letters(context: &Context) -> Resul
             json!({"type": "tool_call", "thread_id": "t4", "tool_call_id": "c", "tool_name": "x", "user_id": "user-7f3a"}).to_string(),
         ),
     ];
-    context.produce(&gate.events, &bad)?;
-    let letters = context.read_until(&gate.dlq, TIME_MAX, |records| records.len() == bad.len())?;
+    cluster.produce(&deployment.events, &bad)?;
+    let letters = cluster.read_until(&deployment.dlq, TIME_MAX, |records| records.len() == bad.len())?;
     for (record, code) in bad.iter().zip(["value_not_utf8", "value_null", "value_not_json", "thread_id_mismatch"]) {
         let letter = letters.iter().find(|letter| header(letter, "__connect.errors.class.name") == code).expect(code);
         assert_eq!((&letter.key, &letter.value), (&record.key, &record.value));
         assert_eq!(letter.headers[..record.headers.len()], record.headers);
-        assert_eq!(header(letter, "__connect.errors.topic"), gate.events);
+        assert_eq!(header(letter, "__connect.errors.topic"), deployment.events);
         assert_eq!(header(letter, "__connect.errors.stage"), "decode");
         assert!(header(letter, "__connect.errors.offset").parse::<i64>().is_ok());
         assert!(!header(letter, "__connect.errors.exception.message").contains("7f3a"));
     }
-    let verdicts = gate.verdicts(context, 3, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 3, TIME_MAX)?;
     assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "invalid_event" && parsed(verdict)["allows_execution"] == false));
     let first = verdicts.iter().find(|verdict| verdict.key.as_deref() == Some(b"t1")).expect("a verdict for t1");
     assert_eq!(first.headers.last(), Some(&("kafka_correlationId".to_owned(), Some(vec![9, 8]))));
@@ -42,10 +42,11 @@ pub(crate) fn unreadable_records_become_dead_letters(context: &Context) -> Resul
     Ok(())
 }
 
-/// Events larger than a dead letter or a verdict may be, on a topic that takes them.
-pub(crate) fn oversized_records_lose_nothing(context: &Context) -> Result<()> {
-    let gate = Gate::with_topic_settings(context, 1, &[("max.message.bytes", "5000000")], &[("max.message.bytes", "20000")], &[])?;
-    let worker = gate.start()?;
+/// Events that are larger than a dead letter or a verdict may be are answered too.
+pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
+    let deployment =
+        Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "5000000")], &[("max.message.bytes", "20000")], &[])?;
+    let worker = deployment.start()?;
     let many: Vec<_> = (0..1_000).map(|n| json!({"id": format!("call-{n:0100}"), "function": {"name": "f"}})).collect();
     let cut_off = json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": many}}]});
     let events = [
@@ -54,17 +55,17 @@ pub(crate) fn oversized_records_lose_nothing(context: &Context) -> Result<()> {
         Outgoing::new("t", json!({"type": "model_response", "event_id": "many", "response": cut_off}).to_string()),
         Outgoing::new("t", json!({"type": "tool_call", "event_id": "after", "tool_call_id": format!("call-{:0100}", 7), "tool_name": "f", "tool_input": {}}).to_string()),
     ];
-    context.produce(&gate.events, &events)?;
-    let verdicts = gate.verdicts(context, 4, TIME_MAX)?;
+    cluster.produce(&deployment.events, &events)?;
+    let verdicts = deployment.verdicts(cluster, 4, TIME_MAX)?;
     let of = |id: &str| verdicts.iter().find(|verdict| header(verdict, "event_id") == id).map(parsed).expect(id);
     assert_eq!(of("large")["code"], "allow");
-    // The topic takes no verdict of that size: a short one closes in its place, and the calls stay suppressed.
+    // The topic takes no verdict of that size: a short one that blocks takes its place, and the calls stay suppressed.
     assert_eq!(
         (&of("many")["code"], &of("many")["action"], &of("many")["type"]),
         (&json!("invalid_event"), &json!("block"), &json!("model_response"))
     );
     assert_eq!(of("after")["code"], "suppressed_tool_call");
-    let letters = context.read_until(&gate.dlq, TIME_MAX, |records| records.len() == 1)?;
+    let letters = cluster.read_until(&deployment.dlq, TIME_MAX, |records| records.len() == 1)?;
     assert_eq!((letters[0].key.as_deref(), &letters[0].value), (Some(b"t".as_slice()), &None));
     assert_eq!(header(&letters[0], "__connect.errors.class.name"), "value_not_json");
     assert_eq!(header(&letters[0], "tollgate.value.omitted"), "true");
@@ -75,16 +76,16 @@ pub(crate) fn oversized_records_lose_nothing(context: &Context) -> Result<()> {
 }
 
 /// A missing topic ends the worker at once, with what to do about it.
-pub(crate) fn a_missing_topic_is_named(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 3)?;
-    gate.configure("/kafka/topics/decisions", json!("no.such.topic"));
-    let output = gate.command("run").env("TOLLGATE__ADMIN", "null").output()?;
+pub(crate) fn a_missing_topic_is_named(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 3)?;
+    deployment.configure("/kafka/topics/decisions", json!("no.such.topic"));
+    let output = deployment.command("run").env("TOLLGATE__ADMIN", "null").output()?;
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(log.contains("no such topic: no.such.topic") && log.contains("--partitions 3"), "{log}");
 
-    gate.configure("/kafka/topics/decisions", json!(context.topic("narrow", 2, &[])?));
-    let output = gate.command("run").env("TOLLGATE__ADMIN", "null").output()?;
+    deployment.configure("/kafka/topics/decisions", json!(cluster.topic("narrow", 2, &[])?));
+    let output = deployment.command("run").env("TOLLGATE__ADMIN", "null").output()?;
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(log.contains("has 2 partitions") && log.contains("has 3"), "{log}");
@@ -92,12 +93,12 @@ pub(crate) fn a_missing_topic_is_named(context: &Context) -> Result<()> {
 }
 
 /// Replies go where the event asks, if that is allowed; a reply topic that is missing holds nobody up.
-pub(crate) fn replies_go_where_they_are_allowed(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 2)?;
-    let replies = context.topic("replies", 4, &[])?;
-    let other = context.topic("other", 1, &[])?;
-    gate.configure("/kafka/reply_topics", json!([format!("{}*", "replies-"), "missing.replies"]));
-    let worker = gate.start()?;
+pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 2)?;
+    let replies = cluster.topic("replies", 4, &[])?;
+    let other = cluster.topic("other", 1, &[])?;
+    deployment.configure("/kafka/reply_topics", json!([format!("{}*", "replies-"), "missing.replies"]));
+    let worker = deployment.start()?;
     let ask = |id: &str, topic: &str| {
         let call = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}});
         Outgoing::new("t", call.to_string()).header("kafka_replyTopic", topic).header("kafka_correlationId", id)
@@ -110,27 +111,27 @@ pub(crate) fn replies_go_where_they_are_allowed(context: &Context) -> Result<()>
         ask("e4", &replies),
         unreadable.header("kafka_replyTopic", replies.as_str()).header("kafka_correlationId", "e5"),
     ];
-    context.produce(&gate.events, &events)?;
-    let answers = context.read_until(&replies, TIME_MAX, |records| records.len() == 3)?;
+    cluster.produce(&deployment.events, &events)?;
+    let answers = cluster.read_until(&replies, TIME_MAX, |records| records.len() == 3)?;
     let of = |id: &str| answers.iter().find(|answer| header(answer, "kafka_correlationId") == id).expect(id);
     assert_eq!(of("e1").partition, 3);
     assert_eq!(parsed(of("e5"))["code"], "invalid_event");
-    let verdicts = gate.verdicts(context, 4, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 4, TIME_MAX)?;
     let published = verdicts.iter().find(|verdict| header(verdict, "event_id") == "e1").expect("a verdict on e1");
     assert_eq!(published.value, of("e1").value);
-    assert!(context.read_all(&other)?.is_empty());
+    assert!(cluster.read_all(&other)?.is_empty());
     let (_, metrics) = worker.get("/metrics")?;
     assert!(metrics.contains("tollgate_replies_total{outcome=\"refused\"} 1"), "{metrics}");
     // The missing topic is given up after a few seconds, and its record is finished then.
     assert!(worker.stop()?.success());
-    assert_eq!(context.committed(&gate.group, &gate.events)?.values().sum::<i64>(), events.len() as i64);
+    assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), events.len() as i64);
     Ok(())
 }
 
-/// What the admin endpoint says before, during and after.
-pub(crate) fn the_admin_endpoint_tells_the_condition(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 2)?;
-    let worker = gate.start()?;
+/// The admin endpoint tells the worker's condition before, during and after its work.
+pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 2)?;
+    let worker = deployment.start()?;
     assert_eq!(worker.get("/livez")?.0, 200);
     let (status, ready) = worker.get("/readyz")?;
     assert_eq!(
@@ -140,8 +141,11 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(context: &Context) -> Resul
             r#"{"ready":true,"controls":"caught_up","members":[{"member":0,"phase":"assigned","partitions":[0,1],"restoring":[],"failed":[]}]}"#
         )
     );
-    context.produce(&gate.events, &[Outgoing::new("t", r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#)])?;
-    gate.verdicts(context, 1, TIME_MAX)?;
+    cluster.produce(
+        &deployment.events,
+        &[Outgoing::new("t", r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#)],
+    )?;
+    deployment.verdicts(cluster, 1, TIME_MAX)?;
     std::thread::sleep(Duration::from_millis(1_500));
     let (_, metrics) = worker.get("/metrics")?;
     for line in [
@@ -157,27 +161,27 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(context: &Context) -> Resul
     Ok(())
 }
 
-/// A producer queue of a few records, and hardly anything allowed in flight: the worker holds back, and drops nothing.
-pub(crate) fn a_full_queue_loses_nothing(context: &Context) -> Result<()> {
+/// With a producer queue of a few records, and few allowed in flight, the worker holds back and drops nothing.
+pub(crate) fn a_full_queue_loses_nothing(cluster: &Cluster) -> Result<()> {
     let events = conversations(150, 31);
     for (queue, in_flight) in [(5, 20_000), (1_000, 3)] {
-        let mut gate = Gate::new(context, 2)?;
-        gate.configure("/kafka/properties/queue.buffering.max.messages", json!(queue));
-        gate.configure("/worker/in_flight_max", json!(in_flight));
-        context.produce(&gate.events, &events)?;
-        let worker = gate.start()?;
-        let verdicts = gate.verdicts(context, awaited(&events), TIME_MAX)?;
-        assert_eq!(by_thread(verdicts.iter().map(text)), by_thread(gate.eval(&events)?));
+        let mut deployment = Deployment::new(cluster, 2)?;
+        deployment.configure("/kafka/properties/queue.buffering.max.messages", json!(queue));
+        deployment.configure("/worker/in_flight_max", json!(in_flight));
+        cluster.produce(&deployment.events, &events)?;
+        let worker = deployment.start()?;
+        let verdicts = deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+        assert_eq!(by_thread(verdicts.iter().map(text)), by_thread(deployment.eval(&events)?));
         assert_eq!(worker.metric("tollgate_backpressure_total")? > 0.0, in_flight == 3);
         assert!(worker.stop()?.success());
     }
     Ok(())
 }
 
-/// Records whose verdict or dead letter fits nowhere as it is: each is answered in a smaller form, and none holds its partition up.
-pub(crate) fn no_record_holds_its_partition_up(context: &Context) -> Result<()> {
-    let gate = Gate::with_topic_settings(context, 1, &[("max.message.bytes", "8000000")], &[], &[])?;
-    let worker = gate.start()?;
+/// Records whose verdict or dead letter is too large for its topic are answered in a smaller form, and none holds its partition up.
+pub(crate) fn no_record_holds_its_partition_up(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "8000000")], &[], &[])?;
+    let worker = deployment.start()?;
     let call = |id: &str| json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}}).to_string();
     let large = "x".repeat(2_000_000);
     let events = [
@@ -186,18 +190,18 @@ pub(crate) fn no_record_holds_its_partition_up(context: &Context) -> Result<()> 
         Outgoing { value: None, ..Outgoing::new("t", "").header("large", large.as_str()) },
         Outgoing::new("t", call("after")),
     ];
-    context.produce(&gate.events, &events)?;
-    let verdicts = gate.verdicts(context, 3, TIME_MAX)?;
+    cluster.produce(&deployment.events, &events)?;
+    let verdicts = deployment.verdicts(cluster, 3, TIME_MAX)?;
     let of = |id: &str| verdicts.iter().find(|verdict| header(verdict, "event_id") == id).expect(id);
     assert_eq!((parsed(of("e1"))["code"].as_str(), header(of("e1"), "correlation_id").as_str()), (Some("allow"), "kept"));
     assert_eq!(parsed(of("after"))["code"], "allow");
-    let letters = context.read_until(&gate.dlq, TIME_MAX, |records| records.len() == 2)?;
+    let letters = cluster.read_until(&deployment.dlq, TIME_MAX, |records| records.len() == 2)?;
     let codes: std::collections::BTreeSet<_> = letters.iter().map(|letter| header(letter, "__connect.errors.class.name")).collect();
     assert_eq!(codes, ["value_not_json".to_owned(), "value_null".to_owned()].into());
     assert!(
         letters.iter().all(|letter| letter.key.is_none() && letter.value.is_none() && header(letter, "tollgate.value.omitted") == "true")
     );
     assert!(worker.stop()?.success());
-    assert_eq!(context.committed(&gate.group, &gate.events)?.get(&0), Some(&4));
+    assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.get(&0), Some(&4));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Verdicts through Kafka are those of `eval`, in order, whoever decides.
+//! Checks that verdicts through Kafka are those of `eval`, in order, whichever worker decides.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use serde_json::json;
 use crate::recorded;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::harness::NotHere;
-use tollgate_testkit::{Context, Gate, Outgoing, by_thread, header, parsed, text};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A thousand threads over eight partitions and two members of one process.
-pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, 8)?;
-    gate.configure("/worker/members", json!(2));
-    gate.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["patch"]}}}));
-    let worker = gate.start()?;
+/// A thousand threads over eight partitions and two members of one process get the verdicts of `eval`.
+pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 8)?;
+    deployment.configure("/worker/members", json!(2));
+    deployment.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["patch"]}}}));
+    let worker = deployment.start()?;
     let events = conversations(1_000, 7);
-    agree(context, &gate, &events)?;
+    agree(cluster, &deployment, &events)?;
     // Members hand their counts over once a second.
     std::thread::sleep(Duration::from_millis(1_200));
     assert_eq!(worker.metric("tollgate_verdicts_total")?, awaited(&events) as f64);
@@ -28,8 +28,8 @@ pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(context: &Context) -> 
     Ok(())
 }
 
-/// The recorded runs of real agents, where they are on this machine.
-pub(crate) fn recorded_runs_get_the_verdicts_of_eval(context: &Context) -> Result<()> {
+/// The recorded runs of real agents, where they are on this machine, get the verdicts of `eval`.
+pub(crate) fn recorded_runs_get_the_verdicts_of_eval(cluster: &Cluster) -> Result<()> {
     let mut events = Vec::new();
     for name in [recorded::SWEAGENT_DEMOS, recorded::TAU_AIRLINE] {
         for line in recorded::events(name).map_err(NotHere)? {
@@ -38,16 +38,16 @@ pub(crate) fn recorded_runs_get_the_verdicts_of_eval(context: &Context) -> Resul
         }
     }
     assert_eq!(events.len(), 4_286);
-    let gate = Gate::new(context, 8)?;
-    let _worker = gate.start()?;
-    agree(context, &gate, &events)
+    let deployment = Deployment::new(cluster, 8)?;
+    let _worker = deployment.start()?;
+    agree(cluster, &deployment, &events)
 }
 
 /// Produces the events, awaits their verdicts and compares: thread by thread the same bytes in the same order.
-fn agree(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<()> {
-    context.produce(&gate.events, events)?;
-    let verdicts = gate.verdicts(context, awaited(events), TIME_MAX)?;
-    let expected = by_thread(gate.eval(events)?);
+fn agree(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<()> {
+    cluster.produce(&deployment.events, events)?;
+    let verdicts = deployment.verdicts(cluster, awaited(events), TIME_MAX)?;
+    let expected = by_thread(deployment.eval(events)?);
     let found = by_thread(verdicts.iter().map(text));
     assert_eq!(found.len(), expected.len());
     for (thread, verdicts) in &expected {
@@ -61,19 +61,19 @@ fn agree(context: &Context, gate: &Gate, events: &[Outgoing]) -> Result<()> {
     Ok(())
 }
 
-/// Verdicts go to the partition of their event, and what correlates them goes with them.
-pub(crate) fn a_verdict_follows_its_event(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 4)?;
-    let worker = gate.start()?;
+/// Verdicts go to the partition of their event, with the headers that correlate them.
+pub(crate) fn a_verdict_follows_its_event(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 4)?;
+    let worker = deployment.start()?;
     let call = json!({"type": "tool_call", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}, "event_id": "e"});
     let misplaced = Outgoing::new("a thread", call.to_string())
         .header("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
         .header("correlation_id", [0xff, 0x00])
         .header("kafka_correlationId", [1, 2, 3])
         .header("authorization", "secret");
-    let home = context.produce(&gate.events, std::slice::from_ref(&misplaced))?[0].partition;
-    context.produce(&gate.events, &[misplaced.partition((home + 1) % 4)])?;
-    let verdicts = context.read_until(&gate.decisions, TIME_MAX, |records| records.len() == 2)?;
+    let home = cluster.produce(&deployment.events, std::slice::from_ref(&misplaced))?[0].partition;
+    cluster.produce(&deployment.events, &[misplaced.partition((home + 1) % 4)])?;
+    let verdicts = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.len() == 2)?;
     let partitions: BTreeSet<_> = verdicts.iter().map(|verdict| verdict.partition).collect();
     assert_eq!(partitions, BTreeSet::from([home, (home + 1) % 4]));
     for verdict in &verdicts {
@@ -85,10 +85,10 @@ pub(crate) fn a_verdict_follows_its_event(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Both CloudEvents envelopes and a schema-registry prefix.
-pub(crate) fn envelopes_are_opened(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, 2)?;
-    let _worker = gate.start()?;
+/// Both CloudEvents envelopes and a schema-registry prefix are read.
+pub(crate) fn envelopes_are_opened(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 2)?;
+    let _worker = deployment.start()?;
     let fields = json!({"tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
     let structured = json!({"specversion": "1.0", "id": "ce-1", "source": "/agents", "type": "com.acme.agent.tool_call.v1", "subject": "t", "data": fields});
     let plain = json!({"type": "tool_call", "event_id": "plain-1", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
@@ -101,8 +101,8 @@ pub(crate) fn envelopes_are_opened(context: &Context) -> Result<()> {
             .header("ce_subject", "t"),
         Outgoing::new("t", [&[0, 0, 0, 0, 9][..], plain.to_string().as_bytes()].concat()),
     ];
-    context.produce(&gate.events, &events)?;
-    let verdicts = gate.verdicts(context, 3, TIME_MAX)?;
+    cluster.produce(&deployment.events, &events)?;
+    let verdicts = deployment.verdicts(cluster, 3, TIME_MAX)?;
     let ids: Vec<_> = verdicts.iter().map(|verdict| header(verdict, "event_id")).collect();
     assert_eq!(ids, ["ce-1", "ce-2", "plain-1"]);
     assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "allow"));

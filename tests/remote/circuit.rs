@@ -1,4 +1,4 @@
-//! The circuit breaker with a real server: left alone means that nothing arrives, and it is tried by one question.
+//! Tests the circuit breaker with a real server: while it is open nothing arrives there, and then one question tries the server.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -92,7 +92,7 @@ async fn a_server_that_fails_is_left_alone_tried_by_one_question_and_taken_back(
     assert_eq!(seen.questions(), before + 11);
 }
 
-/// What opens the circuit, and what never does.
+/// Only errors that say that the server does not work open the circuit.
 #[tokio::test]
 async fn only_what_says_that_the_server_does_not_work_opens_the_circuit() {
     for (status, opens) in [(500, true), (503, true), (429, true), (404, false), (301, false), (200, false)] {
@@ -145,7 +145,7 @@ async fn retries_stop_where_the_circuit_opens() {
     assert_eq!(endpoint.ask(b"?".to_vec()).await, Err(ProviderError::CircuitOpen));
 }
 
-/// Where a test's log goes.
+/// The log of a test.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -162,7 +162,8 @@ impl Write for Log {
 
 #[tokio::test]
 async fn the_log_says_once_that_a_server_is_left_alone_and_once_that_it_is_back_and_holds_nothing_raw() {
-    // For all threads: what a thread does not log is not logged by others either. So the other tests log here too, under another name.
+    // The subscriber is set for all threads, because what a thread does not log, others do not log either. So the other tests log here
+    // too, under another name.
     let log = Log::default();
     let writer = log.clone();
     tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false).with_writer(move || writer.clone()).init();

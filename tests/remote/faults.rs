@@ -1,4 +1,4 @@
-//! Everything a server can do wrong, what the asker is told of it, and when.
+//! Tests everything that a server can do wrong: which error it leads to, and when.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{TOLERANCE, endpoint, settings};
 
 const TIMEOUT: Duration = Duration::from_millis(1_500);
 const MEGABYTES_100: usize = 100 * 1024 * 1024;
-/// What sockets may hold of an answer that nobody reads: far less than the answer.
+/// The bytes that sockets may hold of an answer that nobody reads: far less than the answer.
 const BUFFERED_MAX: usize = 24 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Fault {
     BadLength,
 }
 
-/// Every fault with what the asker is told.
+/// Returns every fault with the answer that it leads to.
 fn table() -> Vec<(Fault, Answer)> {
     let connection = Err(ProviderError::Connection);
     let malformed = Err(ProviderError::Malformed("it is not HTTP"));
@@ -107,7 +107,7 @@ async fn misbehave(fault: Fault, mut peer: Peer) {
     }
 }
 
-/// What ends the connection.
+/// Ends the connection in the way of the fault.
 async fn spoil(fault: Fault, mut peer: Peer) {
     const OK: &str = "HTTP/1.1 200 OK\r\n";
     let megabyte = vec![b' '; 1024 * 1024];
@@ -156,7 +156,7 @@ async fn server(fault: Fault) -> Server {
     Server::start(move |peer| misbehave(fault, peer)).await
 }
 
-/// More than sockets buffer, so that a server that does not read is noticed.
+/// Returns more than sockets buffer, so that a server that does not read is noticed.
 fn question(fault: Fault) -> Vec<u8> {
     vec![b'q'; if fault == Fault::NeverReads { MEGABYTES_100 / 4 } else { 100 }]
 }
@@ -232,27 +232,27 @@ async fn whoever_asks_from_a_thread_is_answered_exactly_once_under_every_fault()
     let servers = PolicyServers::new(endpoints, tokio::runtime::Handle::current());
     let providers = expected.len();
     let asker = std::thread::spawn(move || {
-        for ticket in 0..providers * QUESTIONS {
-            servers.ask(ticket % providers, question(Fault::Silent), ticket, &answers);
+        for request in 0..providers * QUESTIONS {
+            servers.ask(request % providers, question(Fault::Silent), request, &answers);
         }
     });
-    let mut tickets: Vec<usize> = tokio::task::spawn_blocking(move || {
+    let mut requests: Vec<usize> = tokio::task::spawn_blocking(move || {
         received
             .iter()
-            .map(|(ticket, answer): (usize, Answer)| {
-                let (fault, expected) = &expected[ticket % providers];
+            .map(|(request, answer): (usize, Answer)| {
+                let (fault, expected) = &expected[request % providers];
                 // A server that does not read answers nothing either; and once the circuit is open, that is the answer.
                 let is_open = answer == Err(ProviderError::CircuitOpen);
                 assert!(answer == *expected || is_open, "{fault:?}: {answer:?}");
-                ticket
+                request
             })
             .collect()
     })
     .await
     .unwrap();
     asker.join().unwrap();
-    tickets.sort_unstable();
-    assert_eq!(tickets, (0..providers * QUESTIONS).collect::<Vec<_>>());
+    requests.sort_unstable();
+    assert_eq!(requests, (0..providers * QUESTIONS).collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Connections that are kept: used again, closed in between, and never a way for one answer to reach another question.
+//! Tests connections that are kept: they are used again, may be closed in between, and never bring an answer to another question.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +12,8 @@ use tollgate_core::settings::Secret;
 use crate::server::Server;
 use crate::{endpoint, settings};
 
-/// Answers the first question of its first connection and closes that at the second one, which it may have dealt with for all the client
-/// can tell.
+/// Starts a server that answers the first question of its first connection and closes that at the second question, which it may have dealt
+/// with as far as the client knows.
 async fn closes_at_the_second_question() -> Server {
     Server::start(|mut peer| async move {
         while let Some(question) = peer.question().await {
@@ -86,7 +86,7 @@ async fn a_connection_that_was_closed_between_two_questions_costs_nothing() {
     for n in 1..=5 {
         assert_eq!(endpoint.ask(b"?".to_vec()).await, Ok(b"?".to_vec()), "question {n}");
         assert_eq!(server.seen.connections(), n);
-        // The close has to arrive; how long that takes is the kernel's business.
+        // The close has to arrive, and only the kernel knows how long that takes.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(metrics.provider_retries.with_label_values(&["policy"]).get(), 0);

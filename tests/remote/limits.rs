@@ -1,4 +1,4 @@
-//! How many questions are on their way, how many wait, and what happens to the rest.
+//! Tests how many questions are on their way, how many wait, and what happens to the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use tollgate_core::guardrail::{Answer, ProviderError};
 use crate::server::Server;
 use crate::{TOLERANCE, endpoint, settings};
 
-/// A server that answers a question for every permit it gets.
+/// Starts a server that answers a question for every permit it gets.
 pub async fn gated(gate: &Arc<Semaphore>) -> Server {
     let gate = Arc::clone(gate);
     Server::start(move |mut peer| {
@@ -100,26 +100,26 @@ async fn waiting_for_a_turn_counts_towards_the_deadline() {
     }
     let took = asked_at.elapsed();
     assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(300) + TOLERANCE, "{took:?}");
-    // The first one, and at most those few whose turn came in the last millisecond.
+    // These are the first one, and at most those few whose turn came in the last millisecond.
     assert!(server.seen.questions() < 10, "{} questions", server.seen.questions());
 }
 
-/// Asks from a plain thread and gives how the answers came out, having checked that there is one for each and that it is its own.
+/// Asks from a plain thread and checks that each question gets one answer. Returns how many got their own one, and how many were refused.
 async fn ask_from_a_thread(settings: HttpSettings, questions: usize) -> (usize, usize) {
     let endpoint = endpoint(settings, &Metrics::new().unwrap());
     let servers = PolicyServers::new(vec![(5, endpoint)], tokio::runtime::Handle::current());
     let asked = tokio::task::spawn_blocking(move || {
         let (answers, received) = std::sync::mpsc::channel();
-        for ticket in 0..questions {
-            servers.ask(5, ticket.to_string().into_bytes(), ticket, &answers);
+        for request in 0..questions {
+            servers.ask(5, request.to_string().into_bytes(), request, &answers);
         }
         drop(answers);
         received.iter().collect::<Vec<(usize, Answer)>>()
     });
     let mut answers = asked.await.unwrap();
-    answers.sort_unstable_by_key(|(ticket, _)| *ticket);
-    assert!(answers.iter().map(|(ticket, _)| *ticket).eq(0..questions), "one answer for every question");
-    let answered = answers.iter().filter(|(ticket, answer)| *answer == Ok(ticket.to_string().into_bytes())).count();
+    answers.sort_unstable_by_key(|(request, _)| *request);
+    assert!(answers.iter().map(|(request, _)| *request).eq(0..questions), "one answer for every question");
+    let answered = answers.iter().filter(|(request, answer)| *answer == Ok(request.to_string().into_bytes())).count();
     let overloaded = answers.iter().filter(|(_, answer)| *answer == Err(ProviderError::Overloaded)).count();
     (answered, overloaded)
 }
@@ -168,15 +168,15 @@ fn whoever_waits_hears_that_the_runtime_has_stopped() {
     let settings = HttpSettings { concurrency_max: 2, ..settings(&server.url) };
     let servers = PolicyServers::new(vec![(0, endpoint(settings, &metrics))], runtime.handle().clone());
     let (answers, received) = std::sync::mpsc::channel();
-    for ticket in 0..10 {
-        servers.ask(0, b"?".to_vec(), ticket, &answers);
+    for request in 0..10 {
+        servers.ask(0, b"?".to_vec(), request, &answers);
     }
     runtime.block_on(until("two questions", || server.seen.questions() == 2));
     runtime.shutdown_timeout(Duration::from_secs(5));
     servers.ask(0, b"?".to_vec(), 10, &answers);
     drop(answers);
     let mut answered: Vec<(usize, Answer)> = received.iter().collect();
-    answered.sort_unstable_by_key(|(ticket, _)| *ticket);
-    assert!(answered.iter().map(|(ticket, _)| *ticket).eq(0..=10));
+    answered.sort_unstable_by_key(|(request, _)| *request);
+    assert!(answered.iter().map(|(request, _)| *request).eq(0..=10));
     assert!(answered.iter().all(|(_, answer)| *answer == Err(ProviderError::Connection)), "{answered:?}");
 }

@@ -1,4 +1,4 @@
-//! Policy servers over real sockets: faults, limits, kept connections, the circuit breaker, TLS.
+//! Tests policy servers over real sockets: faults, limits, kept connections, the circuit breaker, TLS.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod circuit;
@@ -15,10 +15,10 @@ use tollgate::metrics::Metrics;
 use tollgate::policy_servers::Endpoint;
 use tollgate_core::guardrail::{Dialect, HttpSettings};
 
-/// What a busy machine may add to any time.
+/// The time that a busy machine may add to any other.
 const TOLERANCE: Duration = Duration::from_secs(3);
 
-/// Settings with which nothing fails for want of time or breaks the circuit.
+/// Returns settings with which nothing fails for want of time or opens the circuit.
 fn settings(url: &str) -> HttpSettings {
     HttpSettings { timeout_ms: 10_000, breaker_open_ms: 60_000, ..HttpSettings::at("policy", url, Dialect::Tollgate) }
 }

@@ -16,7 +16,7 @@ pub struct Server {
     task: JoinHandle<()>,
 }
 
-/// What the server has seen and done.
+/// Counts of what the server has seen and done.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub connections: AtomicUsize,
@@ -44,7 +44,7 @@ impl Seen {
 pub struct Peer<S = TcpStream> {
     pub stream: S,
     pub seen: Arc<Seen>,
-    /// The how-manieth connection it is, from 0.
+    /// The number of the connection, from 0.
     pub number: usize,
     unread: Vec<u8>,
 }
@@ -97,13 +97,13 @@ impl Drop for Server {
 }
 
 impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Peer<S> {
-    /// The stream, and the peer without it.
+    /// Returns the stream, and the peer without it.
     #[cfg(feature = "tls")]
     pub fn split(self) -> (S, Peer<()>) {
         (self.stream, Peer { stream: (), seen: self.seen, number: self.number, unread: self.unread })
     }
 
-    /// The body of the next question; none if the client has gone.
+    /// Reads the body of the next question; none if the client has gone.
     pub async fn question(&mut self) -> Option<Vec<u8>> {
         let (_, body) = self.question_with_head().await?;
         Some(body)

@@ -1,4 +1,4 @@
-//! TLS: a server is believed only if someone trusted vouches for it under the name that was asked for.
+//! Tests TLS: a server is trusted only if a trusted authority has signed a certificate for the name that was asked for.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -22,13 +22,13 @@ use tollgate_core::guardrail::ProviderError;
 use crate::server::Server;
 use crate::{endpoint, settings};
 
-/// A certificate that vouches for itself, and its key.
+/// A self-signed certificate and its key.
 struct Identity {
     certificate: X509,
     key: PKey<Private>,
 }
 
-/// Of a host, valid for so many days from yesterday on.
+/// Returns the identity of a host, valid for so many days from yesterday on.
 fn identity(host: &str, days: u32) -> Identity {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
@@ -58,7 +58,7 @@ fn write(folder: &Path, name: &str, text: &[u8]) -> Option<String> {
     Some(path.to_str().unwrap().to_owned())
 }
 
-/// A TLS server with an identity, which asks for a client's certificate if it is to trust one.
+/// Starts a TLS server with an identity, which asks for a client's certificate if it is to trust one.
 async fn server(own: &Identity, client: Option<&Identity>) -> Server {
     let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls_server()).unwrap();
     acceptor.set_certificate(&own.certificate).unwrap();

@@ -1,4 +1,4 @@
-//! What several test binaries share: the real binary, run on an input, and what is checked of its output.
+//! Shared by several test binaries: running the real binary on an input, and checks of its output.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Every field of `expected` stands in `actual`; null stands for a field that is left out, and lists are compared whole.
+/// Asserts that every field of `expected` stands in `actual`; null stands for a field that is left out, and lists are compared whole.
 pub fn assert_has(name: &str, actual: &Value, expected: &Value) {
     for (field, expected) in expected.as_object().expect("an object") {
         let actual_field = actual.get(field).unwrap_or(&Value::Null);
@@ -31,7 +31,7 @@ pub fn check_each<T>(cases: impl IntoIterator<Item = T>, name: impl Fn(&T) -> St
     assert!(failed.is_empty(), "{} of {checked} cases failed:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// The real binary, in an environment without settings of the machine's own.
+/// Returns the real binary's command, in an environment without the machine's own settings.
 pub fn tollgate() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
     let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("TOLLGATE"));
@@ -41,7 +41,7 @@ pub fn tollgate() -> Command {
     command
 }
 
-/// What a command left behind.
+/// The result of a command that has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ran {
     pub exit: Option<i32>,
@@ -60,7 +60,7 @@ pub fn run(command: &mut Command, input: &[u8]) -> Ran {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let output = std::thread::scope(|scope| {
-        // A command that ends without reading its stdin is none of our business.
+        // A command may end without reading its stdin.
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output().expect("it ends")
     });
@@ -68,7 +68,7 @@ pub fn run(command: &mut Command, input: &[u8]) -> Ran {
     Ran { exit: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// A file with this text, gone when the handle is dropped.
+/// Writes a file with this text, which is gone when the handle is dropped.
 pub fn temporary(text: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), text).expect("it can be written");

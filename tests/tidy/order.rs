@@ -1,4 +1,4 @@
-//! Imports of the core run one way, in the order that ARCHITECTURE.md gives.
+//! Checks that imports of the core run one way, in the order that ARCHITECTURE.md gives.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ fn imports_of_the_core_run_in_the_order_of_the_map() {
     assert_none("a module of the core imports from lines above its own in ARCHITECTURE.md, or from the left in its own line", &offenders);
 }
 
-/// The lines of the table of modules, lowest first.
+/// Returns the lines of the table of modules, lowest first.
 fn lines_of_modules(map: &str) -> Vec<Vec<String>> {
     let (_, chapter) = map.split_once("\n## The core: modules in order\n").expect("the chapter");
     let chapter = chapter.split("\n## ").next().unwrap();
@@ -48,14 +48,14 @@ fn lines_of_modules(map: &str) -> Vec<Vec<String>> {
     rows.map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()).collect()
 }
 
-/// The module that a file of the core belongs to; `None` for the crate's root.
+/// Returns the module that a file of the core belongs to; `None` for the crate's root.
 fn module_of(path: &Path) -> Option<String> {
     let inside = path.strip_prefix(CORE).ok()?;
     let first = PathBuf::from(inside.iter().next()?).with_extension("").display().to_string();
     (first != "lib").then_some(first)
 }
 
-/// The modules that a line names as `crate::module`, one by one or in braces.
+/// Returns the modules that a line names as `crate::module`, one by one or in braces.
 fn modules_used(line: &str) -> impl Iterator<Item = String> {
     let is_name = |letter: char| letter.is_ascii_lowercase() || letter == '_';
     line.split("crate::")

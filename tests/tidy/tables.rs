@@ -1,4 +1,4 @@
-//! What is written from tables stands as the tables say: the pages on topics and metrics, and the default names of topics.
+//! Checks what is written from tables: the pages on topics and metrics, and the default names of topics.
 //!
 //! `UPDATE_DOCS=1 cargo test --test tidy` writes them anew.
 
@@ -9,7 +9,7 @@ use tollgate::topics::TOPICS;
 
 use super::{assert_none, documents, read};
 
-/// Compares a file with what it has to be; writes it where that is asked for.
+/// Compares a file with the wanted text; writes it where that is asked for.
 fn check_written(path: &str, wanted: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, wanted).unwrap();
@@ -39,7 +39,7 @@ fn the_default_names_of_topics_are_those_of_the_table() {
     check_written(path, &format!("{before}  topics:\n{}{after}", tollgate::topics::defaults(TOPICS)));
 }
 
-/// A name that looks like a metric's: in backticks, without labels and the suffixes of histograms.
+/// Returns a name that looks like a metric's: in backticks, without labels and the suffixes of histograms.
 fn metric_names(text: &str) -> impl Iterator<Item = &str> {
     let codes = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     let names = codes.filter(|code| code.starts_with("tollgate_")).map(|code| code.split('{').next().unwrap_or(code));

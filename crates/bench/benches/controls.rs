@@ -1,5 +1,5 @@
-//! How fast the kill switch is: from producing a suspension until the first blocked call is read on every one of 16 partitions that two
-//! worker processes share, under a steady stream of calls on all of them; and the same for lifting it.
+//! Measures how fast the kill switch is: from producing a suspension until the first blocked call is read on every one of 16 partitions
+//! that two worker processes share, under a steady stream of calls on all of them. Lifting a suspension is measured in the same way.
 //!
 //! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
 //! controls`
@@ -17,29 +17,29 @@ use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 use tollgate_core::controls::{ControlId, Subject, SubjectHasher};
 use tollgate_core::ruling::SubjectKind;
-use tollgate_testkit::{Broker, Context, Gate, Worker};
+use tollgate_testkit::{Broker, Cluster, Deployment, Worker};
 
 const PARTITIONS: i32 = 16;
-/// Suspensions, and as many times a suspension is lifted.
+/// How many suspensions are measured; each of them is lifted too.
 const SWITCHES: usize = 200;
-/// Switches before those that count: the broker's code is not compiled yet.
+/// How many switches come before those that count: the broker's code is not compiled yet.
 const WARM_UP: usize = 20;
 /// How often there is a call on every partition.
 const CALL_INTERVAL: Duration = Duration::from_millis(20);
-/// What a switch may take, in milliseconds, at the 99th percentile.
+/// The milliseconds that a switch may take at the 99th percentile.
 const TARGET_MS: f64 = 200.0;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
     let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
     let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
-    let context = Context::new(broker.bootstrap(), &tollgate)?;
-    let mut gate = Gate::new(&context, PARTITIONS)?;
-    // As it comes, without what tests set to be quick.
-    gate.configure("/kafka/properties", json!({}));
-    let workers = [gate.start()?, gate.start()?];
+    let cluster = Cluster::new(broker.bootstrap(), &tollgate)?;
+    let mut deployment = Deployment::new(&cluster, PARTITIONS)?;
+    // The properties are the defaults, without those that make tests quick.
+    deployment.configure("/kafka/properties", json!({}));
+    let workers = [deployment.start()?, deployment.start()?];
     wait_shared(&workers)?;
-    let mut stream = Stream::new(&context, &gate)?;
+    let mut stream = Stream::new(&cluster, &deployment)?;
     let (mut suspended, mut resumed) = (Vec::new(), Vec::new());
     for switch in 0..WARM_UP + SWITCHES {
         if switch == WARM_UP {
@@ -90,7 +90,7 @@ fn wait_shared(workers: &[Worker; 2]) -> Result<()> {
 
 /// The calls of one user, on every partition, and the verdicts on them.
 struct Stream<'c> {
-    gate: &'c Gate,
+    deployment: &'c Deployment,
     calls: BaseProducer,
     controls: BaseProducer,
     verdicts: BaseConsumer,
@@ -104,19 +104,19 @@ struct Stream<'c> {
 }
 
 impl<'c> Stream<'c> {
-    fn new(context: &Context, gate: &'c Gate) -> Result<Self> {
+    fn new(cluster: &Cluster, deployment: &'c Deployment) -> Result<Self> {
         let producer =
-            || context.client().set("enable.idempotence", "true").set("linger.ms", "0").set("partitioner", "murmur2_random").create();
+            || cluster.client().set("enable.idempotence", "true").set("linger.ms", "0").set("partitioner", "murmur2_random").create();
         let verdicts: BaseConsumer =
-            context.client().set("group.id", "bench").set("enable.auto.commit", "false").set("fetch.queue.backoff.ms", "5").create()?;
+            cluster.client().set("group.id", "bench").set("enable.auto.commit", "false").set("fetch.queue.backoff.ms", "5").create()?;
         let mut partitions = TopicPartitionList::new();
         for partition in 0..PARTITIONS {
-            partitions.add_partition_offset(&gate.decisions, partition, Offset::Beginning)?;
+            partitions.add_partition_offset(&deployment.decisions, partition, Offset::Beginning)?;
         }
         verdicts.assign(&partitions)?;
         let now = Instant::now();
         Ok(Self {
-            gate,
+            deployment,
             calls: producer()?,
             controls: producer()?,
             verdicts,
@@ -137,7 +137,7 @@ impl<'c> Stream<'c> {
                 let event = json!({"type": "tool_call", "event_id": id, "turn_id": self.user, "tool_call_id": id, "tool_name": "ls",
                     "tool_input": {}, "user_id": self.user, "tenant_id": "acme"})
                 .to_string();
-                let record = BaseRecord::to(&self.gate.events).partition(partition).key("t").payload(&event);
+                let record = BaseRecord::to(&self.deployment.events).partition(partition).key("t").payload(&event);
                 self.calls.send(record).map_err(|(error, _)| error)?;
                 self.sent.push(Instant::now());
             }
@@ -147,7 +147,7 @@ impl<'c> Stream<'c> {
         Ok(())
     }
 
-    /// Goes on until there was a verdict of this code on every partition; returns when the first one was read on each.
+    /// Sends and reads until there was a verdict of this code on every partition; returns when the first one was read on each.
     fn until_all(&mut self, code: &str) -> Result<Vec<Instant>> {
         let mut first: BTreeMap<i32, Instant> = BTreeMap::new();
         let deadline = Instant::now() + TIME_MAX;
@@ -160,7 +160,7 @@ impl<'c> Stream<'c> {
                 let verdict: Value = serde_json::from_slice(message.payload().unwrap_or_default())?;
                 let number = verdict["event_id"].as_str().and_then(|id| id.rsplit('/').next()?.parse::<usize>().ok());
                 self.waits.extend(number.and_then(|number| Some(self.sent.get(number)?.elapsed().as_secs_f64() * 1e3)));
-                // What is still on its way of the user before is of no account.
+                // Verdicts on the user before may still arrive, and do not count.
                 if verdict["turn_id"] == self.user.as_str() && verdict["code"] == code {
                     first.entry(message.partition()).or_insert_with(Instant::now);
                 }
@@ -169,12 +169,12 @@ impl<'c> Stream<'c> {
         Ok(first.into_values().collect())
     }
 
-    /// Suspends the user, or lets them go on, and waits until that is in force everywhere: milliseconds by partition.
+    /// Suspends the user, or lets them go on, and waits until that is in force everywhere; returns the milliseconds by partition.
     fn switch(&mut self, is_suspended: bool) -> Result<Vec<f64>> {
         let hash = SubjectHasher::new(None).hash(&Subject { kind: SubjectKind::User, tenant: "acme", id: &self.user });
         let key = ControlId::Subject(SubjectKind::User, hash).to_string();
         let value = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "suspended"}).to_string();
-        let mut record = BaseRecord::to(&self.gate.controls).key(&key);
+        let mut record = BaseRecord::to(&self.deployment.controls).key(&key);
         record.payload = is_suspended.then_some(&value);
         let start = Instant::now();
         self.controls.send(record).map_err(|(error, _)| anyhow!("{error}"))?;

@@ -1,5 +1,5 @@
-//! What a worker does through a real broker: events per second and CPU per event, as a ratio to a pass-through of the same topic in the
-//! same minute, and the time from event to verdict as a waiter sees it.
+//! Measures a worker through a real broker: events per second and CPU per event, as a ratio to a pass-through of the same topic in the same
+//! minute, and the time from event to verdict as a waiter sees it.
 //!
 //! Broker, worker, producer and waiter share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
 //! kafka`
@@ -15,29 +15,29 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
-use tollgate_testkit::{Broker, Context, Gate, Outgoing, Worker};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker};
 
 const PARTITIONS: i32 = 8;
 const ROUNDS: usize = 3;
 const EVENTS: usize = 200_000;
-/// Events per second while latency is measured, and for how long.
+/// The events per second while latency is measured, and for how long.
 const RATES: [u64; 3] = [100, 1_000, 5_000];
 const RATE_TIME: Duration = Duration::from_secs(10);
 
 fn main() -> Result<()> {
     let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
     let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
-    let context = Context::new(broker.bootstrap(), &tollgate)?;
+    let cluster = Cluster::new(broker.bootstrap(), &tollgate)?;
     println!("{:<14} {:>12} {:>16}", "draining", "events/s", "CPU µs/event");
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
-        let gate = Gate::new(&context, PARTITIONS)?;
+        let deployment = Deployment::new(&cluster, PARTITIONS)?;
         for chunk in (0..EVENTS).collect::<Vec<_>>().chunks(20_000) {
             let events: Vec<_> = chunk.iter().map(|number| call(*number)).collect();
-            context.produce(&gate.events, &events)?;
+            cluster.produce(&deployment.events, &events)?;
         }
-        let passed = pass_through(&context, &gate)?;
-        let decided = decide(&context, &gate)?;
+        let passed = pass_through(&cluster, &deployment)?;
+        let decided = decide(&cluster, &deployment)?;
         for (name, (rate, cpu)) in [("pass-through", passed), ("tollgate run", decided)] {
             println!("{name:<14} {rate:>12.0} {cpu:>16.2}");
         }
@@ -47,10 +47,10 @@ fn main() -> Result<()> {
     println!("CPU ratio gate/pass-through, median of {ROUNDS}: {:.2}\n", ratios[ratios.len() / 2]);
 
     println!("{:<14} {:>10} {:>10} {:>10}", "event→verdict", "p50 ms", "p99 ms", "max ms");
-    let gate = Gate::new(&context, PARTITIONS)?;
-    let _worker = gate.start()?;
+    let deployment = Deployment::new(&cluster, PARTITIONS)?;
+    let _worker = deployment.start()?;
     for rate in RATES {
-        let mut waits = latencies(&context, &gate, rate)?;
+        let mut waits = latencies(&cluster, &deployment, rate)?;
         waits.sort_by(f64::total_cmp);
         let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize];
         println!("{:<14} {:>10.2} {:>10.2} {:>10.2}", format!("{rate}/s"), at(0.5), at(0.99), at(1.0));
@@ -58,7 +58,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// An event of about 600 bytes with about 200 bytes of arguments.
+/// Returns an event of about 600 bytes with about 200 bytes of arguments.
 fn call(number: usize) -> Outgoing {
     let thread = format!("thread-{:06}", number % 5_000);
     let event = json!({
@@ -71,12 +71,12 @@ fn call(number: usize) -> Outgoing {
     Outgoing::new(thread, event.to_string())
 }
 
-/// The same worker with deciding left out: one thread that copies every record to a topic of its own.
-fn pass_through(context: &Context, gate: &Gate) -> Result<(f64, f64)> {
-    let target = context.topic("passed", PARTITIONS, &[])?;
-    let consumer = reader(context, &gate.events, Offset::Beginning)?;
+/// Measures the floor: one thread that copies every record to a topic of its own.
+fn pass_through(cluster: &Cluster, deployment: &Deployment) -> Result<(f64, f64)> {
+    let target = cluster.topic("passed", PARTITIONS, &[])?;
+    let consumer = reader(cluster, &deployment.events, Offset::Beginning)?;
     let producer: BaseProducer<DefaultProducerContext> =
-        context.client().set("enable.idempotence", "true").set("linger.ms", "0").set("queue.buffering.max.messages", "200000").create()?;
+        cluster.client().set("enable.idempotence", "true").set("linger.ms", "0").set("queue.buffering.max.messages", "200000").create()?;
     let (started, cpu, mut taken) = (Instant::now(), cpu_seconds("self")?, 0);
     while taken < EVENTS {
         let Some(message) = consumer.poll(Duration::from_millis(100)).transpose()? else { continue };
@@ -97,12 +97,13 @@ fn pass_through(context: &Context, gate: &Gate) -> Result<(f64, f64)> {
     Ok(figures(started, cpu_seconds("self")? - cpu))
 }
 
-/// A worker drains the topic: from its first verdict to its last.
-fn decide(context: &Context, gate: &Gate) -> Result<(f64, f64)> {
-    let consumer = reader(context, &gate.decisions, Offset::Beginning)?;
-    let worker = gate.spawn("")?;
+/// Measures a worker that drains the topic, from its first verdict to its last.
+fn decide(cluster: &Cluster, deployment: &Deployment) -> Result<(f64, f64)> {
+    let consumer = reader(cluster, &deployment.decisions, Offset::Beginning)?;
+    let worker = deployment.spawn("")?;
     let count = || -> Result<i64> {
-        let ends = (0..PARTITIONS).map(|partition| Ok(consumer.fetch_watermarks(&gate.decisions, partition, Duration::from_secs(5))?.1));
+        let ends =
+            (0..PARTITIONS).map(|partition| Ok(consumer.fetch_watermarks(&deployment.decisions, partition, Duration::from_secs(5))?.1));
         ends.sum()
     };
     while count()? == 0 {
@@ -119,11 +120,11 @@ fn decide(context: &Context, gate: &Gate) -> Result<(f64, f64)> {
     Ok((events / rate, per_event * 1e6 / events))
 }
 
-/// Publishes at a steady rate and waits for every verdict: milliseconds from the intended moment of each event.
-fn latencies(context: &Context, gate: &Gate, rate: u64) -> Result<Vec<f64>> {
-    let consumer = reader(context, &gate.decisions, Offset::End)?;
+/// Publishes at a steady rate and waits for every verdict; returns the milliseconds from the intended moment of each event.
+fn latencies(cluster: &Cluster, deployment: &Deployment, rate: u64) -> Result<Vec<f64>> {
+    let consumer = reader(cluster, &deployment.decisions, Offset::End)?;
     let producer: BaseProducer =
-        context.client().set("enable.idempotence", "true").set("linger.ms", "0").set("partitioner", "murmur2_random").create()?;
+        cluster.client().set("enable.idempotence", "true").set("linger.ms", "0").set("partitioner", "murmur2_random").create()?;
     let run = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
     // The first fetch and the first produce set connections up.
     consumer.poll(Duration::from_millis(1_500));
@@ -136,7 +137,7 @@ fn latencies(context: &Context, gate: &Gate, rate: u64) -> Result<Vec<f64>> {
             let event = json!({"type": "tool_call", "event_id": format!("{run}-{sent}"), "tool_call_id": format!("{run}-{sent}"),
                 "tool_name": "read_file", "tool_input": {"path": "src/cart.py", "start_line": sent}})
             .to_string();
-            producer.send(BaseRecord::to(&gate.events).key(&thread).payload(&event)).map_err(|(error, _)| error)?;
+            producer.send(BaseRecord::to(&deployment.events).key(&thread).payload(&event)).map_err(|(error, _)| error)?;
             sent += 1;
         }
         producer.poll(Duration::ZERO);
@@ -153,9 +154,9 @@ fn latencies(context: &Context, gate: &Gate, rate: u64) -> Result<Vec<f64>> {
     Ok(waits)
 }
 
-fn reader(context: &Context, topic: &str, from: Offset) -> Result<BaseConsumer> {
+fn reader(cluster: &Cluster, topic: &str, from: Offset) -> Result<BaseConsumer> {
     let consumer: BaseConsumer =
-        context.client().set("group.id", "bench").set("enable.auto.commit", "false").set("fetch.queue.backoff.ms", "5").create()?;
+        cluster.client().set("group.id", "bench").set("enable.auto.commit", "false").set("fetch.queue.backoff.ms", "5").create()?;
     let mut partitions = TopicPartitionList::new();
     for partition in 0..PARTITIONS {
         partitions.add_partition_offset(topic, partition, from)?;
@@ -172,7 +173,7 @@ fn cpu_of(worker: &Worker) -> Result<f64> {
     cpu_seconds(&worker.id().to_string())
 }
 
-/// User and system time of a process, in seconds: fields 14 and 15 of its stat, in hundredths.
+/// Returns the user and system time of a process, in seconds: fields 14 and 15 of its stat, in hundredths.
 fn cpu_seconds(process: &str) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, fields) = stat.rsplit_once(") ").context("a stat line")?;

@@ -1,5 +1,5 @@
-//! What it costs that a partition changes hands: threads restored per second, and for how long verdicts are held up when a worker joins
-//! or leaves as planned.
+//! Measures what it costs that a partition moves: threads restored per second, and for how long verdicts are held up when a worker joins or
+//! leaves as planned.
 //!
 //! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
 //! moves`
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tollgate_testkit::{Broker, Context, Gate, Outgoing, Record, Worker, header};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, header};
 
 const RESTORED_PARTITIONS: i32 = 4;
 const RESTORED_THREADS: usize = 100_000;
@@ -24,23 +24,23 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 fn main() -> Result<()> {
     let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
     let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
-    let context = Context::new(broker.bootstrap(), &tollgate)?;
-    restore(&context)?;
-    moves(&context)
+    let cluster = Cluster::new(broker.bootstrap(), &tollgate)?;
+    restore(&cluster)?;
+    moves(&cluster)
 }
 
-/// A worker leaves threads behind, and the next one takes them over.
-fn restore(context: &Context) -> Result<()> {
-    let gate = Gate::new(context, RESTORED_PARTITIONS)?;
+/// Measures how a worker takes over the threads that another one has left behind.
+fn restore(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, RESTORED_PARTITIONS)?;
     for chunk in (0..RESTORED_THREADS).collect::<Vec<_>>().chunks(5_000) {
         let events: Vec<_> = chunk.iter().flat_map(|number| conversation(*number)).collect();
-        context.produce(&gate.events, &events)?;
+        cluster.produce(&deployment.events, &events)?;
     }
-    let worker = gate.start()?;
+    let worker = deployment.start()?;
     wait_until(|| Ok(worker.metric("tollgate_live_threads")? == RESTORED_THREADS as f64))?;
     ensure!(worker.stop()?.success());
     let started = Instant::now();
-    let worker = gate.start()?;
+    let worker = deployment.start()?;
     let seconds = started.elapsed().as_secs_f64();
     let restored: Vec<(f64, f64)> = worker
         .log()
@@ -64,7 +64,7 @@ fn field(line: &str, name: &str) -> Result<f64> {
     Ok(value.with_context(|| format!("no {name} in {line}"))?.parse()?)
 }
 
-/// A thread with a turn, a call and its result.
+/// Returns a thread with a turn, a call and its result.
 fn conversation(number: usize) -> [Outgoing; 3] {
     let thread = format!("{number:08x}-aaaa-bbbb-cccc-dddddddddddd");
     let call = format!(r#""tool_call_id":"c1","tool_name":"bash","tool_input":{{"command":{number}}}"#);
@@ -76,23 +76,23 @@ fn conversation(number: usize) -> [Outgoing; 3] {
     events.map(|event| Outgoing::new(thread.as_str(), format!(r#"{{"thread_id":"{thread}","turn_id":"turn-1",{event}}}"#)))
 }
 
-/// One worker holds all partitions; another joins and leaves, again and again, under a steady load.
-fn moves(context: &Context) -> Result<()> {
-    let mut gate = Gate::new(context, MOVED_PARTITIONS)?;
-    // As it comes, without what tests set to be quick.
-    gate.configure("/kafka/properties", json!({}));
-    let first = gate.start()?;
+/// Measures waits under a steady load: one worker holds all partitions, another joins and leaves again and again.
+fn moves(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, MOVED_PARTITIONS)?;
+    // The properties are the defaults, without those that make tests quick.
+    deployment.configure("/kafka/properties", json!({}));
+    let first = deployment.start()?;
     let stop = AtomicBool::new(false);
     let mut windows = Vec::new();
     let sent = scope(|threads| {
-        let load = threads.spawn(|| load(context, &gate, &stop));
-        let done = join_and_leave(&gate, &first, &mut windows);
+        let load = threads.spawn(|| load(cluster, &deployment, &stop));
+        let done = join_and_leave(&deployment, &first, &mut windows);
         stop.store(true, Ordering::Relaxed);
         let sent = load.join().expect("the load does not panic");
         done.and(sent)
     })?;
-    let verdicts = gate.verdicts(context, sent, TIME_MAX)?;
-    let waits = waits(&context.read_all(&gate.events)?, &verdicts);
+    let verdicts = deployment.verdicts(cluster, sent, TIME_MAX)?;
+    let waits = waits(&cluster.read_all(&deployment.events)?, &verdicts);
     println!("{:<8} {:>7} {:>26} {:>10} {:>10}", "planned", "moves", "longest wait, median ms", "min ms", "max ms");
     for kind in ["join", "leave"] {
         let mut longest: Vec<i64> = windows
@@ -115,11 +115,11 @@ struct Window {
     to: i64,
 }
 
-fn join_and_leave(gate: &Gate, first: &Worker, windows: &mut Vec<Window>) -> Result<()> {
+fn join_and_leave(deployment: &Deployment, first: &Worker, windows: &mut Vec<Window>) -> Result<()> {
     sleep(Duration::from_secs(1));
     for _ in 0..MOVES {
         let from = now_ms();
-        let second = gate.start()?;
+        let second = deployment.start()?;
         wait_until(|| Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2 && is_ready(&second) && is_ready(first)))?;
         sleep(Duration::from_millis(500));
         let between = now_ms();
@@ -136,8 +136,8 @@ fn is_ready(worker: &Worker) -> bool {
     worker.get("/readyz").is_ok_and(|(status, _)| status == 200)
 }
 
-/// A call on every partition every 5 ms; returns how many there were.
-fn load(context: &Context, gate: &Gate, stop: &AtomicBool) -> Result<usize> {
+/// Produces a call on every partition every 5 ms, and returns how many there were.
+fn load(cluster: &Cluster, deployment: &Deployment, stop: &AtomicBool) -> Result<usize> {
     let mut sent = 0;
     while !stop.load(Ordering::Relaxed) {
         let events: Vec<Outgoing> = (0..MOVED_PARTITIONS)
@@ -147,14 +147,14 @@ fn load(context: &Context, gate: &Gate, stop: &AtomicBool) -> Result<usize> {
                 Outgoing::new(format!("t{partition}"), event.to_string()).partition(partition)
             })
             .collect();
-        context.produce(&gate.events, &events)?;
+        cluster.produce(&deployment.events, &events)?;
         sent += 1;
         sleep(Duration::from_millis(5));
     }
     Ok(sent * MOVED_PARTITIONS as usize)
 }
 
-/// When each event was sent, and how long it took until its verdict was: milliseconds.
+/// Returns when each event was sent, and how long it took until its verdict was: milliseconds.
 fn waits(events: &[Record], verdicts: &[Record]) -> Vec<(i64, i64)> {
     let mut first: HashMap<(Vec<u8>, String), i64> = HashMap::new();
     for verdict in verdicts {

@@ -1,4 +1,4 @@
-//! What asking a policy server costs over a bare exchange of the same bytes: latency, and processor time per question.
+//! Measures what asking a policy server costs over a bare exchange of the same bytes: latency, and processor time per question.
 //!
 //! The server is a process of its own, so that its processor time does not count, but it shares the machine. Questions are asked as members
 //! ask them: from a plain thread, on a runtime of one thread. `cargo bench -p tollgate-bench --bench remote`
@@ -15,7 +15,7 @@ use tollgate_core::guardrail::{Dialect, HttpSettings};
 
 const SERVE: &str = "--serve";
 const QUESTIONS: usize = 30_000;
-/// About what a tool call's question holds.
+/// About as many bytes as the question of a tool call holds.
 const QUESTION: &[u8] = &[b'q'; 600];
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n{\"allow\":true}";
 /// Processor time is counted in ticks of this length on every Linux.
@@ -41,7 +41,7 @@ fn start_server() -> Child {
     Command::new(std::env::current_exe().unwrap()).arg(SERVE).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// A thread per connection that answers as soon as it has seen a whole question.
+/// Runs a thread per connection that answers as soon as it has read a whole question.
 fn serve() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     println!("{}", listener.local_addr().unwrap());
@@ -62,7 +62,7 @@ fn serve() {
     }
 }
 
-/// The same bytes over plain sockets, with a thread for each.
+/// Measures the same bytes over plain sockets, with a thread for each.
 fn bare(address: SocketAddr, concurrency: usize) {
     let head = format!("POST / HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n\r\n", QUESTION.len());
     let question = [head.as_bytes(), QUESTION].concat();
@@ -89,7 +89,7 @@ fn bare(address: SocketAddr, concurrency: usize) {
     report("bare sockets", concurrency, latencies, started_at.elapsed(), cpu);
 }
 
-/// Through an endpoint; whenever an answer comes, the next question is asked.
+/// Measures requests through an endpoint; whenever an answer comes, the next question is asked.
 fn asked(address: SocketAddr, concurrency: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let endpoint = Endpoint::new(&settings(address), &Metrics::new().unwrap()).unwrap();
@@ -123,7 +123,7 @@ fn report(what: &str, concurrency: usize, mut latencies: Vec<Duration>, elapsed:
     );
 }
 
-/// The processor time of this process so far.
+/// Returns the processor time of this process so far.
 fn cpu() -> Duration {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
     // The name in parentheses may hold spaces.

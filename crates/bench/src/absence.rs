@@ -1,4 +1,4 @@
-//! What a report does not show, and why: a part that failed, or that this machine lacks something for.
+//! The parts that a report does not show, each with its reason: it failed, or this machine lacks something for it.
 
 use serde::Serialize;
 
@@ -12,25 +12,25 @@ pub struct Absence {
     pub part: String,
     /// Why, in one line.
     pub why: String,
-    /// Whether it should have been: it failed, where others are only not possible here.
+    /// Whether it failed; otherwise it is only not possible on this machine.
     pub failed: bool,
 }
 
 impl Absence {
-    /// Something that cannot be measured here.
+    /// Returns the absence of a part that cannot be measured here.
     #[must_use]
     pub fn missing(part: &str, why: &str) -> Self {
         Self { part: part.to_owned(), why: one_line(why), failed: false }
     }
 
-    /// Something that failed.
+    /// Returns the absence of a part that failed.
     #[must_use]
     pub fn failed(part: &str, why: &str) -> Self {
         Self { part: part.to_owned(), why: one_line(why), failed: true }
     }
 }
 
-/// The first line of a message and, where more follow, the last one: errors begin with what happened and logs end with why.
+/// Returns the first line of a message and, where more follow, the last one: errors begin with what happened and logs end with why.
 fn one_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("for no reason that was given");
@@ -38,7 +38,7 @@ fn one_line(text: &str) -> String {
         None => first.to_owned(),
         Some(last) => format!("{}: {last}", first.trim_end_matches([':', ' '])),
     };
-    // A row of a table is cut at these.
+    // A bar would end the cell of a table.
     line.replace('|', "/").chars().take(WHY_CHARS_MAX).collect()
 }
 

@@ -1,7 +1,7 @@
-//! Which `tollgate` the workers run: the one that is named, the one that cargo builds from this checkout, or one that is found.
+//! Chooses the `tollgate` that the workers run: the one that is named, the one that cargo builds from this checkout, or one that is found.
 //!
-//! Under `cargo run` the worker is built every time, which takes a moment if nothing has changed: cargo builds the benchmark and not the
-//! worker, and a worker that is older than its sources would be measured unseen.
+//! Under `cargo run` the worker is built every time, which takes a moment if nothing has changed. Cargo itself builds only the benchmark,
+//! and nobody would notice that a worker older than its sources is measured.
 
 use std::env;
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ pub(super) fn resolve(named: Option<&Path>, progress: &Progress) -> Result<PathB
 }
 
 /// Builds the `tollgate` binary of this checkout as `beside` was built, a program in one of cargo's folders of a profile, and returns where
-/// it is. For what cargo runs: benchmarks and tests.
+/// it is. Benchmarks and tests, which cargo runs, use it.
 ///
 /// # Errors
 /// There is no cargo, or it does not compile: cargo has said why on stderr.
@@ -51,15 +51,16 @@ pub fn build(beside: &Path) -> Result<PathBuf> {
     built(&output.stdout).context("cargo does not say where it has put the worker; name it with --tollgate PATH")
 }
 
-/// The profile that a program in cargo's target directory was built with: the name of its folder, where tests are one folder deeper.
+/// Returns the profile that a program in cargo's target directory was built with: the name of its folder, where tests are one folder
+/// deeper.
 fn profile(program: &Path) -> Result<String> {
     let folders = program.ancestors().skip(1).filter_map(|folder| folder.file_name()?.to_str());
     let folder = folders.into_iter().find(|name| *name != "deps").with_context(|| format!("{} has no folder", program.display()))?;
     Ok(if folder == "debug" { "dev" } else { folder }.to_owned())
 }
 
-/// What gives the worker the features that this program was built with. By default nothing: then it is the very binary that `cargo build`
-/// makes.
+/// Returns cargo's options for the features that this program was built with. By default there are none: then it is the binary that `cargo
+/// build` makes.
 fn features() -> Vec<String> {
     if cfg!(feature = "default") {
         return Vec::new();
@@ -69,14 +70,14 @@ fn features() -> Vec<String> {
     ["--no-default-features".to_owned()].into_iter().chain(system).chain(vendored).collect()
 }
 
-/// Where the worker is by cargo's messages, one JSON object a line.
+/// Returns where the worker is by cargo's messages, one JSON object a line.
 fn built(messages: &[u8]) -> Option<PathBuf> {
     let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let mut executables = messages.filter(|message| message.pointer("/target/name").is_some_and(|name| name == NAME));
     executables.find_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)))
 }
 
-/// A worker beside this program, or else in a folder of `PATH`.
+/// Returns a worker beside this program, or else in a folder of `PATH`.
 fn find(this: &Path, path: Option<OsString>) -> Result<PathBuf> {
     let in_path = path.iter().flat_map(env::split_paths).map(|folder| folder.join(NAME));
     let mut candidates = [this.with_file_name(NAME)].into_iter().chain(in_path);

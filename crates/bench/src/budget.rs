@@ -1,24 +1,24 @@
-//! How long a report may take: a time for all of it, of which every part gets a share. What a part leaves goes to those behind it, so that
-//! together they never take more.
+//! Shares out the time of a report among its parts. What a part leaves over goes to the parts behind it, so that together they never take
+//! more.
 
 use std::time::{Duration, Instant};
 
-/// A time that is shared out.
+/// A time that is shared out among parts.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     end: Instant,
-    /// What the parts that are still to come weigh.
+    /// The weight of the parts that are still to come.
     weight_left: u32,
 }
 
 impl Budget {
-    /// So much time from now on for parts that weigh so much together.
+    /// Returns a budget of this time from now on, for parts of this total weight.
     #[must_use]
     pub fn new(time: Duration, weight: u32) -> Self {
         Self { end: Instant::now() + time, weight_left: weight }
     }
 
-    /// When the next part has to be over, which weighs so much.
+    /// Takes the share of the next part, which has this weight, and returns when that part has to end.
     pub fn take(&mut self, weight: u32) -> Instant {
         let now = Instant::now();
         let part = share(self.end.saturating_duration_since(now), weight, self.weight_left);
@@ -27,7 +27,7 @@ impl Budget {
     }
 }
 
-/// The share of `left` that `weight` of `weight_left` gets.
+/// Returns the share of `left` that `weight` of `weight_left` gets.
 fn share(left: Duration, weight: u32, weight_left: u32) -> Duration {
     if weight >= weight_left { left } else { left.mul_f64(f64::from(weight) / f64::from(weight_left)) }
 }

@@ -1,4 +1,4 @@
-//! A checkout of this repository: the baselines and the core's benchmarks, which are built before anything is measured.
+//! Builds and runs what a checkout of this repository holds: the baselines and the core's benchmarks.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,13 +11,13 @@ use anyhow::{Context as _, Result};
 use super::{Absence, Subject};
 use tollgate_testkit::ProcessGuard;
 
-/// What a platform team would run instead, and the floor.
+/// The baselines: the bare loop, and what a platform team would run instead.
 pub const BASELINES: [&str; 3] = ["bare", "python", "kafka-streams"];
 /// How many folders the baselines are below the root of a checkout.
 const DEPTH: usize = 3;
-/// The status of a `run.sh` that this machine lacks something for.
+/// The exit status of a `run.sh` for which this machine lacks something.
 const LACKING: i32 = 69;
-/// The status of a shell that does not find a command.
+/// The exit status of a shell that does not find a command.
 const NOT_FOUND: i32 = 127;
 
 /// A checkout of this repository, whose baselines and benchmarks of the core can be built and run.
@@ -30,14 +30,14 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// The checkout that holds this folder of baselines. `CARGO` names another cargo than the one of the path.
+    /// Returns the checkout that holds this folder of baselines. `CARGO` names another cargo than the one of the path.
     #[must_use]
     pub fn new(baselines: &Path) -> Self {
         let baselines = baselines.canonicalize().unwrap_or_else(|_| baselines.to_owned());
         Self { baselines, cargo: std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()) }
     }
 
-    /// The same with another program in the place of cargo.
+    /// Replaces cargo with another program.
     #[cfg(test)]
     pub(super) fn with_cargo(self, cargo: &Path) -> Self {
         Self { cargo: cargo.into(), ..self }
@@ -56,7 +56,7 @@ impl Checkout {
         let mut command = Command::new(&script);
         command.arg("--prepare");
         output(name, &command, time_max)?;
-        // For a shell: a quote within quotes ends them, adds one and opens them again.
+        // To write a quote inside quotes, a shell needs them closed, the quote added, and the quotes opened again.
         let quoted = format!("'{}'", script.display().to_string().replace('\'', r"'\''"));
         Ok(Subject::Baseline { name: name.to_owned(), command: format!("TOLLGATE_PREPARED=1; export TOLLGATE_PREPARED; exec {quoted}") })
     }
@@ -72,7 +72,7 @@ impl Checkout {
         output(name, self.bench(name)?.arg("--no-run"), time_max).map(drop)
     }
 
-    /// What a benchmark of the core prints as JSON.
+    /// Returns what a benchmark of the core prints as JSON.
     ///
     /// # Errors
     /// It fails, or does not end in time.
@@ -93,7 +93,7 @@ impl Checkout {
     }
 }
 
-/// Runs a command to its end, and gives what it has put out. It is killed if that takes too long.
+/// Runs a command to its end, and returns its output. It is killed if that takes too long.
 fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, Absence> {
     let run = || -> Result<_> {
         let mut guard = ProcessGuard::start()?;
@@ -111,7 +111,7 @@ fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, A
             Err(Absence::missing(part, &format!("{} is not installed", command.get_program().to_string_lossy())))
         }
         Ok(status) => {
-            // Compilers and cargo tell more behind their first error.
+            // The first error is the cause; compilers and cargo write more behind it.
             let error = text.lines().map(str::trim).find(|line| line.starts_with("error")).unwrap_or(last);
             Err(Absence::failed(part, &format!("{}: {status}: {error}", shown(command))))
         }
@@ -119,7 +119,7 @@ fn output(part: &str, command: &Command, time_max: Duration) -> Result<String, A
     }
 }
 
-/// The command's name and its first arguments, as far as a person needs them.
+/// Returns the command's name and its first arguments, as far as a person needs them.
 fn shown(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let arguments = command.get_args().filter(|argument| !argument.to_string_lossy().contains('/'));
@@ -133,7 +133,7 @@ pub(super) mod tests {
 
     const TIME_MAX: Duration = Duration::from_secs(30);
 
-    /// A checkout with a baseline `bare` and a cargo that are these shell scripts.
+    /// Returns a checkout whose baseline `bare` and whose cargo are these shell scripts.
     pub(crate) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {
         let root = tempfile::tempdir().unwrap();
         let baselines = root.path().join("crates/bench/base'lines");

@@ -13,7 +13,7 @@ const LONG_ABOUT: &str = "Open-loop load on a worker: latency from the moment ea
 costs.\n\nWorkers are processes of the `tollgate` binary. In a checkout `cargo run --release -p tollgate-bench` builds it as well; whoever runs \
 this program directly builds both with `cargo build --release --workspace`, or names a worker with --tollgate.";
 
-/// What the gate may be compared with.
+/// An opponent that the gate may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Opponent {
     /// The same worker with deciding left out.
@@ -91,7 +91,7 @@ pub struct Cli {
     pub(super) json: bool,
 }
 
-/// `NAME=COMMAND`.
+/// Reads `NAME=COMMAND`.
 fn baseline(text: &str) -> Result<Subject, String> {
     match text.split_once('=') {
         Some((name, command)) if !name.is_empty() && !command.is_empty() => {
@@ -101,7 +101,7 @@ fn baseline(text: &str) -> Result<Subject, String> {
     }
 }
 
-/// A positive number of events, or a factor.
+/// Reads a positive number.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),

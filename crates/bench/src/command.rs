@@ -1,4 +1,4 @@
-//! What the command does: open-loop load, and latency from the moment each event was meant to be sent.
+//! Carries out the command: open-loop load, and latency from the moment each event was meant to be sent.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use super::{
     rows,
 };
 
-/// Events of a topic that is drained; a report drains more, as it compares with who fetches a lot ahead.
+/// The events of a topic that is drained. A report drains more, since some baselines fetch a lot ahead.
 const DRAINED_EVENTS: u32 = 200_000;
 const REPORT_DRAINED_EVENTS: u32 = 300_000;
 const PICTURE: &str = "![Latency against offered load](plot.svg)";
@@ -63,7 +63,7 @@ fn write_files(directory: &Path, findings: &Findings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The findings with the table of targets.
+/// Returns the findings with the table of targets.
 fn json(findings: &Findings) -> serde_json::Value {
     let mut value = serde_json::json!(findings);
     if let Some(object) = value.as_object_mut() {
@@ -87,7 +87,8 @@ impl Cli {
         }
     }
 
-    /// Everything, part by part. What is known is written after every part, so that a report that is interrupted leaves what it has.
+    /// Measures everything, part by part. What is known is written after every part, so that a report that is interrupted leaves what it
+    /// has.
     fn write_report(&self, directory: &Path, open: impl FnOnce(Progress) -> anyhow::Result<Session>) -> anyhow::Result<Findings> {
         fs::create_dir_all(directory).with_context(|| format!("{}: cannot be made", directory.display()))?;
         let findings = Findings::new(Machine::here("none".to_owned()), self.plan());
@@ -99,16 +100,16 @@ impl Cli {
             events: self.drain.unwrap_or(REPORT_DRAINED_EVENTS) as usize,
             time: Duration::from_secs(u64::from(self.time_limit) * 60),
         };
-        let keep = |findings: &Findings| {
-            // The last one counts, which is written below.
+        let save = |findings: &Findings| {
+            // A failure here does not matter: the last report, which counts, is written below.
             let _written = write_files(directory, findings);
         };
-        let findings = suite.run(findings, Progress::default(), open, &keep);
+        let findings = suite.run(findings, Progress::default(), open, &save);
         write_files(directory, &findings)?;
         Ok(findings)
     }
 
-    /// What was asked for, or else the peak and the latency at half of it.
+    /// Measures what was asked for, or else the peak and the latency at half of it.
     fn measure(&self, session: &Session) -> anyhow::Result<Findings> {
         let mut findings = Findings::new(Machine::here(session.broker_place()), session.plan.clone());
         let wants_other = self.versus.is_some() || self.drain.is_some() || !self.baselines.is_empty();
@@ -128,7 +129,7 @@ impl Cli {
         Ok(findings)
     }
 
-    /// What is measured of the gate alone, on one worker.
+    /// Measures the gate alone, on one worker.
     fn load_gate(&self, session: &Session, findings: &mut Findings) -> anyhow::Result<()> {
         session.with_worker(&Subject::Gate, |bed| {
             let needs_peak = self.find_peak || self.overload.is_some() || self.rate.is_none();

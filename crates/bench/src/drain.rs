@@ -1,7 +1,7 @@
-//! Events per CPU second: workers drain the same preloaded topic, one after the other, and their verdicts are compared.
+//! Measures events per CPU second: workers drain the same preloaded topic, one after the other, and their verdicts are compared.
 //!
-//! Whoever starts needs some time before it is up to speed, a JVM above all: the first half of every run does not count. Where time is
-//! limited, whoever is slow is stopped before it has drained all: what it costs an event is known long before.
+//! A process needs some time before it is up to speed, a JVM above all: the first half of every run does not count. Where time is limited,
+//! a slow worker is stopped before it has drained all: its cost per event is known long before.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -16,28 +16,28 @@ use super::{Reader, Sender, Session, Subject, Worker};
 
 /// The share of a run that does not count.
 const WARM_UP: f64 = 0.5;
-/// One look costs this process about a millisecond, on the cores that the worker runs on; few events are gone before a second look.
+/// The time between two looks at a worker. A look takes about a millisecond of the cores that the worker runs on.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 const SAMPLE_INTERVAL_FEW: Duration = Duration::from_millis(5);
 const FEW_EVENTS: usize = 100_000;
-/// A worker that has published nothing for so long is done, or stuck if verdicts are missing.
+/// A worker that has published nothing for this long is done, or stuck if verdicts are missing.
 const DONE_AFTER: Duration = Duration::from_millis(1_500);
 const STUCK_AFTER: Duration = Duration::from_secs(45);
-/// Where time is limited, a run takes no longer: the first one, whose verdicts are compared, and those behind it.
+/// The longest that a run takes where time is limited: the first one, whose verdicts are compared, and each of the others.
 const CUT_AFTER: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(20)];
-/// A run that was cut should have decided on this share of the topic.
+/// The share of the topic that a run should have decided on before it was cut.
 const CUT_MIN: f64 = 0.3;
-/// Where time is limited, a topic gets the events that it has got by then.
+/// The longest that a topic is filled for where time is limited; it is drained with the events that it has by then.
 const PRELOAD_TIME_MAX: Duration = Duration::from_secs(60);
-/// How many differences are named.
+/// The most differences that are named.
 const EXAMPLES_MAX: usize = 5;
 
 /// What a worker made of the topic, round by round.
 #[derive(Debug, Clone, Serialize)]
 pub struct Drained {
-    /// Who it was.
+    /// The worker's name.
     pub name: String,
-    /// Its rounds.
+    /// The worker's rounds.
     pub rounds: Vec<DrainRound>,
     /// How its verdicts compare with ours; `None` for ours, and for one that decides nothing.
     pub agreement: Option<Agreement>,
@@ -60,11 +60,11 @@ pub struct DrainRound {
 /// How verdicts compare, on action and code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Agreement {
-    /// Events that both have decided alike.
+    /// The events that both have decided alike.
     pub equal: u64,
-    /// Events that they have not.
+    /// The events that they have decided differently.
     pub different: u64,
-    /// Events that only one has decided.
+    /// The events that only one has decided.
     pub missing: u64,
     /// Some of the differences: event, ours, theirs.
     pub examples: Vec<[String; 3]>,
@@ -84,7 +84,7 @@ type Verdicts = HashMap<String, Decision>;
 /// A topic that was filled before anybody drains it.
 #[derive(Debug)]
 pub(super) struct Preloaded {
-    /// What its name begins with.
+    /// The beginning of its name.
     stem: String,
     topic: String,
     partitions: u32,
@@ -93,7 +93,7 @@ pub(super) struct Preloaded {
     awaited: u64,
 }
 
-/// Who drains, and what came of it by now.
+/// A worker that drains in every round, and its results so far.
 struct Turn<'a> {
     subject: &'a Subject,
     drained: Drained,
@@ -115,8 +115,8 @@ impl Drained {
 }
 
 impl Session {
-    /// Preloads a topic with so many events and has each of `subjects` drain it in every round, in alternating order. Whoever fails is left
-    /// out from then on. Where time is limited there may be fewer rounds.
+    /// Preloads a topic with so many events and has each of `subjects` drain it in every round, in alternating order. A subject that fails
+    /// is left out from then on. Where time is limited there may be fewer rounds.
     ///
     /// # Errors
     /// The topic cannot be filled.
@@ -165,7 +165,7 @@ impl Session {
         self.topics().delete_all(&preloaded.stem)
     }
 
-    /// Has a worker drain a topic, and stops it before it has if that takes too long.
+    /// Has a worker drain a topic, and stops it earlier if that takes too long.
     pub(super) fn drain_once(
         &self,
         subject: &Subject,
@@ -181,7 +181,7 @@ impl Session {
             let mut worker = Worker::start(self.invocation(), subject, &topics, &name)?;
             let samples = self.watch(&mut worker, &counter, subject, preloaded, cut_after)?;
             worker.stop()?;
-            let found = judge(&samples, preloaded)?;
+            let found = measured_round(&samples, preloaded)?;
             let read_all = || read(&Reader::new(self.kafka(), &topics.decisions, Offset::Beginning)?, found.verdicts);
             Ok((found, compares.then(read_all).transpose()?))
         };
@@ -257,7 +257,7 @@ impl<'a> Turn<'a> {
 }
 
 impl Session {
-    /// How long a run of that round may take.
+    /// Returns how long a run of this round may take.
     pub(super) fn cut_after(&self, round: usize) -> Duration {
         let [first, later] = CUT_AFTER;
         match (self.is_limited(), round) {
@@ -268,23 +268,23 @@ impl Session {
     }
 }
 
-/// Whether a run may be cut: it has taken its time, and either decided on enough to be warm or taken that time again.
+/// Returns whether a run may be cut: it has taken its time, and either decided on enough to be warm or taken that time again.
 fn is_enough(elapsed: Duration, cut_after: Duration, verdicts: u64, awaited: u64) -> bool {
     let is_warm = verdicts as f64 >= awaited as f64 * CUT_MIN;
     elapsed > cut_after && (is_warm || (verdicts > 0 && elapsed > cut_after * 2))
 }
 
-/// The figures of a run, behind its warm-up.
-fn judge(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
+/// Returns the figures of a run, behind its warm-up.
+fn measured_round(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
     let verdicts = samples.last().map_or(0, |last| last.verdicts);
     let is_warm = |sample: &&Sample| sample.verdicts as f64 >= verdicts as f64 * WARM_UP;
-    // Verdicts may come in leaps: then the one but last look has to do.
+    // Verdicts may come in leaps: then the last look but one has to do.
     let before = samples.split_last().and_then(|(_, before)| before.iter().find(is_warm).or(before.last()));
     let (from, to) = (before, samples.last());
     let (Some(from), Some(to)) = (from, to) else { anyhow::bail!("nothing was seen of the run") };
     let cpu_seconds = to.cpu_seconds - from.cpu_seconds;
     ensure!(to.verdicts > from.verdicts && cpu_seconds > 0.0, "the run was over before it could be measured: drain more events");
-    // What is not answered (turn boundaries, where they are not) is work too; of a run that was cut there is more to come.
+    // Events without a verdict (turn boundaries, in most workers) are work too. Of a run that was cut more verdicts would have come.
     let measured = (to.verdicts - from.verdicts) as f64 * preloaded.events as f64 / verdicts.max(preloaded.awaited) as f64;
     Ok(DrainRound {
         events_per_second: measured / (to.elapsed - from.elapsed).as_secs_f64(),
@@ -305,8 +305,8 @@ fn read(reader: &Reader, count: u64) -> Result<Verdicts> {
     Ok(verdicts)
 }
 
-/// Compares verdicts; somebody who allows everything decides nothing, and there is nothing to compare. Of a run that was cut only what it
-/// has decided counts.
+/// Compares verdicts. A worker that allows everything decides nothing, and there is nothing to compare. Of a run that was cut only the
+/// events that it has decided count.
 fn compare(ours: &Verdicts, theirs: &Verdicts, is_cut: bool) -> Option<Agreement> {
     if theirs.values().all(|decision| decision.action == "allow") {
         return None;
@@ -341,17 +341,17 @@ mod tests {
         let sample = |ms, verdicts, cpu_seconds| Sample { elapsed: Duration::from_millis(ms), verdicts, cpu_seconds };
         let samples = [sample(0, 0, 0.0), sample(9_000, 300, 8.0), sample(9_500, 600, 8.5), sample(10_000, 1_000, 9.0)];
         // 2,000 events got 1,000 verdicts; 400 of these count.
-        let found = judge(&samples, &preloaded(2_000, 1_000)).unwrap();
+        let found = measured_round(&samples, &preloaded(2_000, 1_000)).unwrap();
         assert_eq!(found, DrainRound { events_per_second: 1_600.0, events_per_cpu_second: 1_600.0, verdicts: 1_000 });
         // It was cut when it had decided on a quarter.
-        assert_eq!(judge(&samples, &preloaded(8_000, 4_000)).unwrap(), found);
+        assert_eq!(measured_round(&samples, &preloaded(8_000, 4_000)).unwrap(), found);
         // It answers what others do not.
-        assert_eq!(judge(&samples, &preloaded(1_000, 900)).unwrap().events_per_second, 800.0);
-        assert!(judge(&[], &preloaded(10, 10)).is_err());
-        assert!(judge(&samples[3..], &preloaded(10, 10)).is_err());
+        assert_eq!(measured_round(&samples, &preloaded(1_000, 900)).unwrap().events_per_second, 800.0);
+        assert!(measured_round(&[], &preloaded(10, 10)).is_err());
+        assert!(measured_round(&samples[3..], &preloaded(10, 10)).is_err());
         // All verdicts in one leap.
         assert_eq!(
-            judge(&samples[1..2].iter().chain(&samples[3..]).copied().collect::<Vec<_>>(), &preloaded(1_000, 1_000))
+            measured_round(&samples[1..2].iter().chain(&samples[3..]).copied().collect::<Vec<_>>(), &preloaded(1_000, 1_000))
                 .unwrap()
                 .events_per_second,
             700.0

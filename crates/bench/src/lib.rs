@@ -1,12 +1,12 @@
-//! Load on a worker, and what it makes of it: the library of `tollgate-bench`.
+//! The library of `tollgate-bench`: puts load on a worker, and measures what the worker makes of it.
 //!
 //! ```text
 //! traffic (seed) ─▶ sender ─▶ events ─▶ worker under test ─▶ decisions ─▶ reader ─▶ arrivals ─▶ tally
 //!                     ▲ schedule: when each event is due ──────────────────────────────▲
 //! ```
 //!
-//! What is pure stands apart from what touches Kafka: the schedule, the meter, the search for the peak, the report. The traffic, the broker
-//! and the process guard are the test kit's. Workers are processes of the `tollgate` binary ([`build_worker`]).
+//! The schedule, the meter, the search for the peak and the report are pure, and stand apart from what talks to Kafka. The traffic, the
+//! broker and the process guard are the test kit's. Workers are processes of the `tollgate` binary ([`build_worker`]).
 
 mod absence;
 mod binary;

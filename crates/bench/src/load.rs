@@ -1,4 +1,4 @@
-//! One phase: so many events a second for so long, and what became of them.
+//! Runs one phase: so many events a second for so long, and the verdicts on them.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -18,15 +18,15 @@ const LEAD: Duration = Duration::from_millis(100);
 /// How long a phase takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Times {
-    /// What comes first and is not measured.
+    /// The time at the beginning that is not measured.
     pub warm_up: Duration,
-    /// What is measured.
+    /// The time that is measured.
     pub measured: Duration,
     /// From when an event is due to when its verdict no longer counts.
     pub deadline: Duration,
 }
 
-/// What a phase came to.
+/// The results of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Phase {
     /// Events per second that were asked for.
@@ -50,10 +50,10 @@ pub struct Phase {
     pub resident_bytes_max: u64,
 }
 
-/// A phase with all that it is judged by.
+/// A phase with every verdict that its results come from.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// What it came to.
+    /// The results of the phase.
     pub phase: Phase,
     /// Every verdict.
     pub arrivals: Arrivals,
@@ -72,7 +72,7 @@ pub struct Load<'a> {
     pub sender: Sender,
     /// Where progress is shown.
     pub progress: &'a Progress,
-    /// What is measured, for people.
+    /// The name of what is measured, for people.
     pub label: String,
 }
 
@@ -85,7 +85,7 @@ impl Load<'_> {
         self.follow(worker, Schedule::new(rate, times.warm_up, times.measured), times.deadline)
     }
 
-    /// Sends what a schedule says.
+    /// Sends the events of a schedule.
     ///
     /// # Errors
     /// The worker ends, or the brokers are away.
@@ -130,7 +130,7 @@ impl Load<'_> {
     }
 }
 
-/// What was seen of the worker.
+/// The worker's CPU and memory during a phase.
 #[derive(Debug, Default)]
 struct Samples {
     /// When the measured time began and ended, from the start, and the CPU seconds used by then.
@@ -141,7 +141,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// CPU seconds within the measured time, and how many seconds that was.
+    /// Returns the CPU seconds within the measured time, and the length of that time in seconds.
     fn cpu_seconds(&self) -> Option<(f64, f64)> {
         let ((from, before), (to, after)) = (self.from?, self.to?);
         Some((after - before, (to - from).as_secs_f64()))

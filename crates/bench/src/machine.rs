@@ -1,4 +1,4 @@
-//! Where figures were measured: what a reader needs to make sense of them.
+//! Describes the machine on which figures were measured, which a reader needs to make sense of them.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine.
+    /// Returns the description of this machine.
     #[must_use]
     pub fn here(broker: String) -> Self {
         let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -46,7 +46,7 @@ impl Machine {
         }
     }
 
-    /// Whether others wanted more of it than there is: figures from then say little.
+    /// Returns whether others wanted more of it than there is: figures from then say little.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.load > self.cores as f64

@@ -1,4 +1,4 @@
-//! Which verdicts came, and how long after their events were due. Pure: whoever reads the decisions tells it.
+//! Records which verdicts came, and how long after their events were due. It is pure: the reader of the decisions feeds it.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::Schedule;
 
-/// No verdict yet.
+/// Stands for the latency of an event without a verdict.
 const NONE: u32 = u32::MAX;
-/// For how long events have to be quick to count as settled, and in which steps that is looked at.
+/// The time for which events have to be quick to count as settled, and the steps in which that is checked.
 const SETTLED_FOR: Duration = Duration::from_secs(1);
 const SETTLED_STEP: Duration = Duration::from_millis(100);
 
@@ -44,14 +44,14 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-/// What became of the measured events of a phase.
+/// Counts and latencies of the measured events of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tally {
-    /// Events that should have got a verdict.
+    /// The events that should have got a verdict.
     pub awaited: u64,
-    /// Those whose verdict did not come within the deadline.
+    /// The events whose verdict did not come within the deadline.
     pub misses: u64,
-    /// Verdicts that came more than once.
+    /// The verdicts that came more than once.
     pub duplicates: u64,
     /// Verdicts per second that came while the phase was measured, on events that await one.
     pub verdicts_per_second: f64,
@@ -62,13 +62,13 @@ pub struct Tally {
 }
 
 impl Arrivals {
-    /// Nothing has come yet.
+    /// Returns a meter that has seen no verdict yet.
     #[must_use]
     pub fn new(schedule: Schedule, first: u64) -> Self {
         Self { schedule, first, latencies: vec![NONE; schedule.count], duplicates: 0, answered: 0 }
     }
 
-    /// A verdict on the event of that number came, so long after the start. The first one counts; strangers do not.
+    /// Notes that a verdict on this event came this long after the start. The first one counts; other senders' events do not.
     pub fn observe(&mut self, number: u64, elapsed: Duration) {
         let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()) else { return };
         let due = self.schedule.due(at);
@@ -80,7 +80,7 @@ impl Arrivals {
         *latency = u32::try_from(elapsed.saturating_sub(due).as_micros()).map_or(NONE - 1, |micros| micros.min(NONE - 1));
     }
 
-    /// Whether every event that awaits a verdict has one.
+    /// Returns whether every event that awaits a verdict has one.
     pub fn is_complete(&mut self, awaited: &[bool]) -> bool {
         let is_open = |at: usize| awaited.get(at) == Some(&true) && self.latencies.get(at) == Some(&NONE);
         while self.answered < awaited.len() && !is_open(self.answered) {
@@ -89,7 +89,7 @@ impl Arrivals {
         self.answered >= awaited.len()
     }
 
-    /// How long after the end of the measured time events are answered as quickly as `settled` again: from then on, for a second, 99 of a
+    /// Returns how long after the end of the measured time events are answered within `settled` again: from then on, for a second, 99 of a
     /// hundred are. `None` if that never happens.
     #[must_use]
     pub fn recovered_after(&self, awaited: &[bool], settled: Duration) -> Option<Duration> {
@@ -112,7 +112,7 @@ impl Arrivals {
         None
     }
 
-    /// How many events were due when the measured time was over, and had no verdict yet.
+    /// Returns how many events were due when the measured time was over, and had no verdict yet.
     #[must_use]
     pub fn backlog(&self, awaited: &[bool]) -> usize {
         let (_, end) = self.schedule.window();
@@ -121,7 +121,7 @@ impl Arrivals {
         events.filter(|(at, (awaited, us))| **awaited && is_late(*at, **us)).count()
     }
 
-    /// Adds it up, of the events behind the warm-up that await a verdict.
+    /// Adds up the verdicts on the events behind the warm-up that await one.
     #[must_use]
     pub fn tally(&self, awaited: &[bool], deadline: Duration) -> Tally {
         let deadline_us = u32::try_from(deadline.as_micros()).unwrap_or(NONE - 1);
@@ -167,7 +167,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(5);
 
-    /// A thousand events a second: two seconds of warm-up, ten that count. The first event's number is 500.
+    /// Returns a thousand events a second: two seconds of warm-up, ten that count. The first event's number is 500.
     fn arrivals() -> Arrivals {
         Arrivals::new(Schedule::new(1_000.0, Duration::from_secs(2), Duration::from_secs(10)), 500)
     }

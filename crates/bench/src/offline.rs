@@ -1,4 +1,4 @@
-//! What is measured of the core alone, without Kafka: benchmarks of a checkout that print JSON.
+//! Measures the core alone, without Kafka, by benchmarks of a checkout that print JSON.
 
 use std::time::Duration;
 
@@ -18,46 +18,46 @@ pub struct Offline {
     /// The whole path of an event, from its bytes to the verdict's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decision: Vec<DecisionCost>,
-    /// The same in instructions, as callgrind counts them.
+    /// The whole path of an event in instructions, as callgrind counts them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<InstructionCost>,
-    /// What live threads hold.
+    /// The memory of live threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<ThreadMemory>,
-    /// What an event costs as work grows.
+    /// The cost of an event as work grows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub growth: Vec<Growth>,
 }
 
-/// What deciding on an event costs.
+/// The cost of deciding on an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionCost {
     /// The event.
     pub name: String,
-    /// Its bytes.
+    /// The event's bytes.
     pub bytes: u64,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: f64,
-    /// Allocations.
+    /// How many allocations there are.
     pub allocations: f64,
-    /// Bytes that these take.
+    /// The bytes that are allocated.
     #[serde(default)]
     pub allocated_bytes: f64,
-    /// Times what reading the event into a `serde_json::Value` takes.
+    /// The time as a multiple of what reading the event into a `serde_json::Value` takes.
     #[serde(default)]
     pub over_serde_json: Option<f64>,
 }
 
-/// What deciding on an event costs in instructions.
+/// The cost of deciding on an event, in instructions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstructionCost {
     /// The event.
     pub name: String,
-    /// Instructions.
+    /// How many instructions an event takes.
     pub per_event: f64,
 }
 
-/// What live threads of a kind hold.
+/// The memory of live threads of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThreadMemory {
     /// The kind.
@@ -68,7 +68,7 @@ pub struct ThreadMemory {
     pub bytes_per_thread: f64,
 }
 
-/// What an event costs at both ends of something that grows.
+/// The cost of an event at both ends of something that grows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
     /// What grows.
@@ -107,7 +107,7 @@ impl Offline {
     }
 }
 
-/// The list of that name in a JSON object that begins a line, whatever is printed around it.
+/// Returns the list of that name in a JSON object that begins a line, whatever is printed around it.
 fn figures<T: DeserializeOwned>(name: &str, printed: &str) -> Result<Vec<T>> {
     let beginnings =
         printed.match_indices('{').filter(|(at, _)| printed.get(..*at).is_some_and(|before| before.is_empty() || before.ends_with('\n')));

@@ -1,9 +1,9 @@
-//! Twice the peak, and what is left of the worker: what it still does, what it holds, how long events wait, and how it comes back.
+//! Offers a multiple of the peak, and measures what the worker still does, what it holds, how long events wait, and how it recovers.
 //!
-//! Kafka is the queue, so an event of an overload waits for as long as the backlog in front of it takes, and no longer if the worker's own
-//! queues are bounded. Nothing is shed: after N seconds of twice the peak there are N seconds of work left, and nobody can be back earlier.
-//! So there are two overloads. A sustained one shows throughput, memory and waits; a burst of two seconds shows the recovery, measured from
-//! the moment the load falls, with nothing subtracted.
+//! Kafka is the queue. An event of an overload waits for as long as the backlog in front of it takes, and no longer if the worker's own
+//! queues are bounded. Nothing is shed: after N seconds of twice the peak there are N seconds of work left, and no worker can recover
+//! earlier. So there are two overloads. A sustained one shows throughput, memory and waits. A burst of two seconds shows the recovery,
+//! measured from the moment the load falls, with nothing subtracted.
 
 use std::time::Duration;
 
@@ -12,23 +12,23 @@ use serde::Serialize;
 
 use super::{Bed, Observed, Phase, Schedule, Session};
 
-/// What is offered behind an overload, as a share of the peak.
+/// The load that is offered behind an overload, as a share of the peak.
 const CALM: f64 = 0.1;
-/// An event is answered quickly again that waits no longer than this many times the usual 99th percentile, within these bounds.
+/// An event is answered quickly again if it waits no longer than this many times the usual 99th percentile, within these bounds.
 const SETTLED_FACTOR: f64 = 2.0;
 const SETTLED_MIN: Duration = Duration::from_millis(100);
 const SETTLED_MAX: Duration = Duration::from_millis(300);
-/// Where that share of what was offered is kept, it was no overload.
+/// Where a worker keeps this share of what was offered, it was no overload.
 const KEPT_OF_ALL: f64 = 0.9;
-/// How often a higher peak is taken where it was none.
+/// How often a higher peak is tried where it was no overload.
 const RAISES_MAX: usize = 2;
 const BURST: Duration = Duration::from_secs(2);
-/// How long lag may take to go: as long as twice the overload took, and so much longer.
+/// How long lag may take to go, beyond twice the time of the overload.
 const CALM_MIN: Duration = Duration::from_secs(5);
 /// How long an event of the overload may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What came of offering more than the peak, and how the worker came back.
+/// The results of offering more than the peak, and of the recovery.
 #[derive(Debug, Clone, Serialize)]
 pub struct Overload {
     /// How many times the peak was offered.
@@ -37,7 +37,7 @@ pub struct Overload {
     pub seconds: f64,
     /// The peak in events per second: the one that was searched, or what was kept of it if that was more than it.
     pub peak_per_second: f64,
-    /// The overload.
+    /// The results of the overload.
     pub phase: Phase,
     /// The share of the peak that was kept.
     pub kept: f64,
@@ -49,11 +49,11 @@ pub struct Overload {
     pub longest_wait_seconds: f64,
     /// From when the load fell to when events were answered as quickly as usual, in seconds; `None` if they were not in time.
     pub recovery_seconds: Option<f64>,
-    /// The burst.
+    /// The results of the burst.
     pub burst: Burst,
 }
 
-/// A short overload, and how soon all is as before.
+/// A short overload, and how soon latency is as before.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Burst {
     /// How long it was, in seconds.
@@ -63,19 +63,19 @@ pub struct Burst {
 }
 
 impl Overload {
-    /// Whether nearly all of it was dealt with at once, so that it was no overload: the peak is higher than was found.
+    /// Returns whether nearly all of it was dealt with at once, so that it was no overload: the peak is higher than was found.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.kept >= self.factor * KEPT_OF_ALL
     }
 
-    /// How much longer than the backlog's own time an event waited, in seconds.
+    /// Returns how much longer than the backlog's own time an event waited, in seconds.
     #[must_use]
     pub fn excess_wait_seconds(&self) -> f64 {
         (self.longest_wait_seconds - self.backlog_seconds).max(0.0)
     }
 
-    /// How many times the memory of before it took.
+    /// Returns the memory at the end as a multiple of the memory before.
     #[must_use]
     pub fn memory_growth(&self) -> f64 {
         self.phase.resident_bytes_max as f64 / self.resident_bytes_before.max(1) as f64
@@ -121,11 +121,11 @@ impl Session {
 }
 
 impl Bed<'_> {
-    /// Offers a multiple of the peak for some time, then little, and says how many seconds after the load fell events were answered
+    /// Offers a multiple of the peak for some time, then little, and returns how many seconds after the load fell events were answered
     /// quickly.
     fn flood(&mut self, peak: f64, factor: f64, time: Duration, settled: Duration) -> Result<(Observed, Option<f64>)> {
         let schedule = Schedule::new(peak * factor, Duration::ZERO, time).then(peak * CALM, time * 2 + CALM_MIN);
-        // Nothing of an overload is a miss: how long it waits is what is measured.
+        // In an overload no event is a miss: how long it waits is what is measured.
         let observed = self.load.follow(Some(&mut self.worker), schedule, PATIENCE)?;
         let recovered = observed.arrivals.recovered_after(&observed.awaited, settled);
         Ok((observed, recovered.map(|after| after.as_secs_f64())))

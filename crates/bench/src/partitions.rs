@@ -1,4 +1,4 @@
-//! What an event costs the gate when its topic has more partitions: the same traffic, drained from topics of one, of eight, of many.
+//! Measures an event's cost with more partitions: the same traffic, drained from topics of one, of eight, of many.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::{Ratio, Session, Subject};
 
-/// How many partitions topics have that are compared.
+/// The numbers of partitions that are compared.
 pub const PARTITIONS: [u32; 3] = [1, 8, 64];
 
-/// What an event costs with so many partitions.
+/// The cost of an event with so many partitions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartitionCost {
     /// Partitions of the topics.
@@ -20,13 +20,13 @@ pub struct PartitionCost {
 }
 
 impl PartitionCost {
-    /// The median of the rounds.
+    /// Returns the median of the rounds.
     #[must_use]
     pub fn median_us(&self) -> Option<f64> {
         Ratio::of(self.cpu_us.iter().copied()).map(|cost| cost.median)
     }
 
-    /// Times what an event costs with other partitions, round by round.
+    /// Returns the cost of an event as a multiple of its cost with other partitions, round by round.
     #[must_use]
     pub fn over(&self, other: &Self) -> Option<Ratio> {
         Ratio::between(&self.cpu_us, &other.cpu_us)

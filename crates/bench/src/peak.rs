@@ -1,4 +1,4 @@
-//! The highest rate that is sustained: what that means, and the search for it.
+//! Searches the highest rate that is sustained, and defines what that means.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use super::Phase;
 
 /// The share of what was asked that has to be achieved.
 const ACHIEVED_MIN: f64 = 0.99;
-/// Lag grows if the median latency of the last third of a phase is that much above that of the first: this many times, and milliseconds.
+/// Lag grows if the median latency of the last third of a phase is above that of the first by both: this factor, and these milliseconds.
 const GROWTH_MAX: f64 = 2.0;
 const GROWTH_MS: f64 = 50.0;
-/// From one rate to the next while neither end is known.
+/// The factor from one rate to the next while neither end is known.
 const STEP: f64 = 1.4;
 
 /// Why a rate is not sustained.
@@ -25,7 +25,7 @@ pub enum Shortfall {
     Misses,
 }
 
-/// Whether a phase shows that its rate is sustained.
+/// Returns whether a phase shows that its rate is sustained.
 ///
 /// # Errors
 /// Why not.
@@ -54,8 +54,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Searches with `probe`, which says whether a rate is sustained, until that is known closely enough or `is_late`. Returns the
-    /// highest rate that is, and that was so twice: whoever is fresh can be lucky once. `None` if none was.
+    /// Searches with `probe`, which says whether a rate is sustained, until the answer is close enough or `is_late`. Returns the highest
+    /// rate that was sustained twice, since a fresh worker can be lucky once. `None` if none was.
     ///
     /// # Errors
     /// Those of `probe`.
@@ -103,7 +103,7 @@ mod tests {
 
     const SEARCH: Search = Search { start: 4_000.0, precision: 1.05, attempts: 1, probes_max: 30 };
 
-    /// A server that takes a millisecond and so many events a second, one after the other, and fails for a while.
+    /// Simulates a server that takes a millisecond and so many events a second, one after the other, and fails for a while.
     fn phase(capacity: f64, rate: f64) -> Phase {
         let schedule = Schedule::new(rate, Duration::from_secs(1), Duration::from_secs(3));
         let mut arrivals = Arrivals::new(schedule, 0);

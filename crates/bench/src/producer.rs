@@ -15,10 +15,10 @@ use super::topics::client;
 use tollgate::settings::KafkaSettings;
 use tollgate_testkit::{Mix, MixEvent};
 
-/// The header that names an event's number. Verdicts bring it back, whoever decides.
+/// The header that names an event's number. Verdicts bring it back, from every worker.
 pub const NUMBER_HEADER: &str = "correlation_id";
 
-/// A wait shorter than this is not worth a sleep: what is due within it is sent together.
+/// A wait shorter than this is not worth a sleep: the events that are due within it are sent together.
 const NAP: Duration = Duration::from_micros(500);
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(60);
 /// Events between two looks at acknowledgements.
@@ -78,7 +78,7 @@ pub struct Sent {
 }
 
 impl Sender {
-    /// A sender of this traffic, from its beginning.
+    /// Returns a sender of this traffic, from its beginning.
     ///
     /// # Errors
     /// A property that librdkafka does not take.
@@ -98,7 +98,7 @@ impl Sender {
         Ok(Self { producer, deliveries, mix, next: 0 })
     }
 
-    /// The number of the next event.
+    /// Returns the number of the next event.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next

@@ -1,4 +1,4 @@
-//! What is being done, and since when: a line that stays for every step, and on a terminal a bar that shows how far it is.
+//! Shows progress: a line that stays for every step, and on a terminal a bar that shows how far the step is.
 
 use std::io::{IsTerminal, Write as _};
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const WIDTH: usize = 30;
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shows on stderr what is being done, and since when.
+/// Shows progress on stderr, with the time since the beginning.
 #[derive(Debug)]
 pub struct Progress {
     is_shown: bool,
@@ -31,12 +31,12 @@ impl Progress {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| last.elapsed() >= INTERVAL) {
             *last = Some(Instant::now());
-            // What is shown is nobody's data; a terminal that is gone is no failure.
+            // Progress is no data; a terminal that is gone is no failure.
             let _shown = write!(std::io::stderr(), "\r\x1b[K{}", bar(label, done, of));
         }
     }
 
-    /// Says something that stays, on a terminal or not, behind the minutes and seconds that have passed.
+    /// Writes a line that stays, on a terminal or not, behind the minutes and seconds that have passed.
     pub fn say(&self, text: &str) {
         self.clear();
         let _said = writeln!(std::io::stderr(), "{} {text}", clock(self.start.elapsed()));
@@ -50,7 +50,7 @@ impl Progress {
     }
 }
 
-/// Minutes and seconds.
+/// Returns a time as minutes and seconds.
 fn clock(elapsed: Duration) -> String {
     format!("{:>2}:{:02}", elapsed.as_secs() / 60, elapsed.as_secs() % 60)
 }

@@ -17,7 +17,7 @@ use tollgate::settings::KafkaSettings;
 
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
-/// Verdicts between two looks at whether that was all.
+/// How many verdicts are read before checking whether that was all.
 const ROUND: usize = 256;
 /// How long verdicts are waited for once all events are sent, if some still come.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
@@ -36,14 +36,14 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// A reader of a topic from this offset on.
+    /// Returns a reader of a topic from this offset on.
     ///
     /// # Errors
     /// The topic is not there, or the brokers are away.
     pub fn new(kafka: &KafkaSettings, topic: &str, from: Offset) -> Result<Self> {
         let reader = Self::counter(kafka, topic)?;
         let mut list = TopicPartitionList::new();
-        // The end as it is now, and not as it is when the first fetch gets there.
+        // This is the end as it is now, and not as it is when the first fetch arrives.
         let ends = if from == Offset::End { reader.ends()? } else { Vec::new() };
         for partition in 0..reader.partitions {
             let end = usize::try_from(partition).ok().and_then(|at| ends.get(at)).map(|end| Offset::Offset(*end));
@@ -53,7 +53,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// One that only says how much a topic holds, and fetches nothing.
+    /// Returns a reader that only counts how much a topic holds, and fetches nothing.
     ///
     /// # Errors
     /// The topic is not there, or the brokers are away.
@@ -61,7 +61,7 @@ impl Reader {
         let mut config = client(kafka);
         config
             .set("client.id", "tollgate-bench")
-            // librdkafka wants a group even of those that never join it.
+            // librdkafka wants a group even of clients that never join it.
             .set("group.id", "tollgate-bench")
             .set("enable.auto.commit", "false")
             .set("fetch.wait.max.ms", "100")
@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// How many records have been written to the topic.
+    /// Returns how many records have been written to the topic.
     ///
     /// # Errors
     /// The brokers are away.
@@ -117,11 +117,11 @@ impl Reader {
         self.ends()?.into_iter().map(|end| Ok(u64::try_from(end)?)).sum()
     }
 
-    /// The end of every partition. One request asks a broker for all of them: this is done often beside a worker that is measured.
+    /// Returns the end of every partition. One request asks a broker for all of them, since this runs often beside a measured worker.
     fn ends(&self) -> Result<Vec<i64>> {
         let mut list = TopicPartitionList::new();
         for partition in 0..self.partitions {
-            // In the place of a time this asks for the end.
+            // In place of a time this asks for the end.
             list.add_partition_offset(&self.topic, partition, Offset::End)?;
         }
         let mut ends =
@@ -130,7 +130,7 @@ impl Reader {
         Ok(ends.into_iter().map(|(_, end)| end).collect())
     }
 
-    /// Hands over so many records, from where the reader stands.
+    /// Hands so many records to `take`, from the reader's position on.
     ///
     /// # Errors
     /// They do not come.
@@ -148,19 +148,19 @@ impl Reader {
     }
 }
 
-/// The partition, and the offset that the broker gave for it.
+/// Returns the partition, and the offset that the broker gave for it.
 fn end_of(element: &TopicPartitionListElem<'_>) -> Result<(i32, i64)> {
     element.error()?;
     let end = element.offset().to_raw().filter(|end| *end >= 0).context("the broker does not say where a partition ends")?;
     Ok((element.partition(), end))
 }
 
-/// The number of the event that a verdict answers.
+/// Returns the number of the event that a verdict answers.
 fn number_of(message: &BorrowedMessage<'_>) -> Option<u64> {
     std::str::from_utf8(header(message, NUMBER_HEADER)?).ok()?.parse().ok()
 }
 
-/// The value of a header.
+/// Returns the value of a header.
 pub(super) fn header<'m>(message: &'m BorrowedMessage<'_>, name: &str) -> Option<&'m [u8]> {
     message.headers()?.iter().find(|header| header.key == name)?.value
 }

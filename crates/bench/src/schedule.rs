@@ -1,11 +1,11 @@
-//! When each event is meant to be sent: fixed before the first one is, whatever becomes of it.
+//! Says when each event is due. All of it is fixed before the first event is sent, and nothing that happens then changes it.
 //!
-//! Latency is measured from there. A sender that falls behind does not shift what follows, so that what a slow moment does to the
-//! events behind it is measured too (there is no coordinated omission).
+//! Latency is measured from the moment an event is due. A sender that falls behind does not shift the events that follow, so that what a
+//! slow moment does to them is measured too (there is no coordinated omission).
 
 use std::time::Duration;
 
-/// So many events, evenly spaced; behind those that are measured the load may fall to another rate.
+/// A schedule of evenly spaced events; behind those that are measured the load may change to another rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     /// Events per second.
@@ -14,14 +14,14 @@ pub struct Schedule {
     pub warm_up: usize,
     /// The first event behind those that are measured.
     pub measured_end: usize,
-    /// How many there are.
+    /// How many events there are.
     pub count: usize,
     /// Events per second from `measured_end` on.
     tail_rate: f64,
 }
 
 impl Schedule {
-    /// The schedule of a rate, a warm-up and a time that is measured behind it.
+    /// Returns the schedule of a rate, a warm-up and a time that is measured behind it.
     #[must_use]
     pub fn new(rate: f64, warm_up: Duration, measured: Duration) -> Self {
         let warm_up = events(rate, warm_up);
@@ -29,20 +29,20 @@ impl Schedule {
         Self { rate, warm_up, measured_end: count, count, tail_rate: rate }
     }
 
-    /// The same with a time behind it at another rate.
+    /// Adds a time at another rate behind it.
     #[must_use]
     pub fn then(self, tail_rate: f64, tail: Duration) -> Self {
         Self { tail_rate, count: self.measured_end + events(tail_rate, tail), ..self }
     }
 
-    /// When the event of that number is due, from the start.
+    /// Returns when the event of this number is due, from the start.
     #[must_use]
     pub fn due(&self, number: usize) -> Duration {
         let in_tail = number.saturating_sub(self.measured_end);
         Duration::from_secs_f64((number - in_tail) as f64 / self.rate + in_tail as f64 / self.tail_rate)
     }
 
-    /// How many events are due at a time from the start, as far as there are any.
+    /// Returns how many events are due at a time from the start, as far as there are any.
     #[must_use]
     pub fn due_by(&self, elapsed: Duration) -> usize {
         let end = self.due(self.measured_end);
@@ -53,7 +53,7 @@ impl Schedule {
         due.min(self.count)
     }
 
-    /// From when to when is measured.
+    /// Returns the start and the end of the measured time.
     #[must_use]
     pub fn window(&self) -> (Duration, Duration) {
         (self.due(self.warm_up), self.due(self.measured_end))

@@ -1,4 +1,4 @@
-//! Where a benchmark runs: a cluster, its own or somebody's, and workers on topics of their own.
+//! Sets up what a benchmark runs on: a cluster, its own or somebody's, and workers on topics of their own.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use super::{Invocation, Load, Observed, Phase, Progress, Search, Sender, Subject
 use tollgate::settings::{KafkaSettings, TopicSettings};
 use tollgate_testkit::{Broker, Mix, MixSettings, default_cache};
 
-/// Events a second, and for how long, before anything is measured: a broker that has just started is slow for some seconds.
+/// The events a second, and their time, before anything is measured: a broker that has just started is slow for some seconds.
 const KINDLING_RATE: f64 = 2_000.0;
 /// The share of a known peak that the next search begins at.
 const NEAR: f64 = 0.85;
@@ -34,7 +34,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The times of one of many latency measurements.
+    /// Returns the times of one of many latency measurements.
     #[must_use]
     pub fn sweep_times(&self) -> Times {
         Times { measured: (self.times.measured / 2).max(Duration::from_secs(1)), ..self.times }
@@ -55,16 +55,16 @@ pub struct Session {
     made: Cell<u32>,
     /// Where the next search for a peak begins: near the last one that was found.
     search_start: Cell<f64>,
-    /// When what is measured now has to be over; without one it takes the time that it takes.
+    /// When the present measurement has to end; without one it takes the time that it takes.
     end: Cell<Option<Instant>>,
-    /// Last, so that it is there until everything else is gone.
+    /// The broker. It is the last field, so that it is there until everything else is gone.
     broker: Option<Broker>,
 }
 
 /// A worker under load.
 #[derive(Debug)]
 pub struct Bed<'a> {
-    /// What puts load on it.
+    /// The load on the worker.
     pub load: Load<'a>,
     /// The worker.
     pub worker: Worker,
@@ -80,7 +80,7 @@ pub struct Peak {
 }
 
 impl Session {
-    /// A session on the cluster of these settings, or on a broker that it starts.
+    /// Opens a session on the cluster of these settings, or on a broker that it starts.
     ///
     /// # Errors
     /// No broker can be started, or the cluster does not answer.
@@ -103,7 +103,7 @@ impl Session {
         Ok(Self { plan, progress, kafka, invocation, topics, stem, made: Cell::new(0), search_start, end: Cell::default(), broker })
     }
 
-    /// Where the broker is, for people.
+    /// Returns where the broker is, for people.
     #[must_use]
     pub fn broker_place(&self) -> String {
         match self.broker {
@@ -112,23 +112,23 @@ impl Session {
         }
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     #[must_use]
     pub fn kafka(&self) -> &KafkaSettings {
         &self.kafka
     }
 
-    /// Says when what is measured next has to be over: it then gives what it has by then.
+    /// Sets when the next measurement has to end; it then returns what it has by then.
     pub fn set_end(&self, end: Option<Instant>) {
         self.end.set(end);
     }
 
-    /// Whether there is an end to what is measured.
+    /// Returns whether there is an end to what is measured.
     pub(super) fn is_limited(&self) -> bool {
         self.end.get().is_some()
     }
 
-    /// Whether something that takes so long would not be over in time.
+    /// Returns whether something that takes so long would not be over in time.
     pub(super) fn is_late_for(&self, time: Duration) -> bool {
         self.end.get().is_some_and(|end| Instant::now() + time > end)
     }
@@ -146,13 +146,13 @@ impl Session {
         &self.invocation
     }
 
-    /// A name that nothing else on the cluster has.
+    /// Returns a name that nothing else on the cluster has.
     pub(super) fn unique(&self) -> String {
         self.made.set(self.made.get() + 1);
         format!("{}-{}", self.stem, self.made.get())
     }
 
-    /// The traffic, from its beginning.
+    /// Returns the traffic, from its beginning.
     #[must_use]
     pub fn mix(&self) -> Mix {
         Mix::new(MixSettings { seed: self.plan.seed, threads: self.plan.threads, ..MixSettings::default() })
@@ -224,7 +224,7 @@ impl Bed<'_> {
     /// Runs a phase.
     ///
     /// # Errors
-    /// See [`Load::run`].
+    /// Those of [`Load::run`].
     pub fn run(&mut self, rate: f64, times: Times) -> Result<Observed> {
         self.load.run(Some(&mut self.worker), rate, times)
     }

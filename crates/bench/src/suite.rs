@@ -1,4 +1,4 @@
-//! All that a report shows, part by part: what fails or takes too long costs its own rows and no others.
+//! Measures all that a report shows, part by part. A part that fails or takes too long costs its own rows and no others.
 //!
 //! Everything is built first, then the core is measured alone, then workers on a cluster. The parts share one time ([`Budget`]); where it
 //! gets short there are fewer rounds.
@@ -18,7 +18,7 @@ const OVERLOAD: f64 = 2.0;
 const BUILD_TIME_MAX: Duration = Duration::from_secs(600);
 /// A part is not begun if it has less time than this.
 const PART_TIME_MIN: Duration = Duration::from_secs(5);
-/// The share of the rate of a drain that the search for the peak begins at: who sends and who waits want their part of the machine.
+/// The share of the rate of a drain at which the search for the peak begins: the sender and the waiter need their part of the machine.
 const NEAR_DRAINED: f64 = 0.3;
 
 /// The parts, and about how many seconds each takes on two cores.
@@ -34,14 +34,14 @@ mod weight {
     pub(super) const ALL: u32 = 305 + DRAIN + 2 * (PEAK + SWEEP) + LATENCY + OVERLOAD + VERSUS + PARTITIONS;
 }
 
-/// What a report is made of.
+/// The settings of a report.
 #[derive(Debug)]
 pub struct Suite<'a> {
-    /// Where the baselines and the benchmarks of the core are.
+    /// The checkout with the baselines and the benchmarks of the core.
     pub checkout: &'a Checkout,
     /// Baselines that were given by hand; they stand in for those of the checkout that have their names.
     pub baselines: &'a [Subject],
-    /// How often things are measured that are compared.
+    /// How often each side of a comparison is measured.
     pub rounds: usize,
     /// Events of a topic that is drained.
     pub events: usize,
@@ -54,20 +54,20 @@ struct Report<'a> {
     suite: &'a Suite<'a>,
     budget: Budget,
     findings: Findings,
-    keep: &'a dyn Fn(&Findings),
+    save: &'a dyn Fn(&Findings),
 }
 
 impl Suite<'_> {
-    /// Measures all of it; `open` opens the session when the core has been measured, and `keep` gets what is known after every part.
+    /// Measures all of it; `open` opens the session when the core has been measured, and `save` gets what is known after every part.
     pub fn run(
         &self,
         findings: Findings,
         progress: Progress,
         open: impl FnOnce(Progress) -> Result<Session>,
-        keep: &dyn Fn(&Findings),
+        save: &dyn Fn(&Findings),
     ) -> Findings {
         let start = Instant::now();
-        let mut report = Report { suite: self, budget: Budget::new(self.time, weight::ALL), findings, keep };
+        let mut report = Report { suite: self, budget: Budget::new(self.time, weight::ALL), findings, save };
         let (baselines, benches) = report.build(&progress);
         report.budget = Budget::new(self.time, weight::ALL);
         report.measure_core(&progress, &benches);
@@ -76,7 +76,7 @@ impl Suite<'_> {
             Err(error) => report.findings.absences.push(Absence::failed("broker", &format!("{error:#}"))),
         }
         report.findings.seconds = start.elapsed().as_secs_f64();
-        keep(&report.findings);
+        save(&report.findings);
         report.findings
     }
 }
@@ -112,7 +112,7 @@ impl Report<'_> {
                 progress.say(&format!("the core alone: {name}"));
                 let measured = self.findings.offline.measure(self.suite.checkout, name, time);
                 measured.unwrap_or_else(|absence| self.lack(progress, absence));
-                (self.keep)(&self.findings);
+                (self.save)(&self.findings);
             }
         }
     }
@@ -152,10 +152,10 @@ impl Report<'_> {
             }
         }
         self.findings.drained = drained;
-        (self.keep)(&self.findings);
+        (self.save)(&self.findings);
     }
 
-    /// What is measured of the gate alone, on one worker.
+    /// Measures the gate alone, on one worker.
     fn load_gate(&mut self, session: &Session) {
         let measured = session.with_worker(&Subject::Gate, |bed| {
             self.findings.peak = self.part(session, "peak", weight::PEAK, |session| session.find_peak(bed));
@@ -171,7 +171,7 @@ impl Report<'_> {
         self.note(session, "gate under load", measured);
     }
 
-    /// The same of the pass-through, without an overload.
+    /// Measures the pass-through alone, without an overload.
     fn load_pass_through(&mut self, session: &Session) {
         let Some(peak) = self.findings.peak.as_ref().map(|peak| peak.per_second) else { return };
         let measured = session.with_worker(&Subject::PassThrough, |bed| {
@@ -183,7 +183,7 @@ impl Report<'_> {
         self.note(session, "pass-through under load", measured);
     }
 
-    /// Latency at several shares of the peak, as far as there is time.
+    /// Measures latency at several shares of the peak, as far as there is time.
     fn sweep(&mut self, session: &Session, bed: &mut Bed<'_>, subject: &Subject, peak: f64) {
         let times = session.plan.sweep_times();
         let points = self.part(session, "sweep", weight::SWEEP, |session| {
@@ -212,16 +212,16 @@ impl Report<'_> {
         };
         let lack = |error: anyhow::Error| self.lack(&session.progress, Absence::failed(name, &format!("{error:#}")));
         let found = measured.map_err(lack).ok();
-        (self.keep)(&self.findings);
+        (self.save)(&self.findings);
         found
     }
 
-    /// Keeps why a worker could not be used.
+    /// Notes why a worker could not be used.
     fn note(&mut self, session: &Session, name: &str, measured: Result<()>) {
         if let Err(error) = measured {
             self.lack(&session.progress, Absence::failed(name, &format!("{error:#}")));
         }
-        (self.keep)(&self.findings);
+        (self.save)(&self.findings);
     }
 
     fn lack(&mut self, progress: &Progress, absence: Absence) {
@@ -264,7 +264,7 @@ esac"#;
         assert!(by_what("cost per event, 10 ").why.is_some_and(|why| why.ends_with("error: it does not compile")));
         assert!(by_what("events per CPU second over the Python worker").why.is_some_and(|why| why.contains("--baselines")));
         assert!(by_what("cost per event, 1 → 64").why.is_some_and(|why| why.contains("needs java")));
-        // Whether there is a valgrind is this machine's affair, and no failure either way.
+        // Not every machine has valgrind, and its absence is no failure.
         assert_eq!(findings.failures().as_deref(), Some("the report lacks what failed: growth, broker"));
         assert!(kept.get() >= 3 && findings.seconds > 0.0, "{} times kept", kept.get());
     }

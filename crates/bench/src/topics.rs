@@ -1,4 +1,4 @@
-//! Topics of the benchmark's own, made for a measurement and deleted after it.
+//! Creates topics for a measurement and deletes them after it.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use tollgate::topics::{TopicSettings, to_create};
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Makes and deletes topics.
+/// Creates and deletes topics.
 pub struct Topics {
     admin: AdminClient<PlainContext>,
     runtime: tokio::runtime::Runtime,
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Topics {
     }
 }
 
-/// A client's configuration: the brokers and the user's properties.
+/// Returns a client's configuration: the brokers and the user's properties.
 pub(super) fn client(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = ClientConfig::new();
     for (key, value) in &kafka.properties {
@@ -50,7 +50,7 @@ impl Topics {
         Ok(Self { admin, runtime, brokers: kafka.brokers.clone() })
     }
 
-    /// Makes the topics of a worker, named after `stem`.
+    /// Creates the topics of a worker, named after `stem`.
     ///
     /// # Errors
     /// The cluster does not allow it, or they get no leaders.
@@ -63,7 +63,7 @@ impl Topics {
         Ok(topics)
     }
 
-    /// Makes topics of these names.
+    /// Creates topics of these names.
     ///
     /// # Errors
     /// The cluster does not allow it, or they get no leaders.
@@ -91,7 +91,7 @@ impl Topics {
         Ok(())
     }
 
-    /// Deletes what is named after `stem`, whoever has made it: a worker may make topics of its own.
+    /// Deletes every topic that is named after `stem`: a worker may create topics of its own.
     ///
     /// # Errors
     /// The cluster does not allow it.

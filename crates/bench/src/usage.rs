@@ -1,4 +1,4 @@
-//! What a process and its children use, as Linux tells in `/proc`.
+//! Reads the CPU and the memory that a process and its children use, from Linux's `/proc`.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What the process group of that id uses now.
+    /// Reads what the process group of this id uses now.
     ///
     /// # Errors
     /// There is no `/proc` (which is Linux's), or no such process.
@@ -45,7 +45,7 @@ impl Usage {
     }
 }
 
-/// Process group, and user and system time in seconds, of a process and its dead children.
+/// Reads the process group, and the user and system time in seconds, of a process and its dead children.
 fn read_stat(stat: &str) -> Option<(u32, f64)> {
     // The name of the program, in parentheses, may hold anything.
     let (_, fields) = stat.rsplit_once(") ")?;

@@ -1,4 +1,4 @@
-//! The gate against the same worker with deciding left out, in turns, so that what the machine does meanwhile does to both.
+//! Compares the gate with the same worker without deciding, in turns, so that whatever else the machine does affects both.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Drained, Phase, Session, Subject};
 
-/// One round of one of the two.
+/// One round of the gate or of the pass-through.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
     /// The highest rate that was sustained, in events per second, if it was searched in this round.
@@ -19,9 +19,9 @@ pub struct Side {
 /// One round of both.
 #[derive(Debug, Clone, Serialize)]
 pub struct Round {
-    /// `tollgate run`.
+    /// The gate: `tollgate run`.
     pub gate: Side,
-    /// `tollgate run --pass-through`.
+    /// The pass-through: `tollgate run --pass-through`.
     pub pass_through: Side,
 }
 
@@ -56,7 +56,7 @@ pub struct Versus {
 }
 
 impl Ratio {
-    /// The spread of these; `None` of none.
+    /// Returns the spread of these; `None` if there are none.
     #[must_use]
     pub fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
@@ -69,7 +69,7 @@ impl Ratio {
         Some(Self { median, min: *ratios.first()?, max: *ratios.last()? })
     }
 
-    /// The ratio of two measurements that were made in turns, round by round.
+    /// Returns the ratio of two measurements that were made in turns, round by round.
     #[must_use]
     pub fn between(over: &[f64], under: &[f64]) -> Option<Self> {
         Self::of(over.iter().zip(under).map(|(over, under)| over / under))

@@ -1,4 +1,4 @@
-//! The system under test: a process with a group of its own, started, watched and stopped.
+//! Starts, watches and stops the system under test: a process with a group of its own.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -17,24 +17,24 @@ const READY_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(45);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What is measured.
+/// A system that is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// `tollgate run`.
+    /// The gate: `tollgate run`.
     Gate,
-    /// `tollgate run --pass-through`.
+    /// The pass-through: `tollgate run --pass-through`.
     PassThrough,
-    /// A command of somebody else's.
+    /// A baseline: any command.
     Baseline {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// What the shell runs.
+        /// The command that the shell runs.
         command: String,
     },
 }
 
 impl Subject {
-    /// What it is called.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -92,7 +92,7 @@ impl Worker {
             command.env(name, value);
         }
         if matches!(subject, Subject::Baseline { .. }) {
-            // What the gate denies without a configuration file; with one, whoever wrote it knows what its baselines need.
+            // Baselines are told what the gate denies without a configuration file. With one, its author knows what they need.
             if invocation.config.is_none() {
                 command.env("TOLLGATE_DENIED_TOOLS", DENIED_TOOL);
             }
@@ -116,7 +116,7 @@ impl Worker {
         Ok(Self { guard, subject: subject.clone(), admin_port, group })
     }
 
-    /// Waits until `/readyz` says so; of a baseline nothing is asked but that it runs.
+    /// Waits until `/readyz` says that it is ready; a baseline only has to run.
     ///
     /// # Errors
     /// It ends, or does not get ready: with the end of its log.
@@ -145,7 +145,7 @@ impl Worker {
         ask().is_ok_and(|answer| answer.split_whitespace().nth(1) == Some("200"))
     }
 
-    /// Whether it is still running.
+    /// Checks that it is still running.
     ///
     /// # Errors
     /// It has ended: with the end of its log.
@@ -156,15 +156,15 @@ impl Worker {
         Ok(())
     }
 
-    /// What it has used by now.
+    /// Reads what it has used by now.
     ///
     /// # Errors
-    /// See [`Usage::of_group`].
+    /// Those of [`Usage::of_group`].
     pub fn usage(&self) -> Result<Usage> {
         Usage::of_group(self.group)
     }
 
-    /// The end of its log.
+    /// Returns the end of its log.
     #[must_use]
     pub fn log_tail(&self) -> String {
         self.guard.log_tail()
@@ -187,8 +187,8 @@ impl Worker {
     }
 }
 
-/// A worker of ours. Without a configuration file the policy is the default one with a list of denied tools, so that the mix's denials
-/// come out.
+/// Returns the command of the gate or the pass-through. Without a configuration file the policy is the default one with a list of denied
+/// tools, so that the mix's denials come out.
 fn ours(invocation: &Invocation, subject: &Subject) -> Command {
     let mut command = Command::new(&invocation.binary);
     match &invocation.config {

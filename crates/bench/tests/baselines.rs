@@ -1,4 +1,4 @@
-//! What the Python worker under `crates/bench/baselines` decides is what the gate decides: only then do the two compare in speed.
+//! Checks that the Python worker under `crates/bench/baselines` decides what the gate decides: only then do the two compare in speed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use tollgate_core::policy::{Policy, PolicySettings};
 const DENIED_TOOLS: [&str; 2] = ["format_disk", "shutdown_host"];
 const EVENTS: &str = "6000";
 
-/// What was decided on an event: its thread and id, action, code, and what follows from them.
+/// Returns what was decided on an event: its thread and id, action, code, and what follows from them.
 fn decision(verdict: &[u8]) -> Vec<Value> {
     let verdict: Value = serde_json::from_slice(verdict).expect("a verdict is JSON");
     let fields = ["thread_id", "event_id", "action", "code", "decided_by", "allows_execution", "should_halt"];

@@ -1,7 +1,7 @@
-//! `tollgate-bench` against a real broker, which this binary starts as the worker's tests do, with their rules of what is skipped.
+//! Tests `tollgate-bench` against a real broker, which this binary starts as the worker's tests do, with their rules of what is skipped.
 //!
-//! Cargo builds the worker for the tests of its own package alone. `cargo test --workspace` has therefore made one by the time that this
-//! runs; where there is none, or one that is older than its sources, it is built here.
+//! Cargo builds the worker for the tests of its own package alone. So `cargo test --workspace` has built it before this runs. Where there
+//! is none, or one that is older than its sources, it is built here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tollgate_testkit::harness::{self, Case};
-use tollgate_testkit::{Context, sharing};
+use tollgate_testkit::{Cluster, sharing};
 
 const TOLLGATE_BENCH: &str = env!("CARGO_BIN_EXE_tollgate-bench");
 
@@ -20,7 +20,8 @@ fn main() -> ExitCode {
     harness::run(CASES, &Path::new(TOLLGATE_BENCH).with_file_name("tollgate"), Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// Whether a binary is newer than what cargo made it of: the sources that it lists in the file beside it, and the manifest with its lock.
+/// Returns whether a binary is newer than what cargo made it of: the sources that it lists in the file beside it, and the manifest with its
+/// lock.
 fn is_up_to_date(binary: &Path) -> bool {
     let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
     let Some(built) = modified(binary) else { return false };
@@ -32,9 +33,9 @@ fn is_up_to_date(binary: &Path) -> bool {
     !sources.is_empty() && parts.all(|part| modified(&part).is_some_and(|part| part <= built))
 }
 
-/// A short measurement of each kind on this cluster: the figures are there, and no verdict is missing.
-fn a_benchmark_measures_and_cleans_up(context: &Context) -> Result<()> {
-    let worker = context.tollgate();
+/// Makes a short measurement of each kind on this cluster: the figures are there, and no verdict is missing.
+fn a_benchmark_measures_and_cleans_up(cluster: &Cluster) -> Result<()> {
+    let worker = cluster.tollgate();
     if !is_up_to_date(worker) {
         assert_eq!(tollgate_bench::build_worker(Path::new(TOLLGATE_BENCH))?, worker);
     }
@@ -42,7 +43,7 @@ fn a_benchmark_measures_and_cleans_up(context: &Context) -> Result<()> {
     let run = |arguments: &[&str]| -> Result<Value> {
         let mut command = Command::new(TOLLGATE_BENCH);
         command.arg("--tollgate").arg(worker);
-        command.args(["--json", "--brokers", context.bootstrap(), "--partitions", "2", "--threads", "200"]);
+        command.args(["--json", "--brokers", cluster.bootstrap(), "--partitions", "2", "--threads", "200"]);
         let output = command.args(arguments).current_dir(directory.path()).output()?;
         ensure!(output.status.success(), "tollgate-bench {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(serde_json::from_slice(&output.stdout)?)

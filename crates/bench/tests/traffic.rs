@@ -1,4 +1,4 @@
-//! The traffic of `tollgate-bench`, decided on: every event can be read, and what is asked of it comes out.
+//! Decides on the traffic of `tollgate-bench`: every event can be read, and the shares of decisions are as configured.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn loops_stops_and_denials_come_out_at_the_asked_share() {
         }
     }
     let share = |name: &str, of: &str| counts.get(name).copied().unwrap_or_default() as f64 / counts[of] as f64;
-    // Few threads, so that most loops that have begun are over. A loop gets one warning and one block, for two repeats of a call.
+    // There are few threads, so that most loops that have begun are over. A loop gets one warning and one block, for two repeats of a call.
     assert!((0.044..0.056).contains(&share("loop", "tool_call")), "{counts:#?}");
     for code in ["tool_call:repeated_exact_failure_block", "tool_call:idempotent_no_progress_block"] {
         assert!((0.009..0.016).contains(&share(code, "tool_call")), "{counts:#?}");

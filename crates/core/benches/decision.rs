@@ -1,9 +1,9 @@
-//! What a decision costs without Kafka, per event: nanoseconds, the ratio to `serde_json` reading the same bytes into a `Value`, and
-//! allocations.
+//! Measures what a decision costs without Kafka, per event: nanoseconds, the ratio to `serde_json` reading the same bytes into a `Value`,
+//! and allocations.
 //!
 //! The whole path of an event is measured: record → event → thread → verdict as bytes. Gate and parser are timed in turn, so that a machine
-//! that gets slower gets slower for both: quote the ratio. Allocations are counted in a pass of their own by an allocator that looks at one
-//! thread-local flag while nobody counts; growing a list in place counts as one.
+//! that gets slower gets slower for both: quote the ratio. Allocations are counted in a pass of their own, by an allocator that reads one
+//! thread-local flag when it does not count; growing a list in place counts as one.
 //!
 //! `cargo bench -p tollgate-core --bench decision`, with `-- --json` for one JSON object
 #![allow(
@@ -32,11 +32,11 @@ use events::rows::{ROWS, Row};
 static ALLOCATOR: Mockalloc<System> = Mockalloc(System);
 
 const ROUNDS: usize = 101;
-/// What the first row may cost.
+/// The nanoseconds that the first row may cost.
 const TARGET_NS: f64 = 2_000.0;
 const TARGET_ALLOCATIONS: f64 = 5.0;
 
-/// What was measured of a row, per event.
+/// The measured cost of a row, per event.
 struct Cost {
     gate_ns: f64,
     parse_ns: f64,

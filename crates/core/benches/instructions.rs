@@ -1,13 +1,12 @@
-//! How many instructions a decision takes, by valgrind's callgrind: the number to compare over time, since a busy machine does not change
-//! it.
+//! Counts the instructions of a decision by valgrind's callgrind: the number to compare over time, since a busy machine does not change it.
 //!
 //! Every row of `decision` runs twice in a process of its own under callgrind, once with half of its events and once with all of them; the
 //! difference, divided by the number of events in it, leaves out start-up and the prelude.
 //!
-//! What is counted is not quite what runs outside. Valgrind presents a processor with AVX2 but without the SHA extensions (and without
-//! AVX-512), so that `sha2`, which chooses at run time, takes its portable code there: hashing a block of 64 bytes comes to thousands of
-//! instructions where the extensions need a few dozen. The last column says how much of a row that is, from the profile itself. Without it
-//! a row says what the rest of the gate costs, which is what to compare between two machines.
+//! The count differs from what runs without valgrind, which presents a processor with AVX2 but without the SHA extensions (and without
+//! AVX-512). There `sha2`, which chooses at run time, takes its portable code: hashing a block of 64 bytes takes thousands of instructions,
+//! where the extensions need a few dozen. The last column says how much of a row that is, from the profile itself. The rest of a row is
+//! the cost of the gate without hashing, which can be compared between two machines.
 //!
 //! `cargo bench -p tollgate-core --bench instructions`, with `-- --json` for one JSON object. Where valgrind is missing it says so and
 //! succeeds, unless `-- --insist` is given.
@@ -32,11 +31,11 @@ use serde_json::json;
 use events::measure::{is_json, print_json, rounded};
 use events::rows::ROWS;
 
-/// Says which row a process is to run.
+/// The variable that says which row a process runs.
 const ROW: &str = "TOLLGATE_INSTRUCTIONS_ROW";
-/// Says how many of its events.
+/// The variable that says how many of the row's events it runs.
 const EVENTS: &str = "TOLLGATE_INSTRUCTIONS_EVENTS";
-/// What the functions that hash are called in a profile.
+/// The beginning of the names of hashing functions in a profile.
 const HASHING: &str = "sha2::";
 
 fn main() -> ExitCode {
@@ -84,7 +83,7 @@ fn has_valgrind() -> bool {
     run.is_ok_and(|status| status.success())
 }
 
-/// Instructions of a whole process.
+/// The instructions of a whole process.
 struct Count {
     total: u64,
     hashing: u64,
@@ -106,9 +105,9 @@ fn count(row: usize, events: usize) -> Count {
     count
 }
 
-/// Adds up a profile. A line that begins with a place (a number, `+`, `-` or `*`) ends in what was spent there; one behind `calls=` tells
-/// of the callee, which has lines of its own. `fn=` names the function that the lines behind it belong to: by a number, with the name
-/// beside it the first time.
+/// Adds up a profile. A line that begins with a place (a number, `+`, `-` or `*`) ends in the instructions spent there; a line behind
+/// `calls=` is about the callee, which has lines of its own. `fn=` names the function of the lines behind it: by a number, and the first
+/// time with its name.
 fn read(profile: &Path) -> Count {
     let text = std::fs::read_to_string(profile).expect("callgrind has written a profile");
     let mut names = std::collections::HashMap::new();

@@ -1,4 +1,5 @@
-//! What a live thread costs in memory, and its checkpoint on the wire: bytes of the process per thread, the allocator's own included.
+//! Measures what a live thread costs in memory, and its checkpoint on the wire: bytes of the process per thread, the allocator's own
+//! included.
 //!
 //! `cargo bench -p tollgate-core --bench memory`, with `-- --json` for one JSON object (Linux: it reads `/proc/self/statm`). The
 //! kinds that have a target are measured at a million threads; the busy ones take about 2 GB, and about as much again for the checkpoint.
@@ -30,7 +31,7 @@ use tollgate_core::thread::ThreadStore;
 use events::measure::{is_json, print_json, rounded};
 
 const PAGE_BYTES: usize = 4_096;
-/// Says which kind a process is to measure.
+/// The variable that says which kind a process measures.
 const KIND: &str = "TOLLGATE_MEMORY_KIND";
 
 /// A kind of thread: how many calls its running turn has made, each with arguments of its own and answered; every fourth has failed.
@@ -38,7 +39,7 @@ struct Kind {
     name: &'static str,
     calls: usize,
     threads: usize,
-    /// What a thread may take, in bytes.
+    /// The most bytes that a thread may take.
     target: Option<usize>,
 }
 
@@ -49,10 +50,10 @@ const KINDS: [Kind; 4] = [
     Kind { name: "long", calls: 11, threads: 100_000, target: None },
 ];
 
-/// What was measured of a kind.
+/// The measured cost of a kind.
 struct Cost {
     bytes: usize,
-    /// In its checkpoint.
+    /// The bytes of a thread in its checkpoint.
     state_bytes: usize,
     freeze_ns: f64,
     restored_per_second: f64,
@@ -60,7 +61,7 @@ struct Cost {
 }
 
 fn main() {
-    // A process of its own for each kind: an allocator gives little back.
+    // Each kind has a process of its own, because an allocator gives little back.
     if let Ok(kind) = std::env::var(KIND) {
         let kind = &KINDS[kind.parse::<usize>().expect("a number")];
         let settings = events::settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}));
@@ -169,7 +170,7 @@ fn fill(processor: &mut PartitionProcessor<Deciding>, kind: &Kind) -> f64 {
     started.elapsed().as_nanos() as f64 / offset as f64
 }
 
-/// Threads restored per second.
+/// Returns how many threads are restored per second.
 fn restore(checkpoint: &Checkpoint, policy: &Arc<Policy>) -> f64 {
     let started = Instant::now();
     let mut restore = Restore::<ThreadStore>::default();

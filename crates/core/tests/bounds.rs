@@ -1,4 +1,4 @@
-//! What is bounded: threads of a partition, bytes of a thread, time per event. And what is never given up to stay within bounds.
+//! Tests the bounds: threads of a partition, bytes of a thread, time per event. And what is never given up to stay within them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -96,7 +96,7 @@ fn where_every_thread_holds_a_stop_a_new_one_is_refused() {
     assert_eq!(gate.event(&call("new", "c1", "ls", 0))["action"], "allow");
 }
 
-/// Agents die behind a stop and never end their turn: what nobody has touched for long makes room in the end, but not before.
+/// Agents die behind a stop and never end their turn. A thread that was not touched for long makes room in the end, but not before.
 #[test]
 fn a_stop_that_was_idle_for_long_makes_room_where_there_is_none() {
     let mut gate = Gate::new(policy(&json!({"limits": {"threads_per_partition_max": 10, "thread_idle_seconds_max": 60}})));
@@ -137,7 +137,7 @@ fn stopped_threads_at_the_front_are_no_reason_to_refuse() {
     }
 }
 
-/// A turn that never ends, told event by event: its name, the configuration, and the events of its nth step.
+/// A turn that never ends: its name, the configuration, and the events of its nth step.
 struct Endless {
     name: &'static str,
     config: Value,

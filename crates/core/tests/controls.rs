@@ -1,5 +1,5 @@
-//! Which records are controls, and which rule each of the others breaks: one case a line in `fixtures/`, and the ones too large for a line
-//! built here.
+//! Tests which records are controls, and which rule each of the others breaks. A case is a line in `fixtures/`; those that are too large
+//! for a line are built here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -12,7 +12,7 @@ use support::{Case, check_each, jsonl};
 use tollgate_core::controls::{ControlRejectionCode, Controls, decode};
 use tollgate_core::ruling::SubjectKind;
 
-/// Stands for whatever an operator wrote into a wrong place. It must not come out again.
+/// Stands for text that an operator wrote into a wrong place. It must not come out again.
 const MARKER: &str = "MARKER-7f3a";
 
 fn cases() -> Vec<Case> {

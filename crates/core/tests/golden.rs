@@ -1,4 +1,4 @@
-//! Golden cases: behaviour observed by running the systems that Tollgate's rules come from, one `check` per family.
+//! Checks golden cases: behaviour observed by running the systems that Tollgate's rules come from, one `check` per family.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -12,7 +12,7 @@ use tollgate_core::loops::{
 };
 use tollgate_core::ruling::LoopCode;
 
-/// A result or arguments text of a case; `serde_json` cannot hold a lone surrogate, so the cases spell them as escapes inside.
+/// Reads a result's or arguments' text of a case; `serde_json` cannot hold a lone surrogate, so the cases spell them as escapes inside.
 fn text(value: &Value) -> Option<Text<'_>> {
     value.as_str().map(|text| Text::plain(text.as_bytes()))
 }
@@ -28,7 +28,7 @@ fn check_canonical(case: &Value) {
     let source = case["in"]["args_json"].as_str().unwrap();
     let mut parser = Parser::new();
     let object = parser.parse(source.as_bytes(), DEPTH_MAX).ok().filter(|value| value.is_object());
-    // Arguments that are no object, or no JSON, were coerced to an empty one.
+    // The original took arguments that are no object, or no JSON, for an empty object.
     let mut bytes = Vec::new();
     match object {
         Some(object) => canonical::write(object, &mut bytes),
@@ -55,7 +55,7 @@ fn hermes_classify() {
     }
 }
 
-/// The display suffix quotes the exit code, which is raw output and never leaves Tollgate: its kind is compared instead.
+/// Compares a case. The display suffix quotes the exit code, which is raw output and never leaves Tollgate: its kind is compared instead.
 fn check_classify(case: &Value) {
     let tool = case["in"]["tool"].as_str().unwrap();
     let failure = classify(tool, text(&case["in"]["result"]).as_ref());
@@ -86,7 +86,7 @@ fn check_result_hash(case: &Value) {
     }
 }
 
-/// The controller alone, operation by operation.
+/// The traces run through the controller alone, operation by operation.
 #[test]
 fn hermes_traces() {
     for case in jsonl("tests/golden/hermes/traces.jsonl") {
@@ -117,7 +117,7 @@ fn describe(decision: LoopDecision, call: &Signature<'_>) -> Value {
     })
 }
 
-/// A result with guidance appended; without guidance it stays as it is, null included.
+/// Returns a result with guidance appended; without guidance it stays as it is, null included.
 fn appended(result: &Value, guidance: Option<&str>) -> Value {
     match guidance {
         Some(guidance) => Value::from(format!("{}{guidance}", result.as_str().unwrap_or_default())),
@@ -177,7 +177,7 @@ fn check_trace(case: &Value) {
                 let guidance = last.as_ref().and_then(|(decision, tool)| decision.finding?.guidance(tool, decision.count));
                 json!({"text": appended(&op["result"], guidance.as_deref())})
             }
-            // Checked through the whole gate below, where synthetic results are written.
+            // These are checked through the whole gate below, where synthetic results are written.
             "synthetic" => continue,
             other => panic!("unknown op {other}"),
         };
@@ -185,7 +185,7 @@ fn check_trace(case: &Value) {
     }
 }
 
-/// The same traces as events through the whole gate: verdicts, synthetic results and guidance.
+/// The traces run as events through the whole gate: verdicts, synthetic results and guidance.
 #[test]
 fn hermes_traces_as_events() {
     let checked: usize = jsonl("tests/golden/hermes/traces.jsonl").iter().map(check_trace_as_events).sum();

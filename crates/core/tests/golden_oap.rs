@@ -1,7 +1,8 @@
-//! Golden cases of the Open Agent Passport: what the reference evaluator and the published vectors answer, and where Tollgate differs.
+//! Checks golden cases of the Open Agent Passport: what the reference evaluator and the published vectors answer, and where Tollgate
+//! differs.
 //!
-//! A case agrees in allow, code, policy and message, or it stands in `tests/golden/oap/differences.md` with what is answered here and why.
-//! The reference quotes the call in some messages, and Tollgate never does: what it quotes is taken out before messages are compared.
+//! A case agrees in allow, code, policy and message, or it stands in `tests/golden/oap/differences.md` with the answer here and the reason.
+//! The reference quotes the call in some messages, and Tollgate never does: the quotes are taken out before messages are compared.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use tollgate_core::passport::{CapabilityMap, Passport, Terms};
 
 const DIFFERENCES: &str = "tests/golden/oap/differences.md";
 
-/// Names that the reference takes for tools of these capabilities, and that a configuration can map.
+/// The names that the reference takes for tools of these capabilities, and that a configuration can map.
 const NAMES_OF_THE_REFERENCE: [(&str, &str); 8] = [
     ("exec.run", "system.command.execute"),
     ("system.command.execute", "system.command.execute"),
@@ -27,7 +28,7 @@ const NAMES_OF_THE_REFERENCE: [(&str, &str); 8] = [
     ("messaging.message.send", "messaging.send"),
 ];
 
-/// What is answered to a case: code, policy and message of the primary reason.
+/// The answer to a case: code, policy and message of the primary reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     allow: bool,
@@ -36,7 +37,7 @@ struct Answer {
     message: String,
 }
 
-/// The passport of a case, as text; `None` if there is none.
+/// Returns the passport of a case, as text; `None` if there is none.
 fn passport(case: &Value) -> Option<Vec<u8>> {
     match (&case["passport_raw"], &case["passport"]) {
         (Value::String(text), _) => Some(text.clone().into_bytes()),
@@ -73,7 +74,7 @@ fn answer(case: &Value) -> Answer {
     }
 }
 
-/// A message of the reference without what it quotes of the call.
+/// Returns a message of the reference without what it quotes of the call.
 fn without_quotes(message: &str, case: &Value) -> String {
     let call = case["context"].to_string();
     let mut plain = String::new();
@@ -91,7 +92,7 @@ fn without_quotes(message: &str, case: &Value) -> String {
     plain
 }
 
-/// What a case says that the answer does not: empty if they agree. The reference's policy `unknown` is none.
+/// Returns what a case says that the answer does not: empty if they agree. The reference's policy `unknown` is none.
 fn disagreement(case: &Value, answer: &Answer) -> Vec<String> {
     let expected = &case["expected"];
     let mut found = Vec::new();
@@ -111,7 +112,7 @@ fn disagreement(case: &Value, answer: &Answer) -> Vec<String> {
     found
 }
 
-/// The rows of the document: case → the code that is answered here.
+/// Returns the rows of the document: case → the code that is answered here.
 fn differences() -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(DIFFERENCES).unwrap();
     let (cases, _) = text.split_once("\n# Where the standard is silent").unwrap();

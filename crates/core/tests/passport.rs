@@ -1,4 +1,4 @@
-//! The passport provider: what a call is answered under a passport, good or bad, and that nothing of the call is repeated.
+//! Tests the passport provider: the answer to a call under a good or a bad passport, which repeats nothing of the call.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn decide(passport: &str, tool: &str, input: &str) -> GuardrailDecision {
     decide_with(read(passport), Terms::default(), Some(NOW), tool, &ToolInput::Encoded(Text::plain(input.as_bytes())))
 }
 
-/// The codes of all reasons, the decisive one first.
+/// Returns the codes of all reasons, the decisive one first.
 fn codes(decision: &GuardrailDecision) -> Vec<String> {
     assert_eq!(decision.allow, decision.reasons[0].code == "oap.allowed");
     decision.reasons.iter().map(|reason| reason.code.to_string()).collect()
@@ -55,7 +55,7 @@ fn first(passport: &str, tool: &str, input: &Value) -> String {
     codes(&decide(passport, tool, &input.to_string()))[0].clone()
 }
 
-/// A passport that may do what the limits say.
+/// Returns a passport that may do what the limits say.
 fn passport(limits: &Value) -> Value {
     let ids = [
         "system.command.execute",

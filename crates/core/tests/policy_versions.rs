@@ -1,5 +1,5 @@
-//! The policy's version for many configurations, as it has been since verdicts carry one. A change of code must change none of them: that
-//! would say of every verdict from then on that it was decided by another policy.
+//! Checks the policy's version for many configurations, as it has been since verdicts carry one. A change of code must change none of them:
+//! every verdict would then claim to be decided by another policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -34,7 +34,7 @@ fn every_name_is_covered() {
     }
 }
 
-/// What is serialised for the version is not what the defaults file says: a default that is left out and one that is written are the same.
+/// A default that is left out and one that is written give the same version.
 #[test]
 fn written_defaults_change_nothing() {
     let version = |text: &str| Policy::new(&PolicySettings::from_yaml(text).unwrap()).version().to_owned();

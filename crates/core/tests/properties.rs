@@ -1,4 +1,4 @@
-//! What holds for every input: the JSON dialect, decoding, the offset tracker, and the order in which a log is read.
+//! Checks properties of every input: the JSON dialect, decoding, the offset tracker, and the order in which a log is read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -16,7 +16,7 @@ use tollgate_core::processor::{OffsetTracker, TrackerError};
 use tollgate_core::record::partition_of;
 use tollgate_core::record::{Header, Offset};
 
-/// Values that `serde_json` and Python's dialect both hold, with floats short enough for either to read exactly.
+/// Returns values that `serde_json` and Python's dialect both hold, with floats short enough for either to read exactly.
 fn shared_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -31,7 +31,7 @@ fn shared_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Text with the characters that JSON, UTF-16 order and Python's escapes are particular about.
+/// Returns text with the characters that JSON, UTF-16 order and Python's escapes are particular about.
 fn text() -> impl Strategy<Value = String> {
     let odd = ['"', '\\', '/', '\n', '\u{0}', '\u{1f}', '\u{7f}', '\u{e9}', '\u{2028}', '\u{ffff}', '\u{1d11e}', 'Z', 'a', '9'];
     vec(prop_oneof![select(odd.to_vec()), any::<char>()], 0..12).prop_map(|chars| chars.into_iter().collect())
@@ -45,7 +45,7 @@ fn canonical_of(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The canonical form, told as simply as can be.
+/// Writes the canonical form in the simplest way possible.
 fn naive(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => naive_text(text, out),
@@ -90,7 +90,7 @@ fn naive_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// JSON text that is not canonical: escapes where none are needed, white space, keys in any order.
+/// Returns JSON text that is not canonical: escapes where none are needed, white space, keys in any order.
 fn spelled(value: &Value, spaces: &str) -> String {
     let escaped = |text: &str| {
         let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
@@ -180,7 +180,7 @@ fn powers_of_two_keep_their_value() {
     assert_eq!(canonical_of(b"5.684341886080802e-14").unwrap(), b"5.684341886080802e-14", "2 to the power of -44, as Python prints it");
 }
 
-/// Bytes that look like JSON more often than not.
+/// Returns bytes that mostly look like JSON.
 fn json_like() -> impl Strategy<Value = Vec<u8>> {
     let words = [
         "{",
@@ -218,7 +218,7 @@ fn json_like() -> impl Strategy<Value = Vec<u8>> {
     vec(select(words.to_vec()), 0..12).prop_map(|words| words.concat().into_bytes())
 }
 
-/// Events that the contract allows, one of each kind and envelope.
+/// Returns events that the contract allows, one of each kind and envelope.
 fn valid_events() -> Vec<Value> {
     let call = json!({"tool_call_id": "c", "tool_name": "bash", "tool_input": {"x": [1, "two"]}});
     vec![
@@ -296,7 +296,7 @@ fn mutate(event: &mut Value, mutation: &Mutation) {
     }
 }
 
-/// Feeds a value, and checks that it becomes exactly one thing, and that what is written fits to it.
+/// Feeds a value, and checks that it has exactly one outcome, and that the written bytes fit that outcome.
 fn check_outcome(gate: &mut Gate, key: Option<&[u8]>, value: &[u8], headers: &[Header<'_>]) -> Result<(), TestCaseError> {
     let (outcome, bytes) = gate.record(key, Some(value), headers);
     if let Outcome::Boundary(_) = outcome {
@@ -359,7 +359,7 @@ proptest! {
     }
 }
 
-/// What is done to an offset tracker. Indices choose among the records opened so far.
+/// A step on an offset tracker. Indices choose among the records opened so far.
 #[derive(Debug, Clone)]
 enum Step {
     Open { gap: i64, due: u32 },
@@ -373,14 +373,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The offset tracker, told as simply as can be: every record with what it waits for.
+/// The simplest offset tracker: every record with what it waits for.
 #[derive(Default)]
 struct Model {
     records: Vec<(i64, u32)>,
 }
 
 impl Model {
-    /// The offset behind the finished run from the front.
+    /// Returns the offset behind the finished run from the front.
     fn committable(&self) -> Option<i64> {
         let run = self.records.iter().take_while(|(_, due)| *due == 0);
         run.map(|(offset, _)| offset + 1).last()
@@ -426,7 +426,7 @@ proptest! {
     }
 }
 
-/// What a thread does next. Few ids, tools and arguments, so that loops, repeats and suppressions come about.
+/// Returns what a thread does next. Few ids, tools and arguments, so that loops, repeats and suppressions come about.
 fn happening() -> impl Strategy<Value = Value> {
     let id = (0..16_u8).prop_map(|n| format!("c{n}"));
     let tool = select(vec!["bash", "read_file", "terminal"]);
@@ -453,7 +453,7 @@ fn tool_without_id() -> impl Strategy<Value = &'static str> {
     select(vec!["bash", "read_file"])
 }
 
-/// A log over a few threads: time goes up, with a long pause now and then; some events come twice.
+/// Returns logs over a few threads: time goes up, with a long pause now and then; some events come twice.
 fn log() -> impl Strategy<Value = Vec<Value>> {
     let entry = (0..5_u8, happening(), prop_oneof![20 => 0..60_i64, 1 => Just(100_000_i64)], proptest::bool::weighted(0.1));
     vec(entry, 1..200).prop_map(|entries| {
@@ -473,7 +473,7 @@ fn log() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-/// Seconds since the epoch as a moment of 2026 or soon after, by the days of its months.
+/// Returns seconds since the epoch as a moment of 2026 or soon after, by the days of its months.
 fn rfc_3339(seconds: i64) -> String {
     let (mut days, rest) = ((seconds - 1_767_225_600) / 86_400, seconds.rem_euclid(86_400));
     let (mut year, mut month) = (2026, 1);
@@ -489,7 +489,7 @@ fn rfc_3339(seconds: i64) -> String {
     format!("{year}-{month:02}-{:02}T{:02}:{:02}:{:02}Z", days + 1, rest / 3_600, rest % 3_600 / 60, rest % 60)
 }
 
-/// The verdicts of each thread, byte for byte, when the log is cut into partitions.
+/// Returns the verdicts of each thread, byte for byte, when the log is cut into partitions.
 fn verdicts(log: &[Value], partitions: u32) -> BTreeMap<String, Vec<Vec<u8>>> {
     let config = json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["terminal"]}}}});
     let mut gates: Vec<_> = (0..partitions).map(|_| Gate::new(policy(&config))).collect();
@@ -518,7 +518,7 @@ proptest! {
     }
 }
 
-/// The random logs are worth reading: every kind of decision comes about in them.
+/// Every kind of decision comes about in the random logs.
 #[test]
 fn the_logs_hold_every_kind_of_decision() {
     use proptest::strategy::ValueTree;

@@ -1,10 +1,10 @@
-//! The core decides and does nothing else: what does I/O, keeps time or counts is not among what it is built from.
+//! Checks that the core only decides: no crate that does I/O, reads clocks or counts is in its dependency tree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Kafka, runtimes, metrics, servers and clients, and what they log with.
+/// The crates that must not be there: Kafka, runtimes, metrics, servers and clients, logging.
 const IMPURE: [&str; 12] = [
     "rdkafka",
     "rdkafka-sys",
@@ -20,7 +20,7 @@ const IMPURE: [&str; 12] = [
     "tracing-subscriber",
 ];
 
-/// The crates that a package is built from, itself included.
+/// Returns the crates that a package is built from, itself included.
 fn crates_of(package: &str) -> BTreeSet<String> {
     let arguments = ["tree", "--offline", "--edges", "normal", "--prefix", "none", "--format", "{lib}"];
     let output = Command::new(env!("CARGO")).args(arguments).args(["--package", package]).output().expect("cargo runs");
@@ -37,7 +37,7 @@ fn the_core_is_built_from_nothing_that_acts() {
     assert!(found.is_empty(), "the core depends on {found:?}; `cargo tree -p tollgate-core -e normal -i NAME` says why");
 }
 
-/// What is looked for would be found: the worker has it.
+/// The test above would find such crates: the worker has them.
 #[test]
 fn the_worker_is_built_from_what_acts() {
     let worker = crates_of("tollgate");

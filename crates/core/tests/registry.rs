@@ -1,4 +1,4 @@
-//! A detector and a provider that are not built in: each is a descriptor, and one line that registers it.
+//! Tests a detector and a provider that are not built in: each is a descriptor, and one line that registers it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -159,11 +159,11 @@ fn errors_name_what_is_registered() {
     let known = "`allowlist`, `oap_passport`, `http` or `name_length`";
     assert!(text.contains(&format!("providers[0].use: found an unknown provider; write {known}")), "{text}");
     assert!(text.contains("providers[1].config.leters_max: found an unknown key; write `letters_max`"), "{text}");
-    // Whoever has not registered them does not know them.
+    // A registry that they are not added to does not know them.
     assert!(PolicySettings::from_value(&detectors(&json!([{"use": "overthinking"}]))).is_err());
 }
 
-/// The file that a provider names is found, loaded, and a part of the policy's version, without anybody else knowing of it.
+/// The file that a provider names is found, loaded, and a part of the policy's version, without a change anywhere else.
 #[test]
 fn files_of_a_registered_provider_are_loaded() {
     let user = providers(&json!([{"use": "name_length", "config": {"list": "tools.txt"}}]));

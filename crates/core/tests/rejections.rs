@@ -1,5 +1,5 @@
-//! Which records become events, and which rule each of the others breaks: one case a line in `fixtures/`, and the ones too large
-//! for a line built here.
+//! Tests which records become events, and which rule each of the others breaks. A case is a line in `fixtures/`; those that are too large
+//! for a line are built here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -32,12 +32,12 @@ fn call_with(field: &str, value: &str) -> String {
     event.to_string()
 }
 
-/// `length` bytes that hold the marker.
+/// Returns `length` bytes that hold the marker.
 fn long(length: usize) -> String {
     format!("{MARKER}{}", "x".repeat(length - MARKER.len()))
 }
 
-/// Cases that are too large to be read in a fixture.
+/// Returns the cases that are too large for a fixture.
 fn large_cases() -> Vec<Case> {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let case = |name: &str, value: String, code: &str, field: &str, thread_id: Option<&str>, event_id: Option<&str>, found: &str| Case {
@@ -46,7 +46,7 @@ fn large_cases() -> Vec<Case> {
         expect: json!({"code": code, "field": field, "thread_id": thread_id, "event_id": event_id, "found": found}),
         ..Case::default()
     };
-    let told = (Some("t"), Some("e"));
+    let ids = (Some("t"), Some("e"));
     vec![
         case("10 MiB", call_with("user_id", &long(10 << 20)), "value_too_large", "value", None, None, "bytes"),
         case("a byte too many", long(8_388_609), "value_too_large", "value", None, None, "8388609 bytes"),
@@ -60,49 +60,17 @@ fn large_cases() -> Vec<Case> {
             None,
             "nested too deep",
         ),
-        case("a thread of 257 bytes", call_with("thread_id", &long(257)), "thread_id_too_long", "thread_id", None, told.1, "257 bytes"),
-        case(
-            "a thread of 1 MB",
-            call_with("thread_id", &long(1_000_000)),
-            "thread_id_too_long",
-            "thread_id",
-            None,
-            told.1,
-            "1000000 bytes",
-        ),
-        case("an event id of 129 bytes", call_with("event_id", &long(129)), "event_id_too_long", "event_id", told.0, None, "129 bytes"),
-        case(
-            "an event id of 1 MB",
-            call_with("event_id", &long(1_000_000)),
-            "event_id_too_long",
-            "event_id",
-            told.0,
-            None,
-            "1000000 bytes",
-        ),
-        case("a turn id of 257 bytes", call_with("turn_id", &long(257)), "turn_id_too_long", "turn_id", told.0, told.1, "257 bytes"),
-        case(
-            "a call id of 513",
-            call_with("tool_call_id", &long(513)),
-            "tool_call_id_too_long",
-            "tool_call_id",
-            told.0,
-            told.1,
-            "513 bytes",
-        ),
-        case(
-            "a tool name of 513 bytes",
-            call_with("tool_name", &long(513)),
-            "tool_name_too_long",
-            "tool_name",
-            told.0,
-            told.1,
-            "513 bytes",
-        ),
+        case("a thread of 257 bytes", call_with("thread_id", &long(257)), "thread_id_too_long", "thread_id", None, ids.1, "257 bytes"),
+        case("a thread of 1 MB", call_with("thread_id", &long(1_000_000)), "thread_id_too_long", "thread_id", None, ids.1, "1000000 bytes"),
+        case("an event id of 129 bytes", call_with("event_id", &long(129)), "event_id_too_long", "event_id", ids.0, None, "129 bytes"),
+        case("an event id of 1 MB", call_with("event_id", &long(1_000_000)), "event_id_too_long", "event_id", ids.0, None, "1000000 bytes"),
+        case("a turn id of 257 bytes", call_with("turn_id", &long(257)), "turn_id_too_long", "turn_id", ids.0, ids.1, "257 bytes"),
+        case("a call id of 513", call_with("tool_call_id", &long(513)), "tool_call_id_too_long", "tool_call_id", ids.0, ids.1, "513 bytes"),
+        case("a tool name of 513 bytes", call_with("tool_name", &long(513)), "tool_name_too_long", "tool_name", ids.0, ids.1, "513 bytes"),
     ]
 }
 
-/// A verdict that would be too large: its policy must allow less than the default.
+/// Returns a case whose verdict would be too large, and a policy that allows less than the default.
 fn too_large_a_verdict() -> (Policy, Case) {
     let calls: Vec<_> =
         (0..1_000).map(|n| json!({"id": format!("{MARKER}-{n}"), "function": {"name": "bash", "arguments": "{\"pa"}})).collect();
@@ -134,21 +102,21 @@ fn check_rejected(policy: Policy, case: &Case) {
     assert!(rejection.found.contains(found), "{name}: found {} instead of {found}", rejection.found);
     let fix = expect["fix"].as_str().unwrap_or_default();
     assert!(rejection.fix.contains(fix), "{name}: fix {} instead of {fix}", rejection.fix);
-    // The dead letter's message, and whatever is published with it.
+    // These are the dead letter's message, and what is published with it.
     let message = rejection.to_string();
     assert!(message.starts_with(rejection.field) && message.len() < 300, "{name}: {message}");
     check_invalid_event(name, &rejection.event, &message, &verdict, rejection.code);
     assert!(!message.contains(MARKER), "{name}: {message}");
 }
 
-/// The verdict for whoever waits: closed, under the told ids, and without a word of the record.
-fn check_invalid_event(name: &str, told: &PartialEvent, message: &str, bytes: &[u8], code: RejectionCode) {
+/// Checks the verdict for a client that waits: it blocks, bears the ids of the partial event, and repeats nothing of the record.
+fn check_invalid_event(name: &str, event: &PartialEvent, message: &str, bytes: &[u8], code: RejectionCode) {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(!text.contains(MARKER), "{name}: {text}");
     let verdict: Value = serde_json::from_str(text).unwrap();
     let expected = json!({
-        "event_id": told.event_id.as_deref().unwrap_or("agent.events/0/0"),
-        "thread_id": told.thread_id,
+        "event_id": event.event_id.as_deref().unwrap_or("agent.events/0/0"),
+        "thread_id": event.thread_id,
         "action": "block",
         "allows_execution": false,
         "should_halt": false,
@@ -160,7 +128,7 @@ fn check_invalid_event(name: &str, told: &PartialEvent, message: &str, bytes: &[
     assert_has(name, &verdict, &expected);
 }
 
-/// Header names are read before there is a record: whoever reads them rejects it, and the processor answers whoever waits.
+/// Header names are read before there is a record. A reader that cannot read one rejects the record, and the processor answers it.
 #[test]
 fn a_record_that_its_reader_rejects_is_answered_too() {
     let mut out = VerdictBuffer::default();
@@ -175,7 +143,7 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
     check_invalid_event("a header", &rejection.event, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
 }
 
-/// A rule without a case is a rule that nobody has seen at work.
+/// Every rule has a case, so that each was seen at work.
 #[test]
 fn every_code_has_a_case() {
     let mut cases = fixture_cases();
@@ -197,7 +165,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// What is refused is refused at once, however large it is.
+/// A record that is refused costs no more than reading it, however large it is.
 #[test]
 fn a_large_record_costs_no_more_than_reading_it() {
     let cases = large_cases();
@@ -220,7 +188,7 @@ fn check_accepted(case: &Case) {
     assert_has(&case.name, &describe(&event), &case.expect);
 }
 
-/// An event as JSON, to be compared with what a case expects.
+/// Returns an event as JSON, to be compared with what a case expects.
 fn describe(event: &Event<'_>) -> Value {
     let who = &event.attribution;
     let mut described = json!({
@@ -269,7 +237,7 @@ fn describe(event: &Event<'_>) -> Value {
     described
 }
 
-/// The bounds themselves are inside.
+/// Ids of exactly the longest length are accepted.
 #[test]
 fn ids_of_full_length_are_accepted() {
     for (field, length) in [("thread_id", 256), ("event_id", 128), ("turn_id", 256), ("tool_call_id", 512), ("tool_name", 512)] {
@@ -283,7 +251,7 @@ fn ids_of_full_length_are_accepted() {
     assert!(matches!(outcome, Outcome::Verdict { .. }), "an input {depth} deep: {outcome:?}");
 }
 
-/// The bytes of the verdict on what could not be read: fixed order, what is not known left out.
+/// The verdict on an event that cannot be read has fields in a fixed order, without those that are not known.
 #[test]
 fn the_verdict_on_an_invalid_event_to_the_byte() {
     let version = default_policy().version().to_owned();

@@ -1,7 +1,7 @@
-//! Runs of agents: the same bytes however the log is cut, and what the default policy makes of them.
+//! Replays runs of agents: verdicts are the same bytes however the log is cut, and the default policy decides as it always has.
 //!
-//! Synthetic runs are the test kit's traffic. Recorded runs of real agents are not on every machine: where they are not, their tests are
-//! reported as ignored, with the reason.
+//! Synthetic runs are the test kit's traffic. Recorded runs of real agents are not on every machine: where they are missing, their tests
+//! are reported as ignored, with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 #[path = "support/recorded.rs"]
@@ -121,7 +121,7 @@ fn read(name: &str) -> Result<Log, String> {
     Ok(recorded::events(name)?.into_iter().map(|line| (thread_of(&line), line)).collect())
 }
 
-/// 300 threads at the same time, with more loops, cut-off responses and long results than usual.
+/// Returns 300 threads at the same time, with more loops, cut-off responses and long results than usual.
 fn synthetic() -> Log {
     let settings = MixSettings { seed: 7, threads: 300, loops: 0.2, safety_stops: 0.05, ..MixSettings::default() };
     let (mut mix, mut event) = (Mix::new(settings), MixEvent::blank());
@@ -132,7 +132,7 @@ fn synthetic() -> Log {
     (0..8_000).map(|_| next()).collect()
 }
 
-/// The verdicts of each thread in order, when the log is read by this many partitions.
+/// Returns the verdicts of each thread in order, when the log is read by this many partitions.
 fn replay(log: &[(String, String)], partitions: u32) -> BTreeMap<String, Vec<Vec<u8>>> {
     let mut gates: Vec<_> = (0..partitions).map(|_| Gate::new(default_policy())).collect();
     let mut verdicts: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -156,7 +156,7 @@ fn is_the_same_however_it_is_cut(log: &Log) {
     assert_eq!(replay(&one_by_one(log), 1), expected, "one thread after the other");
 }
 
-/// The same threads side by side: the first event of each, then the second of each, and so on.
+/// Returns the threads side by side: the first event of each, then the second of each, and so on.
 fn interleaved(log: &Log) -> Log {
     let mut seen = BTreeMap::<&str, usize>::new();
     let mut ranked: Vec<_> = log
@@ -171,7 +171,7 @@ fn interleaved(log: &Log) -> Log {
     ranked.into_iter().map(|(_, entry)| entry.clone()).collect()
 }
 
-/// The same threads, each when the one before it is done.
+/// Returns the threads one after the other, each when the one before it is done.
 fn one_by_one(log: &Log) -> Log {
     let mut sorted = log.clone();
     // The sort is stable.
@@ -182,7 +182,7 @@ fn one_by_one(log: &Log) -> Log {
 /// A verdict that is not a plain allow: thread, event, tool, code, count.
 type Remark = (String, String, String, String, Option<u64>);
 
-/// How often each kind of verdict is given, and those that are no plain allow.
+/// Counts each kind of verdict, and returns those that are no plain allow.
 fn judged(log: &Log) -> (BTreeMap<String, usize>, Vec<Remark>) {
     let mut gate = Gate::new(default_policy());
     let mut counts = BTreeMap::<String, usize>::new();

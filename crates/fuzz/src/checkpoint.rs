@@ -1,4 +1,4 @@
-//! The reader of checkpoints: values of any bytes, and records of a state partition in any order.
+//! Fuzzes the reader of checkpoints: values of any bytes, and records of a state partition in any order.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use tollgate_core::checkpoint::{KeyedState, PartitionState, Restore, StateKey, S
 use tollgate_core::record::{Offset, Partition, StreamClock};
 use tollgate_core::thread::{StoreLimits, StoredThread, ThreadLimits, ThreadStore};
 
-/// Between two records of an input. What stands before the first `=` of a record is its key; a record without one is a tombstone.
+/// The separator of an input's records. The text before the first `=` of a record is its key; a record without a `=` is a tombstone.
 pub const SEPARATOR: &[u8] = b"\n--\n";
 
-/// Whose state it has to be: the owner in the goldens of the state format, which the corpus began with.
+/// The owner of the state: the one in the goldens of the state format, with which the corpus began.
 pub const OWNER: &str = "tollgate-golden";
 
-/// No input has as many threads.
+/// The limits of the restored store; no input has as many threads.
 const LIMITS: StoreLimits = StoreLimits { threads_max: 1_000_000, thread: ThreadLimits { idle_ms_max: i64::MAX, bytes_max: 1_000_000 } };
 
 /// A record of the state topic: its offset there, key and value.
@@ -44,7 +44,7 @@ fn split(input: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
     })
 }
 
-/// A value is refused, or what it says is what it says when it is written again.
+/// Checks that a value is refused, or means the same when it is written again.
 fn check_value(key: &[u8], value: &[u8]) {
     let thread = read_thread(value);
     assert_eq!(read_thread(value), thread, "a value is read as something else the second time");
@@ -60,13 +60,13 @@ fn check_value(key: &[u8], value: &[u8]) {
         let written = StateRecord::partition(partition).value.unwrap_or_default();
         assert_eq!(read_partition(&written).as_ref(), Ok(partition), "a partition is another when it is written and read again");
     }
-    // Whatever it is the key of, a key is read or refused.
+    // A key is read or refused, whatever it is the key of.
     if let Ok(StateKey::Entry(id)) = StateKey::read(Some(key), ThreadStore::KIND) {
         assert_eq!(StateRecord::entry::<ThreadStore>(id, None).key.as_bytes(), key, "a thread's key is another when it is written again");
     }
 }
 
-/// What records leave: the state, or why there is none.
+/// The state that records leave, or why there is none.
 type Left = Result<Option<(Offset, BTreeMap<String, StoredThread>)>, String>;
 
 fn restore(records: &[Record<'_>]) -> Left {

@@ -1,4 +1,4 @@
-//! Records with any key, headers and value.
+//! Fuzzes the decoding of records with any key, headers and value.
 
 use tollgate_core::decode::decode;
 use tollgate_core::json::Parser;
@@ -7,11 +7,11 @@ use tollgate_core::record::{Header, Offset, Partition, Record};
 use crate::SECRET;
 use crate::head::Head;
 
-/// The largest value that is taken, in bytes: small, so that the bound is met.
+/// The largest value that is accepted, in bytes. It is small, so that inputs reach the bound.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
-/// Checks a record: the lines `key: …` and `timestamp_ms: …` are the record's own, every other line is a header (without a colon one whose
-/// value is null), a line `null` says that the value is null, and the rest is the value.
+/// Checks a record. The lines `key: …` and `timestamp_ms: …` are the record's own, and every other line is a header; its value is null if
+/// it has no colon. A line `null` says that the record's value is null. The rest of the input is the value.
 pub fn check(input: &[u8]) {
     let head = Head::read(input);
     let key = head.values("key").last();
@@ -37,7 +37,7 @@ pub fn check(input: &[u8]) {
     assert_eq!(read(&record, &mut parser), first, "a record is read as something else the second time");
 }
 
-/// What a record is read as, as text.
+/// Returns what a record is read as, as text.
 fn read(record: &Record<'_>, parser: &mut Parser) -> String {
     match decode(record, parser, VALUE_BYTES_MAX) {
         Ok(event) => {

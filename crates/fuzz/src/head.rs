@@ -1,10 +1,10 @@
-//! Inputs of several parts: lines `name: value`, an empty line, and then the rest, so that a corpus can be read and written by hand.
+//! Splits inputs of several parts: lines `name: value`, an empty line, and then the rest, so that a corpus can be written by hand.
 
-/// An input's lines and what follows them.
+/// The lines of an input and the rest behind them.
 pub(crate) struct Head<'i> {
     /// Names and values of the lines, in order; a line without a colon has no value.
     pub(crate) lines: Vec<(&'i [u8], Option<&'i [u8]>)>,
-    /// What follows the empty line; the whole input where there is none.
+    /// The text behind the empty line; the whole input where there is none.
     pub(crate) rest: &'i [u8],
 }
 
@@ -15,7 +15,7 @@ impl<'i> Head<'i> {
         Self { lines: head.split(|byte| *byte == b'\n').map(line).collect(), rest: rest.get(2..).unwrap_or_default() }
     }
 
-    /// The values of all lines of this name.
+    /// Returns the values of all lines of this name.
     pub(crate) fn values<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'i [u8]> + 's {
         self.lines.iter().filter(move |(found, _)| *found == name.as_bytes()).filter_map(|(_, value)| *value)
     }

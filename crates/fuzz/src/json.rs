@@ -1,4 +1,4 @@
-//! The JSON parser and its canonical forms.
+//! Fuzzes the JSON parser and its canonical forms.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use tollgate_core::json::canonical::{write, write_jcs};
 use tollgate_core::json::number::parse_float;
 use tollgate_core::json::{DEPTH_MAX, ObjectWriter, Parser, Shape, SyntaxErrorKind, Text, Value};
 
-/// How many containers may be open at once for `serde_json`.
+/// How many containers `serde_json` lets be open at once.
 const SERDE_DEPTH_MAX: usize = 127;
 
 /// Checks that a text is read as `serde_json` reads it, apart from what only Python's dialect has, and that canonical forms are stable.
@@ -32,7 +32,7 @@ pub fn check(input: &[u8]) {
     check_depth(input);
 }
 
-/// What a value's canonical form is, it is also of that form.
+/// Checks that the canonical form of a value's canonical form is the same.
 fn check_forms(value: Value<'_>) {
     for (form, is_jcs) in [(write as Form, false), (write_jcs, true)] {
         let once = formed(value, form);
@@ -53,7 +53,7 @@ fn formed(value: Value<'_>, form: Form) -> Vec<u8> {
     out
 }
 
-/// Every string can be written and read again, and its beginning is a part of it.
+/// Checks that every string can be written and read again, and that its beginning is a part of it.
 fn check_texts(value: Value<'_>) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -75,8 +75,8 @@ fn check_texts(value: Value<'_>) {
     }
 }
 
-/// Whether a text that `serde_json` refuses may be one that Python reads: numbers that no double holds, lone surrogates, bytes that are
-/// no UTF-8 (which is checked elsewhere) and deeper nesting.
+/// Returns whether a text that `serde_json` refuses may be one that Python reads: numbers that no double holds, lone surrogates, bytes that
+/// are no UTF-8 (which is checked elsewhere) and deeper nesting.
 fn is_python_only(input: &[u8], value: Value<'_>) -> bool {
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {
@@ -101,7 +101,7 @@ fn is_infinite(value: Value<'_>) -> bool {
     value.shape() == Shape::Number && !parse_float(value.source()).is_finite()
 }
 
-/// Both parsers read the same value.
+/// Checks that both parsers read the same value.
 fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
     let mut open = vec![(ours, theirs)];
     while let Some((ours, theirs)) = open.pop() {
@@ -111,7 +111,7 @@ fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
             serde_json::Value::Number(number) => {
                 assert_eq!(ours.shape(), Shape::Number);
                 let (left, right) = (parse_float(ours.source()), number.as_f64().unwrap_or(f64::NAN));
-                // Theirs may be off by the last digits, of the smallest numbers by all.
+                // `serde_json` may be off in the last digits, and in all digits of the smallest numbers.
                 assert!((left - right).abs() <= left.abs() * 1e-14 + 1e-300, "{left} and {right}");
             }
             serde_json::Value::String(text) => {
@@ -125,7 +125,7 @@ fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
             serde_json::Value::Object(members) => {
                 assert!(ours.is_object());
                 let keys = ours.members().filter_map(|(key, member)| Some((key.as_text()?.into_str()?, member)));
-                // Of equal keys the last.
+                // Of equal keys the last one counts.
                 let last: BTreeMap<_, _> = keys.collect();
                 assert_eq!(last.len(), members.len());
                 for (key, theirs) in members {
@@ -137,14 +137,14 @@ fn check_agreement(ours: Value<'_>, theirs: &serde_json::Value) {
     }
 }
 
-/// A parser that has read something else before reads the same.
+/// Checks that a parser that has read something else before reads the same.
 fn check_reuse(input: &[u8], used: &mut Parser) {
     let mut fresh = Parser::new();
     let again = used.parse(input, DEPTH_MAX).map(|value| formed(value, write));
     assert_eq!(again, fresh.parse(input, DEPTH_MAX).map(|value| formed(value, write)), "a used parser reads something else");
 }
 
-/// What is read at a small depth is read the same at any greater one.
+/// Checks that what is read under a small limit of depth is read the same under any greater one.
 fn check_depth(input: &[u8]) {
     let (mut shallow, mut deep) = (Parser::new(), Parser::new());
     let shallow = shallow.parse(input, 2).map(|value| formed(value, write));

@@ -20,7 +20,7 @@ pub mod json;
 pub mod passport;
 pub mod shell;
 
-/// What stands for a secret: in the corpus it is part of texts that no answer may repeat, and our own texts do not hold it.
+/// A word that stands for a secret: in the corpus it is part of texts that no answer may repeat, and our own texts do not hold it.
 const SECRET: &str = "hunter2";
 
 /// A fuzz target.

@@ -1,4 +1,4 @@
-//! Passports, calls that are examined under them, and the schema checker.
+//! Fuzzes passports, calls that are examined under them, and the schema checker.
 
 use std::sync::OnceLock;
 
@@ -40,7 +40,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// A text is a passport for evaluation and for the schema checker alike, and in its canonical form it is the same passport.
+/// Checks that a text is a passport for evaluation and for the schema checker alike, and the same one in its canonical form.
 fn check_reading(text: &[u8], passport: &Result<Passport, PassportFault>) {
     let faults = check_schema(text);
     assert_eq!(check_schema(text), faults, "the schema checker finds something else the second time");
@@ -55,14 +55,14 @@ fn check_reading(text: &[u8], passport: &Result<Passport, PassportFault>) {
     assert_eq!(again.digest, passport.digest, "a canonical passport is another one");
 }
 
-/// A call as the input spells it.
+/// A call as the input writes it.
 struct Spelled<'i> {
     tool: &'i str,
     time_ms: Option<i64>,
     arguments: Option<&'i [u8]>,
 }
 
-/// What the checks said, in order, each under its name.
+/// The outcomes of the checks, in order, each under its name.
 #[derive(Default)]
 struct Outcomes(Vec<(String, Outcome)>);
 

@@ -1,4 +1,4 @@
-//! The grammar of command lines and the rules over them.
+//! Fuzzes the grammar of command lines and the rules over them.
 
 use std::sync::OnceLock;
 
@@ -23,12 +23,12 @@ pub fn check(input: &[u8]) {
     fixed().iter().for_each(|rules| check_rules(&command, rules));
 }
 
-/// Rules, and what they are compared with.
+/// Rules, and others with which their answers are compared.
 struct Rules {
     these: CommandRules,
-    /// The same list of what is allowed, with the first pattern left out and with no pattern.
+    /// The same allowed commands with fewer patterns: without the first one, and without any.
     fewer: [CommandRules; 2],
-    /// The same patterns where everything is allowed.
+    /// The same patterns with everything allowed.
     open: CommandRules,
     allows_nothing: bool,
 }
@@ -45,7 +45,7 @@ impl Rules {
     }
 }
 
-/// A list, everything, and nothing.
+/// Returns rules that allow a list, everything, and nothing.
 fn fixed() -> &'static [Rules; 3] {
     static FIXED: OnceLock<[Rules; 3]> = OnceLock::new();
     let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
@@ -58,11 +58,12 @@ fn fixed() -> &'static [Rules; 3] {
     })
 }
 
-/// Rules say the same each time, fewer patterns never object to more, and what a list allows is allowed where everything is.
+/// Checks that rules give the same answer each time, that fewer patterns never object to more, and that a command which a list allows is
+/// allowed where everything is.
 fn check_rules(command: &str, rules: &Rules) {
     let findings = rules.these.check(command);
     assert_eq!(rules.these.check(command), findings, "rules object to something else the second time");
-    // A program may be named where the patterns name it, so only that some are not allowed is compared.
+    // Which program a message names depends on the patterns, so names are not compared.
     let is_kept = |finding: &CommandFinding| match finding {
         CommandFinding::NotAllowed { .. } => findings.iter().any(|finding| matches!(finding, CommandFinding::NotAllowed { .. })),
         finding => findings.contains(finding),

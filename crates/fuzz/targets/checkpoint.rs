@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`tollgate_fuzz::checkpoint`].
+//! The libFuzzer program of [`tollgate_fuzz::checkpoint`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| tollgate_fuzz::checkpoint::check(input));

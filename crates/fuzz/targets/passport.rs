@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`tollgate_fuzz::passport`].
+//! The libFuzzer program of [`tollgate_fuzz::passport`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| tollgate_fuzz::passport::check(input));

@@ -1,4 +1,4 @@
-//! Every input of the corpus, once. What ever failed is kept there, so this is also where it is seen not to fail again.
+//! Checks every input of the corpus once. Inputs that failed are kept there, so that this test notices if they fail again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ fn every_input_holds() {
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// A program, a dictionary and a corpus for each target, and none without one.
+/// There is a program, a dictionary and a corpus for each target, and none without a target.
 #[test]
 fn targets_have_their_files() {
     let names: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Some seconds of fuzzing for each target, guided by coverage: what `./run` does, which builds everything once more with instruments.
+//! Fuzzes each target for some seconds, guided by coverage. `./run` does it, and builds everything once more with instrumentation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::process::Command;
 const SECONDS: &str = "TOLLGATE_FUZZ_SECONDS";
 const SECONDS_DEFAULT: u32 = 5;
 
-/// A run that tries fewer inputs besides the corpus has not fuzzed.
+/// The fewest inputs that a run has to try besides the corpus; with fewer it has not fuzzed.
 const RUNS_MIN: u64 = 50;
 
-/// The number in a line of libFuzzer's statistics.
+/// Reads the number in a line of libFuzzer's statistics.
 fn stat(log: &str, name: &str) -> Option<u64> {
     log.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
 }
@@ -20,7 +20,7 @@ fn run(target: &str) {
     let seconds = std::env::var(SECONDS).map_or(SECONDS_DEFAULT, |seconds| seconds.parse().expect("a number of seconds"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let corpus = folder.join("corpus").join(target);
-    // What it finds stays out of the corpus: somebody is to look at it first.
+    // New inputs stay out of the corpus until somebody has looked at them.
     let found = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz").join(target);
     let _ = std::fs::remove_dir_all(&found);
     std::fs::create_dir_all(&found).unwrap();

@@ -15,7 +15,7 @@ pub struct Allow {
     longest: FxHashMap<String, usize>,
 }
 
-/// Stands in no word: a command with a NUL is not parsed.
+/// The separator, which stands in no word: a command with a NUL is not parsed.
 const SEPARATOR: char = '\0';
 
 impl Allow {
@@ -37,25 +37,25 @@ impl Allow {
         allow
     }
 
-    /// Whether every command is allowed.
+    /// Returns whether every command is allowed.
     #[must_use]
     pub fn allows_any(&self) -> bool {
         self.any
     }
 
-    /// Whether no command is.
+    /// Returns whether no command is.
     #[must_use]
     pub fn allows_none(&self) -> bool {
         !self.any && self.entries.is_empty()
     }
 
-    /// Whether a program of this name is on the list, with or without further words.
+    /// Returns whether a program of this name is on the list, with or without further words.
     #[must_use]
     pub fn names(&self, program: &str) -> bool {
         self.longest.contains_key(program)
     }
 
-    /// Whether a command whose words are these is on the list.
+    /// Returns whether a command whose words are these is on the list.
     #[must_use]
     pub fn allows(&self, words: &[Field]) -> bool {
         let first = words.first().and_then(Field::as_known).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What evaluates text as bash does in arithmetic, subscripts, offsets and tests, and the readings of other shells.
+//! Looks into texts that bash evaluates, in arithmetic, subscripts, offsets and tests, and into what other shells read there.
 //!
-//! Arithmetic evaluates the values of the variables that it names, and executes the substitutions in their subscripts; and it assigns.
-//! Which name an operator belongs to is not looked at: where a text assigns, every name in it may be assigned.
+//! Arithmetic evaluates the values of the variables that it names, executes the substitutions in their subscripts, and assigns.
+//! Which name an operator belongs to does not matter here: where a text assigns, every name in it may be assigned.
 
 use super::finding::Unproven;
 use super::scope::Scope;
@@ -10,20 +10,20 @@ use super::value::{Field, Hole};
 use super::variables;
 use super::walk::{Context, Reached, Walk, Way, has_subscript};
 
-/// The names of variables in a text.
+/// Returns the names of variables in a text.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
     text.split(move |char| !is_name(char)).filter(|name| name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_'))
 }
 
-/// Whether an operator in the text assigns: `=`, `+=` and their like, `++`, `--`.
+/// Returns whether an operator in the text assigns: `=`, `+=` and their like, `++`, `--`.
 fn assigns(text: &str) -> bool {
     let plain = text.replace("<<=", "=").replace(">>=", "=");
     let without = ["==", "!=", "<=", ">="].iter().fold(plain, |text, operator| text.replace(operator, " "));
     without.contains('=') || text.contains("++") || text.contains("--")
 }
 
-/// The variables that an arithmetic text may assign.
+/// Returns the variables that an arithmetic text may assign.
 pub fn assigned(text: &str) -> impl Iterator<Item = &str> {
     let does = assigns(text);
     names(text).filter(move |_| does)
@@ -48,14 +48,14 @@ impl Walk {
         for name in names(text) {
             let Some(value) = scope.text_of(name) else { continue };
             self.unproven(Unproven::Evaluated);
-            // A subscript with something in it that is not known.
+            // Part of this subscript is not known.
             if value.text.contains('[') && !value.holes.is_empty() {
                 self.unproven(Unproven::ShellText);
             }
         }
     }
 
-    /// `${name:=text}` assigns, where the variable is not set.
+    /// Assigns as `${name:=text}` does, where the variable is not set.
     pub fn default_value(&mut self, name: &str, text: &str, scope: &mut Scope, context: &Context) {
         self.unproven(Unproven::Assignment);
         self.assigned(name);
@@ -66,7 +66,7 @@ impl Walk {
         self.texts.push(text);
     }
 
-    /// Tests and arithmetic evaluate subscripts, in which substitutions are executed, in quoted words too: `[[ -v 'a[$(id)]' ]]`.
+    /// Walks the substitutions in subscripts of quoted words, which tests and arithmetic execute: `[[ -v 'a[$(id)]' ]]`.
     pub fn quoted_subscripts(&mut self, word: &Word, scope: &mut Scope, context: &Context) {
         for part in &word.parts {
             match part {
@@ -76,7 +76,7 @@ impl Walk {
         }
     }
 
-    /// The operands of `[[ ]]`: where it compares numbers or looks up variables they are evaluated.
+    /// Evaluates the operands of `[[ ]]` where it compares numbers or looks up variables.
     pub fn operands(&mut self, compound: &Compound, scope: &Scope) {
         let evaluates = |word: &Word| matches!(word.bare(), Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R"));
         if !compound.is_test || !compound.words.iter().any(evaluates) {
@@ -96,7 +96,8 @@ impl Walk {
         let Some(text) = compound.text.as_deref().filter(|text| !text.trim().is_empty()) else { return };
         let (from, was_unknown) = (self.reached.len(), self.unproven.contains(&Unproven::CommandPosition));
         self.read_otherwise(compound, text, scope, context);
-        // `[[ -f x && $y == z ]]` starts what the environment holds, of which a command line has no say. The allow side refuses that.
+        // To such a shell `[[ -f x && $y == z ]]` starts the program that `$y` names, which the environment decides. The allow side
+        // refuses that.
         let is_ambient =
             |word: &Field| word.text.is_empty() && !word.holes.is_empty() && word.holes.iter().all(|(_, hole)| *hole == Hole::Ambient);
         let is_alone = |reached: &Reached| matches!(reached.words.as_slice(), [word] if word.as_known().is_some());
@@ -129,7 +130,7 @@ impl Walk {
         self.list(&list, &mut scope, context);
     }
 
-    /// Pieces of a text that is not understood as a whole, to be held against blocked patterns.
+    /// Notes pieces of a text that is not understood as a whole, to be compared with blocked patterns.
     fn fragments(&mut self, text: &str, is_test: bool, scope: &Scope, context: &Context) {
         let context = Context { assumed: true, ..context.clone() };
         for piece in text.split(['|', '&', ';', '(', ')', '\n']).skip(usize::from(is_test)).filter(|piece| !piece.trim().is_empty()) {

@@ -3,7 +3,7 @@
 use super::syntax::{Part, Word};
 use super::value::Budget;
 
-/// So many words may one word expand to.
+/// The most words that one word may expand to.
 const WORDS_MAX: usize = 256;
 
 /// A piece of a word while braces are expanded.
@@ -11,13 +11,13 @@ const WORDS_MAX: usize = 256;
 pub enum Atom<'a> {
     /// An unquoted character.
     Char(char),
-    /// `{1..9}`
+    /// A sequence: `{1..9}`.
     Sequence,
-    /// What braces do not look into.
+    /// A part that braces leave as it is.
     Part(&'a Part),
 }
 
-/// The words; none if they would be too many.
+/// Returns the words that a word with braces stands for; none if they would be too many.
 #[must_use]
 pub fn expand<'a>(word: &'a Word, budget: &mut Budget) -> Option<Vec<Vec<Atom<'a>>>> {
     let mut atoms = Vec::new();
@@ -57,7 +57,7 @@ struct Group {
 }
 
 impl Group {
-    /// The words that the group stands for, one brace less in each.
+    /// Returns the words that the group stands for, one brace less in each.
     fn alternatives<'a>(&self, atoms: &[Atom<'a>]) -> Vec<Vec<Atom<'a>>> {
         let part = |from: usize, to: usize| atoms.get(from..to).unwrap_or_default();
         let (before, after) = (part(0, self.start), part(self.end + 1, atoms.len()));
@@ -97,7 +97,7 @@ fn group(atoms: &[Atom<'_>]) -> Option<Group> {
     first
 }
 
-/// `1..9`, `a..z`, `1..9..2`.
+/// Returns whether the text is a sequence: `1..9`, `a..z`, `1..9..2`.
 fn is_sequence(atoms: &[Atom<'_>]) -> bool {
     let is_ordinary = |atom: &Atom<'_>| matches!(atom, Atom::Char(char) if char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '+'));
     let has_dots = atoms.windows(2).any(|pair| matches!(pair, [Atom::Char('.'), Atom::Char('.')]));

@@ -1,4 +1,4 @@
-//! The deny side: patterns that are commands are held against every command that is reached, by program, options and leading words.
+//! The deny side: patterns that are commands are compared with every command that is reached, by program, options and leading words.
 
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ struct Pattern {
 pub struct Denied {
     /// The patterns, by their place in the list.
     pub patterns: Vec<usize>,
-    /// Whether a pattern may match a command some of whose words are computed.
+    /// Whether some words are computed, so that a pattern may match.
     pub hidden: bool,
 }
 
@@ -55,25 +55,25 @@ impl Deny {
         Self { patterns: blocked.to_vec(), commands, texts: Texts::new(&texts) }
     }
 
-    /// Whether nothing is blocked.
+    /// Returns whether nothing is blocked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.patterns.iter().all(|pattern| pattern.trim().is_empty())
     }
 
-    /// Whether a pattern names this program.
+    /// Returns whether a pattern names this program.
     #[must_use]
     pub fn names(&self, program: &str) -> bool {
         self.commands.contains_key(&program.to_ascii_lowercase())
     }
 
-    /// The pattern at a place in the list.
+    /// Returns the pattern at a place in the list.
     #[must_use]
     pub fn pattern(&self, index: usize) -> Option<&str> {
         self.patterns.get(index).map(String::as_str)
     }
 
-    /// Which patterns the command matches.
+    /// Returns which patterns the command matches.
     #[must_use]
     pub fn check(&self, command: &str, walk: &Walk) -> Denied {
         let mut denied = Denied::default();
@@ -101,11 +101,11 @@ impl Deny {
     }
 }
 
-/// Whether a command matches a pattern.
+/// Says whether a command matches a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match {
     Yes,
-    /// It does if words that are computed are what they can be.
+    /// It may match: that depends on words that are computed.
     Hidden,
     No,
 }
@@ -122,9 +122,9 @@ enum Flag {
 struct Read {
     options: Vec<Flag>,
     operands: Vec<Option<String>>,
-    /// Whether the first operand is no option's value.
+    /// Whether the first operand is surely not the value of an option.
     is_first_sure: bool,
-    /// Whether computed words may be options, and how many operands are known to stand before the first of them.
+    /// How many operands are known to stand before the first computed word that may be an option; none if there is no such word.
     hidden_after: Option<usize>,
 }
 
@@ -204,7 +204,7 @@ impl Read {
         }
     }
 
-    /// The options of a pattern; a word behind one dash counts as a whole where the program has such options.
+    /// Returns the options of a pattern; a word behind one dash counts as a whole where the program has such options.
     fn wanted_options(&self, program: &str) -> Vec<Flag> {
         if !flags::has_word_options(program) {
             return self.options.clone();
@@ -230,11 +230,11 @@ impl Read {
             || (wanted == "/" && is_root(text))
     }
 
-    /// Whether these words stand among the operands in this order, the first one first where that can be told.
+    /// Returns whether these words stand among the operands in this order, the first one first where that is known.
     fn has_operands(&self, program: &str, wanted: &[&str]) -> bool {
         let mut at = 0;
         for (index, word) in wanted.iter().enumerate() {
-            // `dd if=… of=…`: in any order.
+            // The operands of `dd if=… of=…` may come in any order.
             if word.ends_with('=') {
                 if !(0..self.operands.len()).any(|at| self.is_operand(program, at, word)) {
                     return false;
@@ -251,7 +251,7 @@ impl Read {
     }
 }
 
-/// The words of a text that is one simple command of literals; none if it is anything else.
+/// Returns the words of a text that is one simple command of literals; none if it is anything else.
 #[must_use]
 pub fn literal_words(text: &str) -> Option<Vec<String>> {
     let list = syntax::parse(text, 0).ok()?;
@@ -275,7 +275,7 @@ pub fn literal_words(text: &str) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// The words of a pattern that is meant as a command: its first word looks like a program, and it is no path alone.
+/// Returns the words of a pattern that is meant as a command: its first word looks like a program, and it is no path alone.
 fn command_words(pattern: &str) -> Option<Vec<String>> {
     let words = literal_words(pattern)?;
     let program = words.first()?;
@@ -283,7 +283,7 @@ fn command_words(pattern: &str) -> Option<Vec<String>> {
         && program.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-/".contains(&byte))
         && !program.ends_with('/');
     let is_path_alone = words.len() == 1 && program.contains('/');
-    // `DROP TABLE` is of another language.
+    // `DROP TABLE` is another language.
     let is_shouted = program.bytes().any(|byte| byte.is_ascii_uppercase()) && !program.bytes().any(|byte| byte.is_ascii_lowercase());
     (is_name && !is_path_alone && !is_shouted).then_some(words)
 }

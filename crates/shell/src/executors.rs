@@ -6,10 +6,10 @@ use super::scope::Scope;
 use super::value::{Field, Hole};
 use super::walk::{Context, Reached, Stdin, Walk, Way};
 
-/// Programs, and how they execute their arguments.
+/// A row: a program, and the function that walks what it executes.
 type Row = (&'static str, fn(&mut Walk, &[Field], &mut Scope, &Context));
 
-/// TABLE. What options with a text do stands in [`super::wrappers::TEXT_OPTIONS`]; `git` has a file of its own.
+/// TABLE: programs that execute their arguments. Options with a text are in [`super::wrappers::TEXT_OPTIONS`], `git` is in its own file.
 const EXECUTORS: &[Row] = &[
     ("find", find),
     ("gfind", find),
@@ -35,7 +35,8 @@ pub fn run(walk: &mut Walk, program: &str, arguments: &[Field], scope: &mut Scop
     }
 }
 
-/// The words with a hole in the place of what the program puts in: a computed one in the program's name, where it decides what runs.
+/// Returns the words with a hole in the place of what the program puts in: a computed one in the program's name, where it decides what
+/// runs.
 fn filled(words: &[Field], placeholder: &str, hole: Hole) -> Vec<Field> {
     let fill = |(at, word): (usize, &Field)| {
         if placeholder.is_empty() || !word.text.contains(placeholder) {
@@ -49,7 +50,7 @@ fn filled(words: &[Field], placeholder: &str, hole: Hole) -> Vec<Field> {
             }
             field.text.push_str(piece);
         }
-        // Holes that were there before are kept as one at the beginning, which says the least.
+        // Earlier holes become one at the beginning, of the kind of which least is known.
         if let Some((_, worst)) = word.holes.iter().max_by_key(|(_, hole)| *hole) {
             field.holes.insert(0, (0, *worst));
         }
@@ -58,7 +59,7 @@ fn filled(words: &[Field], placeholder: &str, hole: Hole) -> Vec<Field> {
     words.iter().enumerate().map(fill).collect()
 }
 
-/// `find … -exec command {} ;`, `find … -delete`
+/// Walks what `find … -exec command {} ;` and `find … -delete` do.
 fn find(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
     let mut rest = arguments;
     while let Some((word, behind)) = rest.split_first() {
@@ -78,7 +79,7 @@ fn find(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Conte
     }
 }
 
-/// Where the command behind `-exec` ends: at `;`, or at a `+` behind `{}`.
+/// Returns where the command behind `-exec` ends: at `;`, or at a `+` behind `{}`.
 fn ends(words: &[Field]) -> usize {
     let is_end = |at: &usize| match words.get(*at).map(|word| word.text.as_str()) {
         Some(";") => true,
@@ -88,14 +89,14 @@ fn ends(words: &[Field]) -> usize {
     (0..words.len()).find(is_end).unwrap_or(words.len())
 }
 
-/// What an option amounts to, to be held against blocked patterns.
+/// Notes the command that an option amounts to, to be compared with blocked patterns.
 fn meaning(walk: &mut Walk, words: &[&str], context: &Context) {
     let words = words.iter().map(|word| Field::known(*word)).collect();
     let ways = context.by(Way::Meaning).ways;
     walk.reached.push(Reached { words, ways, assumed: true });
 }
 
-/// `fd … -x command`
+/// Walks the command of `fd … -x command`.
 fn fd(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
     let is_exec = |word: &Field| matches!(word.text.as_str(), "-x" | "--exec" | "-X" | "--exec-batch");
     let Some(at) = arguments.iter().position(is_exec) else { return };
@@ -108,7 +109,7 @@ fn fd(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context
     }
 }
 
-/// `xargs [options] command`: the command gets words from what is read.
+/// Walks `xargs [options] command`: the command gets words from what is read.
 fn xargs(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
     const LONG_VALUED: [&str; 6] = ["--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-procs", "--process-slot-var"];
     const LONG_PLAIN: [&str; 8] =
@@ -140,7 +141,7 @@ fn xargs(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Cont
     walk.run(words, scope, &context.by(Way::Behind("xargs")).reading(Stdin::Inherited));
 }
 
-/// Short options of `xargs`: how many words behind them are values, and the placeholder if one is set.
+/// Reads short options of `xargs`: returns how many words behind them are values, and sets the placeholder if one is given.
 fn xargs_letters(letters: &str, next: Option<&Field>, placeholder: &mut String) -> usize {
     for (index, letter) in letters.char_indices() {
         let attached = letters.get(index + letter.len_utf8()..).unwrap_or_default();
@@ -151,7 +152,7 @@ fn xargs_letters(letters: &str, next: Option<&Field>, placeholder: &mut String) 
                 return usize::from(is_alone);
             }
             'a' | 'd' | 'E' | 'L' | 'n' | 'P' | 'R' | 's' | 'S' => return usize::from(is_alone),
-            // Their values can only be attached.
+            // The values of these options can only be attached.
             'i' => {
                 *placeholder = if is_alone { "{}" } else { attached }.to_owned();
                 return 0;
@@ -163,7 +164,7 @@ fn xargs_letters(letters: &str, next: Option<&Field>, placeholder: &mut String) 
     0
 }
 
-/// `parallel [options] command ::: arguments`: the words are a text for a shell; without any the arguments are.
+/// Walks `parallel [options] command ::: arguments`: the words are a text for a shell; without any the arguments are.
 fn parallel(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
     const VALUED: [&str; 24] = [
         "-j",
@@ -218,7 +219,7 @@ fn parallel(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &C
     }
 }
 
-/// `-o ProxyCommand=text`
+/// Walks the text of `-o ProxyCommand=text`.
 fn ssh(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
     for (at, word) in arguments.iter().enumerate() {
         let value = match word.text.strip_prefix("-o") {
@@ -236,7 +237,7 @@ fn ssh(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Contex
     }
 }
 
-/// `--checkpoint-action=exec=text`
+/// Walks the text of `--checkpoint-action=exec=text`.
 fn tar(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
     for word in arguments {
         let action = word.text.strip_prefix("--checkpoint-action=").unwrap_or(&word.text);
@@ -247,14 +248,14 @@ fn tar(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Contex
     }
 }
 
-/// `tee file` writes as a redirection does.
+/// Notes the files of `tee file`, which writes as a redirection does.
 fn tee(walk: &mut Walk, arguments: &[Field], _: &mut Scope, _: &Context) {
     if arguments.iter().any(|word| !word.text.starts_with('-') && word.text != "/dev/null") {
         walk.unproven(Unproven::Redirection);
     }
 }
 
-/// `dd of=file` writes as a redirection does.
+/// Notes the file of `dd of=file`, which writes as a redirection does.
 fn dd(walk: &mut Walk, arguments: &[Field], _: &mut Scope, _: &Context) {
     if arguments.iter().any(|word| word.text.starts_with("of=") && word.text != "of=/dev/null") {
         walk.unproven(Unproven::Redirection);

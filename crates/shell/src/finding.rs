@@ -1,11 +1,11 @@
-//! What is held against a command, in sentences that show nothing of it but names of programs and configured patterns.
+//! The objections to a command, in sentences that repeat nothing of it but names of programs and configured patterns.
 
 /// An objection to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandFinding {
     /// A command that is not on the list.
     NotAllowed {
-        /// Which.
+        /// The program.
         program: Program,
     },
     /// There is no list of allowed commands, or an empty one.
@@ -24,22 +24,22 @@ pub enum CommandFinding {
 /// The program of a command that is not allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its name without a path; only if it is well known or configured, because what an agent wrote is not repeated.
+    /// Its name without a path; only if it is well known or configured, because a message repeats nothing else of a command.
     pub name: Option<String>,
 }
 
 /// Why a command cannot be proven harmless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unproven {
-    /// Longer than [`super::COMMAND_BYTES_MAX`].
+    /// The command is longer than [`super::COMMAND_BYTES_MAX`].
     TooLong,
-    /// Nests deeper than [`super::syntax::DEPTH_MAX`].
+    /// The command nests deeper than [`super::syntax::DEPTH_MAX`].
     TooDeep,
-    /// Executes more than [`super::COMMANDS_MAX`] commands, or expands to too much text.
+    /// The command executes more than [`super::COMMANDS_MAX`] commands, or expands to too much text.
     TooMuch,
-    /// Not in the grammar of bash.
+    /// The command is not in the grammar of bash.
     Unparsable,
-    /// The program's name is made by an expansion.
+    /// An expansion makes the name of a program.
     CommandPosition,
     /// A shell or `eval` executes a text that is computed.
     ShellText,
@@ -53,7 +53,7 @@ pub enum Unproven {
     Arguments,
     /// A shell executes a text into which variables are expanded.
     ExpandedShellText,
-    /// Variables whose values are not known are evaluated as arithmetic, or a test is no text that other shells understand.
+    /// Variables whose values are not known are evaluated as arithmetic, or other shells do not understand a test.
     Evaluated,
     /// Variables are assigned.
     Assignment,
@@ -66,19 +66,19 @@ pub enum Unproven {
 }
 
 impl Unproven {
-    /// Whether the deny side cannot be checked at all.
+    /// Returns whether the deny side cannot be checked at all.
     #[must_use]
     pub fn is_fatal(self) -> bool {
         self <= Self::Unparsable
     }
 
-    /// Whether commands may be hidden that a blocked pattern would match. The others matter only where not everything is allowed.
+    /// Returns whether commands may be hidden that a blocked pattern would match. The others matter only where not everything is allowed.
     #[must_use]
     pub fn hides_commands(self) -> bool {
         self <= Self::Arguments
     }
 
-    /// The sentence.
+    /// Returns the sentence that says so.
     #[must_use]
     pub fn message(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Unproven {
 }
 
 impl CommandFinding {
-    /// The reason's code.
+    /// Returns the reason's code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl CommandFinding {
         }
     }
 
-    /// The reason's message.
+    /// Returns the reason's message.
     #[must_use]
     pub fn message(&self) -> String {
         match self {

@@ -6,7 +6,7 @@
 /// A row: program, subcommand or "", short option, long option.
 type Row = (&'static str, &'static str, char, &'static str);
 
-/// The table.
+/// TABLE: options that have a short and a long form.
 const OPTIONS: &[Row] = &[
     ("rm", "", 'r', "recursive"),
     ("rm", "", 'R', "recursive"),
@@ -91,13 +91,13 @@ const MEANINGS: &[(&str, &str, &str, &str)] = &[
     ("kill", "", "-SIGKILL", "KILL"),
 ];
 
-/// Rows of words that mean the same to a program.
+/// The words that mean the same to a program, row by row.
 const SAME_WORDS: &[(&str, &[&str])] = &[(
     "chmod",
     &["777", "0777", "00777", "a+rwx", "a=rwx", "ugo+rwx", "ugo=rwx", "+rwx", "=rwx", "u+rwx,g+rwx,o+rwx", "u=rwx,g=rwx,o=rwx"],
 )];
 
-/// Options before the first plain word that take a value, by program: the value is not the subcommand.
+/// The options before the first plain word that take a value, by program: the value is not the subcommand.
 const VALUED: &[(&str, &[&str])] = &[
     ("git", &super::git::VALUED),
     ("docker", &["--context", "-H", "--host", "--config", "-l", "--log-level"]),
@@ -110,7 +110,7 @@ const VALUED: &[(&str, &[&str])] = &[
     ("gh", &["-R", "--repo"]),
 ];
 
-/// Options without a value before the first plain word, by program.
+/// The options without a value before the first plain word, by program.
 const PLAIN: &[(&str, &[&str])] = &[
     ("git", &["-p", "-P", "--paginate", "--no-pager", "--bare", "--no-replace-objects", "--literal-pathspecs", "--no-optional-locks"]),
     ("docker", &["-D", "--debug", "--tls", "--tlsverify"]),
@@ -119,7 +119,7 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("systemctl", &["-q", "--quiet", "--user", "--system", "--no-block", "--now"]),
 ];
 
-/// Whether this option of the program takes the next word; none if that is not known.
+/// Returns whether this option of the program takes the next word; none if that is not known.
 #[must_use]
 pub fn takes_value(program: &str, option: &str) -> Option<bool> {
     let is_in = |table: &[(&str, &[&str])]| table.iter().any(|(name, options)| *name == program && options.contains(&option));
@@ -129,40 +129,40 @@ pub fn takes_value(program: &str, option: &str) -> Option<bool> {
     (option.contains('=') || is_in(PLAIN)).then_some(false)
 }
 
-/// The option that a short letter means.
+/// Returns the long option that a letter stands for.
 #[must_use]
 pub fn long_name(program: &str, subcommand: &str, letter: char) -> Option<&'static str> {
     let is_row = |row: &&Row| row.0 == program && (row.1.is_empty() || row.1 == subcommand) && row.2 == letter;
     OPTIONS.iter().find(is_row).map(|row| row.3)
 }
 
-/// Whether the program has this very long option, so that it abbreviates no other.
+/// Returns whether the program has this very long option, so that it abbreviates no other.
 #[must_use]
 pub fn has_long(program: &str, long: &str) -> bool {
     OPTIONS.iter().any(|row| row.0 == program && row.3 == long)
 }
 
-/// Whether options of the program are words behind one dash.
+/// Returns whether options of the program are words behind one dash.
 #[must_use]
 pub fn has_word_options(program: &str) -> bool {
     WORD_OPTIONS.contains(&program)
 }
 
-/// The option that a word means.
+/// Returns the option that a word stands for.
 #[must_use]
 pub fn meaning(program: &str, subcommand: &str, word: &str) -> Option<&'static str> {
     let is_row = |row: &&(&str, &str, &str, &str)| row.0 == program && (row.1.is_empty() || row.1 == subcommand) && word.starts_with(row.2);
     MEANINGS.iter().find(is_row).map(|row| row.3)
 }
 
-/// The word that stands for all that mean the same.
+/// Returns the word that stands for all that mean the same.
 #[must_use]
 pub fn same_word<'a>(program: &str, word: &'a str) -> &'a str {
     let row = SAME_WORDS.iter().find(|(name, words)| *name == program && words.contains(&word));
     row.and_then(|(_, words)| words.first()).map_or(word, |first| first)
 }
 
-/// Names that a pattern stands for beside its own: `mkfs` is a family of programs.
+/// Returns the family of a program, which a pattern of that name stands for too: `mkfs` is one.
 #[must_use]
 pub fn family(program: &str) -> &str {
     const FAMILIES: [&str; 2] = ["mkfs", "fsck"];

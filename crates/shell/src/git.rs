@@ -72,7 +72,7 @@ const EXECUTED_SETTINGS: &[&str] = &[
     "sequence.editor",
     "uploadpack.packobjectshook",
     "web.browser",
-    // Below a name of the user's choice: `filter.x.clean`, `credential.https://host.helper`, `remote.x.uploadpack`.
+    // These stand below a name of the user's choice: `filter.x.clean`, `credential.https://host.helper`, `remote.x.uploadpack`.
     ".clean",
     ".cmd",
     ".command",
@@ -190,7 +190,7 @@ fn subcommand_run(walk: &mut Walk, subcommand: &str, arguments: &[Field], scope:
     }
 }
 
-/// `git bisect run command`, `git submodule foreach command`: a text if it is one word.
+/// Walks the command of `git bisect run command` and `git submodule foreach command`: a text if it is one word.
 fn behind_word(walk: &mut Walk, word: &str, arguments: &[Field], scope: &mut Scope, context: &Context) {
     let Some(at) = arguments.iter().position(|argument| argument.text == word) else { return };
     let words: Vec<Field> = arguments.iter().skip(at + 1).skip_while(|word| word.text.starts_with('-')).cloned().collect();
@@ -199,7 +199,7 @@ fn behind_word(walk: &mut Walk, word: &str, arguments: &[Field], scope: &mut Sco
     }
 }
 
-/// `git config name value` makes a setting that lasts.
+/// Looks into `git config name value`, which makes a setting that lasts.
 fn config(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Context) {
     let mut operands = arguments.iter().filter(|word| !word.text.starts_with('-') && !matches!(word.text.as_str(), "set" | "add"));
     let name = operands.find(|word| word.text.contains('.'));
@@ -208,7 +208,7 @@ fn config(walk: &mut Walk, arguments: &[Field], scope: &mut Scope, context: &Con
     }
 }
 
-/// `name=value`
+/// Looks into a setting `name=value`.
 fn configuration(walk: &mut Walk, field: &Field, scope: &mut Scope, context: &Context) {
     let Some((name, _)) = field.text.split_once('=') else {
         walk.unproven(if field.holes.is_empty() { Unproven::Configuration } else { Unproven::ShellText });
@@ -220,7 +220,7 @@ fn configuration(walk: &mut Walk, field: &Field, scope: &mut Scope, context: &Co
     setting(walk, name, &behind(field, name.len() + 1), scope, context);
 }
 
-/// What a setting executes.
+/// Walks what a setting executes.
 fn setting(walk: &mut Walk, name: &str, value: &Field, scope: &mut Scope, context: &Context) {
     let name = name.to_ascii_lowercase();
     let is_in = |table: &[&str]| {
@@ -253,7 +253,7 @@ fn setting(walk: &mut Walk, name: &str, value: &Field, scope: &mut Scope, contex
     }
 }
 
-/// A word without its beginning.
+/// Returns a word without its beginning.
 fn behind(word: &Field, from: usize) -> Field {
     let text = word.text.get(from..).unwrap_or_default().to_owned();
     let holes = word.holes.iter().filter(|(at, _)| *at >= from).map(|(at, hole)| (at - from, *hole)).collect();

@@ -1,9 +1,15 @@
-//! What a bash command line would execute, and whether an agent's command rules allow it.
+//! Tells which commands a bash command line would execute, and whether a list of rules allows them.
 //!
-//! Commands are parsed, not grepped, and judged asymmetrically. On the allow side only what is proven passes: every simple command that
-//! can be reached must be on the list, and what cannot be proven is refused. On the deny side everything reachable is looked at: behind
-//! `sudo`, `env`, `xargs` and their like, in `sh -c` texts, `eval`, substitutions, here-documents and pipes into shells, however it is
-//! quoted, and whatever the order and form of its options. Only words that are executed count: `echo 'rm -rf is bad'` is harmless.
+//! Give it a command line that somebody else wrote, such as a language model, and a list of what is allowed and what is blocked:
+//! [`CommandRules::check`] returns the objections. [`analyse`] returns the commands themselves, to explain a decision.
+//!
+//! Command lines are parsed, not searched for text. The two kinds of rules are applied differently:
+//!
+//! - **The allow side** lets only what is proven pass. Every simple command that can be reached must be on the list, and what cannot be
+//!   proven is refused.
+//! - **The deny side** looks at everything that can be reached: behind `sudo`, `env`, `xargs` and their like, in `sh -c` texts, `eval`,
+//!   substitutions, here-documents and pipes into shells, however it is quoted, and whatever the order and form of its options. Only
+//!   words that are executed count: `echo 'rm -rf is bad'` is harmless.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -13,21 +19,31 @@
 //! | `starters`, `executors`, `git` | programs that execute their arguments |
 //! | `wrappers`, `variables`, `flags`, `programs` | the tables |
 //! | `allow`, `deny`, `text` | the rules |
-//! | `finding` | what is held against a command |
+//! | `finding` | the objections to a command, with their messages |
 //!
-//! Commands are read as bash reads them. Tools may hand them to another shell, such as the `sh` that is dash: what it reads differently is
-//! read both ways. `(( ))` and `[[ ]]` are also walked as the subshells and the program `[[` that they are to it, and what is no command
-//! line then is refused on the allow side; a quote that is escaped in `$'…'`, which ends the text there, is refused where commands could
-//! be hidden behind it; options behind `time`, which is a program there, are passed over on the deny side.
+//! # Other shells
+//!
+//! Commands are read as bash reads them. A command line may be handed to another shell, such as the `sh` that is dash. What that shell
+//! reads differently is read both ways:
+//!
+//! - To it `(( ))` is two subshells, and `[[` is a program. Both are walked in this way too, and what is no command line then is refused
+//!   on the allow side.
+//! - To it an escaped quote ends the text in `$'…'`. That is refused where commands could be hidden behind the quote.
+//! - To it `time` is a program, and options may stand behind it. The deny side passes over them.
 //!
 //! # What this does not do
 //!
-//! It judges a command line, not what programs do. An allowed interpreter runs arbitrary code: `python -c`, `perl -e`, `node -e`, `awk`,
-//! `sed`, `make`, `vim`, and also `git` (hooks, settings of the repository) and `npm` (scripts of the package). Scripts that are named,
-//! by `sh file` or `./file` or `source file`, are not read: what an earlier command wrote there is executed unseen. What the environment
-//! holds is not known: a variable that the command line does not set is refused as a program's name, and elsewhere taken for one harmless
-//! word, and what `find` or a loop over files hands on for names of files. A glob is taken for names of files, not of options. On the allow side a path is not the name that is listed (`./git` may be
-//! anything); on the deny side it is compared by its last segment, and a program under another name is another program.
+//! It judges a command line, not what programs do, and it is no sandbox.
+//!
+//! - An allowed interpreter runs arbitrary code: `python -c`, `perl -e`, `node -e`, `awk`, `sed`, `make`, `vim`, and also `git` (hooks,
+//!   settings of the repository) and `npm` (scripts of the package).
+//! - Scripts that are named, by `sh file` or `./file` or `source file`, are not read: what an earlier command wrote there is executed
+//!   unseen.
+//! - What the environment holds is not known. A variable that the command line does not set is refused as a program's name, and
+//!   elsewhere taken for one harmless word. What `find` or a loop over files hands on is taken for names of files.
+//! - A glob is taken for names of files, not of options.
+//! - On the allow side a path is not the name that is listed (`./git` may be anything). On the deny side it is compared by its last
+//!   segment, and a program under another name is another program.
 
 mod allow;
 mod arithmetic;
@@ -56,10 +72,10 @@ use scope::Scope;
 use value::Field;
 use walk::{Context, Reached, Walk};
 
-/// The longest command that is looked at, in bytes.
+/// The longest command that is parsed, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
 
-/// So many simple commands may one command line execute.
+/// The most simple commands that one command line may execute.
 pub const COMMANDS_MAX: usize = 4096;
 
 /// The rules for commands, compiled.
@@ -83,7 +99,7 @@ impl CommandRules {
         Self { allow: Allow::new(allowed), deny: Deny::new(blocked) }
     }
 
-    /// Every objection, in the order in which it is found: allow side first, then deny side. Empty: the command may run.
+    /// Returns every objection in the order in which it is found, allow side first. If there is none, the command may run.
     #[must_use]
     pub fn check(&self, command: &str) -> Vec<CommandFinding> {
         let walk = match walk(command) {
@@ -134,7 +150,7 @@ impl CommandRules {
         }
     }
 
-    /// The program as it may be named: only if the name is well known or configured.
+    /// Returns the program as it may be named: only if the name is well known or configured.
     fn program(&self, reached: &Reached) -> Program {
         let name = reached.words.first().and_then(Field::program);
         let may_be_named = |name: &&str| programs::is_well_known(name) || self.allow.names(name) || self.deny.names(name);
@@ -146,7 +162,7 @@ fn is_expanded(word: &Field) -> bool {
     word.as_known().is_none()
 }
 
-/// Walks a command; none if there is none.
+/// Walks a command line; none if there is no command in it.
 fn walk(command: &str) -> Option<Walk> {
     let mut walk = Walk::default();
     if command.len() > COMMAND_BYTES_MAX {
@@ -157,14 +173,14 @@ fn walk(command: &str) -> Option<Walk> {
         return None;
     }
     walk.text(command, &mut Scope::default(), &Context::outside());
-    // The last expansion may have been too much.
+    // The last expansion may have spent the rest of the budget.
     let _ = walk.is_over(0);
     let has_nothing = |list: syntax::List| list.iter().all(|pipeline| pipeline.commands.is_empty());
     let is_empty = walk.reached.is_empty() && walk.unproven.is_empty() && syntax::parse(command, 0).is_ok_and(has_nothing);
     (!is_empty).then_some(walk)
 }
 
-/// What a command line executes, to be shown to the one who wrote it: it holds raw text.
+/// The commands that a command line may execute. It holds raw text, to be shown only to the author of the line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Analysis {
     /// The simple commands that may be executed, in order.
@@ -178,9 +194,9 @@ pub struct Analysis {
 pub struct ReachedCommand {
     /// Program and arguments.
     pub words: Vec<ReachedWord>,
-    /// How it is reached, from the outside in, such as `behind sudo, in a text given to sh`; empty if it stands there openly.
+    /// How it is reached, from the outside in, such as `behind sudo, in a text given to sh`; empty if it stands openly in the line.
     pub how: String,
-    /// Whether it is what another command amounts to, or one of two readings: it needs no permission.
+    /// Whether it only says what another command amounts to, or is one of two readings: it needs no permission.
     pub assumed: bool,
 }
 
@@ -193,7 +209,7 @@ pub enum ReachedWord {
     Unknown(String),
 }
 
-/// What a command line executes, for a local explanation: the texts in it are raw and must not be logged or published.
+/// Returns what a command line may execute, to explain it to its author: the texts are raw and must not be logged or published.
 #[must_use]
 pub fn analyse(command: &str) -> Analysis {
     let Some(walk) = walk(command) else { return Analysis::default() };

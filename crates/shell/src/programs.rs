@@ -1,6 +1,6 @@
 //! TABLE: names of programs that may be shown in a message.
 //!
-//! A message does not repeat what an agent wrote, which can hold anything; but that `curl` is not allowed says nothing that is secret.
+//! A message does not repeat a command line, which can hold anything. But that `curl` is not allowed tells no secret.
 
 /// The names, sorted.
 #[rustfmt::skip]
@@ -37,7 +37,7 @@ const PROGRAMS: &[&str] = &[
     "xargs", "xxd", "xz", "yarn", "yes", "yq", "yum", "zcat", "zip", "zsh", "zstd",
 ];
 
-/// Whether the name is that of a well-known program.
+/// Returns whether the name is that of a well-known program.
 #[must_use]
 pub fn is_well_known(name: &str) -> bool {
     PROGRAMS.binary_search(&name).is_ok()

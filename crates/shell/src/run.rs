@@ -1,4 +1,4 @@
-//! What a command executes beside itself: the shells and builtins that execute texts, and the way to the tables of other programs.
+//! Walks what a command executes beside itself: shells and builtins that execute texts, and, by their tables, other programs.
 
 use super::finding::Unproven;
 use super::scope::Scope;
@@ -6,11 +6,11 @@ use super::value::{Field, Hole};
 use super::walk::{Context, Reached, Stdin, Walk, Way, has_subscript};
 use super::{executors, git, starters};
 
-/// Programs that execute a text, a file or what they read.
+/// The programs that execute a text, a file or what they read.
 const SHELLS: [&str; 13] = ["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "tcsh", "csh", "yash"];
-/// Builtins that assign `NAME=value`, which may be quoted.
+/// The builtins that assign `NAME=value`, which may be quoted.
 const DECLARERS: [&str; 6] = ["declare", "typeset", "local", "export", "readonly", "let"];
-/// Builtins that evaluate subscripts, in which substitutions are executed, in their arguments.
+/// The builtins that evaluate subscripts in their arguments, and execute the substitutions in them.
 const EVALUATORS: [&str; 14] =
     ["let", "declare", "typeset", "local", "export", "readonly", "read", "unset", "printf", "test", "[", "mapfile", "wait", "getopts"];
 
@@ -56,7 +56,7 @@ impl Walk {
         }
     }
 
-    /// `sh -c text`, `sh file`, `… | sh`
+    /// Walks what a shell executes: `sh -c text`, `sh file`, `… | sh`.
     fn shell(&mut self, shell: &'static str, arguments: &[Field], scope: &mut Scope, context: &Context) {
         let (mut takes_text, mut reads) = (false, false);
         let mut at = 0;
@@ -99,7 +99,7 @@ impl Walk {
         }
     }
 
-    /// A file that is executed as a script: it is not looked into, unless it is a pipe.
+    /// Notes a file that is executed as a script: it is not looked into, unless it is a pipe.
     fn script(&mut self, file: &Field, scope: &mut Scope, context: &Context) {
         let is_stdin = matches!(file.as_known(), Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"));
         if is_stdin {
@@ -112,7 +112,7 @@ impl Walk {
         }
     }
 
-    /// What a shell reads.
+    /// Walks what a shell reads from its input.
     pub fn piped(&mut self, scope: &mut Scope, context: &Context) {
         match &context.stdin {
             Stdin::Inherited => {}
@@ -124,7 +124,7 @@ impl Walk {
         }
     }
 
-    /// A text that a shell executes.
+    /// Walks a text that a shell executes.
     pub fn shell_text(&mut self, text: &Field, scope: &mut Scope, context: &Context) {
         if text.as_known().is_some() {
             return self.text(&text.text, scope, context);
@@ -143,7 +143,7 @@ impl Walk {
         self.text(&filled, scope, context);
     }
 
-    /// `eval` joins its arguments and executes the text in the shell itself.
+    /// Walks the text of `eval`, which joins its arguments and executes them in the shell itself.
     fn eval(&mut self, arguments: &[Field], scope: &mut Scope, context: &Context) {
         let arguments = match arguments.split_first() {
             Some((first, rest)) if first.as_known() == Some("--") => rest,
@@ -153,7 +153,7 @@ impl Walk {
         self.shell_text(&join(arguments), scope, &context);
     }
 
-    /// `trap text signal…`
+    /// Walks the text of `trap text signal…`.
     fn trap(&mut self, arguments: &[Field], scope: &mut Scope, context: &Context) {
         let operand = arguments.iter().find(|word| !matches!(word.as_known(), Some("--")));
         match operand {
@@ -163,7 +163,7 @@ impl Walk {
         }
     }
 
-    /// `alias name=text`: the text with whatever may follow the name.
+    /// Walks the text of `alias name=text`, with whatever may follow the name.
     fn aliases(&mut self, arguments: &[Field], scope: &mut Scope, context: &Context) {
         for word in arguments {
             let Some(text) = word.as_known() else {
@@ -177,7 +177,7 @@ impl Walk {
         }
     }
 
-    /// `source file`
+    /// Notes the file of `source file`.
     fn source(&mut self, arguments: &[Field], scope: &mut Scope, context: &Context) {
         match arguments.first() {
             Some(file) if file.as_known().is_none() && file.hides_option() => self.unproven(Unproven::DataIntoShell),
@@ -186,7 +186,7 @@ impl Walk {
         }
     }
 
-    /// Assignments among the arguments of builtins, and substitutions in subscripts that they evaluate.
+    /// Walks the assignments among the arguments of builtins, and the substitutions in subscripts that they evaluate.
     fn declarations(&mut self, program: &str, arguments: &[Field], scope: &mut Scope, context: &Context) {
         if DECLARERS.contains(&program) {
             for word in arguments.iter().filter(|word| word.text.contains('=')) {
@@ -207,7 +207,7 @@ impl Walk {
     }
 }
 
-/// The words with a space between them.
+/// Returns the words with a space between them.
 #[must_use]
 pub fn join(words: &[Field]) -> Field {
     let mut joined = Field::default();

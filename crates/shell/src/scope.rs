@@ -1,8 +1,8 @@
 //! The variables of a command line: what it assigns, wherever that happens.
 //!
-//! A variable has a known value only if it is given the same literal everywhere and surely has it by now: by an assignment that stands
-//! openly in the command line, neither in a condition nor in a subshell, a loop or a pipe. Else it may as well be empty, which makes
-//! `$X sudo id` execute `sudo` and `r${X}m` be `rm`.
+//! A variable has a known value only if it is given the same literal everywhere, and surely has it by now: by an assignment that stands
+//! openly in the command line, and not in a condition, a subshell, a loop or a pipe. Otherwise it may be empty, and then `$X sudo id`
+//! executes `sudo`, and `r${X}m` is `rm`.
 
 use std::rc::Rc;
 
@@ -12,12 +12,12 @@ use super::arithmetic;
 use super::syntax::{Argument, Assignment, Command, Kind, List, Part, Redirect, Simple, Word};
 use super::value::{Budget, Field, Hole, expand_whole};
 
-/// Builtins that give the variables that they name values that cannot be read off.
+/// The builtins that give variables which they name a value that the command line does not show.
 const SETTERS: [&str; 8] = ["read", "mapfile", "readarray", "printf", "getopts", "unset", "readonly", "let"];
-/// Builtins that may do the same, or make a name a reference to another.
+/// The builtins that may give such a value too, or make a name a reference to another.
 const DECLARERS: [&str; 3] = ["declare", "typeset", "local"];
 
-/// Variables that the shell sets itself, whatever is assigned.
+/// The variables that the shell sets itself, whatever is assigned.
 const MAGIC: [&str; 18] = [
     "_",
     "COPROC",
@@ -53,7 +53,7 @@ enum Role {
 #[derive(Debug, Clone)]
 struct Variable {
     value: Field,
-    /// Whether it is only ever given numbers, which arithmetic can evaluate without harm.
+    /// Whether all its values are numbers, which arithmetic can evaluate without harm.
     is_number: bool,
 }
 
@@ -62,9 +62,9 @@ struct Variable {
 pub struct Scope {
     /// Shared with the scopes of other shells until one of them assigns.
     variables: Rc<FxHashMap<String, Variable>>,
-    /// Those that surely have their value by now.
+    /// The variables that surely have their value by now.
     certain: FxHashSet<String>,
-    /// While assignments are collected those that were found count as made.
+    /// Whether assignments are being collected: then those that were found count as made.
     binding: bool,
     /// Whether `$1` and `$@` are arguments that the command line itself gives.
     positional: bool,
@@ -92,23 +92,23 @@ impl Scope {
         }
     }
 
-    /// The positional parameters are not those of the caller any more.
+    /// Notes that the positional parameters are not those of the caller any more.
     pub fn set_positional(&mut self) {
         self.positional = true;
     }
 
-    /// What a copy costs.
+    /// Returns what a copy takes of the budget.
     fn weight(&self) -> usize {
         self.variables.iter().map(|(name, variable)| 64 + name.len() + variable.value.weight()).sum()
     }
 
-    /// Whether words are split elsewhere than at blanks.
+    /// Returns whether words are split elsewhere than at blanks.
     #[must_use]
     pub fn sets_ifs(&self) -> bool {
         self.dynamic || self.variables.contains_key("IFS")
     }
 
-    /// What a parameter stands for; its copy is paid for, and not known if it cannot be.
+    /// Returns what a parameter stands for. Its copy is taken from the budget, and where that is spent nothing is known.
     #[must_use]
     pub fn value(&self, name: &str, modified: bool, budget: &mut Budget) -> Field {
         let hole = |hole| Field { holes: vec![(0, hole)], ..Field::default() };
@@ -153,30 +153,30 @@ impl Scope {
         }
     }
 
-    /// The variable has its value from here on.
+    /// Notes that the variable has its value from here on.
     pub fn make_certain(&mut self, name: &str) {
         self.certain.insert(name.to_owned());
     }
 
-    /// The variable has this value from here on, if it is never given another.
+    /// Notes that the variable has this value from here on, if it is never given another.
     pub fn make_certain_of(&mut self, name: &str, value: &Field) {
         if self.variables.get(name).is_some_and(|Variable { value: known, .. }| known.text == value.text && known.holes == value.holes) {
             self.make_certain(name);
         }
     }
 
-    /// The variable may not have its value any more.
+    /// Notes that the variable may not have its value any more.
     pub fn make_uncertain(&mut self, name: &str) {
         self.certain.remove(name);
     }
 
-    /// A copy for another shell, in which variables may not be set.
+    /// Returns a copy for another shell, in which variables may not be set.
     #[must_use]
     pub fn for_child(&self) -> Self {
         Self { variables: Rc::clone(&self.variables), certain: FxHashSet::default(), ..*self }
     }
 
-    /// The value that a variable may be given, if it is not only given numbers.
+    /// Returns the value that a variable may be given, if it is not only given numbers.
     #[must_use]
     pub fn text_of(&self, name: &str) -> Option<&Field> {
         self.variables.get(name).filter(|variable| !variable.is_number).map(|variable| &variable.value)
@@ -210,7 +210,7 @@ impl Scope {
         }
     }
 
-    /// A loop's variable: not known, but no option if none of its values is one.
+    /// Notes a loop's variable: it is not known, but no option if none of its values is one.
     fn bind_loop(&mut self, name: &str, words: &[Word], budget: &mut Budget) {
         if words.is_empty() {
             return self.assign_unknown(name);
@@ -231,7 +231,7 @@ impl Scope {
             match argument {
                 Argument::Assignment(assignment) => {
                     self.bind_assignment(assignment, budget);
-                    // An argument like any other, unless the program is `env` or its like.
+                    // It is an argument like any other, unless the program is `env` or its like.
                     if role == Role::Other {
                         self.assign(&assignment.name, Field { holes: vec![(0, Hole::Ambient)], ..Field::default() });
                     }

@@ -8,7 +8,7 @@ use super::value::Field;
 use super::walk::{Context, Walk, Way};
 use super::wrappers::{LONG_PLAIN, RUNNERS, SHELL_WITHOUT_COMMAND, TEXT_OPTIONS, Takes, Wrapper, wrapper};
 
-/// So many words behind a runner are taken for a command's beginning.
+/// The most words behind a runner that are taken for a command's beginning.
 const BEGINNINGS_MAX: usize = 32;
 
 /// Walks what the program starts.
@@ -25,7 +25,7 @@ pub fn run(walk: &mut Walk, program: &str, arguments: &[Field], scope: &mut Scop
     }
 }
 
-/// Options whose value is a text.
+/// Walks the texts that are values of options.
 fn text_options(walk: &mut Walk, program: &str, arguments: &[Field], scope: &mut Scope, context: &Context) {
     let Some((name, options)) = TEXT_OPTIONS.iter().find(|(name, _)| *name == program) else { return };
     let context = context.by(Way::TextOf(name));
@@ -52,7 +52,7 @@ fn text_options(walk: &mut Walk, program: &str, arguments: &[Field], scope: &mut
     }
 }
 
-/// A word without its beginning.
+/// Returns a word without its beginning.
 fn cut(word: &Field, from: usize) -> Option<Field> {
     let holes = word.holes.iter().filter(|(at, _)| *at >= from).map(|(at, hole)| (at - from, *hole)).collect();
     Some(Field { text: word.text.get(from..)?.to_owned(), holes, splits: word.splits })
@@ -115,7 +115,7 @@ fn start(walk: &mut Walk, row: &Wrapper, words: &[Field], scope: &mut Scope, con
     }
 }
 
-/// What a word is to the program that starts another.
+/// A program's own word before the command that it starts.
 enum Own {
     /// `command -v name` only looks the name up.
     Lookup,
@@ -162,7 +162,7 @@ fn options(row: &Wrapper, text: &str) -> Own {
     if is_name && name.len() < text.len() { Own::Assignment } else { Own::Operand }
 }
 
-/// Behind a runner's subcommand every word may begin a command.
+/// Walks the words behind a runner's subcommand, each of which may begin a command.
 fn runner(walk: &mut Walk, name: &'static str, subcommands: &[&str], arguments: &[Field], scope: &mut Scope, context: &Context) {
     let from = if subcommands.is_empty() {
         0

@@ -1,11 +1,11 @@
-//! What a command writes, where that can be read off: a shell behind the pipe executes it.
+//! Reads off what a command writes, where that is possible: a shell behind the pipe executes it.
 
 use std::rc::Rc;
 
 use super::value::Field;
 use super::walk::Stdin;
 
-/// The output of a command that reads this.
+/// Returns the output of a command that reads this.
 #[must_use]
 pub fn output(words: &[Field], stdin: &Stdin) -> Stdin {
     let known: Option<Vec<&str>> = words.iter().map(Field::as_known).collect();
@@ -22,7 +22,7 @@ pub fn output(words: &[Field], stdin: &Stdin) -> Stdin {
     text.map_or(Stdin::Unknown, |text| Stdin::Text(Rc::from(text)))
 }
 
-/// What `echo` writes; none with a backslash, which shells read differently.
+/// Returns what `echo` writes; none with a backslash, which shells read differently.
 fn echo(arguments: &[&str]) -> Option<String> {
     let is_option = |word: &&&str| word.len() > 1 && word.starts_with('-') && word.bytes().skip(1).all(|byte| b"neE".contains(&byte));
     let words: Vec<&str> = arguments.iter().skip_while(|word| is_option(word)).copied().collect();
@@ -30,7 +30,7 @@ fn echo(arguments: &[&str]) -> Option<String> {
     (!text.contains('\\')).then_some(text)
 }
 
-/// What `printf` writes, if its format knows nothing but `%s`, `\n` and `\t`.
+/// Returns what `printf` writes, if its format knows nothing but `%s`, `\n` and `\t`.
 fn printf(arguments: &[&str]) -> Option<String> {
     let (format, arguments) = arguments.split_first()?;
     let format = format.replace("\\n", "\n").replace("\\t", "\t");

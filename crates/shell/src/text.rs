@@ -12,10 +12,10 @@ use super::walk::Walk;
 #[derive(Debug)]
 pub struct Texts {
     automaton: Option<AhoCorasick>,
-    /// By the automaton's pieces: which forms have it as their longest.
+    /// For each piece of the automaton, the forms that have it as their longest.
     by_piece: Vec<Vec<usize>>,
     forms: Vec<Form>,
-    /// Patterns of nothing but `*`.
+    /// The patterns of nothing but `*`.
     always: Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ impl Texts {
                 forms.push(at);
             }
         }
-        // It fails only for lists that do not fit into memory; then every form is tried.
+        // The automaton fails only for lists that do not fit into memory; then every form is tried.
         let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(&pieces).ok();
         Self { automaton, by_piece, forms, always }
     }
@@ -119,7 +119,7 @@ impl Texts {
 }
 
 impl Form {
-    /// Whether the pieces stand in the text in this order.
+    /// Returns whether the pieces stand in the text in this order.
     fn matches(&self, text: &str) -> bool {
         let mut rest = text;
         let Some((last, firsts)) = self.pieces.split_last() else { return true };
@@ -136,7 +136,7 @@ impl Form {
     }
 }
 
-/// The text with one space for every run of blanks, and one around every run of operators.
+/// Returns the text with one space for every run of blanks, and one around every run of operators.
 fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut was_operator = false;

@@ -1,4 +1,4 @@
-//! What a word stands for when bash has expanded it: text, with holes where that is not known.
+//! Expands words as bash does: the result is text, with holes where that is not known.
 
 use super::braces::{self, Atom};
 use super::scope::Scope;
@@ -31,25 +31,25 @@ pub struct Field {
 }
 
 impl Field {
-    /// A word that is known.
+    /// Returns a word that is known.
     #[must_use]
     pub fn known(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A word of which nothing is known.
+    /// Returns a word of which nothing is known.
     #[must_use]
     pub fn unknown(hole: Hole) -> Self {
         Self { holes: vec![(0, hole)], splits: true, ..Self::default() }
     }
 
-    /// The text, if all of it is known.
+    /// Returns the text, if all of it is known.
     #[must_use]
     pub fn as_known(&self) -> Option<&str> {
         self.holes.is_empty().then_some(self.text.as_str())
     }
 
-    /// The name of the program at this path, if it is known: the last segment without control characters.
+    /// Returns the name of the program at this path, if it is known: the last segment without control characters.
     #[must_use]
     pub fn program(&self) -> Option<&str> {
         let name_at = self.text.rfind('/').map_or(0, |slash| slash + 1);
@@ -59,21 +59,21 @@ impl Field {
         (is_known && !self.splits && !name.is_empty()).then_some(name)
     }
 
-    /// Whether it may be an option, or bring one, that cannot be read off.
+    /// Returns whether it may be an option, or bring one, that cannot be read off.
     #[must_use]
     pub fn hides_option(&self) -> bool {
         let is_open = |(at, hole): &(usize, Hole)| *hole == Hole::Computed && (*at == 0 || self.splits);
         self.holes.iter().any(is_open) || (self.text.starts_with('-') && self.holes.iter().any(|(_, hole)| *hole != Hole::Process))
     }
 
-    /// Whether it is no option whatever it turns out to be, even if it is split.
+    /// Returns whether it is no option whatever it turns out to be, even if it is split.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let begins = self.text.split([' ', '\t', '\n']).any(|word| word.starts_with('-'));
         !begins && self.holes.iter().all(|(_, hole)| *hole != Hole::Computed)
     }
 
-    /// What it takes of the budget.
+    /// Returns what it takes of the budget.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.text.len() + self.holes.len() * size_of::<(usize, Hole)>()
@@ -101,7 +101,7 @@ impl Field {
     }
 }
 
-/// So many bytes may all expansions of a command line have together, their holes included, so that nothing grows by doubling.
+/// The most bytes that all expansions of a command line may have together, their holes included, so that nothing grows by doubling.
 pub const EXPANDED_MAX: usize = 1 << 20;
 
 /// What is left of [`EXPANDED_MAX`].
@@ -109,7 +109,7 @@ pub const EXPANDED_MAX: usize = 1 << 20;
 pub struct Budget(pub usize);
 
 impl Budget {
-    /// Spends so many bytes; false if they are not there.
+    /// Spends so many bytes; returns false if they are not there.
     pub fn spend(&mut self, bytes: usize) -> bool {
         let enough = self.0 >= bytes;
         self.0 = self.0.saturating_sub(bytes);
@@ -117,7 +117,7 @@ impl Budget {
     }
 }
 
-/// The words that a word expands to.
+/// Returns the words that a word expands to.
 #[must_use]
 pub fn expand(word: &Word, scope: &Scope, budget: &mut Budget) -> Vec<Field> {
     if let Some(text) = word.bare()
@@ -133,7 +133,7 @@ pub fn expand(word: &Word, scope: &Scope, budget: &mut Budget) -> Vec<Field> {
     fields
 }
 
-/// What a word stands for where it is not split: the value of an assignment, a here-document.
+/// Returns what a word stands for where it is not split: the value of an assignment, a here-document.
 #[must_use]
 pub fn expand_whole(word: &Word, scope: &Scope, budget: &mut Budget) -> Field {
     let mut field = Field::default();
@@ -164,7 +164,7 @@ struct Expansion<'a> {
     budget: &'a mut Budget,
     fields: &'a mut Vec<Field>,
     field: Field,
-    /// Whether the word under way is one even if it stays empty.
+    /// Whether the current word is a word even if it stays empty.
     started: bool,
 }
 
@@ -270,7 +270,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Ends the word under way.
+    /// Ends the current word.
     fn flush(&mut self) {
         if self.started {
             self.fields.push(std::mem::take(&mut self.field));

@@ -1,6 +1,6 @@
 //! Variables whose value is executed by the shell or by common programs.
 
-/// What becomes of a variable's value.
+/// The role of a variable: what is done with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A shell executes it.
@@ -9,11 +9,11 @@ pub enum Role {
     Prompt,
     /// It names code that programs load, or settings that start others.
     Loader,
-    /// Nothing of the kind.
+    /// None of these.
     Other,
 }
 
-/// The table.
+/// TABLE: variables whose value is executed or names other code.
 const VARIABLES: &[(&str, Role)] = &[
     // Editors and pagers, which git, man, crontab, sudoedit and others start through a shell.
     ("EDITOR", Role::Command),
@@ -32,7 +32,7 @@ const VARIABLES: &[(&str, Role)] = &[
     ("CVS_RSH", Role::Command),
     ("SVN_SSH", Role::Command),
     ("FZF_DEFAULT_COMMAND", Role::Command),
-    // git's own.
+    // Those of git.
     ("GIT_ASKPASS", Role::Command),
     ("GIT_EDITOR", Role::Command),
     ("GIT_EXTERNAL_DIFF", Role::Command),
@@ -43,7 +43,7 @@ const VARIABLES: &[(&str, Role)] = &[
     ("GIT_SSH_COMMAND", Role::Command),
     ("GIT_EXEC_PATH", Role::Loader),
     ("GIT_TEMPLATE_DIR", Role::Loader),
-    // The shell's own.
+    // Those of the shell.
     ("PROMPT_COMMAND", Role::Command),
     ("PS0", Role::Prompt),
     ("PS1", Role::Prompt),
@@ -51,13 +51,13 @@ const VARIABLES: &[(&str, Role)] = &[
     ("PS4", Role::Prompt),
     ("BASH_ENV", Role::Loader),
     ("ZDOTDIR", Role::Loader),
-    // The dynamic linker's.
+    // Those of the dynamic linker.
     ("LD_PRELOAD", Role::Loader),
     ("LD_AUDIT", Role::Loader),
     ("DYLD_INSERT_LIBRARIES", Role::Loader),
 ];
 
-/// Variables that decide which programs and settings are used, beside those that are executed.
+/// The variables that decide which programs and settings are used, beside those that are executed.
 const SETTINGS: [&str; 18] = [
     "PATH",
     "HOME",
@@ -79,23 +79,23 @@ const SETTINGS: [&str; 18] = [
     "RUBYOPT",
 ];
 
-/// The beginnings of more of them.
+/// The beginnings of the names of more such variables.
 const SETTINGS_OF: [&str; 6] = ["XDG_", "GIT_", "LD_", "DYLD_", "npm_config_", "BASH_"];
 
-/// Whether the variable changes what programs do or which are found.
+/// Returns whether the variable changes what programs do or which are found.
 #[must_use]
 pub fn is_special(name: &str) -> bool {
     role(name) != Role::Other || SETTINGS.contains(&name) || SETTINGS_OF.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the variable is one that a loop may use: of lower case, and read by no program that is known.
+/// Returns whether the variable is one that a loop may use: of lower case, and read by no program that is known.
 #[must_use]
 pub fn is_ordinary(name: &str) -> bool {
     let is_local = name.len() == 1 || !name.bytes().any(|byte| byte.is_ascii_uppercase());
     is_local && !is_special(name) && !name.ends_with("_proxy")
 }
 
-/// Names that begin like this are loaders as well.
+/// The beginnings of names that are loaders as well.
 const LOADERS: [&str; 5] = [
     // Settings from the environment.
     "GIT_CONFIG_COUNT",
@@ -106,7 +106,7 @@ const LOADERS: [&str; 5] = [
     "BASH_ALIASES",
 ];
 
-/// What becomes of the value of this variable.
+/// Returns the role of this variable.
 #[must_use]
 pub fn role(name: &str) -> Role {
     let name = name.trim_end_matches('+');

@@ -1,4 +1,4 @@
-//! Tree → the simple commands that it may execute, in order.
+//! Walks a syntax tree and collects the simple commands that it may execute, in order.
 
 use std::fmt;
 use std::rc::Rc;
@@ -16,9 +16,10 @@ use super::{COMMANDS_MAX, stdin, variables};
 pub struct Reached {
     /// Program and arguments.
     pub words: Vec<Field>,
-    /// By which ways it is reached, from the outside in; none if it stands there openly.
+    /// The ways by which it is reached, from the outside in; none if it stands openly in the line.
     pub ways: Vec<Way>,
-    /// Whether it is what another command amounts to, or one of two readings: it is held against blocked patterns and needs no permission.
+    /// Whether it only says what another command amounts to, or is one of two readings: it is compared with blocked patterns and needs
+    /// no permission.
     pub assumed: bool,
 }
 
@@ -72,32 +73,32 @@ pub enum Stdin {
 /// Where a command stands.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// As in [`Reached`].
+    /// The ways by which its commands are reached, from the outside in.
     pub ways: Vec<Way>,
-    /// As in [`Reached`].
+    /// Whether its commands are assumed, as in [`Reached::assumed`].
     pub assumed: bool,
     /// What it reads unless it is redirected.
     pub stdin: Stdin,
-    /// Constructs around it.
+    /// How many constructs are around it.
     pub depth: usize,
     /// Whether it surely runs, in the shell itself: what it assigns is assigned from there on.
     pub is_certain: bool,
 }
 
 impl Context {
-    /// The outside.
+    /// Returns the context of the command line itself.
     #[must_use]
     pub fn outside() -> Self {
         Self { ways: Vec::new(), assumed: false, stdin: Stdin::Inherited, depth: 0, is_certain: true }
     }
 
-    /// One construct deeper.
+    /// Returns the context one construct deeper.
     #[must_use]
     pub fn inside(&self) -> Self {
         Self { depth: self.depth + 1, is_certain: false, ..self.clone() }
     }
 
-    /// One construct deeper, by this way.
+    /// Returns the context one construct deeper, by this way.
     #[must_use]
     pub fn by(&self, way: Way) -> Self {
         let mut context = self.inside();
@@ -105,7 +106,7 @@ impl Context {
         context
     }
 
-    /// The same with other input.
+    /// Returns the context with other input.
     #[must_use]
     pub fn reading(&self, stdin: Stdin) -> Self {
         Self { stdin, ..self.clone() }
@@ -115,13 +116,13 @@ impl Context {
 /// Collects what is reached.
 #[derive(Debug)]
 pub struct Walk {
-    /// The commands.
+    /// The commands that were reached.
     pub reached: Vec<Reached>,
     /// What could not be proven, in order, each once.
     pub unproven: Vec<Unproven>,
     /// Texts beside commands that patterns are compared with: files of redirections, assigned values.
     pub texts: Vec<String>,
-    /// What may still be expanded.
+    /// How much may still be expanded.
     pub budget: Budget,
 }
 
@@ -139,7 +140,7 @@ impl Walk {
         }
     }
 
-    /// Whether nothing more can be learnt.
+    /// Returns whether nothing more can be learnt.
     pub fn is_over(&mut self, depth: usize) -> bool {
         if self.budget.0 == 0 || self.reached.len() >= COMMANDS_MAX {
             self.unproven(Unproven::TooMuch);
@@ -230,7 +231,7 @@ impl Walk {
         Stdin::Unknown
     }
 
-    /// The variable of a loop or coprocess, and the values that it is given.
+    /// Notes the variable of a loop or coprocess, and the values that it is given.
     fn loop_values(&mut self, compound: &Compound, scope: &mut Scope, context: &Context) {
         let Some(name) = &compound.variable else { return };
         if name != "COPROC" {
@@ -273,7 +274,7 @@ impl Walk {
         output
     }
 
-    /// The substitutions in a word.
+    /// Walks the substitutions in a word.
     pub fn word(&mut self, word: &Word, scope: &mut Scope, context: &Context) {
         if self.is_over(context.depth) {
             return;
@@ -325,7 +326,7 @@ impl Walk {
         self.texts.push(field.text);
     }
 
-    /// Looks into `NAME=value`, which some variable's value is executed of.
+    /// Looks into `NAME=value`, since the values of some variables are executed.
     pub fn variable(&mut self, field: &Field, scope: &mut Scope, context: &Context) {
         let Some((name, value)) = field.text.split_once('=') else { return };
         match variables::role(name) {
@@ -380,13 +381,13 @@ impl Walk {
     }
 }
 
-/// Whether a text has a substitution in a subscript.
+/// Returns whether a text has a substitution in a subscript.
 #[must_use]
 pub fn has_subscript(text: &str) -> bool {
     text.find('[').and_then(|at| text.get(at..)).is_some_and(|rest| rest.contains("$(") || rest.contains("${") || rest.contains('`'))
 }
 
-/// Files into which nothing is written that stays.
+/// Returns whether the path is a device that keeps nothing of what is written into it.
 fn is_harmless_device(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2")
 }

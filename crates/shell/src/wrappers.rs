@@ -1,8 +1,8 @@
 //! TABLE: programs that start the command which stands among their arguments.
 //!
-//! A row says how to get past a program's own words. To add a program: its name, the short options that take a value, the other short
-//! options, the long options that take a value as a word of their own, and how many words stand before the command. An option that is
-//! not in the row is not guessed at: the allow side refuses, the deny side reads the words both ways.
+//! A row says how to get past a program's own words. To add a program, write its name, the short options that take a value, the other
+//! short options, the long options that take a value as a word of their own, and how many words stand before the command. An option that
+//! is not in the row is not guessed at: the allow side refuses it, and the deny side reads the words both ways.
 
 /// How a program takes the command that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const fn text(wrapper: Wrapper) -> Wrapper {
     Wrapper { takes: Takes::Text, ..wrapper }
 }
 
-/// The table, in groups. `NAME=value` words in front of the command are passed over everywhere.
+/// TABLE: the programs, in groups. `NAME=value` words in front of the command are passed over everywhere.
 pub const WRAPPERS: &[Wrapper] = &[
     // The shell's own.
     words("builtin", "", "", &[]),
@@ -158,7 +158,7 @@ pub const WRAPPERS: &[Wrapper] = &[
     after(1, text(words("sshpass", "fdpP", "evhV", &[]))),
 ];
 
-/// The row of a program, if it starts others.
+/// Returns the row of a program, if it starts others.
 #[must_use]
 pub fn wrapper(program: &str) -> Option<&'static Wrapper> {
     if program.starts_with("ld-linux") || program.starts_with("ld-musl") || program == "ld.so" {
@@ -167,14 +167,14 @@ pub fn wrapper(program: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == program)
 }
 
-/// The dynamic linker starts the program that it is given.
+/// The row of the dynamic linker, which starts the program that it is given.
 const LOADER: Wrapper =
     words("the dynamic linker", "", "", &["library-path", "preload", "argv0", "audit", "inhibit-rpath", "glibc-hwcaps-prepend"]);
 
-/// Programs of the table that start a shell, which reads what they read, where no command is given.
+/// The programs of the table that start a shell where no command is given; the shell reads what they read.
 pub const SHELL_WITHOUT_COMMAND: [&str; 8] = ["sudo", "doas", "run0", "runuser", "chroot", "unshare", "nsenter", "ssh"];
 
-/// Long options without a value, of any program of the table.
+/// The long options without a value, of any program of the table.
 pub const LONG_PLAIN: [&str; 22] = [
     "background",
     "ctty",
@@ -242,7 +242,7 @@ pub const TEXT_OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// TABLE: programs and subcommands behind which a command stands that runs elsewhere (in a container, a virtual environment) or by a
-/// runner whose options are not listed here. The allow side is content with the program; the deny side takes every later word for a
+/// runner whose options are not listed here. The allow side asks only for the program; the deny side takes every later word for a
 /// command's beginning.
 pub const RUNNERS: &[(&str, &[&str])] = &[
     ("docker", &["exec", "run"]),

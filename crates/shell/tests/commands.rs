@@ -1,4 +1,5 @@
-//! The corpus of commands: what is expected of each under a set of rules, and hostile input. How to add a line: `commands/README.md`.
+//! Checks the corpus of commands, in which each line says what is expected under a set of rules, and hostile input. How to add a line:
+//! `commands/README.md`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ struct Rules {
 struct Line {
     rules: String,
     command: String,
-    /// `allow`, or the code of the first finding; a colon behind it and the program or pattern that it names.
+    /// The expected answer: `allow`, or the code of the first finding, perhaps with a colon and the program or pattern that it names.
     expect: String,
     why: String,
 }
@@ -36,7 +37,7 @@ fn corpus() -> Vec<Line> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-/// The first finding as the corpus writes it, with and without what it names.
+/// Returns the first finding as the corpus writes it, with and without what it names.
 fn answers(findings: &[CommandFinding]) -> Vec<String> {
     let Some(first) = findings.first() else { return vec!["allow".to_owned()] };
     let named = match first {
@@ -101,7 +102,7 @@ fn no_message_repeats_what_an_agent_wrote() {
     }
 }
 
-/// Text that is made to be expensive.
+/// Returns texts that are made to be expensive.
 fn hostile() -> Vec<(String, String)> {
     let pieces = [
         "(",
@@ -190,11 +191,11 @@ fn hostile_commands_fit_the_stack_and_come_to_an_end() {
             let _ = analyse(&text);
         }
     };
-    // The stack of a thread, which is smaller than that of the main thread.
+    // A thread's stack is smaller than that of the main thread.
     std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
 }
 
-/// Commands of the corpus, cut, doubled and mixed: a generator with a fixed seed, so that a failure can be had again.
+/// Returns commands of the corpus, cut, doubled and mixed, by a generator with a fixed seed, so that a failure can be had again.
 fn mutations(count: usize) -> Vec<String> {
     let corpus = corpus();
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -224,7 +225,7 @@ fn mutations(count: usize) -> Vec<String> {
     (0..count).map(mutate).collect()
 }
 
-/// The last place at which the text can be cut that is not behind this one.
+/// Returns the last place at which the text can be cut that is not behind this one.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }

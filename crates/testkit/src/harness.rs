@@ -1,4 +1,4 @@
-//! Runs the tests on one broker, and says which are skipped and why where it cannot.
+//! Runs the tests on one broker, and says which tests are skipped, and why.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use anyhow::{Result, anyhow, bail};
 use libtest_mimic::{Arguments, Completion, Trial};
 
 use crate::broker::{Broker, lacking, test_cache};
-use crate::cluster::Context;
+use crate::cluster::Cluster;
 
 /// A test: its name and what it does. [`sharing!`](crate::sharing) and [`alone!`](crate::alone) make one of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name of the test.
     pub name: &'static str,
-    /// What it does.
+    /// The function of the test.
     pub body: Body,
 }
 
-/// What a test does, and whether others may use the broker meanwhile.
+/// The function of a test, and whether other tests may use the broker meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// Minds its own topics and groups.
-    Sharing(fn(&Context) -> Result<()>),
+    /// Uses only its own topics and groups.
+    Sharing(fn(&Cluster) -> Result<()>),
     /// Has the broker to itself, may stop and kill it, and may leave it down.
-    Alone(fn(&Context, &mut Broker) -> Result<()>),
+    Alone(fn(&Cluster, &mut Broker) -> Result<()>),
 }
 
-/// The [`Case`] of a function `fn(&Context) -> Result<()>`, named after it.
+/// The [`Case`] of a function `fn(&Cluster) -> Result<()>`, named after it.
 #[macro_export]
 macro_rules! sharing {
     ($function:path) => {
@@ -37,7 +37,7 @@ macro_rules! sharing {
     };
 }
 
-/// The [`Case`] of a function `fn(&Context, &mut Broker) -> Result<()>`, named after it.
+/// The [`Case`] of a function `fn(&Cluster, &mut Broker) -> Result<()>`, named after it.
 #[macro_export]
 macro_rules! alone {
     ($function:path) => {
@@ -45,22 +45,22 @@ macro_rules! alone {
     };
 }
 
-/// What the tests run on.
+/// The cluster and the binary that the tests run on.
 struct Environment {
-    cluster: Cluster,
+    source: Source,
     tollgate: PathBuf,
     target_tmpdir: PathBuf,
 }
 
-/// Where the tests run.
-enum Cluster {
+/// The source of the cluster that the tests run on.
+enum Source {
     /// On somebody's running cluster, which is not ours to stop.
     Running { bootstrap: String },
     /// On a broker of our own, started by the first test that runs.
     Own(OnceLock<Result<RwLock<Broker>, String>>),
 }
 
-impl Cluster {
+impl Source {
     fn from_environment() -> Self {
         match std::env::var("TOLLGATE_TEST_BROKERS") {
             Ok(bootstrap) if !bootstrap.is_empty() => Self::Running { bootstrap },
@@ -71,12 +71,12 @@ impl Cluster {
 
 impl Environment {
     fn run(&self, body: Body) -> Result<()> {
-        let own = match &self.cluster {
-            Cluster::Running { bootstrap } => match body {
-                Body::Sharing(body) => return body(&Context::new(bootstrap.clone(), &self.tollgate)?),
+        let own = match &self.source {
+            Source::Running { bootstrap } => match body {
+                Body::Sharing(body) => return body(&Cluster::new(bootstrap.clone(), &self.tollgate)?),
                 Body::Alone(_) => bail!("needs a broker that it may stop"),
             },
-            Cluster::Own(own) => own.get_or_init(|| {
+            Source::Own(own) => own.get_or_init(|| {
                 let started = Broker::start_for_tests(&self.target_tmpdir);
                 started.map(RwLock::new).map_err(|error| format!("{error:?}"))
             }),
@@ -85,12 +85,12 @@ impl Environment {
         match body {
             Body::Sharing(body) => {
                 let broker = broker.read().unwrap_or_else(PoisonError::into_inner);
-                body(&Context::new(broker.bootstrap(), &self.tollgate)?)
+                body(&Cluster::new(broker.bootstrap(), &self.tollgate)?)
             }
             Body::Alone(body) => {
                 let mut broker = broker.write().unwrap_or_else(PoisonError::into_inner);
-                let context = Context::new(broker.bootstrap(), &self.tollgate)?;
-                let outcome = catch_unwind(AssertUnwindSafe(|| body(&context, &mut broker)));
+                let cluster = Cluster::new(broker.bootstrap(), &self.tollgate)?;
+                let outcome = catch_unwind(AssertUnwindSafe(|| body(&cluster, &mut broker)));
                 broker.start_again()?;
                 outcome.unwrap_or_else(|panic| resume_unwind(panic))
             }
@@ -98,7 +98,7 @@ impl Environment {
     }
 }
 
-/// What a test needs and other machines do without: it is reported as ignored, with this as the reason, even with `CI=true`.
+/// The error of a test that needs what is only on some machines: it is reported as ignored, with this reason, even with `CI=true`.
 #[derive(Debug)]
 pub struct NotHere(pub String);
 
@@ -110,7 +110,7 @@ impl std::fmt::Display for NotHere {
 
 impl std::error::Error for NotHere {}
 
-/// Why tests are skipped.
+/// The reason why tests are skipped.
 enum Skip {
     /// The broker cannot run here.
     NoBroker { lacking: String },
@@ -120,9 +120,9 @@ enum Skip {
 
 impl Skip {
     fn on(environment: &Environment) -> Option<Self> {
-        match environment.cluster {
-            Cluster::Running { .. } => Some(Self::NotOurs),
-            Cluster::Own(_) => lacking(&test_cache(&environment.target_tmpdir)).map(|lacking| Self::NoBroker { lacking }),
+        match environment.source {
+            Source::Running { .. } => Some(Self::NotOurs),
+            Source::Own(_) => lacking(&test_cache(&environment.target_tmpdir)).map(|lacking| Self::NoBroker { lacking }),
         }
     }
 
@@ -133,7 +133,7 @@ impl Skip {
         }
     }
 
-    /// Where nobody looks at what was skipped, the want of a broker is a failure.
+    /// Returns whether the want of a broker is a failure: it is where nobody looks at what was skipped.
     fn is_failure(&self) -> bool {
         matches!(self, Self::NoBroker { .. }) && std::env::var("CI").is_ok_and(|ci| ci == "true")
     }
@@ -159,7 +159,7 @@ pub fn run(cases: &[Case], tollgate: &Path, target_tmpdir: &Path) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
     let environment = Arc::new(Environment {
-        cluster: Cluster::from_environment(),
+        source: Source::from_environment(),
         tollgate: tollgate.to_owned(),
         target_tmpdir: target_tmpdir.to_owned(),
     });

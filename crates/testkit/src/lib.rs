@@ -1,10 +1,10 @@
-//! What tests and benchmarks of Tollgate run against: a real Kafka broker, deployments of the `tollgate` binary on it, processes that end
+//! The test kit for tests and benchmarks of Tollgate: a real Kafka broker, deployments of the `tollgate` binary on it, processes that end
 //! with their starter, policy servers, traffic.
 //!
 //! | module | what |
 //! |---|---|
-//! | `broker`, `process_guard`, `ports` | a broker of our own, which is gone when its starter is, whatever ends that |
-//! | `cluster` | topics, records and groups of a cluster, as tests and benchmarks need them |
+//! | `broker`, `process_guard`, `ports` | a broker of our own, which ends with its starter, whatever ends that |
+//! | `cluster` | clients of a cluster: topics, records and groups |
 //! | `deployment` | a configuration with its topics, and worker processes on them |
 //! | [`harness`] | runs tests on one broker, and says which are skipped and why |
 //! | `policy_server`, `traffic` | a policy server that decides by the tool; events as a fleet of agents sends them |
@@ -25,8 +25,8 @@ mod process_guard;
 mod traffic;
 
 pub use broker::{Broker, default_cache, lacking, test_cache};
-pub use cluster::{Context, Outgoing, Position, Record};
-pub use deployment::{Gate, Worker, by_thread, header, parsed, text};
+pub use cluster::{Cluster, Outgoing, Position, Record};
+pub use deployment::{Deployment, Worker, by_thread, header, parsed, text};
 pub use policy_server::{Decide, PolicyServer};
 pub use ports::free_ports;
 pub use process_guard::ProcessGuard;

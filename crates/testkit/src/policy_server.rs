@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What the server does with a question's `input`: how long it takes, and its `result`.
+/// Decides on a question's `input`: how long the answer takes, and its `result`.
 pub type Decide = fn(&Value) -> (Duration, Value);
 
 /// A running policy server. Its threads end with the process.

@@ -1,5 +1,5 @@
-//! Free ports, from below the range that systems take the local ports of outgoing connections from: one from that range could be taken by
-//! a client while nobody listens on it.
+//! Finds free ports, below the range from which systems take the local ports of outgoing connections: a client could take one of that range
+//! while nobody listens on it.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,4 +1,4 @@
-//! The process guard: a shell process beside this one that removes what it leaves behind, even if it is killed.
+//! The process guard: a shell process beside this one that ends what this one has started, even if this one is killed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Enough of the output to hold the exception that ended a broker.
+/// The lines of a log's end: enough to hold the exception that ended a broker.
 const LOG_TAIL_LINES: usize = 30;
 
-/// Makes a directory and prints its name, then reads process ids, one a line, of which the last one counts and an empty one is none. The
-/// input ends when its starter lets go of it or dies of whatever cause: then that process and its children are killed and the directory
-/// removed. The removal is tried twice because a killed process may still complete the system call it is in.
+/// The guard's script. It makes a directory and prints its name. Then it reads process ids, one a line; the last one counts, and an empty
+/// line means none. The input ends when the starter closes it or dies of whatever cause. Then the script kills that process with its
+/// children and removes the directory. It tries the removal twice, because a killed process may still complete the system call it is in.
 const SCRIPT: &str = r#"
 home=$(mktemp -d "${TMPDIR:-/tmp}/tollgate.XXXXXX") || exit
 guarded=
@@ -28,7 +28,7 @@ echo "$home" 2>/dev/null
 while read -r pid; do guarded=$pid; done
 "#;
 
-/// Runs a command only once a line arrives on its standard input, and not at all if that ends first.
+/// A script that runs a command once a line arrives on its standard input, and not at all if the input ends first.
 const GATE: &str = r#"read -r _ && exec "$@""#;
 
 /// A temporary directory and at most one process with its children, none of which outlives this value or this process.
@@ -61,14 +61,14 @@ impl ProcessGuard {
         Ok(Self { home: PathBuf::from(home.trim_end()), shell, orders, guarded: None })
     }
 
-    /// The temporary directory.
+    /// Returns the temporary directory.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
 
     /// Runs `command` as the one process that is guarded. It waits behind a gate until the guard knows its id, so that there is no instant
-    /// at which killing this process would leave it running. Of `command`, the program, arguments and variables count.
+    /// at which killing this process would leave it running. Of `command`, only the program, arguments and variables are used.
     ///
     /// # Errors
     /// One is running already, or the system starts none.
@@ -87,13 +87,13 @@ impl ProcessGuard {
         Ok(())
     }
 
-    /// Where the output of the guarded process goes.
+    /// Returns the path of the file that takes the output of the guarded process.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.home.join("output.log")
     }
 
-    /// Whether the guarded process is running.
+    /// Returns whether the guarded process is running.
     ///
     /// # Errors
     /// The system does not say, or the guard is gone.
@@ -106,7 +106,7 @@ impl ProcessGuard {
         Ok(false)
     }
 
-    /// The id of the guarded process, which is also that of its process group.
+    /// Returns the id of the guarded process, which is also that of its process group.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.guarded.as_ref().map(Child::id)
@@ -141,7 +141,7 @@ impl ProcessGuard {
         Ok(status)
     }
 
-    /// The last lines of what the guarded process has put out.
+    /// Returns the last lines of what the guarded process has put out.
     #[must_use]
     pub fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.log_path()).unwrap_or_default();
@@ -149,7 +149,7 @@ impl ProcessGuard {
         lines.get(lines.len().saturating_sub(LOG_TAIL_LINES)..).unwrap_or_default().join("\n")
     }
 
-    /// The process is gone, and its id may be another's soon.
+    /// Notes that the process is gone, since its id may soon be another's.
     fn forget(&mut self) -> Result<()> {
         self.guarded = None;
         self.tell("")

@@ -1,4 +1,4 @@
-//! The fleet: the workers of one group, and what is done to them.
+//! Runs the fleet, the workers of one group, and kills, freezes, adds and removes them.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs::File;
@@ -8,19 +8,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Result, ensure};
 
 use crate::traffic::Random;
-use tollgate_testkit::{Gate, Worker};
+use tollgate_testkit::{Deployment, Worker};
 
 use super::report::{Deeds, Findings};
 
 /// How long a worker may take to stop when it is asked to.
 const STOP_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long the group may take to decide what is left in the end.
+/// How long the group may take to decide the rest in the end.
 const END_TIME_MAX: Duration = Duration::from_secs(240);
 const KILL_TIME_MAX: Duration = Duration::from_secs(10);
 /// Workers of the group.
 const WORKERS_MIN: usize = 3;
 const WORKERS_MAX: usize = 5;
-/// What the static members are called. The others have no name.
+/// The names of the static members. The others have no name.
 const PODS: [&str; 2] = ["pod-a", "pod-b"];
 /// The end of a worker's log tells why it ended.
 const LOG_TAIL_LINES: usize = 25;
@@ -34,9 +34,9 @@ const UNDECIDED: &str = "ends that were not reached in time";
 const LOGGED: [(&str, &str); 4] =
     [("restored", " restored "), ("assignments", " assigned "), ("revocations", " revoked "), ("member restarts", " member failed")];
 
-/// See the module.
+/// The workers of one group, and the faults done to them so far.
 pub(super) struct Fleet<'g> {
-    gate: &'g Gate,
+    deployment: &'g Deployment,
     random: Random,
     running: Vec<Pod>,
     leaving: Vec<(Pod, Instant)>,
@@ -44,7 +44,7 @@ pub(super) struct Fleet<'g> {
     due: Vec<(Instant, &'static str)>,
     pub(super) deeds: Deeds,
     pub(super) findings: Findings,
-    /// Where everything is written down, if anybody wants to see it.
+    /// The file for everything that was done, if one was asked for.
     chronicle: Option<File>,
 }
 
@@ -56,13 +56,13 @@ struct Pod {
 }
 
 impl<'g> Fleet<'g> {
-    /// Four workers, two of them static members.
-    pub(super) fn start(gate: &'g Gate, seed: u64) -> Result<Self> {
+    /// Starts four workers, two of them static members.
+    pub(super) fn start(deployment: &'g Deployment, seed: u64) -> Result<Self> {
         let (deeds, mut findings) = (Deeds::default(), Findings::default());
         findings.look_for(&[ENDED, STOPPED_BADLY, PANICKED, UNDECIDED]);
         let (running, leaving, due) = (Vec::new(), Vec::new(), Vec::new());
         let chronicle = std::env::var_os("TOLLGATE_CHAOS_LOG").map(File::create).transpose()?;
-        let mut fleet = Self { gate, random: Random(seed), running, leaving, due, deeds, findings, chronicle };
+        let mut fleet = Self { deployment, random: Random(seed), running, leaving, due, deeds, findings, chronicle };
         for name in [PODS[0], PODS[1], "", ""] {
             fleet.spawn(name)?;
         }
@@ -77,7 +77,7 @@ impl<'g> Fleet<'g> {
 
     fn spawn(&mut self, name: &'static str) -> Result<()> {
         self.deeds.workers += 1;
-        let pod = Pod { worker: self.gate.spawn(name)?, name, frozen_until: None };
+        let pod = Pod { worker: self.deployment.spawn(name)?, name, frozen_until: None };
         self.note(format_args!("start {pod}"))?;
         self.running.push(pod);
         Ok(())
@@ -91,7 +91,7 @@ impl<'g> Fleet<'g> {
         Ok(())
     }
 
-    /// Does what is due, and sees to those that have ended.
+    /// Starts the workers that are due, and deals with those that have ended.
     pub(super) fn tick(&mut self) -> Result<()> {
         let now = Instant::now();
         let (due, later) = self.due.iter().partition::<Vec<_>, _>(|(at, _)| *at <= now);
@@ -113,7 +113,7 @@ impl<'g> Fleet<'g> {
                 let pod = self.running.swap_remove(at);
                 self.findings.add(ENDED, || format!("{status}; the end of its log:\n{}", tail(&pod.worker.log())));
                 self.due.push((Instant::now(), pod.name));
-                self.bury(pod)?;
+                self.count_log(pod)?;
             }
         }
         for at in (0..self.leaving.len()).rev() {
@@ -127,13 +127,13 @@ impl<'g> Fleet<'g> {
                 self.findings.add(STOPPED_BADLY, || format!("{ended:?}; the end of its log:\n{}", tail(&pod.worker.log())));
                 end(&mut pod.worker)?;
             }
-            self.bury(pod)?;
+            self.count_log(pod)?;
         }
         Ok(())
     }
 
-    /// Counts what a worker that has ended has logged.
-    fn bury(&mut self, pod: Pod) -> Result<()> {
+    /// Counts the log lines of a worker that has ended.
+    fn count_log(&mut self, pod: Pod) -> Result<()> {
         let log = pod.worker.log();
         self.note(format_args!("{pod} has ended; its log:\n{log}"))?;
         for (what, text) in LOGGED {
@@ -145,7 +145,7 @@ impl<'g> Fleet<'g> {
         pod.worker.remove_log()
     }
 
-    /// One fault or change, whichever the dice say and the fleet allows.
+    /// Does one fault or change, whichever the dice say and the fleet allows.
     pub(super) fn act(&mut self) -> Result<()> {
         match self.random.below(100) {
             0..10 if self.frozen() == 0 => self.freeze(),
@@ -158,7 +158,7 @@ impl<'g> Fleet<'g> {
         }
     }
 
-    /// How many workers there are or will be at once.
+    /// Returns how many workers there are or will be at once.
     fn count(&self) -> usize {
         self.running.len() + self.due.len()
     }
@@ -170,7 +170,7 @@ impl<'g> Fleet<'g> {
     /// Kills any worker, a frozen one too, and has another one started in its place at once or soon.
     fn kill(&mut self) -> Result<()> {
         let (choice, pause) = (self.random.below(1 << 20), self.random.below(1_200).saturating_sub(500));
-        // Most of the frozen are to be thawed.
+        // Most of the frozen workers should be thawed and not killed.
         let is_any = choice % 8 == 0;
         let candidates: Vec<usize> = (0..self.running.len()).filter(|at| is_any || self.running[*at].frozen_until.is_none()).collect();
         if candidates.is_empty() {
@@ -182,7 +182,7 @@ impl<'g> Fleet<'g> {
         self.deeds.kills += 1;
         self.deeds.kills_while_starting += u64::from(!pod.worker.log().contains(" assigned "));
         self.due.push((Instant::now() + Duration::from_millis(pause as u64), pod.name));
-        self.bury(pod)
+        self.count_log(pod)
     }
 
     /// Freezes a worker until the group has given its partitions to others.
@@ -220,8 +220,8 @@ impl<'g> Fleet<'g> {
         Ok(())
     }
 
-    /// Lets nothing be under way: the frozen are thawed, those that are due are started, those that leave have left.
-    pub(super) fn calm(&mut self) -> Result<()> {
+    /// Completes what is in progress: thaws the frozen workers, starts those that are due, waits for those that leave.
+    pub(super) fn settle(&mut self) -> Result<()> {
         for at in 0..self.running.len() {
             if self.running[at].frozen_until.is_some() {
                 self.thaw(at)?;
@@ -236,7 +236,7 @@ impl<'g> Fleet<'g> {
         Ok(())
     }
 
-    /// Waits until nothing is left to decide; that it takes too long is a finding like others.
+    /// Waits until nothing is left to decide. If that takes too long, it is a finding like others.
     pub(super) fn wait_until_decided(&mut self, left: impl Fn() -> Result<u64>) -> Result<()> {
         let deadline = Instant::now() + END_TIME_MAX;
         while left().map_or(true, |left| left > 0) {
@@ -251,9 +251,9 @@ impl<'g> Fleet<'g> {
         Ok(())
     }
 
-    /// Asks all to stop and waits until they have.
+    /// Asks all workers to stop and waits until they have.
     pub(super) fn stop(&mut self) -> Result<()> {
-        self.calm()?;
+        self.settle()?;
         self.wait_ready()?;
         let now = Instant::now();
         for pod in std::mem::take(&mut self.running) {
@@ -275,7 +275,7 @@ impl Display for Pod {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 pub(super) fn now_ms() -> Result<i64> {
     Ok(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?)
 }

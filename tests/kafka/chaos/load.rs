@@ -1,4 +1,4 @@
-//! The load: a producer on a thread of its own, at a steady rate, to which the broker's troubles are none of its business.
+//! Puts load on the group: a producer on a thread of its own, at a steady rate, whatever happens to the broker.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
-use tollgate_testkit::{Context, Outgoing};
+use tollgate_testkit::{Cluster, Outgoing};
 
 use super::traffic::Traffic;
 
@@ -21,14 +21,14 @@ use super::traffic::Traffic;
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// See the module.
+/// The producer, while it runs.
 pub(super) struct Load {
     stop: Arc<AtomicBool>,
     acknowledged: Arc<Mutex<Acknowledged>>,
     thread: JoinHandle<Result<u64>>,
 }
 
-/// What the broker has said of the events.
+/// The broker's acknowledgements of the events.
 #[derive(Default)]
 struct Acknowledged {
     /// The offsets behind the last events, by partition.
@@ -38,20 +38,20 @@ struct Acknowledged {
 
 impl Load {
     /// Starts sending so many events a second.
-    pub(super) fn start(context: &Context, topic: &str, rate: u64, seed: u64) -> Self {
+    pub(super) fn start(cluster: &Cluster, topic: &str, rate: u64, seed: u64) -> Self {
         let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Acknowledged::default())));
         let reports = Reports(Arc::clone(&acknowledged));
-        let (config, topic, is_over) = (context.client(), topic.to_owned(), Arc::clone(&stop));
+        let (config, topic, is_over) = (cluster.client(), topic.to_owned(), Arc::clone(&stop));
         let thread = std::thread::spawn(move || send(config, &topic, rate, seed, &is_over, reports));
         Self { stop, acknowledged, thread }
     }
 
-    /// The offsets behind the last events that were acknowledged, by partition.
+    /// Returns the offsets behind the last events that were acknowledged, by partition.
     pub(super) fn ends(&self) -> BTreeMap<i32, i64> {
         self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner).ends.clone()
     }
 
-    /// Ends it; the answer is how many events were sent, and where the partitions end.
+    /// Ends it; returns how many events were sent, and where the partitions end.
     pub(super) fn finish(self) -> Result<(u64, BTreeMap<i32, i64>)> {
         self.stop.store(true, Ordering::Relaxed);
         let ends = Arc::clone(&self.acknowledged);
@@ -62,7 +62,7 @@ impl Load {
     }
 }
 
-/// Enters delivery reports.
+/// Stores delivery reports.
 struct Reports(Arc<Mutex<Acknowledged>>);
 
 impl ClientContext for Reports {}
@@ -84,7 +84,7 @@ fn send(mut config: ClientConfig, topic: &str, rate: u64, seed: u64, is_over: &A
     let producer: BaseProducer<Reports> = config
         .set("partitioner", "murmur2_random")
         .set("enable.idempotence", "true")
-        // However long the broker is away.
+        // No event is given up, however long the broker is away.
         .set("message.timeout.ms", "0")
         .set("linger.ms", "0")
         .create_with_context(reports)?;

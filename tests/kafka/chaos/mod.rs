@@ -1,9 +1,9 @@
-//! Chaos: workers are killed, frozen, added and removed, and the broker crashes, while events keep coming. Every verdict must be the
-//! byte-identical one that a fold of its partition gives, and the state that is left must be the fold's.
+//! The chaos test: workers are killed, frozen, added and removed, and the broker crashes, while events keep coming. Every verdict must be
+//! the byte-identical one that a fold of its partition gives, and the state in the end must be the fold's.
 //!
-//! The suite runs a short form of it. `TOLLGATE_CHAOS_KILLS=1000 cargo test --test kafka -- chaos --nocapture` runs a long one;
-//! `TOLLGATE_CHAOS_SEED` and `TOLLGATE_CHAOS_RATE` (events a second) set what their names say, and `TOLLGATE_CHAOS_LOG` names a file for
-//! what was done when and the logs of all workers. With no kills (0) it runs for a while, and nothing is done to anybody.
+//! The suite runs a short form of it. `TOLLGATE_CHAOS_KILLS=1000 cargo test --test kafka -- chaos --nocapture` runs a long one.
+//! `TOLLGATE_CHAOS_SEED` and `TOLLGATE_CHAOS_RATE` (events a second) set seed and rate. `TOLLGATE_CHAOS_LOG` names a file for what was done
+//! when, and the logs of all workers. With no kills (0) it runs for a while without any fault.
 
 mod fleet;
 mod load;
@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use crate::traffic::Random;
-use tollgate_testkit::{Broker, Context, Gate};
+use tollgate_testkit::{Broker, Cluster, Deployment};
 
 use fleet::Fleet;
 use load::Load;
@@ -27,20 +27,20 @@ use report::Report;
 use topics::Committed;
 
 pub(super) const PARTITIONS: i32 = 16;
-/// Short, so that the group soon notices who is gone.
+/// The session timeout: short, so that the group soon notices a worker that is gone.
 pub(super) const SESSION_TIMEOUT: Duration = Duration::from_millis(1_500);
 pub(super) const TICK: Duration = Duration::from_millis(20);
 /// How long a run without faults takes.
 const QUIET_TIME: Duration = Duration::from_secs(15);
 /// The time from one fault to the next, in milliseconds.
 const PAUSE_MS: std::ops::Range<usize> = 400..1_400;
-/// The group may catch its breath once in so many kills; the longest that it is waited for.
-const KILLS_PER_BREATH: u64 = 20;
-const BREATH_TIME_MAX: Duration = Duration::from_secs(30);
-/// The broker crashes once in so many kills, or once.
+/// How many kills go by before the group is left to catch up, and how long that is waited for.
+const KILLS_PER_CATCH_UP: u64 = 20;
+const CATCH_UP_TIME_MAX: Duration = Duration::from_secs(30);
+/// How many kills go by between two crashes of the broker; it crashes at least once.
 const KILLS_PER_BROKER_RESTART: u64 = 150;
 
-/// How much of it is wanted.
+/// The options of a run.
 struct Options {
     kills: u64,
     seed: u64,
@@ -61,25 +61,25 @@ impl Options {
     }
 }
 
-/// See the module.
-pub(crate) fn faults_change_no_verdict(context: &Context, broker: &mut Broker) -> Result<()> {
+/// Faults of every kind, under load, change no verdict.
+pub(crate) fn faults_change_no_verdict(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
     let options = Options::from_environment()?;
-    let gate = gate(context)?;
+    let deployment = deployment(cluster)?;
     let started = Instant::now();
-    let mut fleet = Fleet::start(&gate, options.seed ^ 0xf1ee7)?;
-    let committed = Committed::of(context, &gate)?;
-    let load = Load::start(context, &gate.events, options.rate, options.seed);
-    // The load goes on until it is told to stop, whatever becomes of the rest.
-    let survived = wreak(&options, &mut fleet, broker, || Ok(committed.lag(&load.ends())? <= options.rate));
+    let mut fleet = Fleet::start(&deployment, options.seed ^ 0xf1ee7)?;
+    let committed = Committed::of(cluster, &deployment)?;
+    let load = Load::start(cluster, &deployment.events, options.rate, options.seed);
+    // The load goes on until it is stopped, whatever happens to the rest.
+    let survived = do_faults(&options, &mut fleet, broker, || Ok(committed.lag(&load.ends())? <= options.rate));
     let finished = load.finish();
     survived?;
     let (sent, ends) = finished?;
-    fleet.calm()?;
+    fleet.settle()?;
     fleet.wait_until_decided(|| committed.lag(&ends))?;
     fleet.stop()?;
     let duration = started.elapsed();
     let Fleet { deeds, mut findings, .. } = fleet;
-    let totals = verify::verify(context, &gate, &mut findings)?;
+    let totals = verify::verify(cluster, &deployment, &mut findings)?;
     if totals.events != sent {
         findings.add("events lost or repeated by the load", || format!("{sent} were sent, {} are there", totals.events));
     }
@@ -89,40 +89,41 @@ pub(crate) fn faults_change_no_verdict(context: &Context, broker: &mut Broker) -
     Ok(())
 }
 
-/// A deployment whose members soon notice each other's absence, and whose verdicts depend on what threads remember: loops are seen after
-/// more repetitions than by default, and the limits of threads, of their bytes and of idle time are all reached.
-fn gate(context: &Context) -> Result<Gate> {
-    let mut gate = Gate::new(context, PARTITIONS)?;
+/// Returns a deployment whose members soon notice each other's absence, and whose verdicts depend on what threads remember: loops are seen
+/// after more repetitions than by default, and the limits of threads, of their bytes and of idle time are all reached.
+fn deployment(cluster: &Cluster) -> Result<Deployment> {
+    let mut deployment = Deployment::new(cluster, PARTITIONS)?;
     let session_ms = u64::try_from(SESSION_TIMEOUT.as_millis())?;
-    gate.configure(
+    deployment.configure(
         "/kafka/properties",
         json!({
             "session.timeout.ms": session_ms, "heartbeat.interval.ms": 200, "max.poll.interval.ms": 10_000,
             "reconnect.backoff.max.ms": 500,
         }),
     );
-    gate.configure("/worker", json!({"members": 1, "checkpoint_interval_ms": 300}));
-    gate.configure(
+    deployment.configure("/worker", json!({"members": 1, "checkpoint_interval_ms": 300}));
+    deployment.configure(
         "/tool_loop_guardrails",
         json!({
             "exact_failure_warn_after": 3, "exact_failure_block_after": 5, "same_tool_failure_warn_after": 6,
             "same_tool_failure_halt_after": 10, "no_progress_warn_after": 3, "no_progress_block_after": 5,
         }),
     );
-    gate.configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["format_disk"]}}}));
-    gate.configure("/limits", json!({"threads_per_partition_max": 28, "thread_bytes_max": 12_288, "thread_idle_seconds_max": 90}));
-    Ok(gate)
+    deployment
+        .configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["format_disk"]}}}));
+    deployment.configure("/limits", json!({"threads_per_partition_max": 28, "thread_bytes_max": 12_288, "thread_idle_seconds_max": 90}));
+    Ok(deployment)
 }
 
-/// Does what the seed says until so many workers were killed.
-fn wreak(options: &Options, fleet: &mut Fleet<'_>, broker: &mut Broker, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
+/// Does the faults of the seed until so many workers were killed.
+fn do_faults(options: &Options, fleet: &mut Fleet<'_>, broker: &mut Broker, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
     if options.kills == 0 {
         sleep(QUIET_TIME);
         return fleet.tick();
     }
     let mut random = Random(options.seed ^ 0x5c4ed);
     let broker_every = KILLS_PER_BROKER_RESTART.min(options.kills.div_ceil(2));
-    let (mut next_broker, mut next_breath) = (broker_every, KILLS_PER_BREATH);
+    let (mut next_broker, mut next_breath) = (broker_every, KILLS_PER_CATCH_UP);
     while fleet.deeds.kills < options.kills {
         let pause = Duration::from_millis((PAUSE_MS.start + random.below(PAUSE_MS.len())) as u64);
         let until = Instant::now() + pause;
@@ -136,16 +137,16 @@ fn wreak(options: &Options, fleet: &mut Fleet<'_>, broker: &mut Broker, has_caug
             restart(broker, fleet, &mut random)?;
         }
         if fleet.deeds.kills >= next_breath {
-            next_breath += KILLS_PER_BREATH;
-            breathe(fleet, &has_caught_up)?;
+            next_breath += KILLS_PER_CATCH_UP;
+            catch_up(fleet, &has_caught_up)?;
         }
     }
     Ok(())
 }
 
-/// The broker crashes and comes back. Nobody is leaving then: without a broker that takes too long.
+/// Kills the broker and starts it again. No worker is leaving then: without a broker that takes too long.
 fn restart(broker: &mut Broker, fleet: &mut Fleet<'_>, random: &mut Random) -> Result<()> {
-    fleet.calm()?;
+    fleet.settle()?;
     fleet.note("the broker crashes")?;
     let from_ms = fleet::now_ms()?;
     broker.kill()?;
@@ -155,12 +156,12 @@ fn restart(broker: &mut Broker, fleet: &mut Fleet<'_>, random: &mut Random) -> R
     fleet.note("the broker is back")
 }
 
-/// Waits until the group has caught up with the load, for a while.
-fn breathe(fleet: &mut Fleet<'_>, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
-    fleet.calm()?;
+/// Waits for a while until the group has caught up with the load.
+fn catch_up(fleet: &mut Fleet<'_>, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
+    fleet.settle()?;
     let started = Instant::now();
     while !has_caught_up().unwrap_or(false) {
-        if started.elapsed() > BREATH_TIME_MAX {
+        if started.elapsed() > CATCH_UP_TIME_MAX {
             fleet.deeds.catch_ups_in_vain += 1;
             break;
         }

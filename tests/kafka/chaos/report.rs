@@ -1,4 +1,4 @@
-//! What a run of the chaos test has to say: what was done, what it took, and what was found.
+//! Reports on a run of the chaos test: what was done, what it took, and what was found.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tollgate_core::record::Departures;
 
-/// Enough of each kind to see what it is about.
+/// The most examples of each kind.
 const EXAMPLES_MAX: usize = 3;
-/// Enough of each example; threads and verdicts can be long.
+/// The most characters of an example; threads and verdicts can be long.
 const EXAMPLE_CHARACTERS_MAX: usize = 4_000;
 
-/// What is wrong, by kind. All of it is collected before the test fails.
+/// What was found wrong, by kind. All of it is collected before the test fails.
 #[derive(Default)]
 pub(super) struct Findings(BTreeMap<&'static str, Kind>);
 
@@ -52,7 +52,7 @@ impl Display for Findings {
     }
 }
 
-/// What was done to the group, and what its workers have logged.
+/// The faults done to the group, and counts of what its workers have logged.
 #[derive(Default)]
 pub(super) struct Deeds {
     pub(super) kills: u64,
@@ -64,19 +64,19 @@ pub(super) struct Deeds {
     /// From each crash of the broker until it answered again, in milliseconds since 1970.
     pub(super) outages_ms: Vec<(i64, i64)>,
     pub(super) workers: u64,
-    /// By what the line says.
+    /// Counts by the text of the line.
     pub(super) logged: BTreeMap<&'static str, u64>,
-    /// How long the group took to catch its breath, each time.
+    /// How long the group took to catch up, each time.
     pub(super) catch_ups: Vec<Duration>,
-    /// How often it had not when the time was up.
+    /// How often it had not caught up when the time was over.
     pub(super) catch_ups_in_vain: u64,
 }
 
-/// What the topics hold.
+/// Counts of what the topics hold.
 #[derive(Default)]
 pub(super) struct Totals {
     pub(super) events: u64,
-    /// By action, of those that are expected.
+    /// Expected verdicts by action.
     pub(super) verdicts: BTreeMap<&'static str, u64>,
     /// Copies beyond the first.
     pub(super) duplicates: u64,
@@ -84,13 +84,13 @@ pub(super) struct Totals {
     pub(super) duplicate_dead_letters: u64,
     pub(super) threads: u64,
     pub(super) state_records: u64,
-    /// Threads that the folds let go of.
+    /// Threads that the folds dropped.
     pub(super) departures: Departures,
     /// When events were sent and the first copies of their verdicts published, in milliseconds since 1970.
     pub(super) answered_ms: Vec<(i64, i64)>,
 }
 
-/// All of it.
+/// The whole report.
 pub(super) struct Report {
     pub(super) seed: u64,
     pub(super) duration: Duration,

@@ -1,4 +1,4 @@
-//! Topics, a partition at a time, and how far the group has come.
+//! Reads topics, a partition at a time, and tells how far the group has come.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,20 +8,20 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::{Offset, TopicPartitionList};
 
-use tollgate_testkit::{Context, Gate, Record};
+use tollgate_testkit::{Cluster, Deployment, Record};
 
 const READ_TIME_MAX: Duration = Duration::from_secs(60);
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Reads partitions, one after the other, in no group. It takes a consumer half a second to find its broker, so there is one for all.
+/// Reads partitions, one after the other, in no group. A consumer takes half a second to find its broker, so there is one for all.
 pub(super) struct Reader(BaseConsumer);
 
 impl Reader {
-    pub(super) fn new(context: &Context) -> Result<Self> {
-        let consumer = context
+    pub(super) fn new(cluster: &Cluster) -> Result<Self> {
+        let consumer = cluster
             .client()
-            // librdkafka wants a group even of those that never join it.
+            // librdkafka wants a group even of clients that never join it.
             .set("group.id", "none")
             .set("enable.auto.commit", "false")
             .set("enable.partition.eof", "true")
@@ -31,7 +31,7 @@ impl Reader {
         Ok(Self(consumer))
     }
 
-    /// Every record of a partition but for those of aborted transactions, in order.
+    /// Reads every record of a partition but for those of aborted transactions, in order.
     pub(super) fn read(&self, topic: &str, partition: i32) -> Result<Vec<Record>> {
         let mut partitions = TopicPartitionList::new();
         partitions.add_partition_offset(topic, partition, Offset::Beginning)?;
@@ -53,21 +53,21 @@ impl Reader {
     }
 }
 
-/// What the group has committed, asked by one who is no member.
+/// Asks what the group has committed, without being a member.
 pub(super) struct Committed {
     consumer: BaseConsumer,
     asked: TopicPartitionList,
 }
 
 impl Committed {
-    pub(super) fn of(context: &Context, gate: &Gate) -> Result<Self> {
-        let consumer = context.client().set("group.id", &gate.group).set("isolation.level", "read_uncommitted").create()?;
+    pub(super) fn of(cluster: &Cluster, deployment: &Deployment) -> Result<Self> {
+        let consumer = cluster.client().set("group.id", &deployment.group).set("isolation.level", "read_uncommitted").create()?;
         let mut asked = TopicPartitionList::new();
-        (0..super::PARTITIONS).for_each(|partition| _ = asked.add_partition(&gate.events, partition));
+        (0..super::PARTITIONS).for_each(|partition| _ = asked.add_partition(&deployment.events, partition));
         Ok(Self { consumer, asked })
     }
 
-    /// How many records lie between what is committed and where the partitions end.
+    /// Returns how many records lie between what is committed and where the partitions end.
     pub(super) fn lag(&self, ends: &BTreeMap<i32, i64>) -> Result<u64> {
         let committed = self.consumer.committed_offsets(self.asked.clone(), REQUEST_TIME_MAX)?;
         let lags = committed.elements().into_iter().map(|element| {

@@ -1,6 +1,6 @@
-//! Traffic without an end, the same for the same seed: a few hundred agents at a time, some far busier than others.
+//! Generates traffic without an end, the same for the same seed: a few hundred agents at a time, some far busier than others.
 //!
-//! Agents do not listen to verdicts. Turns are long, so that most verdicts depend on what a thread did minutes ago.
+//! Agents do not react to verdicts. Turns are long, so that most verdicts depend on what a thread did minutes ago.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use tollgate_testkit::Outgoing;
 
 /// Threads that are live at once.
 const AGENTS: usize = 300;
-/// Event time from one event to the next, whatever the clock on the wall says: some six times as fast at 400 events a second.
+/// Event time from one event to the next, in milliseconds. At 400 events a second it runs some six times as fast as the real clock.
 const STEP_MS: u64 = 16;
-/// The busiest agents share their rank, so that no partition gets most of the traffic.
+/// Added to every rank, so that the busiest agents differ little and no partition gets most of the traffic.
 const RANK_OFFSET: usize = 5;
 /// How many of an agent's events can be sent again.
 const HISTORY: usize = 12;
-/// What agents call. The last one is denied by policy.
+/// The tools that agents call. The last one is denied by policy.
 const TOOLS: [&str; 8] = ["terminal", "read_file", "patch", "web_search", "write_file", "search_files", "execute_code", "format_disk"];
-/// The header that tells events apart, repeats of the same event too. Verdicts echo it.
+/// The header that distinguishes events, repeats of the same event too. Verdicts echo it.
 pub(super) const SEQUENCE: &str = "correlation_id";
-/// What the sequence of an event begins with that is no event.
+/// The beginning of the sequence of a record that is no event.
 pub(super) const UNREADABLE: &str = "unreadable-";
 
-/// See the module.
+/// The generator of the traffic.
 pub(super) struct Traffic {
     random: Random,
     agents: Vec<Agent>,
@@ -42,7 +42,7 @@ struct Agent {
     turn: u64,
     turns_left: usize,
     steps_left: usize,
-    /// What the turn's calls come to.
+    /// Decides the results of the turn's calls.
     luck: u64,
     events: u64,
     calls: u64,
@@ -83,7 +83,7 @@ impl Traffic {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub(super) fn next(&mut self) -> Outgoing {
         self.sent += 1;
         let at = self.pick();
@@ -93,7 +93,7 @@ impl Traffic {
         let timestamp = self.timestamp();
         let (random, agent) = (&mut self.random, &mut self.agents[at]);
         match random.below(1_000) {
-            // The same event again: a host that was not answered in time.
+            // The same event comes again, as from a host that was not answered in time.
             0..25 if !agent.sent.is_empty() => {
                 let again = agent.sent[random.below(agent.sent.len())].clone();
                 self.outgoing(&self.agents[at].thread, again)
@@ -121,7 +121,7 @@ impl Traffic {
         Outgoing::new(thread, event).header(SEQUENCE, self.sent.to_string())
     }
 
-    /// An agent that is awake.
+    /// Picks an agent that is awake.
     fn pick(&mut self) -> usize {
         loop {
             let point = self.random.below(self.weights[AGENTS - 1]);
@@ -132,7 +132,7 @@ impl Traffic {
         }
     }
 
-    /// The time rolls on by steps; now and then a host's clock is late, and seldom far ahead.
+    /// Returns the next timestamp. Time goes on by steps; now and then a host's clock is late, and seldom far ahead.
     fn timestamp(&mut self) -> String {
         let now_ms = self.sent * STEP_MS + 3_600_000;
         let ms = match self.random.below(1_000) {
@@ -147,7 +147,7 @@ impl Traffic {
 }
 
 impl Agent {
-    /// Its next event, without a timestamp; `now` is how many events there were.
+    /// Returns its next event, without a timestamp; `now` is how many events there were.
     fn next(&mut self, random: &mut Random, now: u64) -> Value {
         loop {
             if let Some(event) = self.due.pop_front() {
@@ -186,7 +186,7 @@ impl Agent {
         }
     }
 
-    /// One thing that an agent does in its turn.
+    /// Does one thing of an agent's turn.
     fn step(&mut self, random: &mut Random) {
         match random.below(100) {
             0..7 => self.respond(random),
@@ -228,7 +228,7 @@ impl Agent {
         }
     }
 
-    /// The model answers with calls, which the agent then makes; some answers were cut off, and their calls are made all the same.
+    /// Has the model answer with calls, which the agent then makes; some answers were cut off, and their calls are made all the same.
     fn respond(&mut self, random: &mut Random) {
         let calls: Vec<Call> = (0..1 + random.below(3)).map(|_| self.new_call(random)).collect();
         let reason = ["tool_calls", "stop", "content_filter"][random.below(3)];
@@ -254,7 +254,7 @@ impl Agent {
         }
     }
 
-    /// Several calls at once, whose results come in any order.
+    /// Makes several calls at once, whose results come in any order.
     fn call_several(&mut self, random: &mut Random) {
         let mut calls: Vec<Call> = (0..2 + random.below(3)).map(|_| self.new_call(random)).collect();
         calls.iter().for_each(|call| self.ask(call, random));
@@ -264,12 +264,12 @@ impl Agent {
         }
     }
 
-    /// Some tools and arguments are far more popular than others, so that loops come about.
+    /// Returns a new call. Some tools and arguments are far more popular than others, so that loops come about.
     fn new_call(&mut self, random: &mut Random) -> Call {
         self.calls += 1;
         let (tool, argument) = (random.below(TOOLS.len()).min(random.below(TOOLS.len())), random.below(6).min(random.below(6)));
         let input = json!({"path": format!("/srv/{}/{argument}", self.thread), "argument": argument, "note": "as the plan says"});
-        // What a call comes to depends on the turn and the call: some always fail, some always bring the same.
+        // The results of a call depend on the turn and the call: some always fail, some always bring the same.
         let fate = Random(self.luck ^ ((tool as u64) << 40) ^ ((argument as u64) << 50)).below(10);
         Call { id: format!("call_{}", self.calls), tool: TOOLS[tool], input, fate }
     }
@@ -297,7 +297,7 @@ impl Agent {
         self.push(event);
     }
 
-    /// An event of the running turn.
+    /// Adds an event of the running turn.
     fn push(&mut self, mut event: Value) {
         if self.names_turns {
             event["turn_id"] = json!(format!("turn-{}", self.turn));
@@ -305,7 +305,7 @@ impl Agent {
         self.push_bare(event);
     }
 
-    /// An event that names no turn.
+    /// Adds an event that names no turn.
     fn push_bare(&mut self, mut event: Value) {
         self.events += 1;
         event["thread_id"] = json!(self.thread);
@@ -313,7 +313,7 @@ impl Agent {
         self.due.push_back(event);
     }
 
-    /// The key and value of a record that cannot be read. Without a key its thread cannot be told.
+    /// Returns the key and value of a record that cannot be read. Without a key its thread is not known.
     fn unreadable(&mut self, random: &mut Random, timestamp: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         self.events += 1;
         let key = Some(self.thread.clone().into_bytes());
@@ -340,7 +340,7 @@ struct Call {
     id: String,
     tool: &'static str,
     input: Value,
-    /// What its results are, out of ten.
+    /// Decides its results, out of ten.
     fate: usize,
 }
 

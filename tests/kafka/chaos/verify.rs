@@ -1,7 +1,7 @@
-//! What must be true of the topics in the end: they are what a fold of every partition says.
+//! Verifies the topics in the end: they must hold what a fold of every partition gives.
 //!
-//! A partition at a time: its events are folded in this process and by `tollgate eval`, and its verdicts, dead letters and
-//! state compared with what came out. Every event and its verdicts carry the same sequence, by which repeats of an event are told apart.
+//! It takes a partition at a time. The events are folded in this process and by `tollgate eval`, and the verdicts, dead letters and state
+//! of the partition are compared with the results. Every event and its verdicts carry the same sequence, which distinguishes repeats.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tollgate_core::record::{Header, Offset, Partition, Record as Decodable};
 use tollgate_core::stage::Progress;
 use tollgate_core::thread::ThreadStore;
 
-use tollgate_testkit::{Context, Gate, Outgoing, Record, header};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header};
 
 use super::report::{Findings, Totals};
 use super::topics::Reader;
@@ -55,7 +55,7 @@ const ALL: [&str; 14] = [
     STATE_THREADS,
 ];
 
-/// What the fold says of an event.
+/// What the fold gives for an event.
 #[derive(Default)]
 struct Expected {
     thread: String,
@@ -71,19 +71,19 @@ type DeadLetters = BTreeMap<(String, String), Vec<Record>>;
 
 struct Verifier<'v> {
     reader: Reader,
-    gate: &'v Gate,
+    deployment: &'v Deployment,
     policy: Arc<Policy>,
     findings: &'v mut Findings,
     totals: Totals,
 }
 
-/// Compares all topics of the deployment; nobody may be at work on them.
-pub(super) fn verify(context: &Context, gate: &Gate, findings: &mut Findings) -> Result<Totals> {
+/// Compares all topics of the deployment; no worker may be running.
+pub(super) fn verify(cluster: &Cluster, deployment: &Deployment, findings: &mut Findings) -> Result<Totals> {
     findings.look_for(&ALL);
     let mut verifier =
-        Verifier { reader: Reader::new(context)?, gate, policy: Arc::new(gate.policy()?), findings, totals: Totals::default() };
+        Verifier { reader: Reader::new(cluster)?, deployment, policy: Arc::new(deployment.policy()?), findings, totals: Totals::default() };
     let mut dead_letters = DeadLetters::new();
-    for letter in context.read_all(&gate.dlq)? {
+    for letter in cluster.read_all(&deployment.dlq)? {
         let stands = (header(&letter, "__connect.errors.partition"), header(&letter, "__connect.errors.offset"));
         dead_letters.entry(stands).or_default().push(letter);
     }
@@ -98,7 +98,7 @@ pub(super) fn verify(context: &Context, gate: &Gate, findings: &mut Findings) ->
 
 impl Verifier<'_> {
     fn partition(&mut self, partition: i32, dead_letters: &mut DeadLetters) -> Result<()> {
-        let events = self.reader.read(&self.gate.events, partition)?;
+        let events = self.reader.read(&self.deployment.events, partition)?;
         self.totals.events += events.len() as u64;
         let mut processor = Processor::new(Partition(partition), Deciding::new(Arc::clone(&self.policy)));
         let expected: Vec<Expected> = events.iter().map(|event| self.fold(&mut processor, event)).collect();
@@ -108,8 +108,8 @@ impl Verifier<'_> {
         self.totals.departures.refused += departures.refused;
         self.dead_letters(&events, &expected, dead_letters);
         self.eval(partition, &events, &expected)?;
-        self.verdicts(&events, &expected, &self.reader.read(&self.gate.decisions, partition)?);
-        self.state(partition, &processor, &self.reader.read(&self.gate.state, partition)?);
+        self.verdicts(&events, &expected, &self.reader.read(&self.deployment.decisions, partition)?);
+        self.state(partition, &processor, &self.reader.read(&self.deployment.state, partition)?);
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Verifier<'_> {
     fn fold(&mut self, processor: &mut Processor, event: &Record) -> Expected {
         let headers: Vec<_> = event.headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
         let record = Decodable {
-            topic: &self.gate.events,
+            topic: &self.deployment.events,
             partition: processor.partition(),
             offset: Offset(event.offset),
             timestamp_ms: event.timestamp,
@@ -135,7 +135,7 @@ impl Verifier<'_> {
             }
             Ok(Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection)))) => {
                 expected.rejected = Some(rejection.code.as_str());
-                // Nobody reads the decisions of a thread that is not known.
+                // A record whose thread cannot be read gets no verdict.
                 if !expected.thread.is_empty() {
                     expected.verdict = out.json;
                     *self.totals.verdicts.entry("invalid").or_default() += 1;
@@ -150,7 +150,7 @@ impl Verifier<'_> {
         expected
     }
 
-    /// Every rejected event has a dead letter that is its copy.
+    /// Checks that every rejected event has a dead letter that is its copy.
     fn dead_letters(&mut self, events: &[Record], expected: &[Expected], dead_letters: &mut DeadLetters) {
         for (event, expected) in events.iter().zip(expected) {
             let Some(code) = expected.rejected else { continue };
@@ -163,22 +163,22 @@ impl Verifier<'_> {
             for letter in letters {
                 let is_copy = (&letter.key, &letter.value) == (&event.key, &event.value) && letter.headers.starts_with(&event.headers);
                 let topic = header(&letter, "__connect.errors.topic");
-                if !is_copy || header(&letter, "__connect.errors.class.name") != code || topic != self.gate.events {
+                if !is_copy || header(&letter, "__connect.errors.class.name") != code || topic != self.deployment.events {
                     self.findings.add(DEAD_WRONG, || format!("{}: {code}, found {:?}", stands(event), letter.headers));
                 }
             }
         }
     }
 
-    /// `tollgate eval` gives the same bytes. It sees values alone, so the verdicts on what is no event at all are not its business.
+    /// Checks that `tollgate eval` gives the same bytes. It sees values alone, so verdicts on what is no event at all are left out.
     fn eval(&mut self, partition: i32, events: &[Record], expected: &[Expected]) -> Result<()> {
         let is_event = |event: &Record| {
             serde_json::from_slice::<Value>(event.value.as_deref().unwrap_or_default()).is_ok_and(|value| value.is_object())
         };
-        let told = events.iter().zip(expected).filter(|(event, expected)| !expected.verdict.is_empty() && is_event(event));
+        let answered = events.iter().zip(expected).filter(|(event, expected)| !expected.verdict.is_empty() && is_event(event));
         let values: Vec<_> = events.iter().map(|event| Outgoing { value: event.value.clone(), ..Outgoing::default() }).collect();
-        let lines = self.gate.eval(&values)?;
-        let wanted: Vec<_> = told.map(|(_, expected)| &expected.verdict).collect();
+        let lines = self.deployment.eval(&values)?;
+        let wanted: Vec<_> = answered.map(|(_, expected)| &expected.verdict).collect();
         let differs = wanted.iter().zip(&lines).position(|(wanted, line)| wanted.as_slice() != line.as_bytes());
         if differs.is_some() || wanted.len() != lines.len() {
             self.findings.add(EVAL, || format!("partition {partition}: {} and {} lines, from {differs:?}", wanted.len(), lines.len()));
@@ -186,7 +186,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Every event that wants one has a verdict, which is the fold's; its copies are equal and its first ones in order.
+    /// Checks that every event that wants one has a verdict, which is the fold's; its copies are equal and its first ones in order.
     fn verdicts(&mut self, events: &[Record], expected: &[Expected], verdicts: &[Record]) {
         let at: HashMap<String, usize> = events.iter().enumerate().map(|(at, event)| (header(event, SEQUENCE), at)).collect();
         let mut firsts: Vec<Option<&Record>> = vec![None; events.len()];
@@ -226,14 +226,14 @@ impl Verifier<'_> {
         missing.for_each(|((event, _), _)| self.findings.add(MISSING, || stands(event)));
     }
 
-    /// What the state topic holds is what the fold has come to.
+    /// Checks that the state topic holds what the fold has come to.
     fn state(&mut self, partition: i32, processor: &Processor, records: &[Record]) {
         self.totals.state_records += records.len() as u64;
         let mut restore = Restore::<ThreadStore>::default();
         for record in records {
             restore.take(Offset(record.offset), record.key.as_deref(), record.value.as_deref());
         }
-        let restored = match restore.finish(&format!("{}/{}", self.gate.group, self.gate.events), self.policy.store_limits()) {
+        let restored = match restore.finish(&format!("{}/{}", self.deployment.group, self.deployment.events), self.policy.store_limits()) {
             Ok(Some(restored)) => restored,
             // A partition without events has no state.
             Ok(None) if processor.next() == Offset(0) => return,

@@ -1,8 +1,8 @@
 //! The floor: a loop that takes every record and produces a constant verdict for it, and does nothing else.
 //!
-//! One thread, one consumer and one producer with the settings that a worker has, the record's key and partition, a payload as long as a
-//! plain verdict under the headers of one, offsets committed once a second up to what the broker has acknowledged. Nothing of this crate is
-//! used: whatever a worker costs beyond this is the worker's own. Configured by `TOLLGATE_BROKERS`, `TOLLGATE_EVENTS_TOPIC`,
+//! It has one thread, one consumer and one producer with the settings of a worker. A verdict has the record's key and partition, the length
+//! of a plain verdict, and the headers of one. Offsets are committed once a second, up to what the broker has acknowledged. It uses nothing
+//! of this crate: whatever a worker costs beyond this is the worker's own. It is configured by `TOLLGATE_BROKERS`, `TOLLGATE_EVENTS_TOPIC`,
 //! `TOLLGATE_DECISIONS_TOPIC` and `TOLLGATE_GROUP`; `ready` on stderr says that partitions are assigned; SIGTERM ends it.
 
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// The bytes of a plain `allow` on a tool call, about.
 const VERDICT: &[u8] = &[b'v'; 420];
-/// What an event is correlated by.
+/// The header by which an event is correlated.
 const CORRELATION: &str = "correlation_id";
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_TIMEOUT: Duration = Duration::from_millis(100);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);
-/// Delivery reports are fetched after so many records.
+/// How many records go by before delivery reports are fetched.
 const RECORDS_PER_POLL: u64 = 128;
 
-/// Says when partitions are there.
+/// Says on stderr when partitions are assigned.
 struct Assignment;
 
 impl ClientContext for Assignment {}
@@ -61,7 +61,7 @@ impl ProducerContext for Acknowledged {
     }
 }
 
-/// Where every partition stood when so many verdicts had been produced: to be committed once these are acknowledged.
+/// The offsets of all partitions when so many verdicts had been produced. They are committed once these are acknowledged.
 struct Snapshot {
     produced: u64,
     offsets: TopicPartitionList,
@@ -175,7 +175,7 @@ impl Loop {
     }
 }
 
-/// The headers that the worker's pass-through gives a verdict: what is compared is how records go through, not which.
+/// Returns the headers that the worker's pass-through gives a verdict: what is compared is how records go through, not which.
 fn headers(events: &str, message: &BorrowedMessage<'_>) -> OwnedHeaders {
     let coordinates = format!("{events}/{}/{}", message.partition(), message.offset());
     let headers = OwnedHeaders::new_with_capacity(3)
@@ -188,7 +188,7 @@ fn headers(events: &str, message: &BorrowedMessage<'_>) -> OwnedHeaders {
     }
 }
 
-/// Set by SIGTERM and Ctrl-C.
+/// Returns a flag that SIGTERM and Ctrl-C set.
 fn stop_flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);

@@ -1,4 +1,4 @@
-//! Findings as text: tables that read well on a terminal and on a page.
+//! Writes findings as text: tables that read well on a terminal and on a page.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use super::{Findings, rows};
 use crate::drain::DrainRound;
 use crate::{Drained, Offline, Overload, PartitionCost, Phase, Ratio, Versus};
 
-/// The findings, as far as there are any: where, the table of targets, then the details.
+/// Returns the findings, as far as there are any: the machine, the table of targets, then the details.
 #[must_use]
 pub fn markdown(findings: &Findings) -> String {
     page(findings, "")
 }
 
-/// The same with something between the table and the details, such as a picture.
+/// Returns the page with something between the table and the details, such as a picture.
 #[must_use]
 pub fn page(findings: &Findings, between: &str) -> String {
     let mut out = String::new();
@@ -121,7 +121,7 @@ fn write_core(out: &mut String, offline: &Offline) -> std::fmt::Result {
     Ok(())
 }
 
-/// What an event costs as work grows.
+/// Writes what an event costs as work grows.
 fn write_growth(out: &mut String, findings: &Findings) -> std::fmt::Result {
     let partitions = &findings.partitions;
     if findings.offline.growth.is_empty() && partitions.is_empty() {
@@ -142,7 +142,7 @@ fn write_growth(out: &mut String, findings: &Findings) -> std::fmt::Result {
     Ok(())
 }
 
-/// What is missing, and how long it took.
+/// Writes what is missing, and how long the report took.
 fn write_end(out: &mut String, findings: &Findings) -> std::fmt::Result {
     if !findings.absences.is_empty() {
         writeln!(out, "\nNot measured:\n")?;

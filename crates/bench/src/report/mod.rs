@@ -1,4 +1,4 @@
-//! What was found: the figures as JSON, the table of targets, and both as text for people.
+//! The findings of a run: the figures as JSON, the table of targets, and both as text for people.
 
 mod markdown;
 mod plot;
@@ -14,17 +14,17 @@ use serde::Serialize;
 
 use crate::{Absence, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
 
-/// Everything that was measured in one run; what was not asked for is left out.
+/// The results of one run; what was not asked for is left out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Findings {
-    /// Where.
+    /// The machine that it ran on.
     pub machine: Machine,
-    /// How.
+    /// How measurements were made.
     pub plan: Plan,
     /// The highest rate that the gate sustains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak: Option<Peak>,
-    /// That of the pass-through, where it was searched once.
+    /// The highest rate that the pass-through sustains, where it was searched once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_through_peak: Option<Peak>,
     /// Latency at the rate that was asked for, or at half of the peak.
@@ -33,21 +33,21 @@ pub struct Findings {
     /// Latency against offered load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<SweepPoint>,
-    /// More than the peak.
+    /// The results of offering more than the peak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
-    /// The gate over the pass-through.
+    /// The gate compared with the pass-through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub versus: Option<Versus>,
-    /// Events per CPU second.
+    /// Events per CPU second of every worker.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drained: Vec<Drained>,
-    /// What an event costs with more partitions.
+    /// The cost of an event with more partitions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionCost>,
-    /// What was measured of the core alone.
+    /// The figures of the core alone.
     pub offline: Offline,
-    /// What should be here and is not.
+    /// The parts that are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absences: Vec<Absence>,
     /// How long all of it took, builds included, if it is a whole report; zero otherwise.
@@ -57,16 +57,16 @@ pub struct Findings {
 /// One point of latency against offered load.
 #[derive(Debug, Clone, Serialize)]
 pub struct SweepPoint {
-    /// Who was loaded.
+    /// The name of the worker.
     pub name: String,
     /// The share of the gate's peak that was offered.
     pub share: f64,
-    /// What it came to.
+    /// The results of the phase.
     pub phase: Phase,
 }
 
 impl Findings {
-    /// Nothing yet.
+    /// Returns findings with nothing measured yet.
     #[must_use]
     pub fn new(machine: Machine, plan: Plan) -> Self {
         Self {
@@ -86,14 +86,14 @@ impl Findings {
         }
     }
 
-    /// Names what failed, in a sentence; `None` if nothing did. What a machine lacks something for has not failed.
+    /// Names what failed, in a sentence; `None` if nothing did. What could not run on this machine has not failed.
     #[must_use]
     pub fn failures(&self) -> Option<String> {
         let failed: Vec<&str> = self.absences.iter().filter(|absence| absence.failed).map(|absence| absence.part.as_str()).collect();
         (!failed.is_empty()).then(|| format!("the report lacks what failed: {}", failed.join(", ")))
     }
 
-    /// The sweep as a drawing.
+    /// Returns the sweep as a drawing.
     #[must_use]
     pub fn plot(&self) -> String {
         let series = |name: &str, label: &str, style: &'static str, of: fn(&Phase) -> f64| {

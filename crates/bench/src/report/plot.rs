@@ -1,4 +1,4 @@
-//! A line plot as SVG: latency on a logarithmic scale against offered load.
+//! Draws a line plot as SVG: latency on a logarithmic scale against offered load.
 //!
 //! It brings its own background, light or dark as the reader's system prefers, so that it can be read on any page.
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 420.0;
-/// Left, right, top, bottom.
+/// The margins: left, right, top, bottom.
 const MARGINS: [f64; 4] = [70.0, 160.0, 20.0, 50.0];
 
 /// Every colour has a contrast of at least 3 to 1 against its background; lines differ in their dashes as well.
@@ -26,7 +26,7 @@ const STYLE: &str = "<style>
 /// A line of the plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it shows.
+    /// The name of what it shows.
     pub label: String,
     /// The class that gives it its colour, one of those in the style sheet.
     pub style: &'static str,
@@ -124,7 +124,7 @@ fn draw_axes(out: &mut String, axes: &Axes) -> std::fmt::Result {
     )
 }
 
-/// The next number with one or two leading digits.
+/// Returns the next number with one or two leading digits.
 fn round_up(load: f64) -> f64 {
     let step = 10_f64.powf(load.max(1.0).log10().floor()) / 2.0;
     (load / step).ceil() * step

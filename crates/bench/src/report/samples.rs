@@ -1,4 +1,4 @@
-//! Findings that tests write reports of.
+//! Sample findings, of which tests write reports.
 
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ fn offline() -> Offline {
     }
 }
 
-/// What the benchmark of growth prints, as read.
+/// Returns what the benchmark of growth prints, as read.
 pub(crate) fn growth() -> Vec<Growth> {
     let growth = |what: &str, from, to, ratio| Growth { what: what.to_owned(), from, to, ns_from: 1_500.0, ns_to: 1_500.0 * ratio, ratio };
     vec![

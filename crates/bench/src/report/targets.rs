@@ -1,4 +1,4 @@
-//! The table of targets: what was promised, what was measured, and whether it holds.
+//! Writes the table of targets: what was promised, what was measured, and whether it holds.
 
 use serde::Serialize;
 
@@ -6,32 +6,32 @@ use super::Findings;
 use crate::offline::{Growth, ThreadMemory};
 use crate::{Drained, PARTITIONS, Ratio};
 
-/// The worker's memory may grow by that much under an overload: its queues are bounded by count, and events are large.
+/// The factor by which the worker's memory may grow under an overload: its queues are bounded by count, and events are large.
 const GROWTH_MAX: f64 = 4.0;
-/// An event of an overload waits for the backlog in front of it, and at most that many seconds more.
+/// The most seconds that an event of an overload waits beyond the backlog in front of it.
 const EXCESS_WAIT_MAX: f64 = 2.0;
-/// Events are answered as quickly as usual so many seconds after the load has fallen.
+/// The most seconds from the fall of the load until events are answered as quickly as usual.
 const RECOVERY_MAX: f64 = 5.0;
 const KEPT_MIN: f64 = 0.95;
-/// What deciding on a tool call of so many bytes may cost.
+/// The size of the tool call that the target of deciding is about, in bytes.
 const CALL_BYTES: std::ops::RangeInclusive<u64> = 550..=650;
 const CALL_NS_MAX: f64 = 2_000.0;
 const CALL_ALLOCATIONS_MAX: f64 = 5.0;
-/// What a live thread may hold, where there are so many.
+/// The number of live threads that the target of memory is about.
 const LIVE_THREADS: u64 = 1_000_000;
 const BUSY_BYTES_MAX: f64 = 1_600.0;
 const QUIET_BYTES_MAX: f64 = 300.0;
-/// How many times more an event may cost as work grows.
+/// The factor by which the cost of an event may grow as work grows.
 const COST_GROWTH_MAX: f64 = 1.3;
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// What was promised.
+    /// The quantity that the target is about.
     pub what: String,
-    /// How much.
+    /// The target.
     pub target: String,
-    /// What was measured; `None` if this run did not.
+    /// The measured value; `None` if this run did not measure it.
     pub measured: Option<String>,
     /// Whether the target is met.
     pub met: Option<bool>,
@@ -40,10 +40,10 @@ pub struct Row {
     pub why: Option<String>,
 }
 
-/// What was measured, and whether that meets its target.
+/// A measured value, and whether it meets its target.
 type Judged = Option<(String, Option<bool>)>;
 
-/// The table of one run.
+/// Returns the table of one run.
 #[must_use]
 pub fn rows(findings: &Findings) -> Vec<Row> {
     let mut rows = over_others(findings);
@@ -54,7 +54,7 @@ pub fn rows(findings: &Findings) -> Vec<Row> {
 }
 
 impl Findings {
-    /// A row; `parts` are those that it comes from, of which the first one that is missing says why there is nothing.
+    /// Returns a row. `parts` are those that it comes from; the first one that is missing says why there is nothing.
     fn row(&self, what: &str, target: String, judged: Judged, parts: &[&str]) -> Row {
         let (measured, met) = judged.map_or((None, None), |(measured, met)| (Some(measured), met));
         let find = |part: &&str| self.absences.iter().find(|absence| absence.part == **part);
@@ -71,7 +71,7 @@ impl Findings {
     }
 }
 
-/// The gate over what decides nothing, and over what others would run.
+/// Returns the rows of the gate over a worker that decides nothing, and over what others would run.
 fn over_others(findings: &Findings) -> Vec<Row> {
     let versus = findings.versus.as_ref();
     let draining = |over, under| per_cpu_second(findings, over, under);
@@ -97,7 +97,7 @@ fn over_others(findings: &Findings) -> Vec<Row> {
     ]
 }
 
-/// How many times the events per CPU second of `under` those of `over` are, round by round.
+/// Returns the events per CPU second of `over` as a multiple of those of `under`, round by round.
 fn per_cpu_second(findings: &Findings, over: &str, under: &str) -> Option<Ratio> {
     let of = |name: &str| findings.drained.iter().find(|drained| drained.name == name).map(Drained::cpu_us);
     Ratio::between(&of(under)?, &of(over)?)
@@ -109,21 +109,21 @@ fn overload(findings: &Findings) -> [Row; 4] {
     let what = |what: &str, seconds: f64| format!("{factor:.0}× the peak offered for {seconds:.0} s: {what}");
     let row =
         |what: &str, target: String, judged: Judged| findings.row(what, target, judged, &["overload", "peak", "gate under load", "broker"]);
-    // Without an overload there is nothing to judge of it.
-    let judge = |met: bool| found.filter(|found| !found.is_none()).map(|_| met);
+    // Without an overload there is no target to meet.
+    let meets = |met: bool| found.filter(|found| !found.is_none()).map(|_| met);
     let kept = found.map(|found| {
         let none = if found.is_none() { ": all of it was dealt with, the peak that was found is none" } else { "" };
-        (format!("{:.0} %{none}", found.kept * 100.0), judge(found.kept >= KEPT_MIN))
+        (format!("{:.0} %{none}", found.kept * 100.0), meets(found.kept >= KEPT_MIN))
     });
-    let memory = found.map(|found| (format!("{:.1}×", found.memory_growth()), judge(found.memory_growth() <= GROWTH_MAX)));
+    let memory = found.map(|found| (format!("{:.1}×", found.memory_growth()), meets(found.memory_growth() <= GROWTH_MAX)));
     let wait = found.map(|found| {
         let text = format!("{:.1} s; longest wait {:.1} s", found.excess_wait_seconds(), found.longest_wait_seconds);
-        (text, judge(found.excess_wait_seconds() <= EXCESS_WAIT_MAX))
+        (text, meets(found.excess_wait_seconds() <= EXCESS_WAIT_MAX))
     });
     let recovery = found.map(|found| {
         let seconds = found.burst.recovery_seconds;
         let text = seconds.map_or_else(|| "not while it was watched".to_owned(), |seconds| format!("{seconds:.1} s"));
-        (text, judge(seconds.is_some_and(|seconds| seconds <= RECOVERY_MAX)))
+        (text, meets(seconds.is_some_and(|seconds| seconds <= RECOVERY_MAX)))
     });
     [
         row(&what("share of the peak that is kept", seconds), "≥ 95 %".to_owned(), kept),
@@ -133,7 +133,7 @@ fn overload(findings: &Findings) -> [Row; 4] {
     ]
 }
 
-/// The core alone.
+/// Returns the rows of the core alone.
 fn core(findings: &Findings) -> [Row; 3] {
     let is_call = |name: &str, bytes| name == "tool_call" && CALL_BYTES.contains(&bytes);
     let call = findings.offline.decision.iter().find(|cost| is_call(&cost.name, cost.bytes)).map(|cost| {
@@ -153,14 +153,14 @@ fn core(findings: &Findings) -> [Row; 3] {
 
 fn judge_memory(memory: &ThreadMemory, bytes_max: f64) -> (String, Option<bool>) {
     let text = format!("{:.0} B", memory.bytes_per_thread);
-    // Fewer threads say nothing of many.
+    // Fewer threads say nothing about many.
     match memory.threads {
         LIVE_THREADS.. => (text, Some(memory.bytes_per_thread <= bytes_max)),
         threads => (format!("{text}, at {threads} threads"), None),
     }
 }
 
-/// Cost per event as work grows: of several figures of a kind the worst one counts.
+/// Returns the rows of the cost per event as work grows: of several figures of a kind the worst one counts.
 fn growth(findings: &Findings) -> [Row; 3] {
     let target = || format!("≤ {COST_GROWTH_MAX}×");
     let of_core = |kind: &str, what: &str| {

@@ -1,11 +1,11 @@
-//! What the benchmarks of the core share: the policy of the defaults, events as orchestrators send them, and a partition processor to feed
-//! them to.
+//! Shared by the benchmarks of the core: the policy of the defaults, events as orchestrators send them, and a partition processor that
+//! takes them.
 //!
-//! Events are written out field by field in the order in which an orchestrator builds them, not sorted by name as `json!` would: sorting
+//! Events are written field by field in the order in which an orchestrator builds them, and not sorted by name as `json!` would do: sorting
 //! the arguments is a part of what is measured.
 
 pub mod measure;
-// By its path: the test kit itself would bring rdkafka into the tree of these benchmarks.
+// The file is included by its path: the test kit itself would bring rdkafka into the tree of these benchmarks.
 #[path = "../../../testkit/src/traffic/random.rs"]
 #[allow(unused_imports, reason = "a benchmark compiles its tests and runs none")]
 pub mod random;
@@ -23,23 +23,23 @@ use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::Progress;
 
-/// How long the tool call of the target is, in bytes.
+/// The length of the target's tool call, in bytes.
 pub const CALL_BYTES: usize = 600;
-/// What the arguments are filled up with.
+/// The text with which arguments are filled up.
 const FILLER: &str = "look at how the total of the cart is computed before the discount is applied to it, and whether rounding comes first; \
                       then say which of the two functions would have to change, and what the tests say about orders without any items in them";
 
-/// The settings of a configuration over the defaults.
+/// Returns the settings of a configuration over the defaults.
 pub fn settings(user: &Value) -> PolicySettings {
     PolicySettings::from_value(user).expect("a valid configuration")
 }
 
-/// The policy of the defaults.
+/// Returns the policy of the defaults.
 pub fn policy() -> Arc<Policy> {
     Arc::new(Policy::new(&settings(&json!({}))))
 }
 
-/// The policy of the defaults while somebody is suspended, so that every call's user has to be looked for.
+/// Returns the policy of the defaults while somebody is suspended, so that every call's user has to be looked for.
 pub fn policy_with_a_suspension() -> Arc<Policy> {
     let controls = Controls::new(Some("a key"));
     let hash = "ab".repeat(32);
@@ -48,13 +48,13 @@ pub fn policy_with_a_suspension() -> Arc<Policy> {
     Arc::new(Policy::under(&settings(&json!({})), Arc::new(controls)))
 }
 
-/// The policy of the defaults with one guardrail provider.
+/// Returns the policy of the defaults with one guardrail provider.
 pub fn policy_with(provider: impl GuardrailProvider + 'static) -> Arc<Policy> {
     let chain = GuardrailChain::new(vec![Link { provider: Box::new(provider), tools: None }], true, None);
     Arc::new(Policy::new(&settings(&json!({}))).with_guardrails(chain))
 }
 
-/// One call: of which thread, in which of its turns, and the how-manieth of that turn.
+/// The place of a call: its thread, its turn, and its number in that turn.
 #[derive(Debug, Clone, Copy)]
 pub struct At {
     pub thread: usize,
@@ -63,7 +63,7 @@ pub struct At {
 }
 
 impl At {
-    /// The fields that every event of an agent carries.
+    /// Returns the fields that every event of an agent carries.
     fn head(self, event_type: &str) -> String {
         let Self { thread, turn, call } = self;
         let mut head = String::with_capacity(1_024);
@@ -79,7 +79,7 @@ impl At {
         head
     }
 
-    /// The fields of a call: its id, its tool and its arguments, which are other ones for every call.
+    /// Appends the fields of a call: its id, its tool and its arguments, which differ from call to call.
     fn push_call(self, event: &mut String, filler: &str) {
         let Self { thread, turn, call } = self;
         let (project, component, line) = (thread % 7, (turn * 8 + call) % 997, thread % 500);
@@ -97,36 +97,36 @@ impl At {
         event + "}"
     }
 
-    /// What makes the call as long as it is to be.
+    /// Returns the text that makes the call as long as it is to be.
     fn filler(self) -> &'static str {
         &FILLER[..CALL_BYTES - self.call_filled_with("").len()]
     }
 
-    /// The id that the call has unless somebody gave it another one.
+    /// Returns the id that the call has unless somebody gave it another one.
     pub fn call_id(self) -> String {
         format!("call_{:08x}{:08}{:08}", self.thread, self.turn, self.call)
     }
 
-    /// The start of the turn.
+    /// Returns the start of the turn.
     pub fn turn_start(self) -> String {
         let mut event = self.head("turn_start");
         event.pop();
         event + "}"
     }
 
-    /// The end of the turn.
+    /// Returns the end of the turn.
     pub fn turn_end(self) -> String {
         let mut event = self.head("turn_end");
         event.pop();
         event + "}"
     }
 
-    /// A tool call of exactly [`CALL_BYTES`] bytes.
+    /// Returns a tool call of exactly [`CALL_BYTES`] bytes.
     pub fn tool_call(self) -> String {
         self.call_filled_with(self.filler())
     }
 
-    /// The result of that call, which brings the arguments again: a file's text of which the gate has to find out for itself that it is no
+    /// Returns the result of that call, which brings the arguments again: a file's text in which the gate itself has to see that it is no
     /// failure.
     pub fn tool_result(self) -> String {
         let mut event = self.head("tool_result");
@@ -139,19 +139,19 @@ impl At {
         event
     }
 
-    /// A result that says itself that the call failed.
+    /// Returns a result that says itself that the call failed.
     pub fn failed_result(self) -> String {
         let mut event = self.tool_result();
         event.pop();
         event + r#","failed":true}"#
     }
 
-    /// A response of OpenAI's Chat API that calls a tool.
+    /// Returns a response of OpenAI's Chat API that calls a tool.
     pub fn model_response(self) -> String {
         self.response("tool_calls")
     }
 
-    /// The same, cut off by the provider's content filter.
+    /// Returns a response that the provider's content filter cut off.
     pub fn cut_off_response(self) -> String {
         self.response("content_filter")
     }
@@ -204,14 +204,14 @@ impl Feed {
         }
     }
 
-    /// Decides on all of them.
+    /// Decides on all these events.
     pub fn apply_all(&mut self, events: &[String]) {
         for event in events {
             std::hint::black_box(self.apply(event));
         }
     }
 
-    /// The verdict on the last event.
+    /// Returns the verdict on the last event.
     pub fn verdict(&self) -> &[u8] {
         &self.out.json
     }

@@ -2,7 +2,7 @@
 //!
 //! The time, the allocations and the instructions of a row are those of the same events. Every row has a prelude that brings the processor
 //! to the state in question, and events that are then measured, one or two for each of the threads. A row knows the code that its verdicts
-//! carry, and [`Row::check`] holds it to that, so that nothing else is measured than what the row is named after.
+//! carry, and [`Row::check`] compares it, so that a row measures what its name says.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use tollgate_core::policy::Policy;
 
 use super::{At, Feed, policy, policy_with, policy_with_a_suspension};
 
-/// Threads that live at once: their state does not fit into the first-level cache, as a worker's does not either.
+/// How many threads live at once: as in a worker, their state does not fit into the first-level cache.
 pub const THREADS: usize = 1_000;
-/// Calls that a turn has behind it, each with its result, when its next event is measured.
+/// How many calls, each with its result, a turn has had when its next event is measured.
 const CALLS_BEFORE: usize = 3;
 
 /// One row, ready to be measured.
@@ -24,23 +24,23 @@ const CALLS_BEFORE: usize = 3;
 pub struct Row {
     pub name: &'static str,
     pub policy: Arc<Policy>,
-    /// What comes before, unmeasured.
+    /// The events that come first and are not measured.
     pub prelude: Vec<String>,
-    /// What is measured.
+    /// The events that are measured.
     pub measured: Vec<String>,
-    /// What every verdict on a measured event says.
+    /// The code of every verdict on a measured event.
     pub code: &'static str,
 }
 
 impl Row {
-    /// A processor in the row's state.
+    /// Returns a processor in the row's state.
     pub fn prepare(&self) -> Feed {
         let mut feed = Feed::new(&self.policy);
         feed.apply_all(&self.prelude);
         feed
     }
 
-    /// The mean length of the measured events, in bytes.
+    /// Returns the mean length of the measured events, in bytes.
     pub fn bytes(&self) -> usize {
         self.measured.iter().map(String::len).sum::<usize>() / self.measured.len()
     }
@@ -56,10 +56,10 @@ impl Row {
     }
 }
 
-/// How a row is made; rows are large, so one is made at a time.
+/// A function that makes a row; rows are large, so one is made at a time.
 pub type MakeRow = fn() -> Row;
 
-/// Every row. The first one is the one that the target is about.
+/// Every row. The target is about the first one.
 pub const ROWS: [MakeRow; 12] = [
     || Row { name: "tool_call", policy: policy(), prelude: running(), measured: next(At::tool_call), code: "allow" },
     || Row { name: "tool_call, first of a thread", policy: policy(), prelude: gone(), measured: next(At::tool_call), code: "allow" },
@@ -121,7 +121,7 @@ fn threads() -> impl Iterator<Item = usize> {
     0..THREADS
 }
 
-/// Every thread in a turn that has made some calls and seen their results.
+/// Returns the events that bring every thread into a turn with some calls and their results.
 fn running() -> Vec<String> {
     let turn = |thread| {
         let at = move |call| At { thread, turn: 1, call };
@@ -131,12 +131,12 @@ fn running() -> Vec<String> {
     threads().flat_map(turn).collect()
 }
 
-/// The next event of each of these threads.
+/// Returns the next event of each of these threads.
 fn next(event: fn(At) -> String) -> Vec<String> {
     threads().map(|thread| event(At { thread, turn: 1, call: CALLS_BEFORE })).collect()
 }
 
-/// The same threads with one event more.
+/// Returns these threads with one event more.
 fn called(event: fn(At) -> String) -> Vec<String> {
     [running(), next(event)].concat()
 }
@@ -149,20 +149,20 @@ fn pairs() -> Vec<String> {
     threads().flat_map(pair).collect()
 }
 
-/// Other threads have come and gone, so that the store has room for new ones.
+/// Returns events of other threads that have come and gone, so that the store has room for new ones.
 fn gone() -> Vec<String> {
     let at = |thread| At { thread: THREADS + thread, turn: 1, call: 0 };
     let began = threads().flat_map(|thread| [at(thread).tool_call(), at(thread).tool_result()]);
     began.chain(threads().map(|thread| at(thread).turn_end())).collect()
 }
 
-/// The turn's last call again: another call by its id, the same one by its arguments.
+/// Returns the turn's last call again: another call by its id, the same one by its arguments.
 fn again(at: At) -> String {
     let last = At { call: CALLS_BEFORE - 1, ..at };
     last.tool_call().replace(&last.call_id(), &at.call_id()).replace("/tool_call\"", "/again\"")
 }
 
-/// Threads in which that call has failed as often as it may, each time under an id of its own.
+/// Returns threads in which that call has failed as often as it may, each time under an id of its own.
 fn failing() -> Vec<String> {
     let fails = |thread| {
         let last = At { thread, turn: 1, call: CALLS_BEFORE - 1 };
@@ -182,12 +182,12 @@ fn of_user(event: &str, number: usize) -> String {
     event.replace("user-4711", &format!("us-{number:06}"))
 }
 
-/// A provider that has this passport for every agent.
+/// Returns a provider that has this passport for every agent.
 pub fn passport(document: &Value) -> OapPassport {
     OapPassport::new(Arc::default(), Some(Passport::read(document.to_string().as_bytes()).map(Arc::new)), Terms::default())
 }
 
-/// A passport whose lists have so many entries each.
+/// Returns a passport whose lists have so many entries each.
 pub fn passport_of(entries: usize) -> Value {
     let list = |entry: &dyn Fn(usize) -> String| (0..entries).map(entry).collect::<Vec<String>>();
     let ids = ["system.command.execute", "data.file.read", "web.fetch", "mcp.tool.execute", "messaging.send"];

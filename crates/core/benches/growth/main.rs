@@ -1,5 +1,5 @@
-//! What an event costs as work grows: with a thousand to a million live threads in one partition processor, and with ten to ten thousand
-//! rules of every kind. Partitions are another matter: they grow through Kafka.
+//! Measures what an event costs as work grows: with a thousand to a million live threads in one partition processor, and with ten to ten
+//! thousand rules of every kind. More partitions need Kafka and are measured elsewhere.
 //!
 //! The sizes are timed in turn, so that a machine that gets slower gets slower for all; the ratio is the median of what each round came to
 //! as a multiple of the same round's smallest size.
@@ -25,15 +25,15 @@ use serde_json::{Value, json};
 
 use events::measure::{is_json, median, median_ratio, print_json, rounded};
 
-/// How many times as much as with the smallest size an event may cost with the largest.
+/// The most that an event may cost with the largest size, as a multiple of its cost with the smallest.
 const RATIO_MAX: f64 = 1.3;
 const SIZES: usize = 4;
 
-/// What was measured as one thing grew.
+/// The measured costs as one thing grew.
 #[derive(Debug)]
 pub struct Growth {
     what: String,
-    /// Whether the target is about it; what it is not about explains what it is about.
+    /// Whether the target is about it; the other rows explain those of the target.
     is_target: bool,
     sizes: [usize; SIZES],
     /// Nanoseconds per event, for every size by round.
@@ -45,7 +45,7 @@ impl Growth {
         Self { what: what.into(), is_target: true, sizes, times: [const { Vec::new() }; SIZES] }
     }
 
-    /// Something that the target is not about.
+    /// Returns a row that no target is about.
     fn detail(what: impl Into<String>, sizes: [usize; SIZES]) -> Self {
         Self { is_target: false, ..Self::new(what, sizes) }
     }

@@ -1,6 +1,7 @@
-//! Cost by rules: whole events under lists and passports of 10 to 10,000 entries of every kind, and the provider's decision alone.
+//! Measures the cost by rules: whole events under lists and passports of 10 to 10,000 entries of every kind, and the provider's decision
+//! alone.
 //!
-//! What a call names is drawn from all entries, so that no rule stays in the caches because it is the one that always decides.
+//! The entry that a call names is drawn from all of them, so that no rule stays in the caches because it always decides.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::{Growth, SIZES};
 
 const ENTRIES: [usize; SIZES] = [10, 100, 1_000, 10_000];
 const ROUNDS: usize = 41;
-/// Events of a round, each of a thread of its own.
+/// The events of a round, each of a thread of its own.
 const EVENTS: usize = 1_000;
 const SEED: u64 = 20_260_102;
 
@@ -96,7 +97,7 @@ fn measure_kinds<P: GuardrailProvider + 'static>(kinds: &[Kind], make: impl Fn(u
     }
 }
 
-/// The calls of a round.
+/// Returns the calls of a round.
 fn calls<'r>(kind: &'r Kind, entries: usize, random: &'r mut Random) -> impl Iterator<Item = (String, String)> + 'r {
     (0..EVENTS).map(move |_| (kind.call)(random.below(entries), entries))
 }
@@ -107,12 +108,12 @@ fn whole_events(kind: &Kind, policies: &[Arc<Policy>; SIZES]) -> Growth {
     let mut feeds = policies.each_ref().map(Feed::new);
     for turn in 0..ROUNDS {
         for (size, feed) in feeds.iter_mut().enumerate() {
-            // Every event begins a turn, so that none is one that was ruled on before.
+            // Every event begins a turn, so that there was no ruling on it before.
             let events = |turn: usize, random: &mut Random| -> Vec<String> {
                 let calls = calls(kind, ENTRIES[size], random).enumerate();
                 calls.map(|(thread, (tool, input))| event(thread, turn, &tool, &input)).collect()
             };
-            // Another size has had the caches.
+            // Another size has filled the caches meanwhile.
             let warm_up = events(2 * turn, &mut random);
             let events = events(2 * turn + 1, &mut random);
             warm_up.iter().for_each(|event| check(kind, &feed.apply(event)));

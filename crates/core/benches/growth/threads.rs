@@ -1,8 +1,8 @@
-//! Cost by live threads: calls and results of many agents in one partition processor.
+//! Measures the cost by live threads: calls and results of many agents in one partition processor.
 //!
-//! Threads take part in two orders: uniformly, where every event goes to a thread that nobody has touched for long, and by Zipf's law with
-//! exponent 1, as real fleets have busy agents and quiet ones. Both are drawn by a seeded generator. Every thread makes eight calls in a
-//! turn, and measuring begins in the middle of that: of eight threads one has made no call, one has made one, and so on.
+//! There are two orders of events: uniform, where every event goes to a thread that was not touched for long, and by Zipf's law with
+//! exponent 1, as real fleets have busy agents and quiet ones. A seeded generator draws both. Every thread makes eight calls in a turn, and
+//! measuring begins in the middle of that: of eight threads one has made no call, one has made one, and so on.
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Lines, Write, stdin};
@@ -20,16 +20,16 @@ use crate::{Growth, SIZES};
 
 const THREADS: [usize; SIZES] = [1_000, 10_000, 100_000, 1_000_000];
 const ROUNDS: usize = 61;
-/// Events of a round that bring the processor back into the caches, as far as it fits: another one has had them.
+/// The events that begin a round and bring the processor back into the caches, as far as it fits: another one was there meanwhile.
 const WARM_UP: usize = 2_000;
 const EVENTS: usize = 6_000;
-/// Events that are timed at once: about a millisecond, so that most of a round's blocks are not interrupted by another program.
+/// The events that are timed at once. They take about a millisecond, so that other programs interrupt few of a round's blocks.
 const BLOCK: usize = 250;
 const CALLS_PER_TURN: usize = 8;
 const SEED: u64 = 20_260_101;
-/// Says how many threads a process is to have.
+/// The variable that says how many threads a process has.
 const FLEET: &str = "TOLLGATE_GROWTH_THREADS";
-/// What the process says once its threads live.
+/// The line that the process writes once its threads live.
 const READY: &str = "ready";
 
 pub fn measure(show: &mut impl FnMut(&Growth)) {
@@ -47,7 +47,7 @@ pub fn measure(show: &mut impl FnMut(&Growth)) {
     fleets.into_iter().for_each(RemoteFleet::stop);
 }
 
-/// A fleet in a process of its own, so that the memory of one does not change how quickly another one gets some.
+/// A fleet in a process of its own, so that the memory of one fleet does not change how fast another one allocates.
 struct RemoteFleet {
     process: Child,
     orders: ChildStdin,
@@ -75,13 +75,13 @@ impl RemoteFleet {
 
     fn stop(self) {
         let Self { mut process, orders, .. } = self;
-        // It ends with its input.
+        // The process ends when its input ends.
         drop(orders);
         assert!(process.wait().expect("it ends").success());
     }
 }
 
-/// Runs rounds for the process that started this one, if it is one that was started so.
+/// Runs rounds for the process that started this one, if this one was started for that.
 pub fn serve() -> bool {
     let Ok(threads) = std::env::var(FLEET) else { return false };
     let policy = Arc::new(Policy::new(&settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}))));
@@ -95,10 +95,10 @@ pub fn serve() -> bool {
     true
 }
 
-/// Which thread is next.
+/// A function that chooses the next thread.
 type Order = fn(&mut Fleet) -> usize;
 
-/// Events one behind the other, as a batch of records lies in memory; used again, so that making events leaves no holes there.
+/// Events one behind the other, as a batch of records lies in memory. The memory is used again, so that making events leaves no holes.
 #[derive(Debug, Default)]
 struct Batch {
     text: String,
@@ -122,7 +122,7 @@ impl Batch {
     }
 }
 
-/// Where a thread stands.
+/// The position of a thread: its turn and its call.
 #[derive(Debug, Clone, Copy)]
 struct Stand {
     turn: usize,
@@ -187,13 +187,13 @@ impl Fleet {
         self.random.below(self.stands.len())
     }
 
-    /// Threads are numbered in no order of how busy they are.
+    /// Draws a thread; threads are numbered in no order of how busy they are.
     fn zipf(&mut self) -> usize {
         let rank = self.zipf.draw(&mut self.random);
         rank * 7_919 % self.stands.len()
     }
 
-    /// The thread's next event: a call, or the result of the call that it has made.
+    /// Returns the thread's next event: a call, or the result of the call that it has made.
     fn event_of(&mut self, thread: usize) -> String {
         let stand = &mut self.stands[thread];
         if !stand.is_open && stand.call == CALLS_PER_TURN {

@@ -1,4 +1,4 @@
-//! What is decided on a call: by the loop controller, and by a passport's rules.
+//! Measures decisions on a call: by the loop controller, and by a passport's rules.
 
 use std::hint::black_box;
 
@@ -12,16 +12,16 @@ use tollgate_core::loops::{LoopMemory, Observation, Signature};
 use crate::events::policy;
 use crate::events::rows::{passport, passport_of};
 
-/// Entries of each of the passport's lists.
+/// How many entries each of the passport's lists has.
 const ENTRIES: usize = 100;
 
-/// The chain of the defaults: the repetition controller alone.
+/// Measures the chain of the defaults: the repetition controller alone.
 pub fn loops(criterion: &mut Criterion) {
     let policy = policy();
     let chain = policy.loops();
     let text = Text::plain(b"def total(items):\n    return sum(item.price for item in items)\n");
     let call = |tool, number: usize| Signature::new(tool, Digest::of(format!("{{\"number\":{number}}}").as_bytes()));
-    // A turn that has seen eight read-only calls, each with another result than before.
+    // The turn has seen eight read-only calls, each with another result than before.
     let mut busy = LoopMemory::default();
     (0..8).for_each(|number| drop(chain.after_call(&mut busy, &call("read_file", number), &Observation::new(false, Some(&text)))));
     let known = call("read_file", 3);
@@ -44,7 +44,7 @@ pub fn loops(criterion: &mut Criterion) {
         ("after_call, another call's success", call("write_file", 9), false),
         ("after_call, a failure", call("bash", 9), true),
     ] {
-        // Every time on a memory of its own, since it changes.
+        // Each run has a memory of its own, since it changes.
         let after = |mut memory: LoopMemory| {
             let outcome = chain.after_call(&mut memory, black_box(&call), &Observation::new(failed, Some(&text)));
             (outcome, memory)
@@ -54,7 +54,7 @@ pub fn loops(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The passport provider's decision on a call, under lists of a hundred entries each.
+/// Measures the passport provider's decision on a call, under lists of a hundred entries each.
 pub fn passports(criterion: &mut Criterion) {
     let provider = passport(&passport_of(ENTRIES));
     let mut group = criterion.benchmark_group("passport rules");

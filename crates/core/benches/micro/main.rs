@@ -1,7 +1,7 @@
 //! Micro-benchmarks of the decision core, part by part, and of whole events.
 //!
-//! They say where time goes; how a whole event compares with other machines and other days is what `decision` and `instructions` are for.
-//! Every part is measured through the interface that the rest of the core uses. Where that is wider than the part, the name says so.
+//! They say where time goes. To compare whole events between machines or over time, use `decision` and `instructions`. Every part is
+//! measured through the interface that the rest of the core uses. Where that is wider than the part, the name says so.
 //!
 //! `cargo bench -p tollgate-core --bench micro`, with `-- loops` for the groups whose name holds that
 #![allow(
@@ -27,7 +27,7 @@ use std::time::Duration;
 use criterion::Criterion;
 
 fn main() {
-    // Short, since there are many: other programs on the machine disturb long ones as much.
+    // The runs are short, since there are many: other programs on the machine disturb long ones as much.
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))

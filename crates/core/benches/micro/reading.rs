@@ -1,4 +1,4 @@
-//! What is read: events, arguments on their way to a digest, and results that may be failures.
+//! Measures reading: events, arguments on their way to a digest, and results that may be failures.
 
 use std::hint::black_box;
 
@@ -15,7 +15,7 @@ use crate::events::At;
 
 const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Record → event, by the event's type.
+/// Measures record → event, by the event's type.
 pub fn decode(criterion: &mut Criterion) {
     let at = At { thread: 1, turn: 1, call: 3 };
     let mut group = criterion.benchmark_group("decode");
@@ -40,7 +40,8 @@ pub fn decode(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Arguments that were parsed with their event → canonical form → SHA-256; the last ones come as JSON in a string and are parsed first.
+/// Measures arguments → canonical form → SHA-256. Most were parsed with their event; the last come as JSON in a string and are parsed
+/// first.
 pub fn canonical(criterion: &mut Criterion) {
     let small = r#"{"path":"/work/src/main.rs","start_line":120,"end_line":160,"encoding":"utf-8"}"#.to_owned();
     let nested = json!({"query": {"z": [1, 2.5, {"deep": {"er": [true, null, "text"]}}], "a": {"b": {"c": {"d": [[], {}]}}}}, "limit": 10});
@@ -69,7 +70,7 @@ pub fn canonical(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Result → failure or none.
+/// Measures result → failure or none.
 pub fn classification(criterion: &mut Criterion) {
     let plain = "def total(items):\n    return sum(item.price for item in items)\n";
     let log = "2026-01-01 00:00:00 INFO a line of a log that tells of nothing in particular\n".repeat(210);

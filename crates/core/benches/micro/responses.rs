@@ -1,4 +1,4 @@
-//! Safety detectors on responses of every shape, whole and cut off. The event is parsed already, which is the larger part of its cost.
+//! Measures safety detectors on responses of every shape, whole and cut off. The event is parsed already, which is most of its cost.
 
 use std::hint::black_box;
 
@@ -27,7 +27,7 @@ const SHAPES: [Shape; 4] = [
     Shape { name: "LangChain", whole: "tool_calls", cut_off: "content_filter", body: langchain, wrap: |value| ModelBody::Message(value) },
 ];
 
-/// The chain of the defaults.
+/// Measures the chain of the defaults.
 pub fn safety(criterion: &mut Criterion) {
     let policy = policy();
     let chain = policy.safety();

@@ -1,4 +1,4 @@
-//! Verdicts on their way to bytes, and whole events.
+//! Measures verdicts on their way to bytes, and whole events.
 
 use std::hint::black_box;
 
@@ -16,7 +16,7 @@ use crate::events::{At, Feed, policy};
 const AT: At = At { thread: 1, turn: 1, call: 3 };
 const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Encoding alone has no interface. What is measured are the shortest ways to a verdict, whose names say what they do besides: an event's
+/// Measures the shortest ways to a verdict, since encoding alone has no interface. Their names say what else they do: an event's
 /// digest always (SHA-256 of two blocks), and for a call that is sent again that of its arguments, of its id and of its tool.
 pub fn verdicts(criterion: &mut Criterion) {
     let policy = policy();
@@ -88,8 +88,8 @@ fn with_event(text: &str, use_event: impl FnOnce(&Event<'_>)) {
     use_event(&decode(&record, &mut Parser::new(), EVENT_BYTES_MAX).expect("an event"));
 }
 
-/// Record → verdict through a partition processor in which a thousand threads live: the rows of `decision`. An iteration is one event of
-/// every thread.
+/// Measures record → verdict through a partition processor in which a thousand threads live: the rows of `decision`. An iteration is one
+/// event of every thread.
 pub fn events(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("whole event");
     group.sample_size(20);

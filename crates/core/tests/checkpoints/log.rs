@@ -1,4 +1,4 @@
-//! A random log of one partition, and what a processor that is never interrupted makes of it.
+//! Makes random logs of one partition, and folds them with a processor that is never interrupted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,19 +37,19 @@ impl Logged {
         Record { topic: "agent.events", partition: PARTITION, offset: self.offset, timestamp_ms: None, key: None, value, headers: &[] }
     }
 
-    /// Its thread, if it is an event.
+    /// Returns its thread, if it is an event.
     fn thread_id(&self, policy: &Policy) -> Option<String> {
         let event_bytes_max = policy.limits().event_bytes_max;
         decode(&self.record(), &mut Parser::new(), event_bytes_max).ok().map(|event| event.thread_id.into_owned())
     }
 
-    /// Bytes that it takes while it waits, about.
+    /// Returns the bytes that it takes while it waits, about.
     pub fn bytes(&self) -> usize {
         OwnedRecord::of(&self.record()).bytes()
     }
 }
 
-/// What a record has become: the same for every processor that applies it.
+/// The outcome of a record: the same for every processor that applies it.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     pub applied: Applied<deciding::Outcome, Question>,
@@ -59,24 +59,24 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Applies a record, which has to answer with nothing that a record before it left in `out`.
+    /// Applies a record; its outcome holds nothing that a record before it left in `out`.
     pub fn of(processor: &mut Processor, logged: &Logged, out: &mut VerdictBuffer) -> Self {
         *out = VerdictBuffer::default();
         let applied = processor.apply(&logged.record(), out).expect("the records come in order");
         Self::read(applied, out)
     }
 
-    /// What was applied, with what it left in the buffer.
+    /// Returns what was applied, with what it left in the buffer.
     pub fn read(applied: Applied<deciding::Outcome, Question>, out: &VerdictBuffer) -> Self {
         Self { applied, json: out.json.clone(), thread_id: out.thread_id.clone(), event_id: out.event_id.clone() }
     }
 
-    /// Nothing that anybody is told.
+    /// Returns what was applied, with nothing published.
     pub fn silent(applied: Applied<deciding::Outcome, Question>) -> Self {
         Self::read(applied, &VerdictBuffer::default())
     }
 
-    /// How many publications it waits for: a verdict; a dead letter, and its verdict where the thread was told; none for a control.
+    /// Returns how many publications it waits for: a verdict; a dead letter, and its verdict where the thread is known; none for a control.
     pub fn due(&self) -> u32 {
         match &self.applied {
             Applied::Taken(Progress::Done(deciding::Outcome::Verdict { .. })) => 1,
@@ -88,7 +88,7 @@ impl Outcome {
     }
 }
 
-/// Everything that the state of a partition consists of. The threads stand in the order of touch.
+/// The whole state of a partition. The threads stand in the order of touch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub next: Offset,
@@ -111,20 +111,20 @@ impl Snapshot {
         Self::new(restored.next, &restored.state)
     }
 
-    /// The same but for some threads.
+    /// Leaves some threads out.
     pub fn without(mut self, is_left_out: impl Fn(&str) -> bool) -> Self {
         self.threads.retain(|(id, _)| !is_left_out(id));
         self
     }
 }
 
-/// The log, and what becomes of it where nothing goes wrong.
+/// The log, and its outcomes where nothing goes wrong.
 #[derive(Debug)]
 pub struct Truth {
     pub log: Vec<Logged>,
-    /// By record.
+    /// The outcomes by record.
     pub outcomes: Vec<Outcome>,
-    /// What is asked about each record, one question after the other.
+    /// The questions about each record, in order.
     pub questions: Vec<Vec<Question>>,
     /// Each record's thread, if it is an event.
     pub thread_ids: Vec<Option<String>>,
@@ -163,7 +163,8 @@ impl Truth {
         truth
     }
 
-    /// Whoever is asked has a say in the verdict, and nobody is asked about an event that is settled: whose thread has it twice running.
+    /// Checks that each server that is asked has a say in the verdict, and that none is asked about an event that its thread has twice
+    /// running.
     fn check(&self, policy: &Policy) {
         let is_server = |provider: &usize| servers::NAMES.contains(&policy.guardrails().name_of(*provider));
         let mut last = BTreeMap::new();
@@ -181,12 +182,12 @@ impl Truth {
         }
     }
 
-    /// The first record at an offset or behind it: a committed offset may stand in a gap.
+    /// Returns the first record at an offset or behind it: a committed offset may stand in a gap.
     pub fn index_of(&self, offset: Offset) -> usize {
         self.log.partition_point(|logged| logged.offset < offset)
     }
 
-    /// The state as of an offset.
+    /// Returns the state as of an offset.
     pub fn snapshot(&self, next: Offset) -> &Snapshot {
         &self.snapshots[self.index_of(next)]
     }
@@ -196,7 +197,7 @@ impl Truth {
     }
 }
 
-/// A configuration with so little room that threads are expired, evicted, refused and trimmed.
+/// Returns configurations with so little room that threads are expired, evicted, refused and trimmed.
 pub fn config() -> impl Strategy<Value = Value> {
     (3..8_u8, select(vec![1, 30, 600]), select(vec![4_096, 65_536])).prop_map(|(threads, idle, bytes)| {
         json!({
@@ -206,27 +207,28 @@ pub fn config() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What a log is like.
+/// The shape of a random log.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// How many threads it has at most.
     pub threads: u8,
     /// The weight of calls, where that of results is ten.
     pub calls: u32,
-    /// Whether it lets so much time pass that threads expire.
+    /// Whether so much time passes in it that threads expire.
     pub has_pauses: bool,
 }
 
-/// What stands in the log next.
+/// The next entry of a log.
 #[derive(Debug, Clone)]
 enum Entry {
-    /// An event of a thread. `wander` moves the time for all that follow, `outlier` is a broken clock's, and `None` tells no time.
+    /// An event of a thread. `wander` moves the time for all that follow, `outlier` is the time of a broken clock, and an event that is not
+    /// `is_timed` has no timestamp.
     Event { thread: u8, event: Value, wander: i64, outlier: Option<i64>, is_timed: bool },
-    /// Bytes that are no event, or none at all.
+    /// Bytes that are no event, or no value at all.
     Unreadable(Option<&'static str>),
-    /// The same record again.
+    /// A copy of an earlier record.
     Repeat(Index),
-    /// So many events from a day later that the partition's time gets past the idle limit, which expires every thread that can be.
+    /// Enough events from a day later to move the partition's time past the idle limit, which expires every thread that can expire.
     Pause { thread: u8 },
 }
 
@@ -243,7 +245,7 @@ fn entry(shape: Shape) -> impl Strategy<Value = Entry> {
     ]
 }
 
-/// What a thread does next: short turns with few ids and tools, so that threads come and go, and many of them hold a stop.
+/// Returns what a thread does next: short turns with few ids and tools, so that threads come and go, and many of them hold a stop.
 fn happening(calls: u32) -> impl Strategy<Value = Value> {
     let (id, tool) = ((0..6_u8).prop_map(|n| format!("c{n}")), select(vec!["bash", "read_file", "terminal"]));
     let cut_off = |id: String, tool: &str| {
@@ -277,10 +279,10 @@ fn happening(calls: u32) -> impl Strategy<Value = Value> {
     })
 }
 
-/// How many events of a day later it takes to get from one idle limit to behind twice as much: the time goes by steps.
+/// How many events from a day later move the time past twice the idle limit: time goes by steps.
 const PAUSE_EVENTS: usize = 530;
 
-/// A log whose offsets have gaps, as transaction markers and retention leave them.
+/// Returns logs whose offsets have gaps, as transaction markers and retention leave them.
 pub fn log(shape: Shape) -> impl Strategy<Value = Vec<Logged>> {
     let gap = prop_oneof![8 => Just(1_i64), 1 => 2..5_i64];
     (0..50_i64, vec((entry(shape), gap), 1..160)).prop_map(|(start, entries)| {
@@ -319,7 +321,7 @@ fn values(entry: Entry, index: usize, seconds: &mut i64, log: &[Logged]) -> Vec<
     }
 }
 
-/// A moment of January 2026, by the seconds since it began.
+/// Returns a moment of January 2026, by the seconds since the month began.
 fn in_january(seconds: i64) -> String {
     let seconds = seconds.clamp(0, 86_400 * 31 - 1);
     let (day, rest) = (seconds / 86_400 + 1, seconds % 86_400);

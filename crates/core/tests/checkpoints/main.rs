@@ -1,7 +1,7 @@
-//! What holds however workers come and go: no record is lost, none is decided in two ways, and the state that is restored is the one
-//! that a processor which was never interrupted has at the committed offset.
+//! Checks what holds however workers come and go: no record is lost, none is decided in two ways, and the restored state is the one that a
+//! processor which was never interrupted has at the committed offset.
 //!
-//! Random logs and random schedules over a model of the topics; `model.rs` and `worker.rs` check after every step.
+//! Random logs and random schedules run over a model of the topics; `model.rs` and `worker.rs` check after every step.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod log;
@@ -27,10 +27,10 @@ use schedule::{Act, Step};
 
 /// A log without servers, in which threads come and go.
 const ALONE: Shape = Shape { threads: 12, calls: 8, has_pauses: true };
-/// A log with servers, in which many threads wait and have more to say.
+/// A log with servers, in which many threads wait with more events behind.
 const ASKING: Shape = Shape { threads: 8, calls: 12, has_pauses: false };
 
-/// Follows a schedule to the end of the log; the answer is what came about.
+/// Follows a schedule to the end of the log; returns what came about.
 fn follow(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<BTreeMap<&'static str, usize>, TestCaseError> {
     let policy = Arc::new(support::policy(config));
     let truth = Truth::of(&policy, log);
@@ -58,7 +58,7 @@ proptest! {
     }
 }
 
-/// What comes about in some schedules.
+/// Counts what comes about in some schedules.
 fn troubles(schedules: usize, strategy: impl Strategy<Value = (Value, Vec<Logged>, Vec<Step>)>) -> BTreeMap<&'static str, usize> {
     let mut runner = TestRunner::deterministic();
     let mut seen = BTreeMap::new();
@@ -75,11 +75,11 @@ fn assert_seen(seen: &BTreeMap<&'static str, usize>, often: usize, troubles: &[&
     }
 }
 
-/// What befalls a worker whether it has servers to ask or not.
+/// What happens to a worker whether it has servers to ask or not.
 const ALWAYS: [&str; 9] =
     ["value", "tombstone", "refused checkpoint", "unknown outcome, written", "crash", "revoke", "redelivery", "fenced", "compaction"];
 
-/// The random schedules are worth following: everything that can go wrong does.
+/// In the random schedules everything that can go wrong does go wrong.
 #[test]
 fn the_schedules_hold_every_kind_of_trouble() {
     let seen = troubles(40, (log::config(), log::log(ALONE), schedule::schedule(false)));
@@ -95,7 +95,7 @@ fn the_schedules_hold_every_kind_of_trouble() {
     }
 }
 
-/// A tombstone that was refused is owed as long as nothing else was written of the thread, though the thread comes back and ends again.
+/// A tombstone that was refused is still due while nothing else was written of the thread, though the thread comes back and ends again.
 #[test]
 fn a_refused_tombstone_is_not_forgotten_when_its_thread_comes_back_and_ends_again() {
     let call = json!({"type": "tool_call", "thread_id": "t", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});

@@ -1,5 +1,5 @@
-//! A model of what surrounds a partition processor: the group's offset, the decisions log, a compacted state topic that is written in transactions,
-//! the worker that owns the partition, and workers that only believe that they do.
+//! A model of what surrounds a partition processor: the group's offset, the decisions log, a compacted state topic that is written in
+//! transactions, the worker that owns the partition, and workers that only believe that they do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::schedule::{Act, Step};
 use crate::support;
 use crate::worker::{Checked, OWNER, Outside, Worker};
 
-/// Workers that were fenced and do not know it yet; with one more, the first of them finds out.
+/// The most workers that were fenced and do not know it yet; with one more, the first of them notices.
 const ZOMBIES_MAX: usize = 2;
 
-/// See the module.
+/// The model: the topics, the group's offset, and the workers.
 pub struct World<'t> {
     pub outside: Outside<'t>,
     /// The state topic: offset, key, value.
@@ -94,7 +94,7 @@ impl<'t> World<'t> {
         }
     }
 
-    /// What a worker does by itself. A zombie's checkpoints are refused: it is fenced.
+    /// Does what a worker does by itself. A zombie's checkpoints are refused, since it is fenced.
     fn act(&mut self, zombie: Option<usize>, act: &Act) -> Checked {
         let worker = match zombie {
             Some(which) => &mut self.zombies[which],
@@ -126,7 +126,7 @@ impl<'t> World<'t> {
         worker.check(outside.truth)
     }
 
-    /// Ends the transaction that a worker leaves behind: its successor finds it written or not, whatever the worker was told.
+    /// Ends the transaction that a worker leaves behind. Its successor finds it written or not, whatever the worker knows of it.
     fn end_transaction(&mut self, is_written: bool) -> Checked {
         match self.owner.writing.clone().filter(|_| is_written) {
             Some(checkpoint) => {
@@ -159,7 +159,7 @@ impl<'t> World<'t> {
         self.restore().map(drop)
     }
 
-    /// Restores, and finds the state as of exactly the committed offset.
+    /// Restores the state, and checks that it is as of exactly the committed offset.
     fn restore(&self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
         let mut restore = Restore::default();
         self.state.iter().for_each(|(offset, key, value)| restore.take(*offset, Some(key.as_bytes()), value.as_deref()));
@@ -176,7 +176,7 @@ impl<'t> World<'t> {
         Ok(restored)
     }
 
-    /// Another worker becomes the owner, and reads from up to `reread` records before the committed offset. Returns the one before.
+    /// Makes another worker the owner, which reads from up to `reread` records before the committed offset. Returns the owner before it.
     fn take_over(&mut self, reread: usize) -> Result<Worker, TestCaseError> {
         let processor = match self.restore()? {
             Some(restored) => support::restored(PARTITION, self.outside.policy, restored),
@@ -203,11 +203,11 @@ impl<'t> World<'t> {
         self.outside.see("compaction");
     }
 
-    /// The owner reads nothing more, waits for every answer and acknowledgement and writes all that it knows.
+    /// Has the owner read nothing more, wait for every answer and acknowledgement, and write all that it knows.
     fn finish(&mut self) -> Checked {
         self.step(&Step::Owner(Act::Answer { from: 0, count: usize::MAX, rounds: usize::MAX }))?;
         self.step(&Step::Owner(Act::Acknowledge { from: 0, count: usize::MAX }))?;
-        // The checkpoint that is under way, and the one behind it.
+        // These are the checkpoint that is being written, and the one behind it.
         for act in [Act::Begin, Act::Settle { is_written: true }, Act::Freeze, Act::Begin, Act::Settle { is_written: true }] {
             self.step(&Step::Owner(act))?;
         }
@@ -216,7 +216,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// The log is read to its end, and everything in it has come to exactly one end.
+    /// Reads the log to its end, and checks that every record in it has come to exactly one end.
     pub fn conclude(&mut self) -> Checked {
         self.step(&Step::Owner(Act::Poll(usize::MAX)))?;
         self.finish()?;

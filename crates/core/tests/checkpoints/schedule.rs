@@ -1,4 +1,4 @@
-//! What befalls the workers of a partition, in random order.
+//! Makes random schedules of what happens to the workers of a partition.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// What a worker does by itself.
+/// An act of a worker.
 #[derive(Debug, Clone)]
 pub enum Act {
     /// Reads so many records.
     Poll(usize),
-    /// So many publications are acknowledged, in an order of their own.
+    /// Receives so many acknowledgements, in any order.
     Acknowledge { from: usize, count: usize },
-    /// So many questions are answered, in an order of their own, and again of those that come of it.
+    /// Receives so many answers, in any order, and then answers to the questions that follow from them.
     Answer { from: usize, count: usize, rounds: usize },
     /// Freezes its state.
     Freeze,
-    /// Begins to write what is frozen.
+    /// Begins to write the frozen state.
     Begin,
-    /// Is told what became of it.
+    /// Learns whether it was written.
     Settle { is_written: bool },
 }
 
-/// What befalls.
+/// A step of a schedule.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// The owner does something.
     Owner(Act),
     /// A worker that was fenced without knowing it does something.
     Zombie(Index, Act),
-    /// The owner dies. Of what was not acknowledged some is in the decisions log, and a checkpoint under way may be written. Its
-    /// successor reads some records again.
+    /// The owner dies. Some publications that were not acknowledged are in the decisions log, and the checkpoint that was being written may
+    /// be there. The owner's successor reads some records again.
     Crash { landed: Vec<bool>, is_written: bool, reread: usize },
     /// Another worker becomes the owner while this one goes on.
     Usurp { is_written: bool, reread: usize },
@@ -41,7 +41,7 @@ pub enum Step {
     Compact { upto: Index, drops_tombstones: bool },
 }
 
-/// `few` and `many` are how many records are read at once.
+/// Returns acts of a worker; `few` and `many` are how many records are read at once.
 fn act(few: Range<usize>, many: Range<usize>) -> impl Strategy<Value = Act> {
     prop_oneof![
         8 => few.prop_map(Act::Poll),
@@ -62,7 +62,7 @@ fn answer() -> impl Strategy<Value = Act> {
 
 fn step(has_servers: bool) -> impl Strategy<Value = Step> {
     let act = move || if has_servers { prop_oneof![3 => act(1..6, 6..40), 2 => answer()].boxed() } else { act(1..12, 100..400).boxed() };
-    // Where they wait they need longer for anything to come of it.
+    // With servers, records wait, and more acts are needed for anything to happen.
     let acts = if has_servers { 100 } else { 40 };
     let reread = prop_oneof![1 => Just(0_usize), 2 => 1..20_usize];
     prop_oneof![
@@ -76,7 +76,7 @@ fn step(has_servers: bool) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A schedule; where there are servers, they answer.
+/// Returns schedules; where there are servers, they answer.
 pub fn schedule(has_servers: bool) -> impl Strategy<Value = Vec<Step>> {
     vec(step(has_servers), 1..200)
 }

@@ -1,4 +1,4 @@
-//! Policy servers: configurations that ask some, and what they answer.
+//! Makes configurations that ask policy servers, and the servers' answers.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{Answer, ProviderError, Question};
 
-/// What servers are called.
+/// The names of the servers.
 pub const NAMES: [&str; 2] = ["first", "second"];
 
-/// A configuration with one server or two. Which thread makes room, and which one expires while it waits, depends on when answers come:
-/// so there is room for every thread of a log, and more idle time than a log without pauses can let pass. Nor is a queue ever too long.
+/// Returns configurations with one server or two. Which thread makes room, and which one expires while it waits, depends on when answers
+/// come: so there is room for every thread of a log, and more idle time than a log without pauses can let pass. Nor is a queue ever too
+/// long.
 pub fn config() -> impl Strategy<Value = Value> {
     let tools = || select(vec![None, Some(json!(["bash"])), Some(json!(["bash", "terminal"])), Some(json!(["read_*", "terminal"]))]);
     let limits = (select(vec![100_000, 2_678_400]), select(vec![4_096, 65_536])).prop_map(|(idle, bytes)| {
@@ -39,7 +40,7 @@ fn server(name: &str, tools: Option<Value>) -> Value {
     server
 }
 
-/// What a server answers: always the same to the same question, whoever asks it and whenever.
+/// Returns what a server answers: always the same to the same question.
 pub fn answer_to(question: &Question) -> Answer {
     let digest = Digest::of(&question.body).to_string();
     let digits = digest.get(2 * question.provider..).and_then(|digits| digits.get(..2)).unwrap();

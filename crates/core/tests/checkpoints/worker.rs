@@ -1,4 +1,4 @@
-//! A worker with its partition processor: whatever it does is held against the truth after every step.
+//! A worker with its partition processor; after every step it is compared with the truth.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,20 +19,20 @@ pub type Checked = Result<(), TestCaseError>;
 
 pub const OWNER: &str = "tollgate";
 
-/// A publication that was sent: of which record, and which one of its publications.
+/// A publication that was sent: the record, and the number among its publications.
 type Publication = (usize, u32);
 
-/// What all workers share: the log with the truth about it, and the decisions log.
+/// The world that all workers share: the log with the truth about it, and the decisions log.
 pub struct Outside<'t> {
     pub policy: &'t Arc<Policy>,
     pub truth: &'t Truth,
-    /// The decisions log, as far as it matters: which publications are in it for certain.
+    /// Which publications are in the decisions log for certain.
     pub landed: Vec<Vec<bool>>,
     /// Records that a worker has decided on.
     pub ended: Vec<bool>,
     /// Records that a worker has asked about.
     asked: Vec<bool>,
-    /// What came about, for the test that tells whether the schedules are worth following.
+    /// What came about, for the test that checks that everything does in some schedule.
     pub seen: BTreeMap<&'static str, usize>,
 }
 
@@ -55,11 +55,11 @@ impl<'t> Outside<'t> {
 /// A worker with its partition processor.
 pub struct Worker {
     pub processor: Processor,
-    /// What its state was restored as of: the records before it come out as known.
+    /// The offset of the restored state: the records before it come out as known.
     restored_at: Offset,
-    /// What its state is as of.
+    /// The offset of its state.
     pub next: Offset,
-    /// What the last checkpoint that it knows to be written is as of.
+    /// The offset of the last checkpoint that it knows to be written.
     pub written: Offset,
     /// The first record that it reads.
     begun_at: usize,
@@ -72,7 +72,7 @@ pub struct Worker {
     asking: Vec<usize>,
     /// How many questions there have been about each record.
     questions: BTreeMap<usize, usize>,
-    /// What the checkpoint is as of that was frozen and not handed out.
+    /// The offset of the checkpoint that was frozen and not handed out.
     frozen: Option<Offset>,
     pub writing: Option<Arc<Checkpoint>>,
     out: VerdictBuffer,
@@ -97,7 +97,7 @@ impl Worker {
         }
     }
 
-    /// Whether any of its events waits.
+    /// Returns whether any of its events waits.
     pub fn waits(&self) -> bool {
         !self.queues.is_empty()
     }
@@ -181,7 +181,7 @@ impl Worker {
             answered.insert(record);
         }
         self.go_on(outside)?;
-        // What nobody asks about any more is not answered again.
+        // A record that nobody asks about any more gets no further answer.
         answered.into_iter().filter(|record| !self.asking.contains(record)).for_each(|record| {
             self.processor.answer(truth.log[record].offset, Ok(br#"{"allow": false}"#.to_vec()));
         });
@@ -262,19 +262,19 @@ impl Worker {
         Ok(())
     }
 
-    /// The first record that waits, or has a publication that is not acknowledged.
+    /// Returns the first record that waits, or has a publication that is not acknowledged.
     fn first_unfinished(&self) -> Option<usize> {
         let waiting = self.queues.values().filter_map(VecDeque::front).copied();
         self.unacknowledged.iter().map(|(record, _)| *record).chain(waiting).min()
     }
 
-    /// What holds after every step: what waits, what is committable, and that no thread has to go where none need.
+    /// Checks what holds after every step: what waits, what is committable, and that no thread goes where there is room for all.
     pub fn check(&self, truth: &Truth) -> Checked {
         let waiting = || self.queues.values().flatten();
         let size = Waiting { records: waiting().count(), bytes: waiting().map(|record| truth.log[*record].bytes()).sum() };
         prop_assert_eq!(self.processor.stage().waiting(), size);
         let unfinished = self.first_unfinished().unwrap_or(self.at);
-        // A record that comes again is not tracked: whoever wrote the state down has committed the offset behind it.
+        // A record that comes again is not tracked: the offset behind it was committed with the state.
         let first_new = self.begun_at.max(truth.index_of(self.restored_at));
         let committable = (first_new..unfinished).last().map(|record| truth.log[record].offset.next());
         prop_assert_eq!(self.processor.committable(), committable);
@@ -285,7 +285,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The threads that do not wait are what they are where every answer came at once.
+    /// Checks that the threads that do not wait are as they would be if every answer had come at once.
     pub fn check_state(&self, truth: &Truth) -> Checked {
         let waits = |id: &str| self.queues.contains_key(id);
         let expected = truth.snapshot(self.next).clone().without(waits);

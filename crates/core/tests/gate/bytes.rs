@@ -1,4 +1,4 @@
-//! Verdicts to the byte, and what never stands in them.
+//! Tests verdicts to the byte, and what never stands in them.
 
 use serde_json::{Value, json};
 use tollgate_core::policy::Policy;

@@ -1,4 +1,4 @@
-//! Tool calls and results: who decides, what providers say, and what comes again.
+//! Tests tool calls and results: which part decides, what providers say, and what happens to repeats.
 
 use serde_json::{Value, json};
 
@@ -278,14 +278,14 @@ fn script_events(parts: Vec<Vec<(Value, Value)>>) -> Vec<Value> {
     script(parts).into_iter().map(|(event, _)| event).collect()
 }
 
-/// A call named `again` that was allowed, and whose like has failed twice since.
+/// Returns a call named `again` that was allowed, and whose like has failed twice since.
 fn parallel_failures() -> Vec<Value> {
     let mut events = vec![as_event(call("f1", "bash", json!({"x": 1})), "again"), call("f2", "bash", json!({"x": 1}))];
     events.extend([result("f1", "bash", true), result("f2", "bash", true)]);
     events
 }
 
-/// One of the events before is named `again`; it comes once more after them.
+/// Checks that an event which comes once more changes nothing; one of the events before is named `again`.
 fn check_again(name: &str, before: &[Value], again: &Value) {
     let mut gate = Gate::new(default_policy());
     let mut first = Vec::new();
@@ -297,7 +297,7 @@ fn check_again(name: &str, before: &[Value], again: &Value) {
         }
     }
     assert!(!first.is_empty(), "{name}: nothing was named `again`");
-    // That it was touched is all that may change.
+    // Only the time of touch may change.
     let thread = |gate: &Gate| gate.threads().get("t").map(|stored| stored.thread.clone());
     let state = thread(&gate);
     let second = gate.bytes(&as_event(again.clone(), "again"));

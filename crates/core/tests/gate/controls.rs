@@ -1,4 +1,4 @@
-//! Suspended subjects, seen through whole verdicts.
+//! Tests suspended subjects, through whole verdicts.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::support::{Gate, assert_has, settings};
 
 const KEY: &str = "a key";
 
-/// A gate under controls that the test may change.
+/// Returns a gate under controls that the test may change.
 fn gate() -> (Gate, Arc<Controls>) {
     let controls = Arc::new(Controls::new(Some(KEY)));
     (Gate::new(policy_under(&controls)), controls)
@@ -44,7 +44,7 @@ fn lift(controls: &Controls, kind: SubjectKind, tenant: &str, id: &str) {
     controls.apply(Some(format!("subject/{}/{hash}", kind.as_str()).as_bytes()), None).unwrap();
 }
 
-/// A call of user 42 of acme, by agent coder.
+/// Returns a call of user 42 of acme, by agent coder.
 fn call_of(id: &str, more: Value) -> Value {
     let by = json!({"event_id": id, "user_id": "42", "tenant_id": "acme", "agent_id": "coder"});
     event(event(call(id, "bash", json!({"x": 1})), by), more)
@@ -136,7 +136,7 @@ fn a_suspension_ends_by_the_time_of_the_event() {
     assert_eq!(at("c1", "2026-01-01T11:59:59.999Z"), "subject_suspended");
     assert_eq!(at("c2", "2026-01-01T12:00:00Z"), "allow");
     assert_eq!(at("c3", "2026-01-01T13:00:00+02:00"), "subject_suspended");
-    // Without a time of its own nothing says that it is over.
+    // An event without a time does not show that the suspension is over.
     assert_eq!(gate.event(&call_of("c4", json!({})))["code"], "subject_suspended");
 }
 
@@ -149,7 +149,7 @@ fn a_repeated_event_gets_what_was_ruled_before() {
     let blocked = gate.bytes(&call_of("c2", json!({})));
     lift(&controls, SubjectKind::User, "acme", "42");
     assert_eq!(gate.bytes(&call_of("c2", json!({}))), blocked);
-    // Asked anew, it is decided anew.
+    // Under another event id it is decided anew.
     assert_has("under another event id", &gate.event(&call_of("c2", json!({"event_id": "again"}))), &allow());
 }
 

@@ -1,4 +1,4 @@
-//! The rules of the gate, seen through whole events and verdicts: scripts of events, each with what its verdict must hold.
+//! Tests the rules of the gate through whole events and verdicts: scripts of events, each with what its verdict must hold.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod bytes;

@@ -1,4 +1,4 @@
-//! What an operator's `thread_reset` clears, and what it leaves alone.
+//! Tests what an operator's `thread_reset` clears, and what it leaves alone.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Responses that were cut off, and the calls that they made.
+//! Tests responses that were cut off, and the calls that they made.
 
 use serde_json::{Value, json};
 

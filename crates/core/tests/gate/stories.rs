@@ -1,4 +1,4 @@
-//! Stories: events of one thread with what their verdicts must hold, and the words they are told in.
+//! Stories: events of one thread with what their verdicts must hold, and functions that write such events.
 
 use serde_json::{Value, json};
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
@@ -18,7 +18,7 @@ pub(crate) fn story(name: &'static str, policy: fn() -> Policy, script: Vec<(Val
     Story { name, policy, script }
 }
 
-/// A story under the default policy.
+/// Returns a story under the default policy.
 pub(crate) fn plain(name: &'static str, script: Vec<(Value, Value)>) -> Story {
     story(name, default_policy, script)
 }
@@ -44,7 +44,7 @@ pub(crate) fn check_story(story: &Story) {
     }
 }
 
-/// An event of thread `t`: `with` replaces or adds fields, null takes one away.
+/// Returns an event of thread `t`: `with` replaces or adds fields, null takes one away.
 pub(crate) fn event(fields: Value, with: Value) -> Value {
     let mut event = json!({"thread_id": "t"});
     for (name, value) in [fields, with].iter().flat_map(|part| part.as_object().unwrap()) {
@@ -57,7 +57,7 @@ pub(crate) fn call(id: &str, tool: &str, input: Value) -> Value {
     event(json!({"type": "tool_call", "tool_call_id": id, "tool_name": tool, "tool_input": input}), json!({}))
 }
 
-/// A result whose call was seen.
+/// Returns a result whose call was seen.
 pub(crate) fn result(id: &str, tool: &str, failed: bool) -> Value {
     let result = if failed { "Error: no" } else { "ok" };
     event(json!({"type": "tool_result", "tool_call_id": id, "tool_name": tool, "result": result, "failed": failed}), json!({}))
@@ -97,7 +97,7 @@ pub(crate) fn exact_block(count: u32) -> Value {
     counted("block", "repeated_exact_failure_block", count)
 }
 
-/// The same call fails twice: the third is blocked.
+/// Returns a call that fails twice and is blocked the third time.
 pub(crate) fn two_failures() -> Vec<(Value, Value)> {
     vec![
         (call("f1", "bash", json!({"x": 1})), allow()),
@@ -119,7 +119,7 @@ pub(crate) fn script(parts: Vec<Vec<(Value, Value)>>) -> Vec<(Value, Value)> {
     parts.concat()
 }
 
-/// A response that was cut off while it called these tools.
+/// Returns a response that was cut off while it called these tools.
 pub(crate) fn cut_off(calls: &[(&str, &str)]) -> Value {
     let calls: Vec<_> =
         calls.iter().map(|(id, tool)| json!({"id": id, "type": "function", "function": {"name": tool, "arguments": "{\"pa"}})).collect();
@@ -168,7 +168,7 @@ pub(crate) fn open() -> Policy {
     guarded(false)
 }
 
-/// The digest of arguments in canonical form.
+/// Returns the digest of arguments in canonical form.
 pub(crate) fn args_hash(canonical: &str) -> String {
     tollgate_core::digest::Digest::of(canonical.as_bytes()).to_string()
 }

@@ -1,4 +1,4 @@
-//! Turns and pauses: what starts anew, and what must not.
+//! Tests turns and pauses: what starts anew, and what must not.
 
 use serde_json::{Value, json};
 use tollgate_core::policy::Policy;
@@ -105,7 +105,7 @@ fn two_failures_at(time: &str) -> Vec<(Value, Value)> {
     two_failures().into_iter().map(|(event, expected)| (at(time, event), expected)).collect()
 }
 
-/// The third failure at a time: blocked, or after a pause allowed.
+/// Returns two failures and the same call at a time: it is blocked, or allowed after a pause.
 fn third_at(time: &str, expected: Value) -> Vec<(Value, Value)> {
     vec![(at(time, third_failure_is_blocked().0), expected)]
 }
@@ -132,7 +132,7 @@ fn a_long_pause_by_event_time_starts_anew() {
     ]);
 }
 
-/// A verdict depends on its own thread's events: what time it is for others changes nothing.
+/// A verdict depends on its own thread's events: the times of other threads change nothing.
 #[test]
 fn the_clocks_of_others_change_nothing() {
     let noon = || two_failures_at("2026-01-01T12:00:00");

@@ -1,4 +1,4 @@
-//! Threads that wait for a policy server: in order behind their own question, in nobody else's way, and in the state as of one offset.
+//! Tests threads that wait for a policy server: their events stay in order, other threads go on, and the state is as of one offset.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::support::{self, Processor};
 
 const OWNER: &str = "tollgate/agent.events";
 
-/// Two servers behind a list: `http` is asked about every tool but `ls`, `second` about `deploy` only.
+/// Returns a configuration of two servers behind a list: `http` is asked about every tool but `ls`, `second` about `deploy` only.
 fn config() -> Value {
     let server = |name: &str, tools: Value| json!({"use": "http", "tools": tools, "config": {"url": "http://127.0.0.1:1/", "name": name}});
     json!({"guardrails": {"enabled": true, "providers": [
@@ -31,7 +31,7 @@ fn with(config: &mut Value, key: &str, value: Value) {
     config["limits"][key] = value;
 }
 
-/// A processor with whoever owns it: what was asked, what was published, what is committable.
+/// A processor and its owner's records: what was asked, what was published, what is committable.
 struct Desk {
     policy: Arc<Policy>,
     processor: Processor,
@@ -67,7 +67,7 @@ impl Desk {
         }
     }
 
-    /// Publishes what a record became, to where nobody acknowledges anything.
+    /// Publishes the outcome of a record, without an acknowledgement.
     fn publish(&mut self, offset: Offset, outcome: &Outcome) {
         if matches!(outcome, Outcome::Verdict { .. }) {
             let verdict = serde_json::from_slice(&self.out.json).unwrap();
@@ -76,7 +76,7 @@ impl Desk {
         self.processor.published(offset, 0).unwrap();
     }
 
-    /// Answers what was asked under an offset, and goes on as far as that goes.
+    /// Answers what was asked under an offset, and goes on as far as possible.
     fn answer(&mut self, offset: i64, answer: Answer) {
         let at = self.asked.iter().position(|(asked, _)| *asked == Offset(offset)).expect("it was asked");
         self.asked.remove(at);
@@ -260,7 +260,7 @@ fn a_waiting_thread_neither_expires_nor_makes_room() {
     assert!(desk.threads().get("slow").is_some());
     desk.answer(0, no());
     assert_eq!(desk.codes().last(), Some(&("e0", "acme.no")));
-    // Both places are held by threads that wait: there is no room for a third.
+    // Threads that wait hold both places: there is no room for a third.
     let mut desk = Desk::new(&config);
     desk.feed(&call("a", "1", "bash"));
     desk.feed(&call("b", "1", "bash"));
@@ -281,7 +281,7 @@ fn threads(processor: &Processor) -> BTreeMap<String, String> {
     processor.stage().threads().iter().map(|(id, stored)| (id.to_owned(), format!("{stored:?}"))).collect()
 }
 
-/// The log is read to `frozen` and frozen there; more of it is read, and the answers come in some order. Whatever happens, the
+/// Reads the log to `frozen` and freezes there, then reads more of it, with answers in some order. Whatever happens, the
 /// checkpoint is what a processor has that read so far and got every answer at once.
 #[test]
 fn a_checkpoint_is_as_of_one_offset_whoever_waits_and_however_answers_come() {
@@ -316,7 +316,7 @@ fn a_checkpoint_is_as_of_one_offset_whoever_waits_and_however_answers_come() {
             let restored = restore(&desk, std::slice::from_ref(&checkpoint));
             assert_eq!(threads(&restored), threads(&truth.processor), "frozen at {frozen}");
             assert_eq!(restored.stage().threads().clock(), truth.threads().clock());
-            // What came behind it is in the next one.
+            // The records behind it are in the next one.
             desk.processor.checkpoint_written();
             desk.processor.freeze(OWNER);
             let second = desk.processor.take_checkpoint().expect("more was applied since");

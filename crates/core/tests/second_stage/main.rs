@@ -1,8 +1,8 @@
-//! The processor, the offset tracker, checkpoints and restores are those of any stage: here under one that gives no verdicts and keeps no
-//! threads, in random schedules over a random log.
+//! Checks that the processor, the offset tracker, checkpoints and restores work for any stage. The stage here gives no verdicts and keeps
+//! no threads; it runs in random schedules over a random log.
 //!
-//! After every restore the state is that of a fresh fold up to the committed offset; nothing is committable beyond a record that is not
-//! acknowledged; what becomes of a record is published at least once, and the same each time.
+//! After every restore the state is that of a fresh fold up to the committed offset. Nothing is committable beyond a record that is not
+//! acknowledged. The outcome of a record is published at least once, and is the same each time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod signals;
@@ -41,7 +41,7 @@ proptest! {
     }
 }
 
-/// The random schedules are worth following: everything that can go wrong does.
+/// In the random schedules everything that can go wrong does go wrong.
 #[test]
 fn the_schedules_hold_every_kind_of_trouble() {
     let mut runner = TestRunner::deterministic();
@@ -58,7 +58,7 @@ fn the_schedules_hold_every_kind_of_trouble() {
     }
 }
 
-/// What the log of one user leaves in a topic of its own, to the byte.
+/// The log of one user leaves these records in the stage's own topic, to the byte.
 #[test]
 fn its_records_have_its_own_keys_and_its_own_bytes() {
     let mut processor = PartitionProcessor::new(Partition(3), Signals::default());
@@ -79,7 +79,7 @@ fn its_records_have_its_own_keys_and_its_own_bytes() {
     assert_eq!(checkpoint.keys::<Subjects>().collect::<Vec<_>>(), [&*key_of("ada")]);
 }
 
-/// Nor is a topic read that is another stage's, or not whole.
+/// A topic of another stage is not read as state, nor is one that is not whole.
 #[test]
 fn what_another_stage_has_left_is_no_state_of_this_one() {
     let refusal = |key: &str, value: &[u8]| {

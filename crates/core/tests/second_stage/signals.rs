@@ -1,5 +1,5 @@
-//! A second stage, as small as one can be that does all that a stage may: it counts the tool calls of each user and raises an alert at
-//! every so many. What a tool weighs is asked elsewhere for some of them, and twice for a few.
+//! A second stage, the smallest that does all that a stage may. It counts the tool calls of each user, and raises an alert at every so
+//! many. For some tools it asks elsewhere how much a call weighs, and for a few it asks twice.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,23 +11,23 @@ use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
 
 /// An alert is raised whenever the count of a user reaches or passes a multiple of this.
 pub const THRESHOLD: u64 = 5;
-/// How far time may go at once, in milliseconds, times 256.
+/// The longest step of time, in milliseconds, times 256.
 pub const IDLE_MS_MAX: i64 = 256_000;
 
-/// What a record has become.
+/// The outcome of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was counted.
     Counted,
-    /// It was counted, and the count has reached this; what is told of it is in the output.
+    /// It was counted, and the count has reached this; the alert is in the output.
     Alert(u64),
     /// The count of its user was dropped.
     Forgotten,
-    /// Nobody could read it.
+    /// It could not be read.
     Rejected,
 }
 
-/// "What does this tool weigh?", for the first or the second time.
+/// A request that asks how much a tool weighs, for the first or the second time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub tool: String,
@@ -41,7 +41,7 @@ pub struct Subject {
     pub applied: Offset,
 }
 
-/// The key of a user, whose name nobody is to find in the topic.
+/// Returns the key of a user, a hash, so that the name is not in the topic.
 pub fn key_of(user: &str) -> Box<str> {
     Digest::of(user.as_bytes()).to_string().into()
 }
@@ -119,7 +119,7 @@ impl KeyedState for Subjects {
     }
 }
 
-/// A record that waits, and which question about it was asked and answered last.
+/// A record that waits, with the question about it that was asked and answered last.
 #[derive(Debug)]
 struct Waiter {
     record: OwnedRecord,
@@ -173,7 +173,7 @@ fn key_of_record(record: &Record<'_>) -> Box<str> {
     key_of(std::str::from_utf8(record.key.unwrap()).unwrap())
 }
 
-/// Tools of this name are asked about.
+/// Returns whether tools of this name are asked about.
 pub fn is_asked_about(tool: &str) -> bool {
     tool.starts_with("ask")
 }

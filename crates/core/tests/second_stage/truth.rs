@@ -1,4 +1,4 @@
-//! A random log of one partition, and what is to become of it: a plain fold that knows neither processor nor stage.
+//! Makes random logs of one partition, and folds them plainly, without processor or stage.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Logged {
     pub time_ms: i64,
     pub user: &'static str,
     pub tool: &'static str,
-    /// Whether its reader can take it apart.
+    /// Whether its reader can read it.
     pub is_readable: bool,
 }
 
@@ -29,7 +29,7 @@ impl Logged {
     }
 }
 
-/// What is answered: always the same to the same question.
+/// Returns what is answered: always the same to the same question.
 pub fn answer_to(request: &Request) -> u64 {
     match (request.tool.as_str(), request.round) {
         ("ask_twice", 1) => 0,
@@ -38,7 +38,7 @@ pub fn answer_to(request: &Request) -> u64 {
     }
 }
 
-/// What a record becomes, what is told of it, and how many places it is told to.
+/// The outcome of a record, what is published of it, and in how many places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
     pub outcome: Outcome,
@@ -55,7 +55,7 @@ impl Published {
     }
 }
 
-/// All that the state of a partition consists of.
+/// The whole state of a partition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub clock: StreamClock,
@@ -73,11 +73,11 @@ impl Snapshot {
     }
 }
 
-/// The log, and what becomes of it.
+/// The log and its outcomes.
 #[derive(Debug)]
 pub struct Truth {
     pub log: Vec<Logged>,
-    pub told: Vec<Published>,
+    pub published: Vec<Published>,
     /// The state before each record, and behind the last one.
     snapshots: Vec<Snapshot>,
 }
@@ -85,24 +85,24 @@ pub struct Truth {
 impl Truth {
     pub fn of(log: Vec<Logged>) -> Self {
         let mut now = Snapshot { clock: StreamClock::default(), entries: BTreeMap::new() };
-        let (mut told, mut snapshots) = (Vec::new(), vec![now.clone()]);
+        let (mut published, mut snapshots) = (Vec::new(), vec![now.clone()]);
         for logged in &log {
-            told.push(if logged.is_readable {
+            published.push(if logged.is_readable {
                 fold(&mut now, logged)
             } else {
                 Published { outcome: Outcome::Rejected, text: String::new() }
             });
             snapshots.push(now.clone());
         }
-        Self { log, told, snapshots }
+        Self { log, published, snapshots }
     }
 
-    /// The first record at an offset or behind it.
+    /// Returns the first record at an offset or behind it.
     pub fn index_of(&self, offset: Offset) -> usize {
         self.log.partition_point(|logged| logged.offset < offset)
     }
 
-    /// The state as of an offset.
+    /// Returns the state as of an offset.
     pub fn snapshot(&self, next: Offset) -> Snapshot {
         self.snapshots[self.index_of(next)].clone()
     }
@@ -130,7 +130,7 @@ fn fold(now: &mut Snapshot, logged: &Logged) -> Published {
     Published { outcome: Outcome::Alert(count), text: format!("{key}: {count}") }
 }
 
-/// A log of few users, whose offsets have gaps.
+/// Returns logs of few users, whose offsets have gaps.
 pub fn log() -> impl Strategy<Value = Vec<Logged>> {
     let tool = prop_oneof![8 => Just("bash"), 3 => Just("ask"), 2 => Just("ask_twice"), 1 => Just("forget")];
     let gap = prop_oneof![6 => Just(1_i64), 1 => 2..5_i64];

@@ -1,4 +1,4 @@
-//! Workers with this stage, one after the other, and what outlives them: the state topic, the committed offset, and what was published.
+//! Runs workers with this stage, one after the other, over what outlives them: the state topic, the committed offset, and publications.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ pub type Checked = Result<(), TestCaseError>;
 
 const OWNER: &str = "signals/calls";
 
-/// What befalls a partition.
+/// A step of a schedule.
 #[derive(Debug, Clone)]
 pub enum Step {
     Poll(usize),
-    /// So many acknowledgements come, in an order of their own.
+    /// So many acknowledgements come, in any order.
     Acknowledge {
         from: usize,
         count: usize,
     },
-    /// So many answers come, in an order of their own.
+    /// So many answers come, in any order.
     Answer {
         from: usize,
         count: usize,
@@ -37,7 +37,7 @@ pub enum Step {
     Settle {
         is_written: bool,
     },
-    /// The worker dies. A checkpoint under way may be written all the same, and its successor reads some records again.
+    /// The worker dies. The checkpoint that it was writing may be there all the same, and its successor reads some records again.
     Crash {
         is_written: bool,
         reread: usize,
@@ -61,7 +61,7 @@ pub fn schedule() -> impl Strategy<Value = Vec<Step>> {
 /// A worker.
 struct Worker {
     processor: PartitionProcessor<Signals>,
-    /// What its state was restored as of.
+    /// The offset of the restored state.
     restored_at: Offset,
     /// The next record to read.
     at: usize,
@@ -85,7 +85,7 @@ impl Worker {
         Self { processor, restored_at, at, unacknowledged, asked, undecided, frozen: None, writing: None, written: restored_at }
     }
 
-    /// The first record that waits, or of which an acknowledgement is due.
+    /// Returns the first record that waits, or of which an acknowledgement is due.
     fn first_unfinished(&self) -> usize {
         self.unacknowledged.iter().chain(&self.undecided).copied().min().unwrap_or(self.at)
     }
@@ -97,7 +97,7 @@ pub struct World<'t> {
     committed: Option<Offset>,
     /// How many acknowledgements of each record have come, at whichever worker.
     acknowledged: Vec<u32>,
-    /// What was published of each record.
+    /// The publication of each record.
     published: Vec<Option<Published>>,
     worker: Worker,
     pub seen: BTreeMap<&'static str, usize>,
@@ -159,13 +159,13 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// Publishes what a record became, which is what any other worker published of it.
-    fn publish(&mut self, record: usize, told: Published) -> Checked {
+    /// Publishes the outcome of a record, which is the same at every other worker.
+    fn publish(&mut self, record: usize, publication: Published) -> Checked {
         let offset = self.truth.log[record].offset;
-        prop_assert_eq!(&told, &self.truth.told[record], "at {}", offset);
-        prop_assert_eq!(self.worker.processor.published(offset, told.due()), Ok(()));
-        self.worker.unacknowledged.extend((0..told.due()).map(|_| record));
-        if let Some(before) = self.published[record].replace(told) {
+        prop_assert_eq!(&publication, &self.truth.published[record], "at {}", offset);
+        prop_assert_eq!(self.worker.processor.published(offset, publication.due()), Ok(()));
+        self.worker.unacknowledged.extend((0..publication.due()).map(|_| record));
+        if let Some(before) = self.published[record].replace(publication) {
             prop_assert_eq!(Some(&before), self.published[record].as_ref(), "{} was published as something else", offset);
             self.see("published again");
         }
@@ -222,7 +222,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// A checkpoint is handed out exactly if everything before it is decided, published and acknowledged.
+    /// Begins a checkpoint, which is handed out exactly if everything before it is decided, published and acknowledged.
     fn begin(&mut self) -> Checked {
         let worker = &mut self.worker;
         let due = worker.frozen.filter(|next| self.truth.index_of(*next) <= worker.first_unfinished());
@@ -255,7 +255,7 @@ impl<'t> World<'t> {
     fn commit(&mut self, checkpoint: &Checkpoint) -> Checked {
         prop_assert!(self.committed < Some(checkpoint.next), "{} after {:?}", checkpoint.next, self.committed);
         let before = self.truth.index_of(checkpoint.next);
-        let missing = (0..before).find(|record| self.acknowledged[*record] < self.truth.told[*record].due());
+        let missing = (0..before).find(|record| self.acknowledged[*record] < self.truth.published[*record].due());
         prop_assert_eq!(missing, None, "committed {} without what was to be published", checkpoint.next);
         let mut written = BTreeSet::new();
         for record in &checkpoint.records {
@@ -269,7 +269,7 @@ impl<'t> World<'t> {
         self.restore().map(drop)
     }
 
-    /// Restores, and finds the state as of exactly the committed offset.
+    /// Restores the state, and checks that it is as of exactly the committed offset.
     fn restore(&self) -> Result<Option<Restored<Subjects>>, TestCaseError> {
         let mut restore = Restore::<Subjects>::default();
         for ((key, value), offset) in self.state.iter().zip(0..) {
@@ -294,7 +294,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// What holds after every step.
+    /// Checks what holds after every step.
     fn check(&self) -> Checked {
         let (truth, worker, processor) = (self.truth, &self.worker, &self.worker.processor);
         prop_assert_eq!(processor.stage().waiting().records, worker.undecided.len());
@@ -311,7 +311,7 @@ impl<'t> World<'t> {
         Ok(())
     }
 
-    /// The log is read to its end and written down: every record has come to its one end.
+    /// Reads the log to its end and writes it down; every record has come to its one end.
     pub fn conclude(&mut self) -> Checked {
         let all = usize::MAX;
         self.step(&Step::Poll(all))?;

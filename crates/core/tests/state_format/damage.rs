@@ -1,4 +1,4 @@
-//! Bytes that something has damaged: a reader may refuse them or not, but it does not fall over.
+//! Tests damaged bytes: a reader may refuse them or not, but it does not panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn bytes_behind_a_value_are_refused() {
     }
 }
 
-/// Some flips make another value, which then is a value like any other; the rest is refused.
+/// Some flipped bits make another valid value; the rest is refused.
 #[test]
 fn no_flipped_bit_upsets_the_reader() {
     let (mut refused, mut read) = (0, 0);
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// No thread is read as a partition nor a partition as a thread.
+/// A thread's value is not read as a partition's, nor a partition's as a thread's.
 #[test]
 fn a_value_under_the_wrong_kind_of_key_is_refused() {
     for (_, key, value) in goldens(1) {

@@ -1,9 +1,10 @@
-//! The bytes of checkpoints: what is written today, that all that was ever written can be read, and what is refused.
+//! Tests the bytes of checkpoints: what is written today, that all older versions can be read, and what is refused.
 //!
 //! Every version of the encoding has a golden, `tests/fixtures/state-v<version>.jsonl`: the records of a checkpoint behind the script
-//! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`. Those of
-//! the version that is written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test state_format`; the ones before it are
-//! never made again. The scripts are those of all versions: what a new version can say besides belongs into a script of its own.
+//! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`. The
+//! goldens of the version that is written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test
+//! state_format`; older ones are never made again. The scripts serve all versions: what only a new version can hold belongs into a script
+//! of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod damage;
@@ -34,14 +35,14 @@ fn hex(bytes: &[u8]) -> String {
 /// A script whose state has a golden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
-    /// That in `script.rs`.
+    /// The script in `script.rs`.
     Shapes,
-    /// That in `reasons.rs`.
+    /// The script in `reasons.rs`.
     Reasons,
 }
 
 impl Script {
-    /// Every script with the first version that can say what it leads to.
+    /// Every script with the first version that can hold its state.
     const ALL: [(Self, u8); 2] = [(Self::Shapes, 1), (Self::Reasons, 2)];
 
     fn path(self, version: u8) -> String {
@@ -49,7 +50,7 @@ impl Script {
         format!("tests/fixtures/state-v{version}{suffix}.jsonl")
     }
 
-    /// The golden of a version. That of the current one is made before anybody reads it, if that was asked for.
+    /// Returns the golden of a version. That of the current one is written first, if that was asked for.
     fn golden(self, version: u8) -> Vec<StateRecord> {
         static UPDATED: Once = Once::new();
         UPDATED.call_once(|| {
@@ -74,12 +75,12 @@ fn write(path: &str, checkpoint: &Checkpoint) {
     std::fs::write(path, lines).expect("the golden can be written");
 }
 
-/// The golden of a version that every version has.
+/// Returns the golden of a version that every version has.
 fn golden(version: u8) -> Vec<StateRecord> {
     Script::Shapes.golden(version)
 }
 
-/// The records with a value of all goldens from a version on, with their version.
+/// Returns the records with a value of all goldens from a version on, with their version.
 fn goldens(first: u8) -> Vec<(u8, String, Vec<u8>)> {
     let of = |version: u8| {
         let scripts = Script::ALL.into_iter().filter(move |(_, since)| version >= *since);
@@ -89,12 +90,12 @@ fn goldens(first: u8) -> Vec<(u8, String, Vec<u8>)> {
     (first..=VERSION).flat_map(with_value).collect()
 }
 
-/// The records that have a value.
+/// Returns the records that have a value.
 fn values(records: &[StateRecord]) -> impl Iterator<Item = (&str, &[u8])> {
     records.iter().filter_map(|record| Some((record.key.as_str(), record.value.as_deref()?)))
 }
 
-/// What the records leave under a policy's limits.
+/// Restores the records under a policy's limits.
 fn restore(records: &[StateRecord], policy: &Policy) -> Restored<ThreadStore> {
     let mut restore = Restore::default();
     for (record, offset) in records.iter().zip(0..) {
@@ -103,7 +104,7 @@ fn restore(records: &[StateRecord], policy: &Policy) -> Restored<ThreadStore> {
     restore.finish(OWNER, policy.store_limits()).unwrap().expect("there is a record of the partition")
 }
 
-/// The threads of a store in the order of touch.
+/// Returns the threads of a store in the order of touch.
 fn in_order(store: &ThreadStore) -> Vec<(String, StoredThread)> {
     let mut threads: Vec<_> = store.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect();
     threads.sort_by_key(|(_, stored)| stored.applied);
@@ -132,7 +133,7 @@ fn what_is_written_is_the_golden_byte_for_byte() {
     check_golden(Script::Shapes, &scripted(policy()).1);
 }
 
-/// Whatever is written now. A version that says more than an older one said must read the older one as what it meant.
+/// Every older version is read, whatever is written now. Where a newer version holds more, an older value is read as what it meant.
 #[test]
 fn every_version_is_read_for_ever() {
     let (processor, checkpoint) = scripted(policy());
@@ -159,7 +160,7 @@ fn every_version_is_read_for_ever() {
     }
 }
 
-/// The same by what follows from it: a processor that restores the golden decides as the one that was never away.
+/// A processor that restores a golden decides as the one that was never interrupted.
 #[test]
 fn a_processor_goes_on_from_every_version() {
     let [_, _, after] = script::script();
@@ -179,12 +180,12 @@ fn a_processor_goes_on_from_every_version() {
     }
 }
 
-/// A golden is worth as much as what is in it.
+/// The golden holds every shape that a thread's state can have.
 #[test]
 fn the_script_leaves_every_shape() {
     let (processor, checkpoint) = scripted(policy());
     // An empty list is not a list of something.
-    let told = format!("{:?} {:?}", processor.stage().threads().clock(), in_order(processor.stage().threads())).replace("[]", "empty");
+    let shown = format!("{:?} {:?}", processor.stage().threads().clock(), in_order(processor.stage().threads())).replace("[]", "empty");
     let shapes = [
         "id: Some(\"turn 6\")",
         "started_by: Some",
@@ -218,8 +219,8 @@ fn the_script_leaves_every_shape() {
         "last_event_ms: Some(-1)",
         "outvoted: 1",
     ];
-    let missing: Vec<_> = shapes.iter().filter(|shape| !told.contains(**shape)).collect();
-    assert!(missing.is_empty(), "{missing:?} is nowhere in {told}");
+    let missing: Vec<_> = shapes.iter().filter(|shape| !shown.contains(**shape)).collect();
+    assert!(missing.is_empty(), "{missing:?} is nowhere in {shown}");
     assert_eq!(checkpoint.records.iter().filter(|record| record.value.is_none()).count(), 1, "one thread is gone");
     assert_eq!(checkpoint.records.len(), processor.stage().threads().len() + 2, "every thread, the one that is gone, and the partition");
 }

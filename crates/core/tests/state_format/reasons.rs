@@ -1,4 +1,4 @@
-//! What can be said from version 2 on: what a decision stood on, and who was suspended.
+//! The script for what checkpoints hold from version 2 on: the reasons of a decision, and suspended subjects.
 
 use std::sync::Arc;
 
@@ -79,14 +79,14 @@ fn events() -> Vec<Value> {
     ]
 }
 
-/// The verdicts on the script's events, and the checkpoint behind them.
+/// Returns the verdicts on the script's events, and the checkpoint behind them.
 pub fn scripted(policy: &Arc<Policy>) -> (Vec<Vec<u8>>, Checkpoint) {
     let mut processor = support::processor(PARTITION, policy);
     let verdicts = verdicts(&mut processor);
     (verdicts, checkpoint(&mut processor))
 }
 
-/// What the script's events become.
+/// Returns the verdicts on the script's events.
 fn verdicts(processor: &mut support::Processor) -> Vec<Vec<u8>> {
     feed(processor, &events()).into_iter().map(|(_, bytes)| bytes).collect()
 }
@@ -100,7 +100,7 @@ fn every_reason_is_given_and_written_as_the_golden_says() {
     check_golden(Script::Reasons, &checkpoint);
 }
 
-/// The same events under new offsets are answered from what is remembered, byte for byte.
+/// Repeated events under new offsets are answered from what is remembered, byte for byte.
 #[test]
 fn every_version_remembers_what_decisions_stood_on() {
     let policy = Arc::new(policy());

@@ -1,4 +1,4 @@
-//! What is not the state of a partition, and what whoever finds it is told.
+//! Tests records that are not the state of a partition, and the errors that they lead to.
 
 use tollgate_core::checkpoint::{
     KeyedState, Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION, read_thread,
@@ -25,7 +25,7 @@ fn refusal(records: &[Taken<'_>]) -> (Option<Offset>, StateError) {
     restore(records).expect_err("it is refused")
 }
 
-/// A thread's value, and the offset that it is as of.
+/// Returns a thread's value, and the offset that it is as of.
 fn thread() -> (Vec<u8>, Offset) {
     let golden = golden(VERSION);
     let (_, value) = values(&golden).find(|(key, _)| *key == "thread/started").unwrap();
@@ -54,8 +54,8 @@ fn a_newer_version_is_refused_and_who_finds_it_is_told_what_to_do() {
         assert_eq!(read_thread(&newer), Err(StateError::Newer { found: version }));
         let (at, error) = refusal(&[(PARTITION_KEY, Some(&partition(OWNER, Offset(1)))), (THREAD_KEY, Some(&newer))]);
         assert_eq!((at, &error), (Some(Offset(11)), &StateError::Newer { found: version }));
-        let told = error.to_string();
-        assert!(told.contains(&format!("version {version}")) && told.contains("run the newer tollgate"), "{told}");
+        let message = error.to_string();
+        assert!(message.contains(&format!("version {version}")) && message.contains("run the newer tollgate"), "{message}");
     }
 }
 
@@ -118,7 +118,7 @@ fn a_thread_ahead_of_its_partition_is_refused() {
     assert_eq!(restore_at(applied.next()).unwrap().unwrap().next, applied.next());
 }
 
-/// The topic may hold what was written wrongly and then put right: what counts is what stands there last.
+/// The topic may hold a record that was written wrongly and then put right: the last record of a key counts.
 #[test]
 fn a_record_that_cannot_be_read_is_of_no_account_once_another_stands_in_its_place() {
     let (value, applied) = thread();
@@ -130,10 +130,10 @@ fn a_record_that_cannot_be_read_is_of_no_account_once_another_stands_in_its_plac
     assert_eq!(threads(&[(THREAD_KEY, Some(broken)), rest, (THREAD_KEY, Some(&value))]), 1);
     assert_eq!(threads(&[(THREAD_KEY, Some(newer)), rest, (THREAD_KEY, None)]), 0);
     assert_eq!(threads(&[(PARTITION_KEY, Some(b"")), rest]), 0);
-    // What has a foreign key can only be taken away.
+    // A record with a foreign key can only be deleted.
     assert_eq!(threads(&[rest, (Some(b"foreign"), Some(broken)), (Some(b"foreign"), None)]), 0);
     assert_eq!(threads(&[rest, (Some(b"thread/\xff"), Some(broken)), (Some(b"thread/\xff"), None)]), 0);
-    // Another record does not put it right, nor does what stood there before.
+    // Neither another record nor an earlier one of the same key puts it right.
     let (at, error) = refusal(&[(THREAD_KEY, Some(&value)), rest, (THREAD_KEY, Some(broken)), (Some(b"thread/u"), Some(&value))]);
     assert_eq!((at, error), (Some(Offset(12)), StateError::Malformed(Malformed::Truncated)));
 }
@@ -145,7 +145,7 @@ fn the_first_record_that_cannot_be_read_is_the_one_that_is_told_of() {
     assert_eq!(refusal(&records[1..]), (Some(Offset(10)), StateError::Newer { found: NEWER }));
 }
 
-/// Whoever reads one of these has a worker that does not start, and nothing else to go by.
+/// Every message says what is wrong and what it means: its reader has a worker that does not start, and no other hint.
 #[test]
 fn every_message_says_what_is_wrong_and_what_it_means() {
     let by_other = "something other than tollgate has written it";
@@ -166,8 +166,8 @@ fn every_message_says_what_is_wrong_and_what_it_means() {
         cases,
         |(error, _)| error.to_string(),
         |(error, parts)| {
-            let told = error.to_string();
-            assert!(parts.iter().all(|part| told.contains(part)), "{told} does not say all of {parts:?}");
+            let message = error.to_string();
+            assert!(parts.iter().all(|part| message.contains(part)), "{message} does not say all of {parts:?}");
         },
     );
 }

@@ -1,4 +1,4 @@
-//! The script whose state the goldens hold: events that leave a thread in every shape that differs in a checkpoint.
+//! The script whose state the goldens hold: its events leave threads in every shape that differs in a checkpoint.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::support::{self, Processor};
 
 pub const OWNER: &str = "tollgate-golden";
 pub const PARTITION: Partition = Partition(7);
-/// Where the log begins: far enough that an offset takes several bytes.
+/// The first offset of the log: large enough that it takes several bytes.
 const FIRST: i64 = 1_000_000;
 
 /// Denies `deploy` for two reasons, and asks somebody who does not answer about `remote`.
@@ -40,8 +40,8 @@ impl GuardrailProvider for Department {
     }
 }
 
-/// Everything that the state depends on is written here, so that other defaults leave the goldens alone. A thread may remember so little
-/// that 33 suppressed calls are too many, and far more than any other thread of the script needs.
+/// Returns the script's policy. All that state depends on is written here, so that other defaults leave the goldens alone. A thread may
+/// remember so little that 33 suppressed calls are too many, and far more than any other thread of the script needs.
 pub fn policy() -> Policy {
     let config = json!({
         "limits": {"threads_per_partition_max": 100, "thread_idle_seconds_max": 3_600, "thread_bytes_max": 4_096},
@@ -55,7 +55,7 @@ pub fn policy() -> Policy {
     support::policy(&config).with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Department), tools: None }], false, None))
 }
 
-/// The events before the first checkpoint, those before the second one, which is the golden, and some that depend on what it holds.
+/// Returns the events before the first checkpoint, those before the second one, which is the golden, and some that depend on what it holds.
 pub fn script() -> [Vec<Value>; 3] {
     let mut number = 0;
     let mut numbered = |events: Vec<Value>, is_timed: bool| {
@@ -95,7 +95,7 @@ fn turn(thread: &str, event_type: &str, id: &str) -> Value {
     event(thread, event_type, &json!({"turn_id": id}))
 }
 
-/// A response that was cut off in these calls.
+/// Returns a response that was cut off in these calls.
 fn cut_off(thread: &str, calls: &[Value]) -> Value {
     let body = json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": calls}}]});
     event(thread, "model_response", &json!({"response": body}))
@@ -155,7 +155,7 @@ fn edges() -> Vec<Value> {
     ]
 }
 
-/// Events whose verdicts depend on what the golden holds, thread by thread.
+/// Returns events whose verdicts depend on what the golden holds, thread by thread.
 fn epilogue() -> Vec<Value> {
     vec![
         turn("many turns", "turn_start", "turn 3"),
@@ -200,7 +200,7 @@ pub fn checkpoint(processor: &mut Processor) -> Checkpoint {
     Checkpoint::clone(&checkpoint)
 }
 
-/// The processor behind the script, and its second checkpoint, which tells everything that there is.
+/// Returns the processor behind the script, and its second checkpoint, which holds everything that there is.
 pub fn scripted(policy: Policy) -> (Processor, Checkpoint) {
     let [before, golden, _] = script();
     let mut processor = support::processor(PARTITION, &Arc::new(policy));

@@ -1,4 +1,4 @@
-//! What several test binaries share: the policy of a configuration, and events fed through a partition processor.
+//! Shared by several test binaries: the policy of a configuration, and events fed through a partition processor.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use tollgate_core::record::{Header, Offset, Partition, Record};
 use tollgate_core::stage::{Progress, Resumed};
 use tollgate_core::thread::ThreadStore;
 
-/// The settings of a configuration over the built-in defaults.
+/// Returns the settings of a configuration over the built-in defaults.
 pub fn settings(user: &Value) -> PolicySettings {
     PolicySettings::from_value(user).expect("a valid configuration")
 }
 
-/// The policy of a configuration over the built-in defaults.
+/// Returns the policy of a configuration over the built-in defaults.
 pub fn policy(user: &Value) -> Policy {
     Policy::new(&settings(user))
 }
 
-/// The default policy.
+/// Returns the default policy.
 pub fn default_policy() -> Policy {
     policy(&json!({}))
 }
@@ -32,18 +32,18 @@ pub fn default_policy() -> Policy {
 /// A partition processor that gives verdicts.
 pub type Processor = PartitionProcessor<Deciding>;
 
-/// A processor that has seen nothing.
+/// Returns a processor that has seen nothing.
 pub fn processor(partition: Partition, policy: &Arc<Policy>) -> Processor {
     Processor::new(partition, Deciding::new(Arc::clone(policy)))
 }
 
-/// A processor with the threads that a checkpoint left.
+/// Returns a processor with the threads that a checkpoint left.
 pub fn restored(partition: Partition, policy: &Arc<Policy>, restored: Restored<ThreadStore>) -> Processor {
     let Restored { next, state } = restored;
     Processor::restored(partition, Deciding::with_threads(Arc::clone(policy), state), next)
 }
 
-/// Goes on with a record to which nobody has anything to say, until it is decided.
+/// Goes on with a record until it is decided. Instead of asking a policy server it answers every question with an error.
 pub fn decided(processor: &mut Processor, offset: Offset, applied: Applied<Outcome, Question>, out: &mut VerdictBuffer) -> Outcome {
     let Applied::Taken(mut progress) = applied else { panic!("{offset} was applied before") };
     loop {
@@ -99,7 +99,7 @@ impl Gate {
     }
 }
 
-/// The lines of a JSONL fixture; an empty one is a broken test, not a passed one.
+/// Reads the lines of a JSONL fixture; an empty one is a broken test, not a passed one.
 pub fn jsonl(path: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a fixture line is JSON")).collect();
@@ -107,7 +107,7 @@ pub fn jsonl(path: &str) -> Vec<Value> {
     lines
 }
 
-/// A record as a fixture spells it, with what is expected of it.
+/// A record as a fixture writes it, with the expected result.
 ///
 /// `value` is an event as JSON (null is a tombstone), `raw` the value's text, `raw_hex` its bytes; `key` or `key_hex`; `headers` and
 /// `headers_hex` by name.
@@ -159,7 +159,7 @@ pub fn unhex(hex: &Value) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two hex digits")).collect()
 }
 
-/// Every field of `expected` stands in `actual`; null stands for a field that is left out, and lists are compared whole.
+/// Asserts that every field of `expected` stands in `actual`; null stands for a field that is left out, and lists are compared whole.
 pub fn assert_has(name: &str, actual: &Value, expected: &Value) {
     for (field, expected) in expected.as_object().expect("an object") {
         let actual_field = actual.get(field).unwrap_or(&Value::Null);
@@ -184,7 +184,7 @@ pub fn check_each<T>(cases: impl IntoIterator<Item = T>, name: impl Fn(&T) -> St
     assert!(failed.is_empty(), "{} of {checked} cases failed:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// The id of the verdict on an event.
+/// Returns the id of the verdict on an event.
 pub fn verdict_id(thread_id: &str, event_id: &str) -> String {
     tollgate_core::evaluate::verdict::verdict_id(thread_id, event_id).to_string()
 }

@@ -1,5 +1,5 @@
-//! Recorded runs of real agents. They belong to those who recorded them and are no part of the repository: the tests read them where they
-//! are, and say what they have not run where they are not.
+//! Reads recorded runs of real agents. They belong to those who recorded them and are no part of the repository. Tests read them where they
+//! are, and elsewhere report what they have not run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ pub const TAU_AIRLINE: &str = "tau-airline.jsonl.gz";
 /// 21 demonstrations of work on code.
 pub const SWEAGENT_DEMOS: &str = "sweagent-demos.jsonl.gz";
 
-/// The events of a recording, a line each; or, as an error, that it is not on this machine.
+/// Reads the events of a recording, a line each. The error says that it is not on this machine.
 ///
 /// # Panics
 /// Where [`VARIABLE`] names a folder that does not hold it, and where it cannot be unpacked.
@@ -30,7 +30,7 @@ pub fn events(name: &str) -> Result<Vec<String>, String> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The top of the repository, whichever package the test is of.
+/// Returns the top of the repository, whichever package the test is of.
 fn top() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(package)

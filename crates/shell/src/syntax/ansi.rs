@@ -1,6 +1,6 @@
-//! `$'…'`: the escapes of ANSI C.
+//! Decodes `$'…'`, the escapes of ANSI C.
 
-/// What the text between `$'` and `'` stands for. As in bash, a NUL ends it.
+/// Returns what the text between `$'` and `'` stands for. As in bash, a NUL ends it.
 #[must_use]
 pub fn decode(text: &str) -> String {
     let mut decoded: Vec<u8> = Vec::with_capacity(text.len());
@@ -23,7 +23,7 @@ pub fn decode(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Decodes one escape; false if it ends the text.
+/// Decodes one escape; returns false if it ends the text.
 fn escape(kind: char, rest: &mut &str, decoded: &mut Vec<u8>) -> bool {
     let simple = match kind {
         'a' => 0x07,

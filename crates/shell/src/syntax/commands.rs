@@ -1,13 +1,13 @@
-//! Lists, pipelines and commands.
+//! Parses lists, pipelines and commands.
 
 use super::words::Place;
 use super::{Command, Compound, Fault, Kind, List, Parser, Pipeline};
 
-/// Reserved words that end a list or stand inside a command, and begin none.
+/// The reserved words that end a list or stand inside a command, and begin none.
 const CLOSING: [&str; 9] = ["then", "elif", "else", "fi", "do", "done", "esac", "}", "in"];
 
 impl Parser<'_> {
-    /// The whole text.
+    /// Parses the whole text.
     pub(super) fn program(&mut self) -> Result<List, Fault> {
         if self.text.contains('\0') {
             return Err(Fault::Syntax);
@@ -21,7 +21,7 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// The reserved word or other bare word that comes next, not taken, and where it ends.
+    /// Returns the reserved word or other bare word that comes next, without taking it, and where it ends.
     pub(super) fn peek_bare(&mut self) -> (String, usize) {
         let (start, mut word) = (self.at, String::new());
         while let Some(byte) = self.peek() {
@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Pipelines up to the end, a closing parenthesis, `;;` or one of these reserved words, none of which is taken.
+    /// Parses pipelines up to the end, a closing parenthesis, `;;` or one of these reserved words, none of which is taken.
     pub(super) fn list(&mut self, ends: &[&str]) -> Result<List, Fault> {
         let mut list = List::new();
         // Whether `&&` or `||` waits for its right side.
@@ -80,7 +80,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Commands joined by `|` or `|&`.
+    /// Parses commands joined by `|` or `|&`.
     fn pipeline(&mut self) -> Result<Pipeline, Fault> {
         let mut pipeline = Pipeline::default();
         loop {
@@ -117,7 +117,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A command with its redirections.
+    /// Parses a command with its redirections.
     pub(super) fn command(&mut self) -> Result<Command, Fault> {
         self.skip_blanks();
         self.enter()?;
@@ -146,7 +146,7 @@ impl Parser<'_> {
         Ok(command)
     }
 
-    /// `( … )` or `(( … ))`.
+    /// Parses `( … )` or `(( … ))`.
     fn parenthesised(&mut self) -> Result<Kind, Fault> {
         if self.peek_second() == Some(b'(') && self.is_arithmetic() {
             self.eat_all(b"((");
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(Kind::Compound(Compound { lists: vec![list], ..Compound::default() }))
     }
 
-    /// The command that a reserved word begins, if the word is one.
+    /// Parses the command that a reserved word begins, if the word is one.
     fn reserved_command(&mut self, word: &str, end: usize) -> Result<Option<Kind>, Fault> {
         let start = std::mem::replace(&mut self.at, end);
         let kind = match word {
@@ -208,7 +208,7 @@ impl Parser<'_> {
     }
 }
 
-/// A list that may not be empty.
+/// Refuses an empty list.
 pub(super) fn non_empty(list: &List) -> Result<(), Fault> {
     if list.is_empty() { Err(Fault::Syntax) } else { Ok(()) }
 }

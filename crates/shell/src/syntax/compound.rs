@@ -1,11 +1,11 @@
-//! Branches, loops, tests and functions.
+//! Parses branches, loops, tests and functions.
 
 use super::commands::non_empty;
 use super::words::Place;
 use super::{Compound, Fault, Kind, List, Parser, Pipeline, Word};
 
 impl Parser<'_> {
-    /// `list; then list [elif list; then list]… [else list] fi`
+    /// Parses `list; then list [elif list; then list]… [else list] fi`.
     pub(super) fn branches(&mut self) -> Result<Compound, Fault> {
         let mut compound = Compound::default();
         loop {
@@ -32,7 +32,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `do list done`
+    /// Parses `do list done`.
     pub(super) fn do_group(&mut self) -> Result<List, Fault> {
         self.reserved("do")?;
         let list = self.list(&["done"])?;
@@ -41,7 +41,7 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// What follows `for` or `select`.
+    /// Parses what follows `for` or `select`.
     pub(super) fn for_loop(&mut self) -> Result<Compound, Fault> {
         let mut compound = Compound::default();
         self.skip_blanks();
@@ -77,7 +77,7 @@ impl Parser<'_> {
         Ok(compound)
     }
 
-    /// Words up to a metacharacter.
+    /// Parses words up to a metacharacter.
     fn words(&mut self) -> Result<Vec<Word>, Fault> {
         let mut words = Vec::new();
         loop {
@@ -90,7 +90,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `case`.
+    /// Parses what follows `case`.
     pub(super) fn case(&mut self) -> Result<Compound, Fault> {
         let mut compound = Compound::default();
         self.skip_blanks();
@@ -122,7 +122,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `[[`: its words; operators and parentheses do not matter.
+    /// Parses what follows `[[`: its words; operators and parentheses do not matter.
     pub(super) fn test(&mut self) -> Result<Compound, Fault> {
         let mut compound = Compound { is_test: true, ..Compound::default() };
         let outside = self.at;
@@ -147,7 +147,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a function's name: its body.
+    /// Parses what follows a function's name: its body.
     pub(super) fn function(&mut self) -> Result<Kind, Fault> {
         self.skip_lines()?;
         let body = self.command()?;
@@ -157,7 +157,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `coproc`: a command, a compound one perhaps behind a name.
+    /// Parses what follows `coproc`: a command, a compound one perhaps behind a name.
     pub(super) fn coprocess(&mut self) -> Result<Kind, Fault> {
         self.skip_blanks();
         let start = self.at;

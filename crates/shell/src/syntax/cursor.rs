@@ -14,11 +14,11 @@ pub(super) struct Pending {
     pub delimiter: String,
     /// Whether a part of the delimiter was quoted, so that nothing in the body is expanded.
     pub quoted: bool,
-    /// `<<-`: leading tabs are removed.
+    /// Whether leading tabs are removed: `<<-`.
     pub strip_tabs: bool,
 }
 
-/// The parser. Its parts are in the files of this folder.
+/// The parser: its position in the text, and what is still to be read. The other files of this folder add what it parses.
 #[derive(Debug)]
 pub struct Parser<'a> {
     pub(super) text: &'a str,
@@ -27,24 +27,24 @@ pub struct Parser<'a> {
     pub(super) pending: Vec<Pending>,
 }
 
-/// Whether the byte ends a word.
+/// Returns whether the byte ends a word.
 pub(super) fn is_meta(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'|' | b'&' | b';' | b'(' | b')' | b'<' | b'>')
 }
 
-/// Whether the byte can stand in a variable's name.
+/// Returns whether the byte can stand in a variable's name.
 pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 impl<'a> Parser<'a> {
-    /// A parser of a text that stands at this depth already.
+    /// Returns a parser of a text that stands at this depth already.
     #[must_use]
     pub fn new(text: &'a str, depth: usize) -> Self {
         Self { text, at: 0, depth, pending: Vec::new() }
     }
 
-    /// One construct deeper; every success is paired with [`Self::leave`].
+    /// Enters a construct; every success is paired with [`Self::leave`].
     pub(super) fn enter(&mut self) -> Result<(), Fault> {
         self.depth += 1;
         if self.depth > DEPTH_MAX { Err(Fault::Depth) } else { Ok(()) }
@@ -54,12 +54,12 @@ impl<'a> Parser<'a> {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// The byte at an offset, without regard to line continuations.
+    /// Returns the byte at an offset, without regard to line continuations.
     pub(super) fn raw(&self, offset: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + offset).copied()
     }
 
-    /// The next byte. A backslash before a newline is removed wherever it is not in single quotes, in the middle of a word too.
+    /// Returns the next byte. A backslash before a newline is removed wherever it is not in single quotes, in the middle of a word too.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while self.raw(0) == Some(b'\\') && self.raw(1) == Some(b'\n') {
             self.at += 2;
@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
         self.raw(0)
     }
 
-    /// The byte behind the next one.
+    /// Returns the byte behind the next one.
     pub(super) fn peek_second(&mut self) -> Option<u8> {
         self.peek()?;
         let mut offset = 1;
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
         if self.eat(byte) { Ok(()) } else { Err(Fault::Syntax) }
     }
 
-    /// The text between two positions, both of which lie beside an ASCII byte.
+    /// Returns the text between two positions, both of which lie beside an ASCII byte.
     pub(super) fn slice(&self, start: usize, end: usize) -> Result<&'a str, Fault> {
         self.text.get(start..end).ok_or(Fault::Syntax)
     }
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The lines up to the delimiter or the end of the text.
+    /// Returns the lines up to the delimiter or the end of the text.
     fn document_text(&mut self, pending: &Pending) -> Result<String, Fault> {
         let mut body = String::new();
         // Where the line that is read starts in the body: continued lines are joined before they are compared.

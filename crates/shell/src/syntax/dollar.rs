@@ -1,10 +1,10 @@
-//! What follows a dollar sign: parameters, substitutions, arithmetic.
+//! Parses what follows a dollar sign: parameters, substitutions, arithmetic.
 
 use super::cursor::is_name;
 use super::{Fault, List, Parser, Part, Word};
 
 impl Parser<'_> {
-    /// The part behind a dollar sign; `quoted` if it stands in double quotes.
+    /// Parses the part behind a dollar sign; `quoted` if it stands in double quotes.
     pub(super) fn dollar(&mut self, quoted: bool, word: &mut Word) -> Result<(), Fault> {
         match self.peek() {
             Some(b'(') => {
@@ -32,7 +32,7 @@ impl Parser<'_> {
                 self.bump();
                 self.ansi_quoted(word)?;
             }
-            // A string in the user's language: the dollar sign means nothing here.
+            // `$"…"` is a string in the user's language: the dollar sign changes nothing here.
             Some(b'"') if !quoted => {
                 self.bump();
                 self.double_quoted(word)?;
@@ -50,7 +50,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A variable's name, which may be empty.
+    /// Takes a variable's name, which may be empty.
     pub(super) fn name(&mut self) -> String {
         let mut name = String::new();
         while let Some(byte) = self.peek().filter(|byte| is_name(*byte)) {
@@ -60,10 +60,10 @@ impl Parser<'_> {
         name
     }
 
-    /// The commands up to a closing parenthesis, and the parenthesis.
+    /// Parses the commands up to a closing parenthesis, and the parenthesis.
     pub(super) fn substituted(&mut self) -> Result<List, Fault> {
         self.enter()?;
-        // A document that is waiting outside would have its body at a newline in here.
+        // A here-document that waits outside would otherwise take its body at a newline in here.
         let outer = std::mem::take(&mut self.pending);
         let start = self.at;
         let list = self.list(&[])?;
@@ -77,7 +77,7 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// Whether `((`, which comes next, is closed by `))`: then it is arithmetic, and else a subshell in a substitution or group.
+    /// Returns whether `((`, which comes next, is closed by `))`: then it is arithmetic, and else a subshell in a substitution or group.
     pub(super) fn is_arithmetic(&self) -> bool {
         let bytes = self.text.as_bytes();
         let mut depth = 0_usize;
@@ -103,7 +103,7 @@ impl Parser<'_> {
         false
     }
 
-    /// The expansions of an arithmetic expression up to the byte that closes it, and the byte.
+    /// Parses the expansions of an arithmetic expression up to the byte that closes it, and the byte.
     pub(super) fn arithmetic(&mut self, close: u8) -> Result<Word, Fault> {
         self.enter()?;
         let open = if close == b')' { b'(' } else { b'[' };
@@ -132,7 +132,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The rest of `${…}`.
+    /// Parses the rest of `${…}`.
     fn braced(&mut self, quoted: bool, word: &mut Word) -> Result<(), Fault> {
         self.enter()?;
         // `${ command; }` and `${| command; }` of bash 5.3 are not looked into.
@@ -172,10 +172,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The inside of `${…}` up to the brace that closes it.
+    /// Parses the inside of `${…}` up to the brace that closes it.
     ///
-    /// In double quotes single quotes still pair, so that no brace between them closes anything; but in a default they are text, and
-    /// what stands between them is expanded. In a pattern it is not, which is not told apart here.
+    /// In double quotes single quotes still pair, so that no brace between them closes anything. In a default they are text, and what
+    /// stands between them is expanded; in a pattern it is not. Here it is taken as expanded in both.
     fn brace_body(&mut self, quoted: bool, inner: &mut Word) -> Result<(), Fault> {
         loop {
             let byte = self.peek().ok_or(Fault::Syntax)?;
@@ -207,7 +207,7 @@ impl Parser<'_> {
     }
 }
 
-/// What is evaluated as arithmetic behind a parameter's name: a subscript, an offset.
+/// Returns what is evaluated as arithmetic behind a parameter's name: a subscript, an offset.
 fn evaluated(body: &str) -> Option<&str> {
     let is_all = body.starts_with("[@]") || body.starts_with("[*]");
     if body.starts_with('[') && !is_all {
@@ -217,12 +217,12 @@ fn evaluated(body: &str) -> Option<&str> {
     rest.strip_prefix(':').filter(|rest| !rest.starts_with(['-', '=', '?', '+']))
 }
 
-/// A parameter that nothing modifies.
+/// Returns a parameter that nothing modifies.
 fn plain(name: String, quoted: bool) -> Part {
     Part::Parameter { name, modified: false, assigns: None, prompt: false, inner: Word::default(), quoted }
 }
 
-/// The position of the quote that closes the one at this position.
+/// Returns the position of the quote that closes the one at this position.
 fn closing_quote(bytes: &[u8], start: usize) -> Option<usize> {
     let quote = *bytes.get(start)?;
     let mut at = start + 1;

@@ -1,8 +1,8 @@
-//! The grammar of bash: text → tree, in time that is linear in the text for a given depth of nesting, without panics.
+//! Parses bash: text → tree, in time that is linear in the text for a given depth of nesting, without panics.
 //!
-//! It is written for one purpose, and errs on one side: what it does not understand is a [`Fault`], never a guess. It follows what bash
-//! does in a script or `bash -c`: no history, no aliases, extended globs inside `[[ ]]` only. Recursion is bounded by [`DEPTH_MAX`], and
-//! nothing is ever parsed twice: where two readings begin alike (`((` is arithmetic or two subshells) a scan ahead decides.
+//! What the parser does not understand is a [`Fault`], never a guess. It follows what bash does in a script or `bash -c`: no history, no
+//! aliases, extended globs inside `[[ ]]` only. Recursion is bounded by [`DEPTH_MAX`]. Nothing is parsed twice: where two readings begin
+//! alike (`((` is arithmetic or two subshells), looking ahead decides.
 
 mod ansi;
 mod commands;
@@ -16,19 +16,19 @@ mod words;
 pub use cursor::Parser;
 pub use tree::{Argument, Assignment, Command, Compound, Kind, List, Part, Pipeline, Redirect, RedirectKind, Simple, Word};
 
-/// Constructs that may stand inside each other: quotes, substitutions, groups, branches.
+/// The most constructs that may stand inside each other: quotes, substitutions, groups, branches.
 pub const DEPTH_MAX: usize = 64;
 
 /// Why a text was not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It is not in the grammar.
+    /// The text is not in the grammar.
     Syntax,
-    /// It nests deeper than [`DEPTH_MAX`].
+    /// The text nests deeper than [`DEPTH_MAX`].
     Depth,
 }
 
-/// The commands of a text that stands at this depth already.
+/// Parses the commands of a text that stands at this depth already.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn parse(text: &str, depth: usize) -> Result<List, Fault> {
     parser.program()
 }
 
-/// The parts of a text that bash expands as it expands a here-document.
+/// Parses a text that bash expands as it expands a here-document.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Simple commands and redirections.
+//! Parses simple commands and redirections.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use super::words::Place;
 use super::{Argument, Command, Fault, Kind, Parser, Part, Redirect, RedirectKind, Simple, Word};
 
 impl Parser<'_> {
-    /// Assignments, words and redirections in any order, or a function's definition.
+    /// Parses assignments, words and redirections in any order, or a function's definition.
     pub(super) fn simple(&mut self) -> Result<Command, Fault> {
         let (mut simple, mut redirects) = (Simple::default(), Vec::new());
         loop {
@@ -50,7 +50,7 @@ impl Parser<'_> {
         Ok(Command { kind: Kind::Simple(simple), redirects })
     }
 
-    /// A redirection, if one comes next.
+    /// Parses a redirection, if one comes next.
     pub(super) fn redirect(&mut self) -> Result<Option<Redirect>, Fault> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {

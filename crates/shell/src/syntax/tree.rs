@@ -1,7 +1,7 @@
 //! The syntax tree: as much of a command line as matters for what it executes.
 //!
-//! Which of two branches runs is of no interest here, so that `if`, `while`, `case` and their like are one form: words that are
-//! expanded and lists that may run.
+//! Which of two branches runs does not matter here. So `if`, `while`, `case` and their like have one form: words that are expanded and
+//! lists that may run.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ pub type List = Vec<Pipeline>;
 /// Commands that are joined by `|`.
 #[derive(Debug, Clone, Default)]
 pub struct Pipeline {
-    /// In order; the output of each is the input of the next.
+    /// The commands in order; the output of each is the input of the next.
     pub commands: Vec<Command>,
     /// Whether it runs only if another one succeeds or fails: behind `&&` or `||`.
     pub conditional: bool,
@@ -23,9 +23,9 @@ pub struct Pipeline {
 /// A command and its redirections.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// What it is.
+    /// The form of the command.
     pub kind: Kind,
-    /// Its redirections.
+    /// The redirections of the whole command.
     pub redirects: Vec<Redirect>,
 }
 
@@ -36,14 +36,14 @@ pub enum Kind {
     Simple(Simple),
     /// Groups, subshells, loops, branches, tests.
     Compound(Compound),
-    /// `name() …`
+    /// The definition of a function: `name() …`.
     Function(Box<Command>),
 }
 
 /// Assignments, a program and its arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Simple {
-    /// `NAME=value` before the program.
+    /// The assignments before the program: `NAME=value`.
     pub assignments: Vec<Assignment>,
     /// The program and its arguments; none where there are only assignments.
     pub words: Vec<Argument>,
@@ -54,7 +54,7 @@ pub struct Simple {
 pub enum Argument {
     /// A word.
     Word(Word),
-    /// `declare NAME=value`; also what looks like one.
+    /// An assignment, as in `declare NAME=value`, or what looks like one.
     Assignment(Assignment),
 }
 
@@ -71,18 +71,18 @@ pub struct Compound {
     pub iterates: bool,
     /// Whether it is `[[ ]]`.
     pub is_test: bool,
-    /// `(( ))` and `[[ ]]`: the text in between, which is commands to other shells.
+    /// The text inside `(( ))` and `[[ ]]`, which other shells read as commands.
     pub text: Option<String>,
 }
 
-/// `NAME=value`, `NAME[…]=value`, `NAME+=value`, `NAME=(…)`.
+/// An assignment: `NAME=value`, `NAME[…]=value`, `NAME+=value` or `NAME=(…)`.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     /// The variable.
     pub name: String,
     /// The word as it stands: name, sign and value.
     pub word: Word,
-    /// The value of a plain assignment; of no array, element or addition.
+    /// The value of a plain assignment; none for an array, an element or an addition.
     pub value: Option<Word>,
     /// The elements of an array.
     pub elements: Vec<Word>,
@@ -91,7 +91,7 @@ pub struct Assignment {
 /// A redirection.
 #[derive(Debug, Clone)]
 pub struct Redirect {
-    /// What it does.
+    /// The kind of redirection.
     pub kind: RedirectKind,
     /// The file, the descriptor or the string; the delimiter of a here-document.
     pub target: Word,
@@ -99,20 +99,20 @@ pub struct Redirect {
     pub document: Rc<OnceCell<Word>>,
 }
 
-/// What a redirection does.
+/// The kinds of redirections, by operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectKind {
-    /// `<`
+    /// Reads a file: `<`.
     Read,
-    /// `>`, `>>`, `>|`, `<>`, `&>`, `&>>`, and `>&` where a file follows
+    /// Writes a file: `>`, `>>`, `>|`, `<>`, `&>`, `&>>`, and `>&` where a file follows.
     Write,
-    /// `>&` with a descriptor
+    /// Copies an output descriptor: `>&` with a descriptor.
     Duplicate,
-    /// `<&` with a descriptor
+    /// Copies an input descriptor: `<&` with a descriptor.
     DuplicateInput,
-    /// `<<` and `<<-`
+    /// Reads a here-document: `<<` and `<<-`.
     Document,
-    /// `<<<`
+    /// Reads a word as text: `<<<`.
     String,
 }
 
@@ -128,9 +128,9 @@ pub struct Word {
 pub enum Part {
     /// Unquoted text, in which globs, braces and a tilde have their meaning.
     Bare(String),
-    /// Text that means itself; may be empty, as `''` is a word.
+    /// Text that means itself. It may be empty, as `''` is a word.
     Quoted(String),
-    /// `$name` and `${…}`.
+    /// A parameter: `$name` and `${…}`.
     Parameter {
         /// The name or the special character.
         name: String,
@@ -145,25 +145,25 @@ pub enum Part {
         /// Whether it stands in double quotes, so that it is not split.
         quoted: bool,
     },
-    /// `$( )` and backticks.
+    /// A command substitution: `$( )` and backticks.
     Substitution {
         /// The commands.
         list: List,
         /// Whether it stands in double quotes.
         quoted: bool,
     },
-    /// `<( )` and `>( )`.
+    /// A process substitution: `<( )` and `>( )`.
     Process(List),
-    /// `$(( ))` and `$[ ]`: a number.
+    /// An arithmetic expansion, whose result is a number: `$(( ))` and `$[ ]`.
     Arithmetic(Word),
-    /// Among the words inside an expansion or a test: text that is evaluated as arithmetic, as it is written. It expands to nothing.
+    /// Text that is evaluated as arithmetic, as it is written, inside an expansion or a test. It expands to nothing.
     Evaluated(String),
-    /// What other shells read differently, beginning here. It expands to nothing.
+    /// A mark where text begins that other shells read differently. It expands to nothing.
     Ambiguous,
 }
 
 impl Word {
-    /// The text, if the word is bare text without quotes or expansions.
+    /// Returns the text, if the word is bare text without quotes or expansions.
     #[must_use]
     pub fn bare(&self) -> Option<&str> {
         match self.parts.as_slice() {

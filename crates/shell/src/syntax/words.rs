@@ -1,4 +1,4 @@
-//! Words: quotes, escapes, and the parts that are expanded.
+//! Parses words: quotes, escapes, and the parts that are expanded.
 
 use super::cursor::{is_meta, is_name};
 use super::{Assignment, Fault, Parser, Part, Word, ansi};
@@ -15,7 +15,7 @@ pub(super) enum Place {
 }
 
 impl Parser<'_> {
-    /// The next word; none if a metacharacter or the end is next.
+    /// Parses the next word, which is empty if a metacharacter or the end is next.
     pub(super) fn word(&mut self, place: Place) -> Result<Word, Fault> {
         let mut word = Word::default();
         let mut bare = String::new();
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A part that begins with a quote, a backslash, a dollar sign or a backtick.
+    /// Parses a part that begins with a quote, a backslash, a dollar sign or a backtick.
     fn quoted_part(&mut self, byte: u8, word: &mut Word) -> Result<(), Fault> {
         self.bump();
         match byte {
@@ -95,7 +95,7 @@ impl Parser<'_> {
         Ok(text)
     }
 
-    /// The rest of `$'…'`.
+    /// Parses the rest of `$'…'`.
     pub(super) fn ansi_quoted(&mut self, word: &mut Word) -> Result<(), Fault> {
         let start = self.at;
         // A shell without this form of quotes takes the first quote for the end.
@@ -119,7 +119,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The rest of `"…"`.
+    /// Parses the rest of `"…"`.
     pub(super) fn double_quoted(&mut self, word: &mut Word) -> Result<(), Fault> {
         self.enter()?;
         let before = word.parts.len();
@@ -132,7 +132,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The whole text as a here-document's body.
+    /// Parses the whole text as a here-document's body.
     pub(super) fn document(&mut self) -> Result<Word, Fault> {
         self.enter()?;
         let mut word = Word::default();
@@ -141,7 +141,7 @@ impl Parser<'_> {
         if self.at == self.text.len() { Ok(word) } else { Err(Fault::Syntax) }
     }
 
-    /// Text in which only `$`, backticks and escapes of these bytes have a meaning, up to a byte that ends it.
+    /// Parses text in which only `$`, backticks and escapes of these bytes have a meaning, up to a byte that ends it.
     fn expanded_text(&mut self, word: &mut Word, escapable: &[u8], ends: fn(u8) -> bool) -> Result<(), Fault> {
         let mut text = String::new();
         while let Some(byte) = self.peek() {
@@ -166,7 +166,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The rest of a backtick substitution: its text loses one level of escapes and is parsed by itself.
+    /// Parses the rest of a backtick substitution: its text loses one level of escapes and is parsed by itself.
     pub(super) fn backtick(&mut self, quoted: bool, word: &mut Word) -> Result<(), Fault> {
         let mut text = String::new();
         loop {
@@ -190,7 +190,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The word as an assignment, if it is one. The parser's position is behind it, at the `(` of an array if there is one.
+    /// Returns the word as an assignment, if it is one. The parser's position is behind it, at the `(` of an array if there is one.
     pub(super) fn assignment(&mut self, word: &Word) -> Result<Option<Assignment>, Fault> {
         let Some(Part::Bare(first)) = word.parts.first() else { return Ok(None) };
         let name: String = first.chars().take_while(|char| char.is_ascii() && is_name(*char as u8)).collect();
@@ -223,7 +223,7 @@ impl Parser<'_> {
         Ok(Some(Assignment { name, word: word.clone(), value, elements }))
     }
 
-    /// The rest of an array, its parenthesis included.
+    /// Parses the rest of an array, its parenthesis included.
     fn array(&mut self) -> Result<Vec<Word>, Fault> {
         self.enter()?;
         let mut elements = Vec::new();
@@ -242,7 +242,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether an opening bracket behind this text begins the subscript of an assignment.
+/// Returns whether an opening bracket behind this text begins the subscript of an assignment.
 fn begins_subscript(bare: &str, place: Place) -> bool {
     match bare.as_bytes() {
         [] => place == Place::Array,

@@ -1,4 +1,4 @@
-//! The broker's jars, which Maven downloads once into a directory of its own, and what must be installed for that.
+//! Provides the broker's jars, which Maven downloads once into a directory of its own, and names what must be installed for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 const POM: &str = include_str!("pom.xml");
 const JAVA_VERSION_MIN: u32 = 17;
 
-/// Returns what this machine lacks to run the broker, in words for whoever can install it.
+/// Returns what this machine lacks to run the broker, in words for a person who can install it.
 #[must_use]
 pub fn lacking(cache: &Path) -> Option<String> {
     let mut lacks = Vec::new();
@@ -24,7 +24,7 @@ pub fn lacking(cache: &Path) -> Option<String> {
     (!lacks.is_empty()).then(|| lacks.join(" and "))
 }
 
-/// The class path of the broker; the jars are downloaded if they are not there yet.
+/// Returns the class path of the broker; downloads the jars if they are not there yet.
 pub(super) fn class_path(cache: &Path) -> Result<String> {
     if let Some(lacks) = lacking(cache) {
         bail!("a broker needs {lacks}, which this machine does not have");
@@ -52,7 +52,7 @@ pub fn test_cache(target_tmpdir: &Path) -> PathBuf {
     target_tmpdir.with_file_name("kafka-jars")
 }
 
-/// The POM that the jars were downloaded for lies beside them, so a change of any version makes the cache stale.
+/// Returns whether the jars are there. The POM they were downloaded for lies beside them, so that a change of any version makes them stale.
 fn is_complete(cache: &Path) -> bool {
     fs::read_to_string(cache.join("pom.xml")).is_ok_and(|pom| pom == POM)
 }
@@ -71,7 +71,7 @@ fn download(cache: &Path) -> Result<()> {
         // The error says what went wrong.
         let _removed = fs::remove_dir_all(&unfinished);
     }
-    // Another process may have been quicker.
+    // Another process may have completed the directory meanwhile.
     if is_complete(cache) { Ok(()) } else { downloaded }
 }
 
@@ -86,7 +86,7 @@ fn download_into(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The major version of `java`, whose `-version` says `openjdk version "17.0.15" 2025-04-15` among other things.
+/// Returns the major version of `java`, whose `-version` says `openjdk version "17.0.15" 2025-04-15` among other things.
 fn java_version() -> Option<u32> {
     let output = Command::new("java").arg("-version").output().ok()?;
     let text = String::from_utf8(output.stderr).ok()?;

@@ -1,4 +1,4 @@
-//! A real Kafka broker: one node, on the loopback interface, in a temporary directory, gone when its starter is.
+//! Runs a real Kafka broker: one node, on the loopback interface, in a temporary directory, which ends with its starter.
 
 mod jars;
 
@@ -20,7 +20,7 @@ const START_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(30);
 const METADATA_TIME_MAX: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Any 16 bytes in base64 will do.
+/// The cluster's id: any 16 bytes in base64.
 const CLUSTER_ID: &str = "dG9sbGdhdGUtdGVzdHMtMQ";
 
 /// A broker of our own. Dropping it kills it and removes its data.
@@ -57,8 +57,8 @@ impl Broker {
         Ok(broker)
     }
 
-    /// Starts a broker as tests like it: dead members, open transactions and small topics are dealt with at once. `target_tmpdir` is
-    /// cargo's `CARGO_TARGET_TMPDIR`, beside which its jars are kept.
+    /// Starts a broker for tests, which deals with dead members, open transactions and small topics at once. `target_tmpdir` is cargo's
+    /// `CARGO_TARGET_TMPDIR`, beside which its jars are kept.
     ///
     /// # Errors
     /// Those of [`Broker::start`].
@@ -103,7 +103,7 @@ impl Broker {
         self.end("TERM")
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, as a crash would.
     ///
     /// # Errors
     /// It does not end.
@@ -119,7 +119,7 @@ impl Broker {
         Ok(())
     }
 
-    /// Formats the storage, which a broker insists on before its first start.
+    /// Formats the storage, which a broker needs before its first start.
     fn format(&mut self) -> Result<()> {
         let tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"];
         self.guard.run(&self.java(&["-XX:TieredStopAtLevel=1"], &tool))?;
@@ -128,7 +128,7 @@ impl Broker {
         Ok(())
     }
 
-    /// A Java command whose last argument is the broker's configuration.
+    /// Returns a Java command whose last argument is the broker's configuration.
     fn java(&self, options: &[&str], arguments: &[&str]) -> Command {
         let home = self.guard.home();
         let mut command = Command::new("java");
@@ -138,8 +138,8 @@ impl Broker {
         command
     }
 
-    /// Whether it lists itself and a leader for every partition. A client that finds nobody backs off, so none is made before the port is
-    /// open.
+    /// Returns whether it lists itself and a leader for every partition. A client that finds no broker backs off, so none is made before
+    /// the port is open.
     fn answers(&self) -> bool {
         if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
             return false;

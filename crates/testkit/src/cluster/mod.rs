@@ -1,4 +1,4 @@
-//! The cluster under test: the few things that tests and benchmarks do with topics, records and groups.
+//! A Kafka cluster as tests and benchmarks use it: topics, records and groups.
 
 mod produce;
 mod read;
@@ -19,31 +19,31 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use produce::Acknowledgements;
 pub use record::{Outgoing, Position, Record};
 
-/// How long any one request or a batch of them may take; a broker that was just killed needs some of it.
+/// How long a request or a batch of them may take; a broker that was just killed needs part of that.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a test or a benchmark is handed: clients of the cluster, and which `tollgate` its deployments run.
-pub struct Context {
+/// Clients of a cluster, which every test and benchmark is given, and the `tollgate` that its deployments run.
+pub struct Cluster {
     bootstrap: String,
     tollgate: PathBuf,
     admin: AdminClient<DefaultClientContext>,
     producer: BaseProducer<Acknowledgements>,
 }
 
-impl std::fmt::Debug for Context {
+impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").field("bootstrap", &self.bootstrap).field("tollgate", &self.tollgate).finish_non_exhaustive()
+        f.debug_struct("Cluster").field("bootstrap", &self.bootstrap).field("tollgate", &self.tollgate).finish_non_exhaustive()
     }
 }
 
-impl Context {
+impl Cluster {
     /// Connects to the cluster at `bootstrap`; `tollgate` is the binary under test.
     ///
     /// # Errors
     /// A client cannot be made.
     pub fn new(bootstrap: String, tollgate: &Path) -> Result<Self> {
-        // The producer is made at once, not when it is wanted: it takes half a second to be given the id that idempotence needs.
+        // The producer is made at once and not at its first use: it takes half a second to get the id that idempotence needs.
         let admin = client(&bootstrap).create()?;
         let producer = client(&bootstrap)
             .set("partitioner", "murmur2_random")
@@ -72,7 +72,7 @@ impl Context {
         client(&self.bootstrap)
     }
 
-    /// Returns a name that nothing else on this cluster has, whoever else runs these tests there.
+    /// Returns a name that nothing else on this cluster has, even if others run these tests there.
     #[must_use]
     pub fn unique(&self, stem: &str) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -121,7 +121,7 @@ impl Context {
     /// # Errors
     /// There is no such topic, or the brokers do not answer.
     pub fn committed(&self, group: &str, topic: &str) -> Result<BTreeMap<i32, i64>> {
-        // What a transaction that is taken for open is about counts as it was before.
+        // Offsets of a transaction that is still open count as they were before it.
         let consumer: BaseConsumer = self.client().set("group.id", group).set("isolation.level", "read_uncommitted").create()?;
         let asked = all_partitions(topic, partition_count(consumer.client(), topic)?)?;
         let answered = consumer.committed_offsets(asked, REQUEST_TIME_MAX)?;
@@ -137,14 +137,14 @@ fn client(bootstrap: &str) -> ClientConfig {
     config
 }
 
-/// How many partitions of a topic have a leader.
+/// Returns how many partitions of a topic have a leader.
 fn partition_count<C: ClientContext>(client: &Client<C>, topic: &str) -> Result<i32> {
     let metadata = client.fetch_metadata(Some(topic), REQUEST_TIME_MAX)?;
     let led = metadata.topics().iter().flat_map(|topic| topic.partitions()).filter(|partition| partition.leader() >= 0);
     Ok(i32::try_from(led.count())?)
 }
 
-/// All partitions of a topic, from their beginning.
+/// Returns all partitions of a topic, from their beginning.
 fn all_partitions(topic: &str, count: i32) -> Result<TopicPartitionList> {
     ensure!(count > 0, "there is no topic {topic}");
     let mut partitions = TopicPartitionList::new();

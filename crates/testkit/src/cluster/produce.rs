@@ -1,4 +1,4 @@
-//! Producing: every record is acknowledged before a test goes on.
+//! Produces records: every one is acknowledged before a test goes on.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,9 +8,9 @@ use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{Header, Message as _, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
-use super::{Context, Outgoing, POLL_INTERVAL, Position, REQUEST_TIME_MAX};
+use super::{Cluster, Outgoing, POLL_INTERVAL, Position, REQUEST_TIME_MAX};
 
-impl Context {
+impl Cluster {
     /// Produces records in order and waits until all are acknowledged; returns where each of them is.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Context {
 
 type Acknowledgement = Arc<OnceLock<KafkaResult<Position>>>;
 
-/// Files each delivery report where the sender of the record looks for it.
+/// Stores each delivery report where the sender of the record looks for it.
 pub(super) struct Acknowledgements;
 
 impl ClientContext for Acknowledgements {}

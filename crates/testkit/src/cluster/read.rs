@@ -1,4 +1,4 @@
-//! Reading topics from their beginning, in no group.
+//! Reads topics from their beginning, in no group.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 
-use super::{Context, POLL_INTERVAL, REQUEST_TIME_MAX, Record, all_partitions, partition_count};
+use super::{Cluster, POLL_INTERVAL, REQUEST_TIME_MAX, Record, all_partitions, partition_count};
 
-impl Context {
+impl Cluster {
     /// Reads a topic from its beginning to where it ends now, in order within each partition. Aborted records are left out.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Context {
         Ok(records)
     }
 
-    /// Reads a topic from its beginning until `enough` says so of all that was read.
+    /// Reads a topic from its beginning until `enough` is true of all that was read.
     ///
     /// # Errors
     /// There is no such topic, or that takes longer than `time_max`.
@@ -60,9 +60,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(context: &Context, topic: &str) -> Result<Self> {
-        // librdkafka wants a group even of those that never join it.
-        let consumer: BaseConsumer = context
+    fn new(cluster: &Cluster, topic: &str) -> Result<Self> {
+        // librdkafka wants a group even of clients that never join it.
+        let consumer: BaseConsumer = cluster
             .client()
             .set("group.id", "none")
             .set("enable.auto.commit", "false")
@@ -74,7 +74,7 @@ impl Reader {
         Ok(Self { consumer, partition_count: partitions.count() })
     }
 
-    /// Waits out errors: librdkafka reports a broker that is down and goes on trying.
+    /// Reads the next record or the end of a partition. Errors are waited out: librdkafka reports a broker that is down and goes on trying.
     fn next(&self, deadline: Instant) -> Result<Read> {
         let mut last_error = None;
         loop {

@@ -1,4 +1,4 @@
-//! Records as tests write and read them.
+//! The records that tests write and read.
 
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 
@@ -7,13 +7,13 @@ use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 pub struct Outgoing {
     /// The key, if there is one.
     pub key: Option<Vec<u8>>,
-    /// The value; left out: a tombstone.
+    /// The value; `None` makes a tombstone.
     pub value: Option<Vec<u8>>,
     /// Names and values, in order.
     pub headers: Vec<(String, Option<Vec<u8>>)>,
-    /// Left out: where the key hashes to.
+    /// The partition; `None` takes the one that the key hashes to.
     pub partition: Option<i32>,
-    /// Milliseconds since 1970; left out: now.
+    /// Milliseconds since 1970; `None` takes the present.
     pub timestamp: Option<i64>,
 }
 
@@ -34,7 +34,7 @@ pub struct Record {
     pub headers: Vec<(String, Option<Vec<u8>>)>,
 }
 
-/// Where a record ended up.
+/// The place of a record in a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The partition.

@@ -1,4 +1,4 @@
-//! The system under test: topics, and `tollgate` processes of one group on them.
+//! A deployment under test: topics, and `tollgate` processes of one group on them.
 
 mod verdicts;
 mod worker;
@@ -13,7 +13,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tollgate_core::policy::{Policy, PolicySettings};
 
-use super::cluster::{Context, Outgoing, Record};
+use super::cluster::{Cluster, Outgoing, Record};
 use super::ports::next_free_port;
 
 use verdicts::distinct_events;
@@ -33,7 +33,7 @@ const STATE_SETTINGS: [(&str, &str); 6] = [
 
 /// One deployment: its topics, its group and its configuration.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Deployment {
     /// The topic of events.
     pub events: String,
     /// The topic of verdicts.
@@ -51,34 +51,34 @@ pub struct Gate {
     directory: tempfile::TempDir,
 }
 
-impl Gate {
+impl Deployment {
     /// Creates topics of so many partitions, and a configuration that names them.
     ///
     /// # Errors
     /// The topics cannot be created.
-    pub fn new(context: &Context, partitions: i32) -> Result<Self> {
-        Self::with_topic_settings(context, partitions, &[], &[], &[])
+    pub fn new(cluster: &Cluster, partitions: i32) -> Result<Self> {
+        Self::with_topic_settings(cluster, partitions, &[], &[], &[])
     }
 
-    /// The same with settings of the events, decisions and dead letter topics.
+    /// Creates the topics with settings for events, decisions and dead letters, and returns the deployment.
     ///
     /// # Errors
     /// The topics cannot be created.
     pub fn with_topic_settings(
-        context: &Context,
+        cluster: &Cluster,
         partitions: i32,
         events: &[(&str, &str)],
         decisions: &[(&str, &str)],
         dlq: &[(&str, &str)],
     ) -> Result<Self> {
-        let (events, decisions) = (context.topic("events", partitions, events)?, context.topic("decisions", partitions, decisions)?);
-        let dlq = context.topic("dlq", 2, dlq)?;
-        let state = context.topic("state", partitions, &STATE_SETTINGS)?;
-        let controls = context.topic("controls", 1, &[("cleanup.policy", "compact")])?;
-        let group = context.unique("tollgate");
+        let (events, decisions) = (cluster.topic("events", partitions, events)?, cluster.topic("decisions", partitions, decisions)?);
+        let dlq = cluster.topic("dlq", 2, dlq)?;
+        let state = cluster.topic("state", partitions, &STATE_SETTINGS)?;
+        let controls = cluster.topic("controls", 1, &[("cleanup.policy", "compact")])?;
+        let group = cluster.unique("tollgate");
         let config = json!({
             "kafka": {
-                "brokers": context.bootstrap(),
+                "brokers": cluster.bootstrap(),
                 "group_id": group,
                 "topics": {"events": events, "decisions": decisions, "dlq": dlq, "state": state, "controls": controls},
                 // Quick enough for tests that kill workers.
@@ -86,7 +86,7 @@ impl Gate {
             },
             "worker": {"members": 1},
         });
-        let tollgate = context.tollgate().to_owned();
+        let tollgate = cluster.tollgate().to_owned();
         Ok(Self { events, decisions, dlq, state, controls, group, tollgate, config, directory: tempfile::tempdir()? })
     }
 
@@ -171,7 +171,7 @@ impl Gate {
         command
     }
 
-    /// Returns what `tollgate eval` says of the same events: verdict lines in order.
+    /// Returns the verdicts of `tollgate eval` on the same events: lines in order.
     ///
     /// # Errors
     /// It fails.
@@ -191,7 +191,7 @@ impl Gate {
     ///
     /// # Errors
     /// They do not come in that time.
-    pub fn verdicts(&self, context: &Context, count: usize, time_max: Duration) -> Result<Vec<Record>> {
-        context.read_until(&self.decisions, time_max, |records| records.len() >= count && distinct_events(records) >= count)
+    pub fn verdicts(&self, cluster: &Cluster, count: usize, time_max: Duration) -> Result<Vec<Record>> {
+        cluster.read_until(&self.decisions, time_max, |records| records.len() >= count && distinct_events(records) >= count)
     }
 }

@@ -1,4 +1,4 @@
-//! Verdicts as they are read from a topic.
+//! Reads verdicts from the records of a topic.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub fn by_thread(verdicts: impl IntoIterator<Item = String>) -> BTreeMap<String,
     threads
 }
 
-/// How many different events there are verdicts on.
+/// Returns how many different events there are verdicts on.
 pub(super) fn distinct_events(records: &[Record]) -> usize {
     let mut ids: Vec<_> = records.iter().map(|record| (record.key.clone(), header(record, "event_id"))).collect();
     ids.sort();

@@ -1,4 +1,4 @@
-//! A worker process, asked and observed as an operator would: signals, admin endpoint, log.
+//! A worker process, controlled and observed as an operator would: signals, admin endpoint, log.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -146,7 +146,7 @@ impl Worker {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Removes its log, which nobody wants to see any more.
+    /// Removes its log, which is not needed any more.
     ///
     /// # Errors
     /// It is gone already.

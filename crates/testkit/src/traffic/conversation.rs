@@ -1,4 +1,4 @@
-//! What one thread does next: turns of model responses, the calls that they ask for, and their results.
+//! Decides what one thread does next: turns of model responses, the calls that they ask for, and their results.
 //!
 //! ```text
 //! turn_start ─▶ response ─▶ calls ─▶ results ─▶ response … ─▶ last response ─▶ turn_end
@@ -36,7 +36,7 @@ pub(super) struct Call {
 pub(super) enum Tool {
     /// One of [`super::write::TOOLS`].
     Usual(usize),
-    /// One that the bench's policy denies.
+    /// A tool that the bench's policy denies.
     Denied,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Tool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Success,
-    /// The same answer as to the same call before.
+    /// It has the same result as the same call before.
     SameAgain,
     Failure,
 }
@@ -63,27 +63,27 @@ pub(super) struct Conversation {
 
 /// The fewest steps of a turn, and how many more it may take.
 const STEPS: (usize, usize) = (6, 16);
-/// Parallel calls of a step.
+/// The most parallel calls of a step.
 const CALLS_MAX: usize = 2;
-/// Calls of a step that is no loop, on average.
+/// The calls of a step that is no loop, on average.
 const CALLS_MEAN: f64 = (1 + CALLS_MAX) as f64 / 2.0;
-/// Bytes of a call's arguments.
+/// The fewest and the most bytes of a call's arguments.
 const ARGUMENTS: (usize, usize) = (60, 3_500);
-/// Bytes that the arguments of all calls of one response may take.
+/// The most bytes of the arguments of all calls of one response.
 const ARGUMENTS_TOTAL: usize = 5_500;
-/// Results that are failures, loops aside.
+/// The share of results that are failures, loops aside.
 const FAILURES: f64 = 0.03;
-/// A loop's calls, and how many of them repeat one.
+/// How many calls a loop has, and how many of them repeat one.
 const LOOP_CALLS: f64 = 3.0;
 const LOOP_REPEATS: f64 = 2.0;
 
 impl Conversation {
-    /// A conversation that has been going on for a while, so that the traffic does not begin with everybody's first words.
+    /// Returns a conversation that has been going on for a while, so that the traffic does not begin with everybody's first words.
     pub(super) fn running(random: &mut Random) -> Self {
         Self { turn: 1, steps: random.below(STEPS.0 + STEPS.1), is_running: true, ..Self::default() }
     }
 
-    /// The next event of the thread.
+    /// Returns the next event of the thread.
     pub(super) fn next(&mut self, settings: &MixSettings, random: &mut Random) -> Step {
         loop {
             match self.planned.pop_front() {
@@ -128,7 +128,7 @@ impl Conversation {
         }
     }
 
-    /// The same call three times: it fails, or a read-only one brings the same again, and the third is stopped.
+    /// Plans the same call three times: it fails, or a read-only one brings the same again, and the third is stopped.
     fn plan_loop(&mut self, random: &mut Random) {
         let is_failure = random.chance(0.5);
         let first = Call {
@@ -171,7 +171,7 @@ impl Conversation {
     }
 }
 
-/// How often a step has to begin a loop for this share of all calls to be repeats in one.
+/// Returns how often a step has to begin a loop, so that this share of all calls are repeats in one.
 fn loop_chance(share: f64) -> f64 {
     CALLS_MEAN * share / (LOOP_REPEATS - (LOOP_CALLS - CALLS_MEAN) * share)
 }

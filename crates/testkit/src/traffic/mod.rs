@@ -1,4 +1,4 @@
-//! The traffic: what a fleet of agents publishes, event by event, the same bytes for the same seed.
+//! Generates the traffic: what a fleet of agents publishes, event by event, the same bytes for the same seed.
 //!
 //! Threads are drawn by Zipf's law; each goes on with its own conversation. Every event carries its number, in its id and for the header
 //! that verdicts echo.
@@ -16,7 +16,7 @@ use tollgate_core::decode::EventType;
 use conversation::{Conversation, Step};
 use write::{Place, Writer};
 
-/// What the traffic is like.
+/// The settings of the traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixSettings {
     /// Where the pseudo-random numbers begin.
@@ -44,7 +44,7 @@ impl Default for MixSettings {
 pub struct MixEvent {
     /// Its number, from 0.
     pub number: u64,
-    /// What it is.
+    /// The type of the event.
     pub event_type: EventType,
     /// Its thread, which is the record's key.
     pub thread_id: String,
@@ -53,13 +53,13 @@ pub struct MixEvent {
 }
 
 impl MixEvent {
-    /// An event to be filled in by [`Mix::next_into`].
+    /// Returns an event that [`Mix::next_into`] fills in.
     #[must_use]
     pub fn blank() -> Self {
         Self { number: 0, event_type: EventType::TurnEnd, thread_id: String::new(), value: Vec::new() }
     }
 
-    /// Whether it gets a verdict.
+    /// Returns whether it gets a verdict.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         !matches!(self.event_type, EventType::TurnStart | EventType::TurnEnd | EventType::ThreadReset)
@@ -78,7 +78,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The traffic of these settings, from its beginning.
+    /// Returns the traffic of these settings, from its beginning.
     #[must_use]
     pub fn new(settings: MixSettings) -> Self {
         let mut random = Random::new(settings.seed);
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(once, events(settings, 3_000));
         assert_ne!(once, events(MixSettings { seed: 2, ..settings }, 3_000));
         let bytes: Vec<u8> = once.iter().flat_map(|event| event.value.iter().copied()).collect();
-        // Pinned: the traffic that figures were published for must not change unseen.
+        // The bytes are pinned: the traffic for which figures were published must not change unseen.
         assert_eq!(
             tollgate_core::digest::Digest::of(&bytes).to_string(),
             "642b0debf22983a940e5902b88294639b2ee75e86ccee3da476097b9cdf6d430"

@@ -1,18 +1,18 @@
-//! A small generator of pseudo-random numbers (SplitMix64). It is written out here so that a seed gives the same traffic with every
-//! version and on every machine: only integer steps, and floating-point ones that IEEE 754 leaves no choice in.
+//! A small generator of pseudo-random numbers (SplitMix64). It is written out here so that a seed gives the same traffic with every version
+//! and on every machine: it takes only integer steps, and floating-point steps whose results IEEE 754 fixes.
 
 /// A generator of pseudo-random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of a seed.
+    /// Returns the generator of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -21,23 +21,23 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to, and not including, `limit`; 0 if that is 0.
+    /// Returns a number from 0 up to, and not including, `limit`; 0 if that is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         let product = u128::from(self.bits()) * limit as u128;
         (product >> 64) as usize
     }
 
-    /// A number from 0 up to, and not including, 1.
+    /// Returns a number from 0 up to, and not including, 1.
     pub fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether something happens that has this probability.
+    /// Returns whether something happens that has this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.fraction() < probability
     }
 
-    /// A size between two bounds, small ones being more frequent: half of them are within the first eighth of the range.
+    /// Returns a size between two bounds, small ones being more frequent: half of them are within the first eighth of the range.
     pub fn size(&mut self, min: usize, max: usize) -> usize {
         let fraction = self.fraction();
         min + (max.saturating_sub(min) as f64 * fraction * fraction * fraction) as usize
@@ -52,7 +52,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// The law over so many ranks.
+    /// Returns the law over so many ranks.
     #[must_use]
     pub fn new(ranks: usize) -> Self {
         let mut sum = 0.0;
@@ -63,7 +63,7 @@ impl Zipf {
         Self { sums: sums.collect() }
     }
 
-    /// A rank, from 0.
+    /// Draws a rank, from 0.
     pub fn draw(&self, random: &mut Random) -> usize {
         let total = self.sums.last().copied().unwrap_or_default();
         let at = random.fraction() * total;

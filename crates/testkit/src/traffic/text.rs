@@ -1,9 +1,9 @@
-//! Filler that reads like what agents say, read and write. It is made once and copied from: a generator that composed text per event
-//! would be slower than the worker that it loads.
+//! Makes filler text that reads like what agents say, read and write. It is made once and copied from: a generator that composed text per
+//! event would be slower than the worker that it loads.
 
 use super::Random;
 
-/// Bytes of a block. Text is cut between blocks, so that no escape is torn apart.
+/// The bytes of a block. Text is cut between blocks, so that no escape is torn apart.
 const BLOCK: usize = 64;
 const BLOCKS: usize = 2_048;
 
@@ -50,15 +50,15 @@ const WORDS: [&str; 40] = [
     "list",
 ];
 
-/// What a JSON string may hold besides letters, escaped as it has to be there.
+/// Characters that a JSON string may hold besides letters, escaped as they have to be there.
 const ESCAPES: [&str; 5] = ["\\n", "\\\"", "\\t", "\\u00e9", "\\\\"];
 
 /// Filler for arguments and results, cut from text that was drawn once.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
-    /// Letters, spaces and full stops: may stand in a JSON string, and in one inside of another.
+    /// Letters, spaces and full stops, which may stand in a JSON string, and in one inside another.
     plain: Vec<u8>,
-    /// With escapes, for a JSON string.
+    /// Text with escapes, for a JSON string.
     escaped: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ fn corpus(random: &mut Random, escapes: f64) -> Vec<u8> {
     text
 }
 
-/// Whole blocks from a place on, around the end if need be, and letters for the rest.
+/// Appends whole blocks from a place on, around the end if need be, and letters for the rest.
 fn append(corpus: &[u8], start: usize, bytes: usize, out: &mut Vec<u8>) {
     let end = out.len() + bytes;
     let mut at = start * BLOCK;

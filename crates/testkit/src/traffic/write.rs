@@ -1,4 +1,4 @@
-//! A step of a conversation → the event as JSON.
+//! Writes the steps of a conversation as events in JSON.
 
 use std::fmt::Arguments;
 use std::io::Write as _;
@@ -7,25 +7,25 @@ use super::conversation::{Call, Outcome, Step, Tool};
 use super::text::Text;
 use super::{MixSettings, Random};
 
-/// The tools that are called, about as coding and research agents call them.
+/// The tools that are called, much like those of coding and research agents.
 pub(super) const TOOLS: [&str; 8] =
     ["terminal", "read_file", "search_files", "write_file", "patch", "web_search", "mcp__github__get_issue", "mcp__postgres__query"];
-/// The one of them that fails in loops.
+/// The index of the tool that fails in loops.
 pub(super) const FAILING_TOOL: usize = 0;
-/// The one that reads the same again and again in loops.
+/// The index of the tool that reads the same again and again in loops.
 pub(super) const READING_TOOL: usize = 1;
 /// The tool that the bench's policy denies.
 pub const DENIED_TOOL: &str = "format_disk";
 
-/// Bytes of a response and of a result, as the whole event.
+/// The fewest and the most bytes of a response and of a result, as the whole event.
 const RESPONSE_BYTES: (usize, usize) = (3_000, 8_000);
 const RESULT_BYTES: (usize, usize) = (420, 16_000);
-/// Events are this far apart in the time that they tell.
+/// The milliseconds between the timestamps of two events.
 const EVENT_MS: u64 = 1;
 const DAY_MS: u64 = 86_400_000;
 const DAYS: u64 = 28;
 
-/// Where an event belongs.
+/// The place of an event in the traffic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) thread: usize,
@@ -72,7 +72,7 @@ impl Writer {
         }
     }
 
-    /// The arguments of a call, always the same for the same call: an object of a path, some options and text.
+    /// Writes the arguments of a call, always the same for the same call: an object of a path, some options and text.
     fn read_arguments(&mut self, call: Call) {
         let mut random = Random::new(call.seed);
         let Self { text, arguments, .. } = self;
@@ -105,7 +105,7 @@ impl Writer {
         out.push(b'"');
     }
 
-    /// A response in the spelling of the thread's provider: OpenAI's, Anthropic's or Gemini's.
+    /// Writes a response in the spelling of the thread's provider: OpenAI's, Anthropic's or Gemini's.
     fn response(&mut self, place: Place<'_>, calls: &[Call], is_cut_off: bool, random: &mut Random, out: &mut Vec<u8>) {
         let arguments: usize = calls.iter().map(|call| call.bytes + 200).sum();
         let said = random.size(RESPONSE_BYTES.0, RESPONSE_BYTES.1).saturating_sub(out.len() + arguments + 350).max(80);
@@ -179,7 +179,7 @@ impl Writer {
     }
 }
 
-/// The fields that every event has.
+/// Writes the fields that every event has.
 fn head(place: Place<'_>, step: &Step, out: &mut Vec<u8>) {
     let Place { thread, thread_id, turn, number } = place;
     let event_type = step.event_type().as_str();
