@@ -7,11 +7,11 @@ use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::kafka::PlainContext;
+use crate::kafka::partitions_of;
 use crate::kafka::reader_config;
 use crate::partition::read_to_end;
 use crate::settings::KafkaSettings;
 use crate::topics::TopicRole;
-use crate::worker::partitions_of;
 use tollgate_core::record::{Offset, Partition};
 
 /// How long the brokers may take to list the topics.

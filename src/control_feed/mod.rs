@@ -19,10 +19,10 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::Health;
+use crate::kafka::partitions_of;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
-use crate::worker::partitions_of;
 use tollgate_core::controls::Controls;
 use tollgate_core::ruling::SubjectKind;
 

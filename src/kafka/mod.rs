@@ -3,12 +3,14 @@
 mod consumer;
 mod log;
 mod message;
+mod metadata;
 mod producer;
 mod state;
 
 pub use consumer::{consumer_config, heartbeat_interval};
 pub use log::{PlainContext, log};
 pub use message::{headers_of, own_headers, with_record};
+pub(crate) use metadata::partitions_of;
 pub use producer::{Linger, producer_config, reply_producer_config};
 pub use state::{StageTopics, reader_config};
 pub(crate) use state::{asker_config, state_producer_config};

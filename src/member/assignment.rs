@@ -74,7 +74,7 @@ impl<R: StageRuntime> Assignment<R> {
         outbox: Outbox,
         checkpointing: Checkpointing<<R::Stage as Stage>::State>,
         parts: &MemberParts,
-        number: usize,
+        gauges: MemberMetrics,
     ) -> Self {
         Self {
             runtime,
@@ -84,7 +84,7 @@ impl<R: StageRuntime> Assignment<R> {
             checkpointing,
             partition_count: parts.partition_count,
             metrics: parts.metrics.clone(),
-            gauges: parts.metrics.member(number),
+            gauges,
             failure: None,
         }
     }
@@ -92,7 +92,7 @@ impl<R: StageRuntime> Assignment<R> {
     /// Takes on partitions. Where state is written to a topic, their records wait until the state is read.
     pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         for partition in partitions {
-            match self.checkpointing.assigned(partition, self.runtime.stage(None), &self.metrics) {
+            match self.checkpointing.assigned(partition, || self.runtime.stage(None), &self.metrics) {
                 Ok(assigned) => _ = self.partitions.insert(partition, assigned),
                 Err(failure) => self.fail(failure),
             }
@@ -158,12 +158,14 @@ impl<R: StageRuntime> Assignment<R> {
         }
         let (partition, generation, offset) = (record.partition, assigned.generation(), record.offset);
         match applied {
-            Ok(Applied::Redelivered) => self.metrics.redelivered_records.inc(),
-            Ok(Applied::Taken(Progress::Waits)) => {}
-            Ok(Applied::Taken(Progress::Asks(request))) => self.runtime.ask(RequestId { partition, generation, offset }, request),
-            Ok(Applied::Taken(Progress::Done(outcome))) => {
-                let done = Done { record, outcome, output: &self.output, generation, own_headers };
-                let due = self.runtime.publish(done, &mut self.outbox);
+            Ok(None) => {}
+            Ok(Some(Applied::Redelivered)) => self.metrics.redelivered_records.inc(),
+            Ok(Some(Applied::Taken(Progress::Waits))) => {}
+            Ok(Some(Applied::Taken(Progress::Asks(request)))) => self.runtime.ask(RequestId { partition, generation, offset }, request),
+            Ok(Some(Applied::Taken(Progress::Done(outcome)))) => {
+                let mut publications = self.outbox.for_record(record, generation);
+                self.runtime.publish(Done { record, outcome, output: &self.output, own_headers }, &mut publications);
+                let due = publications.due();
                 self.track(partition, |assigned| assigned.published(offset, due));
             }
             Err(error) => self.fail(Failure::Offsets { partition, error }),
@@ -206,8 +208,9 @@ impl<R: StageRuntime> Assignment<R> {
                 Resumed::Asks(offset, request) => self.runtime.ask(RequestId { partition, generation, offset }, request),
                 Resumed::Done { record, outcome, .. } => record.with_borrowed(|record| {
                     let own_headers = || headers_of(record);
-                    let done = Done { record, outcome, output: &self.output, generation, own_headers: &own_headers };
-                    let due = self.runtime.publish(done, &mut self.outbox);
+                    let mut publications = self.outbox.for_record(record, generation);
+                    self.runtime.publish(Done { record, outcome, output: &self.output, own_headers: &own_headers }, &mut publications);
+                    let due = publications.due();
                     self.track(partition, |assigned| assigned.published(record.offset, due));
                 }),
             }

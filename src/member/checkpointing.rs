@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::processor::PartitionProcessor;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
 
@@ -71,15 +72,15 @@ where
     pub(super) fn assigned<S: Stage<State = K>>(
         &mut self,
         partition: Partition,
-        stage: S,
+        stage: impl FnOnce() -> S,
         metrics: &Metrics,
     ) -> Result<AssignedPartition<S>, Failure> {
         let generation = self.next_generation();
         let phase = match self.interval {
-            None => Phase::in_memory(Instant::now()),
+            None => Phase::in_memory(PartitionProcessor::new(partition, stage()), Instant::now()),
             Some(_) => Phase::restoring(self.start_writer(partition, generation)?),
         };
-        Ok(AssignedPartition::new(partition, generation, stage, phase, metrics))
+        Ok(AssignedPartition::new(partition, generation, phase, metrics))
     }
 
     fn start_writer(&self, partition: Partition, generation: u64) -> Result<CheckpointWriter, Failure> {
@@ -110,11 +111,11 @@ impl<R: StageRuntime> Assignment<R> {
         let Self { runtime, partitions, checkpointing, .. } = self;
         while let Ok(WriterReport { partition, generation, report }) = checkpointing.reports.try_recv() {
             let Some(assigned) = partitions.get_mut(&partition).filter(|assigned| assigned.generation() == generation) else { continue };
-            match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(Some(state))) {
+            match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(state)) {
                 Effect::None => {}
                 Effect::Resume(start) => checkpointing.flow_changes.push(FlowChange::Resume(partition, start)),
                 Effect::Pause => {
-                    assigned.forget(checkpointing.next_generation(), runtime.stage(None));
+                    assigned.begin_generation(checkpointing.next_generation());
                     checkpointing.flow_changes.push(FlowChange::Pause(partition));
                 }
             }
@@ -161,6 +162,7 @@ impl<R: StageRuntime> Assignment<R> {
             self.settle(DRAIN_POLL);
             // Changes for the consumer are only collected here, and applied after the drain.
             self.take_reports();
+            self.restore_lost();
         }
     }
 }

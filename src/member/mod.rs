@@ -33,7 +33,7 @@ use tollgate_core::record::Partition;
 
 use crate::health::{Health, MemberPartitions, MemberPhase};
 use crate::kafka::{StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
-use crate::metrics::Metrics;
+use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Outbox, Producers};
 use crate::settings::{KafkaSettings, WorkerSettings};
 use crate::stages::{StageRuntime, StageSetup};
@@ -125,13 +125,16 @@ pub struct Member<R> {
     number: usize,
     parts: MemberParts,
     stage: Arc<StageSetup<R>>,
+    /// Keeps the member's metric series while it starts over: they are dropped with their last holder.
+    _series: MemberMetrics,
 }
 
 impl<R: StageRuntime> Member<R> {
     /// Returns a member that has not joined yet.
     #[must_use]
     pub fn new(number: usize, parts: MemberParts, stage: Arc<StageSetup<R>>) -> Self {
-        Self { number, parts, stage }
+        let series = parts.metrics.member(number);
+        Self { number, parts, stage, _series: series }
     }
 
     /// Returns the member's number in the process.
@@ -203,7 +206,7 @@ impl<R: StageRuntime> Member<R> {
         let outbox = Outbox::new(producers, self.stage.output.clone(), Arc::clone(&self.stage.reduce), parts.metrics.clone());
         let runtime = (self.stage.runtime)();
         let checkpointing = Checkpointing::new(parts, runtime.limits());
-        let assignment = Assignment::new(runtime, outbox, checkpointing, parts, self.number);
+        let assignment = Assignment::new(runtime, outbox, checkpointing, parts, parts.metrics.member(self.number));
         let context = MemberContext {
             member: self.number,
             assignment: Mutex::new(assignment),

@@ -8,9 +8,11 @@
 mod batch;
 mod delivery;
 mod producers;
+mod publications;
 
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Reduced, Returned, Role};
 pub use producers::{ProducerKind, Producers, Publication};
+pub use publications::{Destination, Publications};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +20,7 @@ use std::time::Duration;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
-use tollgate_core::record::Partition;
+use tollgate_core::record::{Partition, Record};
 
 use crate::metrics::Metrics;
 
@@ -78,6 +80,11 @@ impl Outbox {
     #[must_use]
     pub fn new(producers: Producers, topics: OutboxTopics, reduce: Reduce, metrics: Metrics) -> Self {
         Self { producers, batches: FxHashMap::default(), topics, reduce, metrics }
+    }
+
+    /// Returns where to publish what follows from a record of an assignment of its partition.
+    pub fn for_record<'o>(&'o mut self, record: &Record<'_>, generation: u64) -> Publications<'o> {
+        Publications::new(self, record.partition, record.offset, generation)
     }
 
     /// Hands a publication over to the producer of its role.

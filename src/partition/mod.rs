@@ -24,7 +24,7 @@ mod restore;
 mod transaction;
 mod writer;
 
-pub use phase::{Effect, Phase, Retry};
+pub use phase::{AtWork, Effect, Phase, Retry};
 pub use restore::{RestoreError, Takeover, read_to_end};
 pub use transaction::Job;
 pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport};
@@ -32,7 +32,7 @@ pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport};
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::ConsumerGroupMetadata;
-use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::checkpoint::{KeyedState, Restored};
 use tollgate_core::decode::Rejection;
 use tollgate_core::processor::{AppliedBy, PartitionProcessor, ResumedBy, TrackerError};
 use tollgate_core::record::{Departures, Offset, Partition, Record};
@@ -52,12 +52,15 @@ pub struct Pauses {
     pub lost: Duration,
 }
 
+/// The phase of a partition whose processor runs a stage.
+pub type PartitionPhase<S> = Phase<CheckpointWriter, PartitionProcessor<S>>;
+
 /// One partition of a member.
 pub struct AssignedPartition<S: Stage> {
-    processor: PartitionProcessor<S>,
+    partition: Partition,
     /// The generation of this assignment of the partition. What belongs to an earlier one is ignored.
     generation: u64,
-    phase: Phase<CheckpointWriter>,
+    phase: PartitionPhase<S>,
     /// The time of the last record.
     last_record_ms: Option<i64>,
     /// The departures from the state that are counted already.
@@ -69,18 +72,18 @@ pub struct AssignedPartition<S: Stage> {
 impl<S: Stage> std::fmt::Debug for AssignedPartition<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AssignedPartition")
-            .field("partition", &self.processor.partition())
-            .field("phase", &self.phase)
+            .field("partition", &self.partition)
+            .field("generation", &self.generation)
             .finish_non_exhaustive()
     }
 }
 
 impl<S: Stage> AssignedPartition<S> {
-    /// Returns a partition in a phase, with no records and no state yet.
+    /// Returns a partition in a phase, of which no record has come yet.
     #[must_use]
-    pub fn new(partition: Partition, generation: u64, stage: S, phase: Phase<CheckpointWriter>, metrics: &Metrics) -> Self {
-        let (processor, gauges) = (PartitionProcessor::new(partition, stage), metrics.partition(partition));
-        Self { processor, generation, phase, last_record_ms: None, counted: Departures::default(), gauges }
+    pub fn new(partition: Partition, generation: u64, phase: PartitionPhase<S>, metrics: &Metrics) -> Self {
+        let gauges = metrics.partition(partition);
+        Self { partition, generation, phase, last_record_ms: None, counted: Departures::default(), gauges }
     }
 
     /// Returns the generation of this assignment of the partition.
@@ -91,19 +94,25 @@ impl<S: Stage> AssignedPartition<S> {
 
     /// Returns the phase.
     #[must_use]
-    pub fn phase(&self) -> &Phase<CheckpointWriter> {
+    pub fn phase(&self) -> &PartitionPhase<S> {
         &self.phase
     }
 
-    /// Takes a record, with the rejection if its headers cannot be read.
+    /// Takes a record, with the rejection if its headers cannot be read. Returns `None` if records are not taken in this phase.
     ///
     /// # Errors
     /// Returns [`TrackerError`] if it comes out of order: nothing may be committed after that.
-    pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, out: &mut S::Output) -> Result<AppliedBy<S>, TrackerError> {
+    pub fn apply(
+        &mut self,
+        record: &Record<'_>,
+        rejection: Option<Rejection>,
+        out: &mut S::Output,
+    ) -> Result<Option<AppliedBy<S>>, TrackerError> {
+        let Some(work) = self.phase.running_mut() else { return Ok(None) };
         self.last_record_ms = record.timestamp_ms;
         match rejection {
-            None => self.processor.apply(record, out),
-            Some(rejection) => self.processor.reject(record, rejection, out),
+            None => work.processor.apply(record, out).map(Some),
+            Some(rejection) => work.processor.reject(record, rejection, out).map(Some),
         }
     }
 
@@ -112,7 +121,7 @@ impl<S: Stage> AssignedPartition<S> {
     /// # Errors
     /// Returns [`TrackerError`] if the record was not just applied or resumed.
     pub fn published(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
-        self.processor.published(offset, due)
+        self.phase.at_work_mut().map_or(Ok(()), |work| work.processor.published(offset, due))
     }
 
     /// Records one acknowledgement.
@@ -120,49 +129,52 @@ impl<S: Stage> AssignedPartition<S> {
     /// # Errors
     /// Returns [`TrackerError`] if that record waits for none.
     pub fn acknowledge(&mut self, offset: Offset) -> Result<(), TrackerError> {
-        self.processor.acknowledge(offset)
+        self.phase.at_work_mut().map_or(Ok(()), |work| work.processor.acknowledge(offset))
     }
 
     /// Takes the response to the request that was made for the record at an offset.
     pub fn answer(&mut self, offset: Offset, response: S::Response) {
-        self.processor.answer(offset, response);
+        if let Some(work) = self.phase.at_work_mut() {
+            work.processor.answer(offset, response);
+        }
     }
 
     /// Returns the next record that waited and can go on, with what it has become; `None` if there is none.
     pub fn resume(&mut self, out: &mut S::Output) -> Option<ResumedBy<S>> {
-        self.processor.resume(out)
+        self.phase.at_work_mut()?.processor.resume(out)
     }
 
     /// Returns how many records wait for responses, and their bytes.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
-        self.processor.stage().waiting()
+        self.phase.at_work().map_or_else(Waiting::default, |work| work.processor.stage().waiting())
     }
 
     /// Sets the lag. `end` is the offset behind the partition's last record, `start` the one to read from if no record has come yet.
     pub fn show_lag(&self, end: Offset, start: Offset, now_ms: i64) {
         // librdkafka does not know offsets that are committed in transactions; the processor does.
-        let next = self.processor.next().max(start);
+        let next = self.phase.at_work().map_or(start, |work| work.processor.next().max(start));
         let records = (end.0 - next.0).max(0);
         let age_ms = self.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms - record_ms).max(0));
         self.gauges.lag_records.set(records);
         self.gauges.lag_seconds.set(age_ms / 1_000);
     }
 
-    /// Takes a report of the checkpoint writer, and returns what has to be done because of it. `stage` makes a stage with the restored
-    /// state.
-    pub fn take_report(&mut self, report: Report<S::State>, pauses: Pauses, stage: impl FnOnce(S::State) -> S) -> Effect {
+    /// Takes a report of the checkpoint writer, and returns what has to be done because of it. `stage` makes a stage, with the restored
+    /// state if there is any.
+    pub fn take_report(&mut self, report: Report<S::State>, pauses: Pauses, stage: impl FnOnce(Option<S::State>) -> S) -> Effect {
         let now = Instant::now();
         match report {
             Report::Restored(takeover) => {
                 let Takeover { restored, start, default_start, .. } = *takeover;
-                if let Some(restored) = restored {
-                    self.processor = PartitionProcessor::restored(self.processor.partition(), stage(restored.state), restored.next);
-                }
-                self.phase.restored(start, default_start)
+                let processor = match restored {
+                    Some(Restored { next, state }) => PartitionProcessor::restored(self.partition, stage(Some(state)), next),
+                    None => PartitionProcessor::new(self.partition, stage(None)),
+                };
+                self.phase.restored(processor, start, default_start)
             }
             Report::RestoreFailed(error) => {
-                let partition = self.processor.partition();
+                let partition = self.partition;
                 // It is no fault of the state if Kafka is away, and the clients log it; state that does not fit needs somebody to look.
                 if error.reason() == "kafka" {
                     tracing::warn!(%partition, %error, "the state could not be read; trying again");
@@ -172,15 +184,15 @@ impl<S: Stage> AssignedPartition<S> {
                 self.phase.restore_failed()
             }
             Report::Written => {
-                self.processor.checkpoint_written();
+                self.end_checkpoint(PartitionProcessor::checkpoint_written);
                 self.phase.written()
             }
             Report::Refused => {
-                self.processor.checkpoint_refused();
+                self.end_checkpoint(PartitionProcessor::checkpoint_refused);
                 Effect::None
             }
             Report::Outdated => {
-                self.processor.checkpoint_refused();
+                self.end_checkpoint(PartitionProcessor::checkpoint_refused);
                 self.phase.outdated()
             }
             // Whoever fenced us is the owner now, and the group is about to say so. If it does not, the other member was late and not we.
@@ -189,10 +201,15 @@ impl<S: Stage> AssignedPartition<S> {
         }
     }
 
-    /// Drops the state, because another member has it or it is uncertain. Whatever is still on its way is ignored.
-    pub fn forget(&mut self, generation: u64, stage: S) {
+    fn end_checkpoint(&mut self, end: impl FnOnce(&mut PartitionProcessor<S>)) {
+        if let Some(work) = self.phase.at_work_mut() {
+            end(&mut work.processor);
+        }
+    }
+
+    /// Begins a new generation, because the state is lost. What is still on its way for the one before is ignored.
+    pub fn begin_generation(&mut self, generation: u64) {
         (self.generation, self.counted) = (generation, Departures::default());
-        self.processor = PartitionProcessor::new(self.processor.partition(), stage);
     }
 
     /// Returns whether a lost state is to be read again now.
@@ -218,27 +235,29 @@ impl<S: Stage> AssignedPartition<S> {
 
     /// Freezes a checkpoint if one is due, and has the frozen one written if all its records are acknowledged.
     pub fn checkpoint(&mut self, interval: Duration, owner: &str, group_metadata: GroupMetadata<'_>) {
-        let Some(mut checkpointing) = self.phase.checkpointing() else { return };
-        if !self.processor.is_checkpointing() && checkpointing.is_due(Instant::now(), interval) {
-            self.processor.freeze(owner);
+        let Some(work) = self.phase.at_work_mut().filter(|work| work.writer().is_some()) else { return };
+        if !work.processor.is_checkpointing() && work.is_checkpoint_due(Instant::now(), interval) {
+            work.processor.freeze(owner);
         }
-        let Some(checkpoint) = self.processor.take_checkpoint() else { return };
-        match group_metadata() {
-            Some(group) => checkpointing.writer.write(Job { checkpoint, group }),
-            None => self.processor.checkpoint_refused(),
+        let Some(checkpoint) = work.processor.take_checkpoint() else { return };
+        match (group_metadata(), work.writer()) {
+            (Some(group), Some(writer)) => writer.write(Job { checkpoint, group }),
+            _ => work.processor.checkpoint_refused(),
         }
     }
 
     /// Returns whether everything that was applied is acknowledged and, if there is a checkpoint writer, written.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        let is_written = !self.phase.has_writer() || !(self.processor.is_behind() || self.processor.is_checkpointing());
-        !self.phase.is_at_work() || (self.processor.in_flight() == 0 && is_written)
+        self.phase.at_work().is_none_or(|work| {
+            let is_written = work.writer().is_none() || !(work.processor.is_behind() || work.processor.is_checkpointing());
+            work.processor.in_flight() == 0 && is_written
+        })
     }
 
     /// Sets the partition's gauges, and counts the threads that have left its state.
     pub fn report(&mut self, metrics: &Metrics) {
-        let state = self.processor.stage().state();
+        let Some(state) = self.phase.at_work().map(|work| work.processor.stage().state()) else { return };
         self.gauges.live_threads.set(i64::try_from(state.len()).unwrap_or(i64::MAX));
         self.gauges.state_bytes.set(i64::try_from(state.bytes()).unwrap_or(i64::MAX));
         let now = state.departures();

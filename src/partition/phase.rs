@@ -16,9 +16,10 @@ use tollgate_core::record::Offset;
 /// How often at most the pause before a lost state is read again is doubled.
 const DOUBLINGS_MAX: u32 = 6;
 
-/// The phase of a partition's state. `W` is the type of its checkpoint writer.
+/// The phase of a partition's state. `W` is the type of its checkpoint writer, and `P` that of its processor, which exists only once the
+/// state is here.
 #[derive(Debug)]
-pub enum Phase<W> {
+pub enum Phase<W, P> {
     /// The state is being read.
     Restoring {
         /// The checkpoint writer that reads it.
@@ -32,13 +33,15 @@ pub enum Phase<W> {
     Ready {
         /// The checkpoint writer that will write it.
         writer: W,
+        /// The processor with the restored state.
+        processor: P,
         /// What is remembered for the next restore.
         retry: Retry,
     },
     /// Records are taken.
-    Running(Running<W>),
+    Running(AtWork<W, P>),
     /// The partition is being given up.
-    Draining(Running<W>),
+    Draining(AtWork<W, P>),
     /// The state may not be written any more.
     Lost {
         /// When the state is read again; `None` if the partition is being given up.
@@ -48,9 +51,11 @@ pub enum Phase<W> {
     },
 }
 
-/// The checkpoints of a partition that takes records or is draining.
+/// What a partition has that takes records or is draining.
 #[derive(Debug)]
-pub struct Running<W> {
+pub struct AtWork<W, P> {
+    /// The processor.
+    pub processor: P,
     /// The checkpoint writer; `None` if the state is in memory only, because the broker lives no longer than the process.
     writer: Option<W>,
     /// When the next checkpoint is due; `None` means at once.
@@ -81,26 +86,23 @@ pub enum Effect {
     Pause,
 }
 
-/// The checkpoint writer of a partition at work, with the schedule of its checkpoints.
-#[derive(Debug)]
-pub struct Checkpointing<'p, W> {
-    /// The checkpoint writer.
-    pub writer: &'p W,
-    due: &'p mut Option<Instant>,
-}
+impl<W, P> AtWork<W, P> {
+    /// Returns the checkpoint writer; `None` if the state is in memory only.
+    pub fn writer(&self) -> Option<&W> {
+        self.writer.as_ref()
+    }
 
-impl<W> Checkpointing<'_, W> {
     /// Returns whether a checkpoint is due. If so, the next one is due an interval later.
-    pub fn is_due(&mut self, now: Instant, interval: Duration) -> bool {
-        let is_due = self.due.is_none_or(|due| now >= due);
-        if is_due && self.due.is_some() {
-            *self.due = Some(now + interval);
+    pub fn is_checkpoint_due(&mut self, now: Instant, interval: Duration) -> bool {
+        let is_due = self.checkpoint_due.is_none_or(|due| now >= due);
+        if is_due && self.checkpoint_due.is_some() {
+            self.checkpoint_due = Some(now + interval);
         }
         is_due
     }
 }
 
-impl<W> Phase<W> {
+impl<W, P> Phase<W, P> {
     /// Returns the phase of a partition that was just assigned, and whose state this writer reads.
     pub fn restoring(writer: W) -> Self {
         Self::Restoring { writer, has_failed: false, retry: Retry::default() }
@@ -108,19 +110,19 @@ impl<W> Phase<W> {
 
     /// Returns the phase of a partition whose state is held in memory only.
     #[must_use]
-    pub fn in_memory(now: Instant) -> Self {
-        Self::Running(Running { writer: None, checkpoint_due: Some(now), is_outdated: false, retry: Retry::default() })
+    pub fn in_memory(processor: P, now: Instant) -> Self {
+        Self::Running(AtWork { processor, writer: None, checkpoint_due: Some(now), is_outdated: false, retry: Retry::default() })
     }
 
-    /// Notes that the state is restored. `start` is the first record to read by the committed offset or the state, `default_start` the one
+    /// Notes that the state is restored, in this processor. `start` is the first record to read by the committed offset or the state, `default_start` the one
     /// if neither gives any.
-    pub fn restored(&mut self, start: Option<Offset>, default_start: Offset) -> Effect {
+    pub fn restored(&mut self, processor: P, start: Option<Offset>, default_start: Offset) -> Effect {
         let mut effect = Effect::None;
         self.change(|phase| match phase {
             Self::Restoring { writer, retry, .. } => {
                 let start = start.or(retry.start).unwrap_or(default_start);
                 effect = Effect::Resume(start);
-                Self::Ready { writer, retry: Retry { start: Some(start), ..retry } }
+                Self::Ready { writer, processor, retry: Retry { start: Some(start), ..retry } }
             }
             other => other,
         });
@@ -138,8 +140,9 @@ impl<W> Phase<W> {
     /// Notes that the consumer is positioned and the records flow. The first checkpoint is due at the given time.
     pub fn resumed(&mut self, checkpoint_due: Instant) {
         self.change(|phase| match phase {
-            Self::Ready { writer, retry } => {
-                Self::Running(Running { writer: Some(writer), checkpoint_due: Some(checkpoint_due), is_outdated: false, retry })
+            Self::Ready { writer, processor, retry } => {
+                let (writer, checkpoint_due) = (Some(writer), Some(checkpoint_due));
+                Self::Running(AtWork { processor, writer, checkpoint_due, is_outdated: false, retry })
             }
             other => other,
         });
@@ -147,16 +150,16 @@ impl<W> Phase<W> {
 
     /// Notes that a checkpoint is written.
     pub fn written(&mut self) -> Effect {
-        if let Self::Running(running) | Self::Draining(running) = self {
-            (running.is_outdated, running.retry.losses) = (false, 0);
+        if let Self::Running(work) | Self::Draining(work) = self {
+            (work.is_outdated, work.retry.losses) = (false, 0);
         }
         Effect::None
     }
 
     /// Notes that a checkpoint was refused because of a rebalance that the consumer has not learned of yet.
     pub fn outdated(&mut self) -> Effect {
-        if let Self::Running(running) | Self::Draining(running) = self {
-            running.is_outdated = true;
+        if let Self::Running(work) | Self::Draining(work) = self {
+            work.is_outdated = true;
         }
         Effect::None
     }
@@ -166,8 +169,8 @@ impl<W> Phase<W> {
     pub fn lose(&mut self, now: Instant, pause: Duration) -> Effect {
         let (retry, is_given_up) = match self {
             Self::Restoring { retry, .. } | Self::Ready { retry, .. } | Self::Lost { retry, .. } => (*retry, false),
-            Self::Running(running) => (running.retry, false),
-            Self::Draining(running) => (running.retry, true),
+            Self::Running(work) => (work.retry, false),
+            Self::Draining(work) => (work.retry, true),
         };
         let until = (!is_given_up).then(|| now + pause * (1 << retry.losses.min(DOUBLINGS_MAX)));
         *self = Self::Lost { until, retry: Retry { losses: retry.losses + 1, ..retry } };
@@ -191,22 +194,24 @@ impl<W> Phase<W> {
     /// have learned of it.
     pub fn drain(&mut self) {
         self.change(|phase| match phase {
-            Self::Running(running) | Self::Draining(running) => {
-                Self::Draining(Running { checkpoint_due: None, is_outdated: false, ..running })
-            }
+            Self::Running(work) | Self::Draining(work) => Self::Draining(AtWork { checkpoint_due: None, is_outdated: false, ..work }),
             other => other,
         });
     }
 
-    /// Returns the checkpoint writer and its schedule, while checkpoints are written.
-    pub fn checkpointing(&mut self) -> Option<Checkpointing<'_, W>> {
-        match self {
-            Self::Running(running) | Self::Draining(running) => {
-                let writer = running.writer.as_ref()?;
-                Some(Checkpointing { writer, due: &mut running.checkpoint_due })
-            }
-            _ => None,
-        }
+    /// Returns what the partition has while it takes records.
+    pub fn running_mut(&mut self) -> Option<&mut AtWork<W, P>> {
+        if let Self::Running(work) = self { Some(work) } else { None }
+    }
+
+    /// Returns what the partition has while it takes records or is draining.
+    pub fn at_work(&self) -> Option<&AtWork<W, P>> {
+        if let Self::Running(work) | Self::Draining(work) = self { Some(work) } else { None }
+    }
+
+    /// Returns the same to be changed.
+    pub fn at_work_mut(&mut self) -> Option<&mut AtWork<W, P>> {
+        if let Self::Running(work) | Self::Draining(work) = self { Some(work) } else { None }
     }
 
     /// Returns whether records are taken.
@@ -218,7 +223,7 @@ impl<W> Phase<W> {
     /// Returns whether records are taken, or the last ones are being finished.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
-        matches!(self, Self::Running(_) | Self::Draining(_))
+        self.at_work().is_some()
     }
 
     /// Returns whether the state is restored and the consumer is not positioned yet.
@@ -233,16 +238,10 @@ impl<W> Phase<W> {
         matches!(self, Self::Restoring { has_failed: true, .. } | Self::Lost { until: None, .. })
     }
 
-    /// Returns whether the state is written to a topic.
-    #[must_use]
-    pub fn has_writer(&self) -> bool {
-        !matches!(self, Self::Running(Running { writer: None, .. }) | Self::Draining(Running { writer: None, .. }))
-    }
-
     /// Returns whether a checkpoint would be refused because of a rebalance that the consumer has not learned of yet.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
-        matches!(self, Self::Running(running) | Self::Draining(running) if running.is_outdated)
+        self.at_work().is_some_and(|work| work.is_outdated)
     }
 
     /// Replaces the phase by the one that `change` returns.
@@ -260,9 +259,9 @@ mod tests {
     const PAUSE: Duration = Duration::from_millis(100);
 
     /// Returns a partition at work whose state was restored by a writer, with its first checkpoint due at `now`.
-    fn running(now: Instant) -> Phase<&'static str> {
+    fn running(now: Instant) -> Phase<&'static str, &'static str> {
         let mut phase = Phase::restoring("writer");
-        assert_eq!(phase.restored(Some(Offset(7)), Offset(0)), Effect::Resume(Offset(7)));
+        assert_eq!(phase.restored("processor", Some(Offset(7)), Offset(0)), Effect::Resume(Offset(7)));
         phase.resumed(now);
         phase
     }
@@ -272,12 +271,12 @@ mod tests {
         let now = Instant::now();
         let mut phase = Phase::restoring("writer");
         phase.resumed(now);
-        assert!(!phase.is_running() && !phase.is_ready() && phase.checkpointing().is_none(), "{phase:?}");
-        assert_eq!(phase.restored(None, Offset(3)), Effect::Resume(Offset(3)));
-        assert!(phase.is_ready() && !phase.is_running() && phase.checkpointing().is_none(), "{phase:?}");
+        assert!(!phase.is_running() && !phase.is_ready() && phase.at_work().is_none(), "{phase:?}");
+        assert_eq!(phase.restored("processor", None, Offset(3)), Effect::Resume(Offset(3)));
+        assert!(phase.is_ready() && !phase.is_running() && phase.at_work().is_none(), "{phase:?}");
         phase.resumed(now);
-        assert!(phase.is_running() && phase.checkpointing().is_some(), "{phase:?}");
-        assert_eq!(phase.restored(Some(Offset(9)), Offset(0)), Effect::None, "a state comes once");
+        assert!(phase.is_running() && phase.at_work().is_some(), "{phase:?}");
+        assert_eq!(phase.restored("processor", Some(Offset(9)), Offset(0)), Effect::None, "a state comes once");
     }
 
     #[test]
@@ -285,7 +284,7 @@ mod tests {
         let mut phase = Phase::restoring("writer");
         assert_eq!(phase.restore_failed(), Effect::None);
         assert!(phase.has_failed() && !phase.is_at_work());
-        assert_eq!(phase.restored(Some(Offset(1)), Offset(0)), Effect::Resume(Offset(1)));
+        assert_eq!(phase.restored("processor", Some(Offset(1)), Offset(0)), Effect::Resume(Offset(1)));
         assert!(!phase.has_failed() && phase.is_ready());
     }
 
@@ -293,8 +292,7 @@ mod tests {
     fn checkpoints_are_due_at_intervals_and_at_once_while_draining() {
         let now = Instant::now();
         let mut phase = running(now + PAUSE);
-        let is_due =
-            |phase: &mut Phase<_>, at: Instant| phase.checkpointing().is_some_and(|mut checkpointing| checkpointing.is_due(at, INTERVAL));
+        let is_due = |phase: &mut Phase<_, _>, at: Instant| phase.at_work_mut().is_some_and(|work| work.is_checkpoint_due(at, INTERVAL));
         assert!(!is_due(&mut phase, now));
         assert!(is_due(&mut phase, now + PAUSE));
         assert!(!is_due(&mut phase, now + PAUSE + INTERVAL / 2));
@@ -311,10 +309,10 @@ mod tests {
         let mut pause = PAUSE;
         for _ in 0..3 {
             assert_eq!(phase.lose(now, PAUSE), Effect::Pause);
-            assert!(!phase.is_at_work() && !phase.has_failed() && phase.checkpointing().is_none(), "{phase:?}");
+            assert!(!phase.is_at_work() && !phase.has_failed() && phase.at_work().is_none(), "{phase:?}");
             assert!(!phase.is_restore_due(now + pause - Duration::from_millis(1)) && phase.is_restore_due(now + pause), "{phase:?}");
             phase.restore_with("next writer");
-            assert_eq!(phase.restored(None, Offset(0)), Effect::Resume(Offset(7)), "where it began, if nothing is committed");
+            assert_eq!(phase.restored("processor", None, Offset(0)), Effect::Resume(Offset(7)), "where it began, if nothing is committed");
             phase.resumed(now);
             pause *= 2;
         }
@@ -345,7 +343,7 @@ mod tests {
         // A partition with nothing to finish is not changed by draining.
         let mut restoring = Phase::restoring("writer");
         restoring.drain();
-        assert_eq!(restoring.restored(Some(Offset(1)), Offset(0)), Effect::Resume(Offset(1)));
+        assert_eq!(restoring.restored("processor", Some(Offset(1)), Offset(0)), Effect::Resume(Offset(1)));
     }
 
     #[test]
@@ -363,10 +361,10 @@ mod tests {
 
     #[test]
     fn state_in_memory_has_no_writer() {
-        let mut phase = Phase::<&str>::in_memory(Instant::now());
-        assert!(phase.is_running() && !phase.has_writer() && phase.checkpointing().is_none());
+        let mut phase = Phase::<&str, &str>::in_memory("processor", Instant::now());
+        assert!(phase.is_running() && phase.at_work().is_some_and(|work| work.writer().is_none()));
         phase.drain();
-        assert!(phase.is_at_work() && !phase.has_writer());
-        assert!(running(Instant::now()).has_writer());
+        assert!(!phase.is_running() && phase.at_work().is_some_and(|work| work.writer().is_none()));
+        assert!(running(Instant::now()).at_work().is_some_and(|work| work.writer().is_some()));
     }
 }

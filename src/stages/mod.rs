@@ -14,7 +14,7 @@ use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::Stage;
 
 use crate::kafka::StageTopics;
-use crate::outbox::{Delivery, Outbox, OutboxTopics, Reduce};
+use crate::outbox::{Delivery, OutboxTopics, Publications, Reduce};
 
 /// A stage as one member runs it: the pure stage with its publications, requests and metrics.
 ///
@@ -30,8 +30,8 @@ pub trait StageRuntime: Send + 'static {
     /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;
 
-    /// Counts a finished record, publishes what follows from it, and returns how many acknowledgements it waits for.
-    fn publish(&mut self, done: Done<'_, Self::Stage>, outbox: &mut Outbox) -> u32;
+    /// Counts a finished record, and publishes what follows from it. The record is finished when all of that is acknowledged.
+    fn publish(&mut self, done: Done<'_, Self::Stage>, publications: &mut Publications<'_>);
 
     /// Sends a request, without waiting for its response.
     fn ask(&mut self, request_id: RequestId, request: <Self::Stage as Stage>::Request);
@@ -84,8 +84,6 @@ pub struct Done<'r, S: Stage> {
     pub outcome: S::Outcome,
     /// The bytes of the outcome.
     pub output: &'r S::Output,
-    /// The generation of the partition's assignment.
-    pub generation: u64,
     /// Returns the record's own headers byte for byte, readable or not.
     pub own_headers: &'r dyn Fn() -> OwnedHeaders,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tollgate_core::pass_through::{Nothing, PASS_THROUGH, PassThrough};
 
 use crate::metrics::Metrics;
-use crate::outbox::Outbox;
+use crate::outbox::{Delivery, Publications};
 use crate::settings::KafkaSettings;
 
 use super::deciding::{Counts, VerdictPublisher, reduce, verdict_output, verdict_topics};
@@ -50,9 +50,9 @@ impl StageRuntime for PassingThrough {
 
     fn limits(&self) {}
 
-    fn publish(&mut self, done: Done<'_, PassThrough>, outbox: &mut Outbox) -> u32 {
+    fn publish(&mut self, done: Done<'_, PassThrough>, publications: &mut Publications<'_>) {
         self.counts.passed_through();
-        self.publisher.publish(done.record, done.output, None, done.generation, done.record.timestamp_ms, outbox)
+        self.publisher.publish(done.record, done.output, None, done.record.timestamp_ms, publications);
     }
 
     fn ask(&mut self, _: RequestId, request: Infallible) {
@@ -61,6 +61,10 @@ impl StageRuntime for PassingThrough {
 
     fn response(&mut self) -> Option<(RequestId, Infallible)> {
         None
+    }
+
+    fn acknowledged(&mut self, delivery: &Delivery, now_ms: i64) {
+        self.counts.acknowledged(delivery, now_ms);
     }
 
     fn flush(&mut self) {

@@ -2,7 +2,6 @@
 
 mod preflight;
 
-pub(crate) use preflight::partitions_of;
 pub use preflight::{Preflight, PreflightError, check_configs, check_topics};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
-use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
+use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-use crate::kafka::{PlainContext, consumer_config};
+use crate::kafka::{PlainContext, consumer_config, partitions_of};
 use crate::settings::KafkaSettings;
 use crate::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
@@ -100,18 +100,6 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
 /// Returns the topics that a worker needs.
 fn required(kafka: &KafkaSettings) -> Vec<Topic<'_>> {
     kafka.topics.each().filter(|topic| topic.spec.is_required).collect()
-}
-
-/// Returns how many partitions a topic has; 0 if there is no such topic.
-pub(crate) fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic: &str, timeout: Duration) -> Result<usize, KafkaError> {
-    let metadata = client.fetch_metadata(Some(topic), timeout)?;
-    let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else { return Ok(0) };
-    match found.error().map(RDKafkaErrorCode::from) {
-        // A topic that we may not see is not a missing topic.
-        Some(code @ RDKafkaErrorCode::TopicAuthorizationFailed) => Err(KafkaError::MetadataFetch(code)),
-        Some(_) => Ok(0),
-        None => Ok(found.partitions().len()),
-    }
 }
 
 /// Checks how the topics are configured, and returns what is known of them with the sizes that they take. Brokers may refuse to say, since

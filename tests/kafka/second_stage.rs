@@ -15,7 +15,7 @@ use tollgate::health::Health;
 use tollgate::kafka::StageTopics;
 use tollgate::member::Membership;
 use tollgate::metrics::Metrics;
-use tollgate::outbox::{Delivery, Outbox, OutboxTopics, Role};
+use tollgate::outbox::{OutboxTopics, Publications};
 use tollgate::stages::{Done, RequestId, StageRuntime, StageSetup};
 use tollgate::worker::{Preflight, Worker, WorkerParts};
 use tollgate::{Stop, config};
@@ -46,12 +46,10 @@ impl StageRuntime for Counting {
 
     fn limits(&self) {}
 
-    fn publish(&mut self, done: Done<'_, Signals>, outbox: &mut Outbox) -> u32 {
-        let Outcome::Alert(count) = done.outcome else { return 0 };
-        let (partition, offset) = (done.record.partition, done.record.offset);
-        let delivery = Delivery { partition, generation: done.generation, offset, role: Role::Verdict, event_time_ms: None, reductions: 0 };
-        outbox.push(done.record.key.unwrap(), count.to_string().as_bytes(), OwnedHeaders::new(), delivery);
-        1
+    fn publish(&mut self, done: Done<'_, Signals>, publications: &mut Publications<'_>) {
+        if let Outcome::Alert(count) = done.outcome {
+            publications.push(done.record.key.unwrap(), count.to_string().as_bytes(), OwnedHeaders::new(), None);
+        }
     }
 
     fn ask(&mut self, request_id: RequestId, request: Request) {

@@ -8,6 +8,7 @@ use prometheus::local::{LocalHistogram, LocalHistogramTimer};
 use rustc_hash::FxHashSet;
 
 use crate::metrics::Metrics;
+use crate::outbox::{Delivery, Role};
 use tollgate_core::decode::EventType;
 use tollgate_core::evaluate::Decided;
 use tollgate_core::evaluate::verdict;
@@ -96,8 +97,11 @@ impl Counts {
     }
 
     /// Counts an acknowledged verdict, with its event's age. If the sender's clock is ahead, the age counts as zero.
-    pub(in crate::stages) fn acknowledged(&mut self, age_ms: i64) {
-        self.event_to_verdict.observe(age_ms.max(0) as f64 / 1_000.0);
+    pub(in crate::stages) fn acknowledged(&mut self, delivery: &Delivery, now_ms: i64) {
+        if let (Role::Verdict, Some(time_ms)) = (delivery.role, delivery.event_time_ms) {
+            let age_ms = now_ms.saturating_sub(time_ms).max(0);
+            self.event_to_verdict.observe(age_ms as f64 / 1_000.0);
+        }
     }
 
     pub(in crate::stages) fn flush(&mut self) {

@@ -21,7 +21,7 @@ use tollgate_core::thread::{StoreLimits, ThreadStore};
 
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;
-use crate::outbox::{Delivery, Outbox, OutboxTopics, Role};
+use crate::outbox::{Delivery, OutboxTopics, Publications};
 use crate::policy_servers::PolicyServers;
 use crate::settings::KafkaSettings;
 
@@ -95,23 +95,20 @@ impl StageRuntime for DecidingRuntime {
         self.policy.store_limits()
     }
 
-    fn publish(&mut self, done: Done<'_, Deciding>, outbox: &mut Outbox) -> u32 {
-        let Done { record, outcome, output, generation, own_headers } = done;
+    fn publish(&mut self, done: Done<'_, Deciding>, publications: &mut Publications<'_>) {
+        let Done { record, outcome, output, own_headers } = done;
         match outcome {
-            Outcome::Boundary(event_type) => {
-                self.counts.event(event_type);
-                0
-            }
+            Outcome::Boundary(event_type) => self.counts.event(event_type),
             Outcome::Verdict { event_type, decided, time_ms } => {
                 self.counts.event(event_type);
                 self.counts.verdict(&decided, self.policy.guardrails());
-                self.publisher.publish(record, output, None, generation, time_ms, outbox)
+                self.publisher.publish(record, output, None, time_ms, publications);
             }
             Outcome::DeadLetter(rejection) => {
                 self.counts.unreadable(rejection.code.as_str(), !output.thread_id.is_empty());
                 tracing::warn!(topic = record.topic, partition = %record.partition, offset = %record.offset, code = rejection.code.as_str(), "{rejection}");
                 let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, &rejection);
-                self.publisher.publish(record, output, Some(headers), generation, record.timestamp_ms, outbox)
+                self.publisher.publish(record, output, Some(headers), record.timestamp_ms, publications);
             }
         }
     }
@@ -129,9 +126,7 @@ impl StageRuntime for DecidingRuntime {
     }
 
     fn acknowledged(&mut self, delivery: &Delivery, now_ms: i64) {
-        if let (Role::Verdict, Some(time_ms)) = (delivery.role, delivery.event_time_ms) {
-            self.counts.acknowledged(now_ms.saturating_sub(time_ms));
-        }
+        self.counts.acknowledged(delivery, now_ms);
     }
 
     fn flush(&mut self) {

@@ -7,7 +7,7 @@ use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::record::Record;
 
 use crate::metrics::Metrics;
-use crate::outbox::{Delivery, Outbox, Publication, Role};
+use crate::outbox::{Destination, Publications, Role};
 use crate::settings::KafkaSettings;
 
 use super::headers::{ReplyAddress, reply_address, verdict_headers};
@@ -26,38 +26,28 @@ impl VerdictPublisher {
         Self { kafka, metrics }
     }
 
-    /// Publishes the verdict on a record, and its dead letter if `dead_letter` holds headers for one. Returns how many acknowledgements the
-    /// record waits for. What goes to the decisions topic leaves with [`Outbox::flush`].
+    /// Publishes the verdict on a record, and its dead letter if `dead_letter` holds headers for one.
     pub fn publish(
         &self,
         record: &Record<'_>,
         verdict: &VerdictBuffer,
         dead_letter: Option<OwnedHeaders>,
-        generation: u64,
         event_time_ms: Option<i64>,
-        outbox: &mut Outbox,
-    ) -> u32 {
-        let delivery =
-            |role| Delivery { partition: record.partition, generation, offset: record.offset, role, event_time_ms, reductions: 0 };
-        let mut due = 0;
+        publications: &mut Publications<'_>,
+    ) {
         if let Some(headers) = dead_letter {
-            due += 1;
-            let (topic, delivery) = (self.kafka.topics.dlq.as_str(), delivery(Role::DeadLetter));
-            outbox.send(Publication { topic, partition: None, key: record.key, value: record.value, headers, delivery });
+            let to = Destination { topic: &self.kafka.topics.dlq, partition: None, key: record.key, value: record.value };
+            publications.send(Role::DeadLetter, to, headers, event_time_ms);
         }
         let key = (!verdict.thread_id.is_empty()).then_some(verdict.thread_id.as_bytes());
         let (value, headers) = (verdict.json.as_slice(), verdict_headers(record, &verdict.event_id));
         if let Some(ReplyAddress { topic, partition }) = self.allowed_reply(record) {
-            due += 1;
-            let (headers, delivery) = (headers.clone(), delivery(Role::Reply));
-            outbox.send(Publication { topic, partition, key, value: Some(value), headers, delivery });
+            publications.send(Role::Reply, Destination { topic, partition, key, value: Some(value) }, headers.clone(), event_time_ms);
         }
         // Nobody could find the decision of an unknown thread.
         if let Some(key) = key {
-            due += 1;
-            outbox.push(key, value, headers, delivery(Role::Verdict));
+            publications.push(key, value, headers, event_time_ms);
         }
-        due
     }
 
     fn allowed_reply<'r>(&self, record: &Record<'r>) -> Option<ReplyAddress<'r>> {
