@@ -110,7 +110,8 @@ pub(crate) fn another_stage_runs_on_the_same_parts(cluster: &Cluster) -> Result<
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
         let mut found: Vec<_> = found.iter().map(|record| (text(&record.key), text(&record.value))).collect();
         let mut wanted: Vec<_> = wanted.iter().map(|(user, count)| ((*user).to_owned(), count.to_string())).collect();
-        (found.sort(), wanted.sort());
+        found.sort();
+        wanted.sort();
         ensure!(found == wanted, "wanted {wanted:?}, found {found:?}");
         Ok(())
     };

@@ -1,26 +1,36 @@
-//! Checks that imports of the core run one way, in the order that ARCHITECTURE.md gives.
+//! Checks that imports of the core and of the worker run one way, in the orders that ARCHITECTURE.md gives.
 
 use std::path::{Path, PathBuf};
 
 use super::{assert_none, files, read};
 
 const CORE: &str = "crates/core/src";
+const WORKER: &str = "src";
 
 #[test]
 fn imports_of_the_core_run_in_the_order_of_the_map() {
-    let lines = lines_of_modules(&read(Path::new("ARCHITECTURE.md")));
+    check(CORE, "The core: modules in order");
+}
+
+#[test]
+fn imports_of_the_worker_run_in_the_order_of_the_map() {
+    check(WORKER, "The worker: modules in order");
+}
+
+fn check(root: &str, chapter: &str) {
+    let lines = lines_of_modules(&read(Path::new("ARCHITECTURE.md")), chapter);
     let line_of = |module: &str| lines.iter().position(|line| line.iter().any(|listed| listed == module));
     let mut offenders = Vec::new();
     let mut imports = 0;
-    for path in files(&[CORE], "rs") {
-        let Some(module) = module_of(&path) else { continue };
+    for path in files(&[root], "rs") {
+        let Some(module) = module_of(&path, root) else { continue };
         let Some(own) = line_of(&module) else {
             offenders.push(format!("{}: {module} is not in ARCHITECTURE.md's table", path.display()));
             continue;
         };
         let text = read(&path);
         // Unit tests stand at the end of a file, and may use what they like.
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for (at, line) in code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
             for used in modules_used(line).filter(|used| *used != module) {
                 imports += 1;
@@ -37,22 +47,22 @@ fn imports_of_the_core_run_in_the_order_of_the_map() {
         }
     }
     assert!(imports > 50, "only {imports} imports were found");
-    assert_none("a module of the core imports from lines above its own in ARCHITECTURE.md, or from the left in its own line", &offenders);
+    assert_none("a module imports from lines above its own in ARCHITECTURE.md, or from the left in its own line", &offenders);
 }
 
 /// Returns the lines of the table of modules, lowest first.
-fn lines_of_modules(map: &str) -> Vec<Vec<String>> {
-    let (_, chapter) = map.split_once("\n## The core: modules in order\n").expect("the chapter");
+fn lines_of_modules(map: &str, chapter: &str) -> Vec<Vec<String>> {
+    let (_, chapter) = map.split_once(&format!("\n## {chapter}\n")).expect("the chapter");
     let chapter = chapter.split("\n## ").next().unwrap();
     let rows = chapter.lines().filter(|line| line.starts_with("| `")).map(|line| line.split('|').nth(1).unwrap_or_default());
     rows.map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()).collect()
 }
 
-/// Returns the module that a file of the core belongs to; `None` for the crate's root.
-fn module_of(path: &Path) -> Option<String> {
-    let inside = path.strip_prefix(CORE).ok()?;
+/// Returns the module that a file below a root belongs to; `None` for the crate's own files.
+fn module_of(path: &Path, root: &str) -> Option<String> {
+    let inside = path.strip_prefix(root).ok()?;
     let first = PathBuf::from(inside.iter().next()?).with_extension("").display().to_string();
-    (first != "lib").then_some(first)
+    (!["lib", "main"].contains(&first.as_str())).then_some(first)
 }
 
 /// Returns the modules that a line names as `crate::module`, one by one or in braces.
@@ -81,10 +91,7 @@ fn modules_are_found() {
     let used = |line| modules_used(line).collect::<Vec<_>>();
     assert_eq!(used("use crate::{decode, thread::Thread};"), ["decode", "thread"]);
     assert_eq!(used("fn f(a: crate::record::Offset, b: crate::json::Value) {}"), ["record", "json"]);
-    assert_eq!(module_of(Path::new("crates/core/src/json/text.rs")).as_deref(), Some("json"));
-    assert_eq!(module_of(Path::new("crates/core/src/gate.rs")).as_deref(), Some("gate"));
-    assert_eq!(
-        lines_of_modules("\n## The core: modules in order\n| `a`, `b` | x |\n| `c` | y |\n## z\n| `d` |\n"),
-        [vec!["a", "b"], vec!["c"]]
-    );
+    assert_eq!(module_of(Path::new("crates/core/src/json/text.rs"), CORE).as_deref(), Some("json"));
+    assert_eq!(module_of(Path::new("crates/core/src/gate.rs"), CORE).as_deref(), Some("gate"));
+    assert_eq!(lines_of_modules("\n## x\n| `a`, `b` | x |\n| `c` | y |\n## z\n| `d` |\n", "x"), [vec!["a", "b"], vec!["c"]]);
 }

@@ -8,7 +8,7 @@
 
 use crate::loops::LoopMemory;
 use crate::record::{Offset, StreamClock};
-use crate::ruling::{Basis, Evidence, GuardrailReason, LoopCode, Reason, Ruling, SubjectKind, Suspension};
+use crate::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKind, Suspension};
 use crate::thread::{Answer, CallRecord, Calls, StoredThread, Suppression, Thread, Turn, TurnMemory};
 use crate::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 
@@ -58,14 +58,6 @@ numbers! {
         1 = Tenant,
         2 = Agent,
         3 = Thread,
-    }
-    LoopCode, "a loop code" {
-        0 = RepeatedExactFailureWarning,
-        1 = RepeatedExactFailureBlock,
-        2 = SameToolFailureWarning,
-        3 = SameToolFailureHalt,
-        4 = IdempotentNoProgressWarning,
-        5 = IdempotentNoProgressBlock,
     }
 }
 
@@ -140,6 +132,7 @@ mod tests {
     use super::*;
     use crate::digest::{Digest, Fingerprint};
     use crate::loops::{RepetitionMemory, SignatureCount, ToolCount};
+    use crate::ruling::LoopCode;
 
     fn written(value: &impl Wire) -> Vec<u8> {
         let mut out = Vec::new();

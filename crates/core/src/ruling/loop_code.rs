@@ -1,4 +1,6 @@
-//! The findings of loop controllers, and their sentences.
+//! The findings of loop controllers, one entry each: code, severity, sentence and the number in state.
+
+use crate::wire::numbers;
 
 /// The severity of a finding. The order is the order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,87 +21,72 @@ impl Intervention {
     }
 }
 
-/// The findings of the loop controllers. Codes and texts are those of the Hermes controller that the defaults come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LoopCode {
+/// Declares the findings, one entry each: the number in state, which is never used for another one, the variant, the code, the severity,
+/// and the sentence for the agent. A sentence names `{tool_name}` and `{count}`.
+macro_rules! loop_codes {
+    ($($(#[$doc:meta])* $number:literal = $variant:ident $code:literal $intervention:ident $sentence:literal;)+) => {
+        /// The findings of the loop controllers. Codes and sentences are those of the Hermes controller that the defaults come from.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum LoopCode {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl LoopCode {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Returns the code as verdicts and labels write it.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// Returns the finding's severity.
+            #[must_use]
+            pub fn intervention(self) -> Intervention {
+                match self { $(Self::$variant => Intervention::$intervention,)+ }
+            }
+
+            /// Returns the sentence for the agent, exactly as the Hermes controller words it.
+            #[must_use]
+            pub fn message(self, tool_name: &str, count: u32) -> String {
+                match self { $(Self::$variant => format!($sentence, tool_name = tool_name, count = count),)+ }
+            }
+        }
+
+        numbers! {
+            LoopCode, "a loop code" { $($number = $variant,)+ }
+        }
+    };
+}
+
+loop_codes! {
     /// The same call with the same arguments has failed before, and fails again.
-    RepeatedExactFailureWarning,
+    0 = RepeatedExactFailureWarning "repeated_exact_failure_warning" Warn
+        "Tool guardrail: {tool_name} has failed {count} times with identical arguments. \
+         Do not retry it unchanged; inspect the error and change strategy.";
     /// The same call with the same arguments has failed so often that it may not run again.
-    RepeatedExactFailureBlock,
+    1 = RepeatedExactFailureBlock "repeated_exact_failure_block" Block
+        "Blocked {tool_name}: the same tool call failed {count} times with identical arguments. \
+         Stop retrying it unchanged; change strategy or explain the blocker.";
     /// One tool keeps failing, whatever its arguments.
-    SameToolFailureWarning,
+    2 = SameToolFailureWarning "same_tool_failure_warning" Warn
+        "Tool guardrail: {tool_name} has failed {count} times this turn. Change approach before retrying.";
     /// One tool has failed so often that the turn should stop.
-    SameToolFailureHalt,
+    3 = SameToolFailureHalt "same_tool_failure_halt" Halt
+        "Stopped {tool_name}: it failed {count} times this turn. \
+         Stop retrying the same failing tool path and choose a different approach.";
     /// A read-only call gives the same result again.
-    IdempotentNoProgressWarning,
+    4 = IdempotentNoProgressWarning "idempotent_no_progress_warning" Warn
+        "Tool guardrail: {tool_name} returned the same result {count} times. \
+         Use the result or change the query instead of repeating it unchanged.";
     /// A read-only call has given the same result so often that it may not run again.
-    IdempotentNoProgressBlock,
+    5 = IdempotentNoProgressBlock "idempotent_no_progress_block" Block
+        "Blocked {tool_name}: this read-only call returned the same result {count} times. \
+         Stop repeating it unchanged; use the result already provided or try a different query.";
 }
 
 impl LoopCode {
-    /// Every code.
-    pub const ALL: [Self; 6] = [
-        Self::RepeatedExactFailureWarning,
-        Self::RepeatedExactFailureBlock,
-        Self::SameToolFailureWarning,
-        Self::SameToolFailureHalt,
-        Self::IdempotentNoProgressWarning,
-        Self::IdempotentNoProgressBlock,
-    ];
-
-    /// Returns the code as verdicts and labels write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RepeatedExactFailureWarning => "repeated_exact_failure_warning",
-            Self::RepeatedExactFailureBlock => "repeated_exact_failure_block",
-            Self::SameToolFailureWarning => "same_tool_failure_warning",
-            Self::SameToolFailureHalt => "same_tool_failure_halt",
-            Self::IdempotentNoProgressWarning => "idempotent_no_progress_warning",
-            Self::IdempotentNoProgressBlock => "idempotent_no_progress_block",
-        }
-    }
-
-    /// Returns the finding's severity.
-    #[must_use]
-    pub fn intervention(self) -> Intervention {
-        match self {
-            Self::RepeatedExactFailureWarning | Self::SameToolFailureWarning | Self::IdempotentNoProgressWarning => Intervention::Warn,
-            Self::RepeatedExactFailureBlock | Self::IdempotentNoProgressBlock => Intervention::Block,
-            Self::SameToolFailureHalt => Intervention::Halt,
-        }
-    }
-
-    /// Returns the sentence for the agent, exactly as the Hermes controller words it.
-    #[must_use]
-    pub fn message(self, tool_name: &str, count: u32) -> String {
-        match self {
-            Self::RepeatedExactFailureBlock => format!(
-                "Blocked {tool_name}: the same tool call failed {count} times with identical arguments. \
-                 Stop retrying it unchanged; change strategy or explain the blocker."
-            ),
-            Self::IdempotentNoProgressBlock => format!(
-                "Blocked {tool_name}: this read-only call returned the same result {count} times. \
-                 Stop repeating it unchanged; use the result already provided or try a different query."
-            ),
-            Self::SameToolFailureHalt => format!(
-                "Stopped {tool_name}: it failed {count} times this turn. \
-                 Stop retrying the same failing tool path and choose a different approach."
-            ),
-            Self::RepeatedExactFailureWarning => format!(
-                "Tool guardrail: {tool_name} has failed {count} times with identical arguments. \
-                 Do not retry it unchanged; inspect the error and change strategy."
-            ),
-            Self::SameToolFailureWarning => {
-                format!("Tool guardrail: {tool_name} has failed {count} times this turn. Change approach before retrying.")
-            }
-            Self::IdempotentNoProgressWarning => format!(
-                "Tool guardrail: {tool_name} returned the same result {count} times. \
-                 Use the result or change the query instead of repeating it unchanged."
-            ),
-        }
-    }
-
     /// Returns the text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
     #[must_use]
     pub fn guidance(self, tool_name: &str, count: u32) -> Option<String> {
