@@ -42,7 +42,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 VERDICT_TIMEOUT = "verdict_timeout"
 
-Ticket = tuple[Any, ...]
+RequestId = tuple[Any, ...]
 """Tells one awaited verdict from another."""
 Headers = list[tuple[str, bytes]]
 
@@ -100,7 +100,7 @@ class ReplyInbox:
         self._partition = random.randrange(count)
         return [self._partition]
 
-    def address(self, _event: dict[str, Any]) -> tuple[Ticket, Headers]:
+    def address(self, _event: dict[str, Any]) -> tuple[RequestId, Headers]:
         correlation_id = uuid.uuid4().hex.encode()
         headers = [
             ("kafka_replyTopic", self.topic.encode()),
@@ -109,7 +109,7 @@ class ReplyInbox:
         ]
         return (correlation_id,), headers
 
-    def ticket(self, message: Message) -> Ticket:
+    def request_id(self, message: Message) -> RequestId:
         return (dict(message.headers() or []).get("kafka_correlationId"),)
 
 
@@ -122,10 +122,10 @@ class DecisionsInbox:
     def choose(self, count: int) -> list[int]:
         return list(range(count))
 
-    def address(self, event: dict[str, Any]) -> tuple[Ticket, Headers]:
+    def address(self, event: dict[str, Any]) -> tuple[RequestId, Headers]:
         return (event["thread_id"].encode(), event["event_id"].encode()), []
 
-    def ticket(self, message: Message) -> Ticket:
+    def request_id(self, message: Message) -> RequestId:
         return message.key(), dict(message.headers() or []).get("event_id")
 
 
@@ -135,7 +135,7 @@ class Gate:
     def __init__(self, brokers: str, events: str, inbox: ReplyInbox | DecisionsInbox, deadline_ms: int) -> None:
         """Raises KafkaException where brokers or topics are missing: better at start than at the first tool call."""
         self._events, self._inbox, self._deadline_s = events, inbox, deadline_ms / 1000
-        self._waiting: dict[Ticket, Future[bytes]] = {}
+        self._waiting: dict[RequestId, Future[bytes]] = {}
         self._producer = Producer(producer_config(brokers, deadline_ms))
         self._consumer = Consumer(consumer_config(brokers))
         self._assign_at_end()
@@ -146,14 +146,14 @@ class Gate:
     def ask(self, event: dict[str, Any]) -> Verdict:
         """The verdict on an event. Never raises: an exception would leave it to the host whether the tool runs."""
         try:
-            ticket, headers = self._inbox.address(event)
+            request_id, headers = self._inbox.address(event)
             # Before the event leaves, or the verdict could be there first. Who asks the same again shares the answer.
-            answer = self._waiting.setdefault(ticket, Future())
+            answer = self._waiting.setdefault(request_id, Future())
             try:
                 self._publish(event, headers, answer)
                 return Verdict.read(answer.result(self._deadline_s))
             finally:
-                self._waiting.pop(ticket, None)
+                self._waiting.pop(request_id, None)
         except Exception as error:
             return Verdict.missing(event, error)
 
@@ -205,7 +205,7 @@ class Gate:
         if message.error():
             return
         # Not awaited: another orchestrator's, too late, or a second copy.
-        answer = self._waiting.pop(self._inbox.ticket(message), None)
+        answer = self._waiting.pop(self._inbox.request_id(message), None)
         if answer and not answer.done():
             answer.set_result(message.value() or b"")
 
