@@ -18,6 +18,6 @@ mod table;
 
 pub use create::{NewTopic, to_create};
 pub use document::{defaults, page};
-pub use requirements::{Limits, TopicFault, check_partitions, check_settings};
+pub use requirements::{Limits, PartitionCounts, TopicFault, check_partitions, check_settings};
 pub use spec::{Carries, Cleanup, PartitionRule, Party, Topic, TopicSpec};
 pub use table::{TOPICS, TopicRole, TopicSettings};

@@ -17,35 +17,14 @@ pub enum TopicFault {
         create: String,
     },
     /// A topic has fewer partitions than the topic that it follows.
-    #[error("topic {topic} has {found} partitions, {other} has {wanted}: {why}, so give {topic} at least {wanted} partitions")]
-    TooFewPartitions {
-        /// The topic.
-        topic: String,
-        /// How many it has.
-        found: usize,
-        /// The topic that it follows.
-        other: String,
-        /// How many partitions that topic has.
-        wanted: usize,
-        /// Why the number matters.
-        why: &'static str,
-    },
+    #[error("{0}, so give {topic} at least {wanted} partitions", topic = .0.topic, wanted = .0.wanted)]
+    TooFewPartitions(PartitionCounts),
     /// A topic has more or fewer partitions than the topic that it follows.
     #[error(
-        "topic {topic} has {found} partitions, {other} has {wanted}: {why}. Where {other} was given more partitions, give {topic} as many (threads that now hash elsewhere start anew); where {topic} has too many, recreate it"
+        "{0}. Where {other} was given more partitions, give {topic} as many (threads that now hash elsewhere start anew); where {topic} has too many, recreate it",
+        other = .0.other, topic = .0.topic
     )]
-    OtherPartitions {
-        /// The topic.
-        topic: String,
-        /// How many it has.
-        found: usize,
-        /// The topic that it follows.
-        other: String,
-        /// How many partitions that topic has.
-        wanted: usize,
-        /// Why the number matters.
-        why: &'static str,
-    },
+    OtherPartitions(PartitionCounts),
     /// A topic must be compacted, and would lose records by age.
     #[error(
         "topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: kafka-configs.sh --bootstrap-server {brokers} --entity-type topics --entity-name {topic} --alter --add-config cleanup.policy=compact"
@@ -72,6 +51,28 @@ pub enum TopicFault {
         /// The largest batch that the topic may need to take, in bytes.
         wanted: u64,
     },
+}
+
+/// How many partitions a topic has, against the topic that it follows.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PartitionCounts {
+    /// The topic.
+    pub topic: String,
+    /// How many it has.
+    pub found: usize,
+    /// The topic that it follows.
+    pub other: String,
+    /// How many partitions that topic has.
+    pub wanted: usize,
+    /// Why the number matters.
+    pub why: &'static str,
+}
+
+impl std::fmt::Display for PartitionCounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { topic, found, other, wanted, why } = self;
+        write!(f, "topic {topic} has {found} partitions, {other} has {wanted}: {why}")
+    }
 }
 
 /// The sizes that the topics take, as far as they are known.
@@ -102,13 +103,14 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize], brokers: &str) -
         let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {
             continue;
         };
-        let (topic_name, other) = (topic.name.to_owned(), other.name.to_owned());
+        let compared =
+            |why| PartitionCounts { topic: topic.name.to_owned(), found: found_count, other: other.name.to_owned(), wanted, why };
         match topic.spec.partitions {
             PartitionRule::AtLeast { why, .. } if found_count < wanted => {
-                return Err(TopicFault::TooFewPartitions { topic: topic_name, found: found_count, other, wanted, why });
+                return Err(TopicFault::TooFewPartitions(compared(why)));
             }
             PartitionRule::SameAs { why, .. } if found_count != wanted => {
-                return Err(TopicFault::OtherPartitions { topic: topic_name, found: found_count, other, wanted, why });
+                return Err(TopicFault::OtherPartitions(compared(why)));
             }
             PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. } | PartitionRule::Free | PartitionRule::One => {}
         }

@@ -148,7 +148,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::topics::{TopicFault, check_partitions, check_settings, defaults, page, to_create};
+    use crate::topics::{PartitionCounts, TopicFault, check_partitions, check_settings, defaults, page, to_create};
     use tollgate_core::settings::{Collector, parse};
 
     /// A copy of the table with one more entry.
@@ -195,7 +195,10 @@ mod tests {
         let missing = check_partitions(&topics, &counts(0), "b:1").unwrap_err().to_string();
         let command = "kafka-topics.sh --bootstrap-server b:1 --create --topic stem.signals --partitions 4 --config retention.ms=691200000";
         assert_eq!(missing, format!("no such topic: stem.signals; create what is missing, for example: {command}"));
-        assert!(matches!(check_partitions(&topics, &counts(3), "b:1"), Err(TopicFault::TooFewPartitions { found: 3, wanted: 4, .. })));
+        assert!(matches!(
+            check_partitions(&topics, &counts(3), "b:1"),
+            Err(TopicFault::TooFewPartitions(PartitionCounts { found: 3, wanted: 4, .. }))
+        ));
         assert!(check_partitions(&topics, &counts(4), "b:1").is_ok());
         let smaller = |topic: &str, setting: &str| (topic == "stem.signals" && setting == "max.message.bytes").then(|| "9000".to_owned());
         assert_eq!(check_settings(&topics, smaller, "b:1", 0).unwrap().batch_bytes, Some(9_000));
