@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tollgate_core::deciding::Outcome;
-use tollgate_core::guardrail::OapPassport;
+use tollgate_core::decode::{Attribution, ToolInput};
+use tollgate_core::guardrail::{GuardrailRequest, OapPassport};
 use tollgate_core::passport::{Passport, Terms};
 use tollgate_core::policy::Policy;
 
@@ -185,6 +186,20 @@ fn of_user(event: &str, number: usize) -> String {
 /// Returns a provider that has this passport for every agent.
 pub fn passport(document: &Value) -> OapPassport {
     OapPassport::new(Arc::default(), Some(Passport::read(document.to_string().as_bytes()).map(Arc::new)), Terms::default())
+}
+
+/// Returns the request of a call that a provider is asked about alone, without an event around it.
+pub fn request_of<'e>(tool_name: &'e str, tool_input: &'e ToolInput<'e>, attribution: &'e Attribution<'e>) -> GuardrailRequest<'e> {
+    GuardrailRequest {
+        tool_name,
+        tool_input,
+        tool_call_id: "c",
+        thread_id: "t",
+        turn_id: None,
+        time_ms: Some(0),
+        attribution,
+        passport: None,
+    }
 }
 
 /// Returns a passport whose lists have so many entries each.

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use tollgate_core::deciding::Outcome;
 use tollgate_core::decode::{Attribution, ToolInput};
-use tollgate_core::guardrail::{Allowlist, GuardrailProvider, GuardrailRequest, Step};
+use tollgate_core::guardrail::{Allowlist, GuardrailProvider, Step};
 use tollgate_core::json::{DEPTH_MAX, Parser};
 use tollgate_core::policy::Policy;
 use tollgate_core::ruling::Action;
 
 use crate::events::measure::time_per_event;
 use crate::events::random::Random;
-use crate::events::rows::{passport, passport_of};
+use crate::events::rows::{passport, passport_of, request_of};
 use crate::events::{Feed, policy_with};
 use crate::{Growth, SIZES};
 
@@ -162,14 +162,5 @@ fn parsed<'d>(parser: &'d mut Parser, input: &'d str) -> ToolInput<'d> {
 
 fn plan(provider: &impl GuardrailProvider, tool_name: &str, tool_input: &ToolInput<'_>) -> Step {
     let attribution = Attribution::default();
-    provider.plan(&GuardrailRequest {
-        tool_name,
-        tool_input,
-        tool_call_id: "c",
-        thread_id: "t",
-        turn_id: None,
-        time_ms: Some(0),
-        attribution: &attribution,
-        passport: None,
-    })
+    provider.plan(&request_of(tool_name, tool_input, &attribution))
 }

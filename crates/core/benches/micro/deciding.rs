@@ -5,12 +5,12 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion};
 use tollgate_core::decode::{Attribution, ToolInput};
 use tollgate_core::digest::Digest;
-use tollgate_core::guardrail::{GuardrailProvider, GuardrailRequest, Step};
+use tollgate_core::guardrail::{GuardrailProvider, Step};
 use tollgate_core::json::{DEPTH_MAX, Parser, Text};
 use tollgate_core::loops::{LoopMemory, Observation, Signature};
 
 use crate::events::policy;
-use crate::events::rows::{passport, passport_of};
+use crate::events::rows::{passport, passport_of, request_of};
 
 /// How many entries each of the passport's lists has.
 const ENTRIES: usize = 100;
@@ -74,16 +74,7 @@ pub fn passports(criterion: &mut Criterion) {
         let mut parser = Parser::new();
         let tool_input = ToolInput::Value(parser.parse(input.as_bytes(), DEPTH_MAX).expect("arguments are JSON"));
         let attribution = Attribution::default();
-        let request = GuardrailRequest {
-            tool_name,
-            tool_input: &tool_input,
-            tool_call_id: "c",
-            thread_id: "t",
-            turn_id: None,
-            time_ms: Some(0),
-            attribution: &attribution,
-            passport: None,
-        };
+        let request = request_of(tool_name, &tool_input, &attribution);
         let step = provider.plan(&request);
         assert!(matches!(&step, Step::Decided(Ok(decision)) if decision.allow == is_allowed), "{name}: {step:?}");
         group.bench_function(name, |bencher| bencher.iter(|| provider.plan(black_box(&request))));
