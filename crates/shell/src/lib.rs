@@ -46,6 +46,8 @@
 //!   segment, and a program under another name is another program.
 
 mod allow;
+mod argument;
+mod assignments;
 mod arithmetic;
 mod braces;
 mod deny;
@@ -57,6 +59,7 @@ mod programs;
 mod run;
 mod scope;
 mod starters;
+pub mod tables;
 mod stdin;
 pub mod syntax;
 mod text;

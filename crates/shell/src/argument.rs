@@ -1,0 +1,53 @@
+//! A word of a command after its expansions, as far as it is known.
+
+/// What is known of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Certainty {
+    /// All of its text.
+    #[default]
+    Known,
+    /// How it begins, and that this makes it no option: the name of a file that a glob finds below a folder that is written out, or a word
+    /// that begins with the home directory.
+    Operand,
+    /// The name of a long option up to its `=`, and not its value: `--include=*.rs`.
+    Value,
+    /// Nothing: it may be an option.
+    Nothing,
+}
+
+/// An argument of a command, or its program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Argument {
+    /// Its text. In the place of what is not known stands `*`.
+    pub text: String,
+    /// What is known of it.
+    pub certainty: Certainty,
+    /// Whether it may be several arguments: a glob that finds several files.
+    pub many: bool,
+    /// Where it stands in the command line, in bytes.
+    pub at: usize,
+}
+
+impl Argument {
+    /// Returns an argument that is known.
+    #[must_use]
+    pub fn known(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Returns the text, if all of it is known.
+    #[must_use]
+    pub fn as_known(&self) -> Option<&str> {
+        (self.certainty == Certainty::Known).then_some(self.text.as_str())
+    }
+
+    /// Returns whether it is surely no option: known and without a dash at its beginning, or an operand. A single `-` is an operand.
+    #[must_use]
+    pub fn is_operand(&self) -> bool {
+        match self.certainty {
+            Certainty::Known => self.text == "-" || !self.text.starts_with('-'),
+            Certainty::Operand => true,
+            Certainty::Value | Certainty::Nothing => false,
+        }
+    }
+}

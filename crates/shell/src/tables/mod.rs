@@ -1,0 +1,136 @@
+//! What is known of programs: a table for each, of the subcommands and options that are known to run, write and connect to nothing
+//! beyond what the program's name, or the subcommand's, says. Whatever is not in a program's table is refused.
+//!
+//! A table says of each option how it takes its value, so that arguments are read as the program reads them: letters in a bundle (`-la`),
+//! values that are attached (`-k2`, `--key=2`) or stand in the next argument. Long options must be written out: what an abbreviation
+//! stands for depends on the version of the program.
+//!
+//! A program without a table is what the author of a list of commands allowed by its name. Its arguments must be literal.
+
+mod options;
+mod plain;
+mod reading;
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use super::argument::Argument;
+use options::Options;
+pub use reading::{Started, Unlisted, read};
+
+/// What is known of a program.
+#[derive(Debug)]
+pub struct Program {
+    /// Its names.
+    pub names: &'static [&'static str],
+    /// The options in front of a subcommand, or of the program if it has no subcommands. They are written as in a manual page, with
+    /// blanks between them: `-n` (a flag), `-k=TEXT` (takes a value: attached or the next argument), `-C[=TEXT]` (may have an attached
+    /// value), `--key=TEXT` (takes a value: behind `=` or the next argument), `--color[=TEXT]` (may have one behind `=`), `-NUM` (a
+    /// number, such as `-20`). [`Value`] has the words for values.
+    pub options: &'static str,
+    /// How options are told from operands.
+    pub style: Style,
+    /// What may stand behind the options.
+    pub operands: Operands,
+    /// The subcommands, if it has any: then the first operand must be one.
+    pub subcommands: &'static [Subcommand],
+    /// What the program runs by its nature, if that is whatever it is given: "the script or text that it is given". A list that
+    /// names such a program allows arbitrary code.
+    pub runs: Option<&'static str>,
+}
+
+/// What a program is, where a field is not given.
+pub const PROGRAM: Program =
+    Program { names: &[], options: "", style: Style::Gnu, operands: Operands::Inert, subcommands: &[], runs: None };
+
+/// What is known of a subcommand.
+#[derive(Debug)]
+pub struct Subcommand {
+    /// Its names, with blanks between them. A subcommand of two words is written with a dot: `stash.list`.
+    pub names: &'static str,
+    /// The options behind it. Those of the program are not among them.
+    pub options: &'static str,
+    /// What may stand behind the options.
+    pub operands: Operands,
+}
+
+/// How options are told from operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Options stand anywhere up to `--`, letters may be bundled, long options begin with two dashes.
+    Gnu,
+    /// As [`Style::Gnu`], but options end at the first operand.
+    First,
+    /// Options are whole words behind one dash or two (`-version`), never bundled, and end at the first operand. `--` is no option.
+    Words,
+}
+
+/// What may stand behind the options.
+#[derive(Debug, Clone, Copy)]
+pub enum Operands {
+    /// Anything: operands are texts, or names of files that are read. Whatever the program's name says is done with them.
+    Inert,
+    /// At most so many of the kind, because one more would be written to.
+    AtMost(usize),
+    /// A command that is started, behind so many operands (`timeout 5 COMMAND`).
+    Command {
+        /// How many operands stand in front of the command.
+        skipped: usize,
+        /// Whether `NAME=value` may stand in front of it.
+        assignments: bool,
+        /// Whether words that are not known are appended to it.
+        appended: bool,
+    },
+    /// What a function says of them. It gets all operands in order, and returns what it objects to.
+    Checked(fn(&[&Argument]) -> Result<(), &'static str>),
+    /// All arguments are read by a function instead, options too, because the program reads them in a way of its own.
+    Own(fn(&[Argument]) -> Result<Vec<Started>, Unlisted>),
+}
+
+/// What the value of an option is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// `TEXT`: a text, or the name of a file that is read.
+    Text,
+    /// `SHELL`: a text that a shell executes: it is read as a command line.
+    Shell,
+    /// `SED`: a script for `sed`.
+    Sed,
+    /// `AWK`: a program for `awk`.
+    Awk,
+}
+
+/// A program's table, or a subcommand's, made ready for looking up.
+#[derive(Debug)]
+struct Compiled {
+    program: &'static Program,
+    options: Options,
+    subcommands: FxHashMap<&'static str, (Options, &'static Subcommand)>,
+}
+
+/// TABLE: the tables, in alphabetical order of their files.
+const PROGRAMS: &[&[Program]] = &[];
+
+static TABLES: LazyLock<FxHashMap<&'static str, Compiled>> = LazyLock::new(|| {
+    let compiled = |program: &'static Program| {
+        let subcommands = program.subcommands.iter().flat_map(|subcommand| {
+            subcommand.names.split_whitespace().map(move |name| (name, (Options::new(subcommand.options), subcommand)))
+        });
+        Compiled { program, options: Options::new(program.options), subcommands: subcommands.collect() }
+    };
+    let programs = PROGRAMS.iter().flat_map(|programs| programs.iter());
+    programs.flat_map(|program| program.names.iter().map(move |name| (*name, compiled(program)))).collect()
+});
+
+/// Returns what a program of this name runs by its nature, if that is arbitrary code.
+#[must_use]
+pub fn runs(name: &str) -> Option<&'static str> {
+    TABLES.get(name).and_then(|compiled| compiled.program.runs)
+}
+
+/// Returns whether there is a table for programs of this name.
+#[must_use]
+pub fn is_known(name: &str) -> bool {
+    TABLES.contains_key(name) || plain::is_plain(name)
+}

@@ -1,0 +1,221 @@
+//! Reads the arguments of a command by its program's table.
+
+use super::options::{Options, Takes};
+use super::{Operands, Style, TABLES, Value, plain};
+use crate::argument::{Argument, Certainty};
+
+/// What a command starts beside itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Started {
+    /// A command.
+    Command(Vec<Argument>),
+    /// A text that a shell executes.
+    Text(Argument),
+}
+
+/// An argument that is not in the program's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unlisted {
+    /// Its place among the arguments, from 0; as many as there are arguments if one is missing.
+    pub index: usize,
+    /// What it is, as the end of a sentence that begins with the program's name: "… has an option that is not known to be harmless".
+    pub what: &'static str,
+}
+
+/// Says of an option that is not in the table.
+pub const OPTION: &str = "an option that is not known to be harmless";
+/// Says of a word that may be an option.
+pub const COMPUTED: &str = "an argument that is computed and may be an option";
+/// Says of a subcommand that is not in the table.
+pub const SUBCOMMAND: &str = "a subcommand that is not known to be harmless";
+/// Says of an operand that is not in the table.
+pub const OPERAND: &str = "an operand that is not known to be harmless";
+/// Says of a program without a table whose arguments are not literal.
+pub const LITERAL: &str = "an argument that is computed, and is not known to programs that read it";
+
+/// Reads the arguments of a program: what they start.
+///
+/// # Errors
+/// [`Unlisted`] says which argument is not in the program's table.
+pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    if plain::is_plain(program) {
+        return Ok(Vec::new());
+    }
+    let Some(table) = TABLES.get(program) else {
+        // Nothing is known of it but its name: what a glob finds below a folder is as good as written out.
+        let computed = arguments.iter().position(|argument| matches!(argument.certainty, Certainty::Nothing | Certainty::Value));
+        return computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }));
+    };
+    if let Operands::Own(reads) = table.program.operands {
+        return reads(arguments);
+    }
+    let mut reader = Reader { arguments, at: 0, started: Vec::new() };
+    if table.subcommands.is_empty() {
+        let operands = reader.options(&table.options, table.program.style)?;
+        reader.operands(&operands, table.program.operands)?;
+        return Ok(reader.started);
+    }
+    let style = if table.program.style == Style::Words { Style::Words } else { Style::First };
+    reader.options(&table.options, style)?;
+    let Some(name) = reader.arguments.get(reader.at) else {
+        return Ok(reader.started);
+    };
+    let unlisted = Unlisted { index: reader.at, what: SUBCOMMAND };
+    let name = name.as_known().ok_or(unlisted)?;
+    let second = reader.arguments.get(reader.at + 1).and_then(Argument::as_known);
+    let pair = second.and_then(|second| table.subcommands.get(format!("{name}.{second}").as_str()));
+    let (options, subcommand) = pair.or_else(|| table.subcommands.get(name)).ok_or(unlisted)?;
+    reader.at += if pair.is_some() { 2 } else { 1 };
+    let operands = reader.options(options, table.program.style)?;
+    reader.operands(&operands, subcommand.operands)?;
+    Ok(reader.started)
+}
+
+/// Reads arguments in order.
+struct Reader<'a> {
+    arguments: &'a [Argument],
+    at: usize,
+    started: Vec<Started>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads options: the places of the operands among them. For [`Style::First`] it stops in front of the first operand.
+    fn options(&mut self, options: &Options, style: Style) -> Result<Vec<usize>, Unlisted> {
+        let mut operands = Vec::new();
+        while let Some(argument) = self.arguments.get(self.at) {
+            if argument.is_operand() {
+                if style != Style::Gnu {
+                    break;
+                }
+                operands.push(self.at);
+                self.at += 1;
+                continue;
+            }
+            if argument.as_known() == Some("--") && style != Style::Words {
+                self.at += 1;
+                if style == Style::Gnu {
+                    operands.extend(self.at..self.arguments.len());
+                    self.at = self.arguments.len();
+                }
+                break;
+            }
+            self.option(argument, options, style)?;
+            self.at += 1;
+        }
+        Ok(operands)
+    }
+
+    /// Reads an option; its value may be the next argument.
+    fn option(&mut self, argument: &Argument, options: &Options, style: Style) -> Result<(), Unlisted> {
+        let unlisted = Unlisted { index: self.at, what: OPTION };
+        if argument.certainty == Certainty::Nothing {
+            return Err(Unlisted { what: COMPUTED, ..unlisted });
+        }
+        let text = argument.text.as_str();
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let word = match name.strip_prefix("--") {
+            Some(long) => options.long(long),
+            None if style == Style::Words => options.short(name.get(1..).unwrap_or_default()),
+            None if argument.certainty != Certainty::Known => return Err(unlisted),
+            None => return self.letters(argument, options),
+        };
+        match (word.ok_or(unlisted)?, value) {
+            (Takes::Nothing | Takes::Attached(_), None) => Ok(()),
+            (Takes::Nothing, Some(_)) => Err(unlisted),
+            (Takes::Value(kind) | Takes::Attached(kind), Some(value)) => {
+                let value = Argument { text: value.to_owned(), ..argument.clone() };
+                self.value(&value, kind)
+            }
+            (Takes::Value(kind), None) => self.next_value(kind),
+        }
+    }
+
+    /// Reads letters behind a dash. One that takes a value takes the rest, or the next argument.
+    fn letters(&mut self, argument: &Argument, options: &Options) -> Result<(), Unlisted> {
+        let unlisted = Unlisted { index: self.at, what: OPTION };
+        let letters = argument.text.get(1..).unwrap_or_default();
+        if options.has_numbers && letters.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(());
+        }
+        for (at, letter) in letters.char_indices() {
+            let end = at + letter.len_utf8();
+            let rest = letters.get(end..).unwrap_or_default();
+            match options.short(letters.get(at..end).unwrap_or_default()).ok_or(unlisted)? {
+                Takes::Nothing => {}
+                Takes::Value(kind) if rest.is_empty() => return self.next_value(kind),
+                Takes::Attached(_) if rest.is_empty() => return Ok(()),
+                Takes::Value(kind) | Takes::Attached(kind) => {
+                    return self.value(&Argument { text: rest.to_owned(), ..argument.clone() }, kind);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_value(&mut self, kind: Value) -> Result<(), Unlisted> {
+        self.at += 1;
+        match self.arguments.get(self.at) {
+            // Several words: the second is not the value any more.
+            Some(value) if value.many => Err(Unlisted { index: self.at, what: COMPUTED }),
+            Some(value) => self.value(&value.clone(), kind),
+            None => Ok(()),
+        }
+    }
+
+    fn value(&mut self, value: &Argument, kind: Value) -> Result<(), Unlisted> {
+        let unlisted = |what| Unlisted { index: self.at, what };
+        match kind {
+            Value::Text => Ok(()),
+            Value::Shell => {
+                self.started.push(Started::Text(value.clone()));
+                Ok(())
+            }
+            Value::Sed | Value::Awk => {
+                // The languages have files of their own.
+                let _script = value.as_known().ok_or(unlisted(COMPUTED))?;
+                Err(unlisted(OPERAND))
+            }
+        }
+    }
+
+    /// Reads what stands behind the options.
+    fn operands(&mut self, operands: &[usize], kind: Operands) -> Result<(), Unlisted> {
+        // Where options end at the first operand, the rest has not been looked at.
+        let all: Vec<usize> = operands.iter().copied().chain(self.at..self.arguments.len()).collect();
+        match kind {
+            Operands::Inert | Operands::Own(_) => Ok(()),
+            Operands::AtMost(most) => {
+                let several = all.iter().take(most).find(|at| self.arguments.get(**at).is_some_and(|argument| argument.many));
+                match several.or(all.get(most)) {
+                    Some(index) => Err(Unlisted { index: *index, what: OPERAND }),
+                    None => Ok(()),
+                }
+            }
+            Operands::Command { skipped, assignments, appended } => {
+                let mut rest = all.into_iter().skip(skipped).peekable();
+                while assignments && rest.next_if(|at| self.is_assignment(*at)).is_some() {}
+                let mut command: Vec<Argument> = rest.filter_map(|at| self.arguments.get(at)).cloned().collect();
+                if command.is_empty() {
+                    return Ok(());
+                }
+                if appended {
+                    command.push(Argument { text: "*".to_owned(), certainty: Certainty::Nothing, many: true, at: 0 });
+                }
+                self.started.push(Started::Command(command));
+                Ok(())
+            }
+            Operands::Checked(check) => {
+                let found: Vec<&'a Argument> = all.iter().filter_map(|at| self.arguments.get(*at)).collect();
+                check(&found).map_err(|what| Unlisted { index: all.first().copied().unwrap_or(self.at), what })
+            }
+        }
+    }
+
+    fn is_assignment(&self, at: usize) -> bool {
+        let text = self.arguments.get(at).and_then(Argument::as_known);
+        text.and_then(|text| text.split_once('=')).is_some_and(|(name, _)| crate::assignments::is_harmless(name))
+    }
+}
