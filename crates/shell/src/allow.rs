@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::deny;
-use super::value::Field;
+use super::argument::Argument;
+use super::literal_words;
 
 /// The list of allowed commands, indexed by the first word.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Allow {
                 allow.any = true;
                 continue;
             }
-            let words = deny::literal_words(entry).unwrap_or_else(|| entry.split_whitespace().map(str::to_owned).collect());
+            let words = literal_words(entry).unwrap_or_else(|| entry.split_whitespace().map(str::to_owned).collect());
             let Some(first) = words.first() else { continue };
             let longest = allow.longest.entry(first.clone()).or_default();
             *longest = words.len().max(*longest);
@@ -55,23 +55,24 @@ impl Allow {
         self.longest.contains_key(program)
     }
 
-    /// Returns whether a command whose words are these is on the list.
+    /// Returns how many words the longest entry has with which a command begins; none if the command is not on the list.
     #[must_use]
-    pub fn allows(&self, words: &[Field]) -> bool {
-        let first = words.first().and_then(Field::as_known).unwrap_or_default();
-        let Some(longest) = self.longest.get(first) else { return self.any };
+    pub fn matched(&self, words: &[Argument]) -> Option<usize> {
+        let first = words.first().and_then(Argument::as_known).unwrap_or_default();
+        let longest = self.longest.get(first)?;
         let mut joined = String::new();
-        for word in words.iter().take(*longest) {
+        let mut matched = None;
+        for (index, word) in words.iter().take(*longest).enumerate() {
             let Some(text) = word.as_known() else { break };
             if !joined.is_empty() {
                 joined.push(SEPARATOR);
             }
             joined.push_str(text);
             if self.entries.contains(&joined) {
-                return true;
+                matched = Some(index + 1);
             }
         }
-        self.any
+        matched
     }
 }
 
@@ -81,8 +82,8 @@ mod tests {
 
     fn allows(entries: &[&str], words: &[&str]) -> bool {
         let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
-        let words: Vec<Field> = words.iter().map(|word| Field::known(*word)).collect();
-        Allow::new(Some(&entries)).allows(&words)
+        let words: Vec<Argument> = words.iter().map(|word| Argument::known(*word)).collect();
+        Allow::new(Some(&entries)).matched(&words).is_some()
     }
 
     #[test]

@@ -50,4 +50,10 @@ impl Argument {
             Certainty::Value | Certainty::Nothing => false,
         }
     }
+
+    /// Returns whether it is literal, or as good as that: the names of files that a glob finds in a folder that is written out.
+    #[must_use]
+    pub fn is_literal(&self) -> bool {
+        matches!(self.certainty, Certainty::Known | Certainty::Operand)
+    }
 }

@@ -1,13 +1,18 @@
 //! Variables that may be set in front of a command.
 
-/// TABLE: variables whose value, whatever it is, only changes how programs print, and never what they run, load, write or connect to.
+/// TABLE: variables whose value, whatever it is, only changes what programs print or how a project's own code behaves, and never what is
+/// run, loaded, written or connected to.
 const HARMLESS: &[&str] = &[
     "CARGO_TERM_COLOR",
+    "CGO_ENABLED",
     "CI",
     "CLICOLOR",
     "CLICOLOR_FORCE",
     "COLUMNS",
+    "DEBIAN_FRONTEND",
     "FORCE_COLOR",
+    "GOARCH",
+    "GOOS",
     "LANG",
     "LC_ALL",
     "LC_COLLATE",
@@ -16,15 +21,33 @@ const HARMLESS: &[&str] = &[
     "LC_NUMERIC",
     "LC_TIME",
     "LINES",
+    "LOG_LEVEL",
+    "NODE_ENV",
     "NO_COLOR",
+    "PORT",
     "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
     "PYTHONIOENCODING",
     "PYTHONUNBUFFERED",
     "PY_COLORS",
     "RUST_BACKTRACE",
+    "RUST_LOG",
     "TERM",
     "TZ",
 ];
+
+/// TABLE: variables that name the project's own code, in front of programs that run it anyway.
+const OF_PROGRAMS: &[(&[&str], &[&str])] = &[
+    (&["python", "python3", "pytest"], &["DJANGO_SETTINGS_MODULE", "FLASK_APP", "PYTHONPATH"]),
+    (&["node", "npm", "npx", "yarn", "pnpm"], &["BABEL_ENV", "NODE_PATH"]),
+];
+
+/// Returns whether a variable of this name may be set in front of a program.
+#[must_use]
+pub fn is_harmless_for(program: &str, name: &str) -> bool {
+    let of_program = |(programs, names): &(&[&str], &[&str])| programs.contains(&program) && names.contains(&name);
+    is_harmless(name) || OF_PROGRAMS.iter().any(of_program)
+}
 
 /// Returns whether a variable of this name may be set.
 #[must_use]

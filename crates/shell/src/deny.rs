@@ -2,12 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::flags;
-use super::scope::Scope;
-use super::syntax::{self, Kind};
+use super::argument::{Argument, Certainty};
 use super::text::Texts;
-use super::value::{Budget, EXPANDED_MAX, Field, expand, expand_whole};
 use super::walk::Walk;
+use super::{flags, literal_words, loose};
+
+/// How many words behind a program are looked at in a line that is not in the grammar.
+const LOOSE_WORDS_MAX: usize = 64;
 
 /// The blocked patterns: commands by the name of their program, all others in one automaton.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ struct Pattern {
 pub struct Denied {
     /// The patterns, by their place in the list.
     pub patterns: Vec<usize>,
-    /// Whether some words are computed, so that a pattern may match.
-    pub hidden: bool,
+    /// The place of a command of which some words are computed, so that a pattern may match.
+    pub hidden: Option<usize>,
 }
 
 impl Deny {
@@ -73,31 +74,73 @@ impl Deny {
         self.patterns.get(index).map(String::as_str)
     }
 
-    /// Returns which patterns the command matches.
+    /// Returns which patterns a line in the grammar matches.
     #[must_use]
-    pub fn check(&self, command: &str, walk: &Walk) -> Denied {
+    pub fn check(&self, command: &str, walk: &Walk<'_>) -> Denied {
         let mut denied = Denied::default();
         for reached in &walk.reached {
-            let Some((program, arguments)) = reached.words.split_first() else { continue };
-            let Some(name) = program.program() else { continue };
-            let lower = name.to_ascii_lowercase();
-            let family = flags::family(&lower);
-            let of_family = (family != lower).then(|| self.commands.get(family)).flatten();
-            let patterns = self.commands.get(&lower).into_iter().chain(of_family).flatten();
-            let mut read: Option<Read> = None;
-            for pattern in patterns {
-                let read = read.get_or_insert_with(|| Read::new(&lower, arguments, *name != *lower));
-                match read.matches(&lower, &pattern.words) {
-                    Match::Yes => denied.patterns.push(pattern.index),
-                    Match::Hidden => denied.hidden = true,
-                    Match::No => {}
-                }
+            self.command(&reached.words, &mut denied);
+            if !reached.is_proven {
+                // Some argument may be executed: whatever stands in its text counts.
+                let texts = reached.words.iter().skip(1).filter(|word| word.text.contains([' ', '\t', '\n', '=', '!']));
+                texts.for_each(|word| self.words_of(&word.text, &mut denied));
             }
         }
-        self.texts.check(command, walk, &mut denied.patterns);
-        denied.patterns.sort_unstable();
-        denied.patterns.dedup();
+        self.texts.command(command, &mut denied.patterns);
+        walk.reached.iter().for_each(|reached| self.texts.words(&reached.words, &mut denied.patterns));
+        walk.paths(&mut |path, is_glob| self.texts.path(path, is_glob, &mut denied.patterns));
+        denied.sort();
         denied
+    }
+
+    /// Returns which patterns a line matches that is not in the grammar: all its words count, wherever they stand, quoted or not.
+    #[must_use]
+    pub fn check_loosely(&self, command: &str) -> Denied {
+        let mut denied = Denied::default();
+        self.words_of(command, &mut denied);
+        self.texts.command(command, &mut denied.patterns);
+        loose::words(command).iter().flatten().for_each(|word| self.texts.path(&word.text, true, &mut denied.patterns));
+        denied.hidden = None;
+        denied.sort();
+        denied
+    }
+
+    /// Looks for commands at every word of a text.
+    fn words_of(&self, text: &str, denied: &mut Denied) {
+        if self.commands.is_empty() {
+            return;
+        }
+        for words in loose::words(text) {
+            (0..words.len()).for_each(|from| {
+                let to = words.len().min(from + LOOSE_WORDS_MAX);
+                self.command(words.get(from..to).unwrap_or_default(), denied);
+            });
+        }
+    }
+
+    /// Compares a command with the patterns for its program.
+    fn command(&self, words: &[Argument], denied: &mut Denied) {
+        let Some((program, arguments)) = words.split_first() else { return };
+        let name = program.text.rsplit('/').next().unwrap_or_default();
+        let lower = name.to_ascii_lowercase();
+        let family = flags::family(&lower);
+        let of_family = (family != lower).then(|| self.commands.get(family)).flatten();
+        let mut read: Option<Read> = None;
+        for pattern in self.commands.get(&lower).into_iter().chain(of_family).flatten() {
+            let read = read.get_or_insert_with(|| Read::new(&lower, arguments, *name != *lower));
+            match read.matches(&lower, &pattern.words) {
+                Match::Yes => denied.patterns.push(pattern.index),
+                Match::Hidden => denied.hidden = denied.hidden.or(Some(program.at)),
+                Match::No => {}
+            }
+        }
+    }
+}
+
+impl Denied {
+    fn sort(&mut self) {
+        self.patterns.sort_unstable();
+        self.patterns.dedup();
     }
 }
 
@@ -131,13 +174,13 @@ struct Read {
 impl Read {
     /// Reads the words behind a program. `fold` for a program whose name is not in lower case: a file system on which it is found folds
     /// case, and options are folded for good measure.
-    fn new(program: &str, arguments: &[Field], fold: bool) -> Self {
+    fn new(program: &str, arguments: &[Argument], fold: bool) -> Self {
         let mut read = Self { options: Vec::new(), operands: Vec::new(), is_first_sure: true, hidden_after: None };
         let mut only_operands = false;
         let mut is_value = false;
         let mut subcommand = String::new();
         for field in arguments {
-            if read.hidden_after.is_none() && field.hides_option() {
+            if read.hidden_after.is_none() && matches!(field.certainty, Certainty::Nothing | Certainty::Value) {
                 read.hidden_after = Some(read.operands.len());
             }
             let text = if fold { field.text.to_ascii_lowercase() } else { field.text.clone() };
@@ -190,7 +233,7 @@ impl Read {
     }
 
     fn matches(&self, program: &str, pattern: &[String]) -> Match {
-        let fields: Vec<Field> = pattern.iter().map(Field::known).collect();
+        let fields: Vec<Argument> = pattern.iter().map(Argument::known).collect();
         let wanted = Self::new(program, &fields, false);
         let has_options = wanted.wanted_options(program).iter().all(|option| self.has(program, option));
         let operands: Vec<&str> = wanted.operands.iter().flatten().map(String::as_str).collect();
@@ -251,30 +294,6 @@ impl Read {
     }
 }
 
-/// Returns the words of a text that is one simple command of literals; none if it is anything else.
-#[must_use]
-pub fn literal_words(text: &str) -> Option<Vec<String>> {
-    let list = syntax::parse(text, 0).ok()?;
-    let [pipeline] = list.as_slice() else { return None };
-    let [command] = pipeline.commands.as_slice() else { return None };
-    let Kind::Simple(simple) = &command.kind else { return None };
-    if !simple.assignments.is_empty() || !command.redirects.is_empty() || text.contains(['&', ';', '\n']) {
-        return None;
-    }
-    let (scope, mut budget) = (Scope::default(), Budget(EXPANDED_MAX));
-    let mut words = Vec::new();
-    for argument in &simple.words {
-        let fields = match argument {
-            syntax::Argument::Word(word) => expand(word, &scope, &mut budget),
-            syntax::Argument::Assignment(assignment) => vec![expand_whole(&assignment.word, &scope, &mut budget)],
-        };
-        for field in fields {
-            words.push(field.as_known()?.to_owned());
-        }
-    }
-    (!words.is_empty()).then_some(words)
-}
-
 /// Returns the words of a pattern that is meant as a command: its first word looks like a program, and it is no path alone.
 fn command_words(pattern: &str) -> Option<Vec<String>> {
     let words = literal_words(pattern)?;
@@ -294,7 +313,7 @@ mod tests {
 
     fn matches(pattern: &str, command: &str) -> Match {
         let pattern = literal_words(pattern).unwrap();
-        let words: Vec<Field> = literal_words(command).unwrap().into_iter().map(Field::known).collect();
+        let words: Vec<Argument> = literal_words(command).unwrap().into_iter().map(Argument::known).collect();
         Read::new(&pattern[0], &words[1..], false).matches(&pattern[0], &pattern[1..])
     }
 

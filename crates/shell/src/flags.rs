@@ -99,7 +99,7 @@ const SAME_WORDS: &[(&str, &[&str])] = &[(
 
 /// The options before the first plain word that take a value, by program: the value is not the subcommand.
 const VALUED: &[(&str, &[&str])] = &[
-    ("git", &super::git::VALUED),
+    ("git", &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source"]),
     ("docker", &["--context", "-H", "--host", "--config", "-l", "--log-level"]),
     ("kubectl", &["-n", "--namespace", "--context", "--kubeconfig", "--cluster", "--user", "-s", "--server"]),
     ("npm", &["--prefix", "-C", "-w", "--workspace", "--registry"]),

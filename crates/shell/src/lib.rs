@@ -1,84 +1,60 @@
-//! Tells which commands a bash command line would execute, and whether a list of rules allows them.
+//! Proves which commands a shell command line would execute, and whether a list of rules allows them.
 //!
 //! Give it a command line that somebody else wrote, such as a language model, and a list of what is allowed and what is blocked:
 //! [`CommandRules::check`] returns the objections. [`analyse`] returns the commands themselves, to explain a decision.
 //!
-//! Command lines are parsed, not searched for text. The two kinds of rules are applied differently:
+//! The two kinds of rules are applied differently:
 //!
-//! - **The allow side** lets only what is proven pass. Every simple command that can be reached must be on the list, and what cannot be
-//!   proven is refused.
-//! - **The deny side** looks at everything that can be reached: behind `sudo`, `env`, `xargs` and their like, in `sh -c` texts, `eval`,
-//!   substitutions, here-documents and pipes into shells, however it is quoted, and whatever the order and form of its options. Only
-//!   words that are executed count: `echo 'rm -rf is bad'` is harmless.
+//! - **The allow side** proves. A line is allowed only if it is in a small [`grammar`] that bash, dash, zsh and busybox sh read alike, if
+//!   every command in it is on the list, and if every argument is known to its program's table ([`tables`]). What is not proven is
+//!   refused, with its place and with what to write instead.
+//! - **The deny side** is a seat belt. Patterns are compared with every command that runs, behind `sudo`, `env`, `xargs` and their like and
+//!   in `sh -c` texts too. A line that is not in the grammar is refused where there are patterns, unless
+//!   [`CommandRules::letting_unproven_through`] says otherwise; then patterns are compared with all its words.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`syntax`] | text → tree: the grammar of bash |
-//! | `braces`, `value`, `scope` | words → what they expand to, as far as that is known |
-//! | `walk`, `run`, `stdin`, `arithmetic` | tree → the simple commands that are reached |
-//! | `starters`, `executors`, `git` | programs that execute their arguments |
-//! | `wrappers`, `variables`, `flags`, `programs` | the tables |
-//! | `allow`, `deny`, `text` | the rules |
-//! | `finding` | the objections to a command, with their messages |
-//!
-//! # Other shells
-//!
-//! Commands are read as bash reads them. A command line may be handed to another shell, such as the `sh` that is dash. What that shell
-//! reads differently is read both ways:
-//!
-//! - To it `(( ))` is two subshells, and `[[` is a program. Both are walked in this way too, and what is no command line then is refused
-//!   on the allow side.
-//! - To it an escaped quote ends the text in `$'…'`. That is refused where commands could be hidden behind the quote.
-//! - To it `time` is a program, and options may stand behind it. The deny side passes over them.
+//! | [`grammar`] | text → tree, or the construct that is not in the grammar |
+//! | `walk` | tree → the commands that run, with the files that redirections open |
+//! | [`tables`] | a file for each program: the arguments that are known to be harmless |
+//! | `assignments` | the variables that may be set |
+//! | `allow` | the list |
+//! | `deny`, `flags`, `text`, `paths`, `loose` | the patterns |
+//! | `finding` | the objections, with their messages |
 //!
 //! # What this does not do
 //!
-//! It judges a command line, not what programs do, and it is no sandbox.
-//!
-//! - An allowed interpreter runs arbitrary code: `python -c`, `perl -e`, `node -e`, `awk`, `sed`, `make`, `vim`, and also `git` (hooks,
-//!   settings of the repository) and `npm` (scripts of the package).
-//! - Scripts that are named, by `sh file` or `./file` or `source file`, are not read: what an earlier command wrote there is executed
-//!   unseen.
-//! - What the environment holds is not known. A variable that the command line does not set is refused as a program's name, and
-//!   elsewhere taken for one harmless word. What `find` or a loop over files hands on is taken for names of files.
-//! - A glob is taken for names of files, not of options.
-//! - On the allow side a path is not the name that is listed (`./git` may be anything). On the deny side it is compared by its last
-//!   segment, and a program under another name is another program.
+//! It judges a command line, not what programs do, and it is no sandbox. Shells are taken to be bash, dash, zsh or busybox sh that is
+//! given the line by `-c` or in a file: not interactive, without aliases and with its options as they are by default. A listed interpreter
+//! runs arbitrary code, and so does whatever runs a project's own files.
 
 mod allow;
 mod argument;
 mod assignments;
-mod arithmetic;
-mod braces;
 mod deny;
-mod executors;
+mod files;
 mod finding;
 mod flags;
-mod git;
-mod programs;
-mod run;
-mod scope;
-mod starters;
+pub mod grammar;
+mod loose;
+mod names;
+mod paths;
 pub mod tables;
-mod stdin;
-pub mod syntax;
 mod text;
-mod value;
-mod variables;
 mod walk;
-mod wrappers;
 
 use allow::Allow;
+pub use argument::{Argument, Certainty};
 use deny::Deny;
+pub use files::FileUse;
 pub use finding::{CommandFinding, Program, Unproven};
-use scope::Scope;
-use value::Field;
-use walk::{Context, Reached, Walk};
+use grammar::{Construct, Refusal};
+use walk::{Doubt, Walk};
 
 /// The longest command that is parsed, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
 
-/// The most simple commands that one command line may execute.
+/// The most simple commands that one command line may execute, with every turn of a loop over words counted.
 pub const COMMANDS_MAX: usize = 4096;
 
 /// The rules for commands, compiled.
@@ -86,6 +62,25 @@ pub const COMMANDS_MAX: usize = 4096;
 pub struct CommandRules {
     allow: Allow,
     deny: Deny,
+    lets_unproven_through: bool,
+}
+
+/// What is said of a command line.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Every objection, allow side first. If there is none, the line may run, as far as its commands go.
+    pub findings: Vec<CommandFinding>,
+    /// The files that redirections open: whoever lets the line run has to allow them.
+    pub files: Vec<FileUse>,
+    words: Vec<(String, bool)>,
+}
+
+impl Checked {
+    /// Calls a function with every word of the line, which may be the name of a file, and with whether it is a glob: `*` then stands for
+    /// what is not known.
+    pub fn each_word(&self, call: &mut impl FnMut(&str, bool)) {
+        self.words.iter().for_each(|(word, is_glob)| call(word, *is_glob));
+    }
 }
 
 impl CommandRules {
@@ -99,140 +94,144 @@ impl CommandRules {
     /// anything.
     #[must_use]
     pub fn new(allowed: Option<&[String]>, blocked: &[String]) -> Self {
-        Self { allow: Allow::new(allowed), deny: Deny::new(blocked) }
+        Self { allow: Allow::new(allowed), deny: Deny::new(blocked), lets_unproven_through: false }
     }
 
-    /// Returns every objection in the order in which it is found, allow side first. If there is none, the command may run.
+    /// Returns the rules, but where everything is allowed a line that cannot be proven is only compared with the blocked patterns.
     #[must_use]
-    pub fn check(&self, command: &str) -> Vec<CommandFinding> {
-        let walk = match walk(command) {
-            Some(walk) => walk,
-            None => return vec![CommandFinding::Empty],
-        };
-        let mut findings = Vec::new();
-        self.allow_side(&walk, &mut findings);
-        if !self.deny.is_empty() {
-            self.deny_side(command, &walk, &mut findings);
-        }
-        findings
+    pub fn letting_unproven_through(self, lets: bool) -> Self {
+        Self { lets_unproven_through: lets, ..self }
     }
 
-    fn allow_side(&self, walk: &Walk, findings: &mut Vec<CommandFinding>) {
-        if self.allow.allows_none() {
-            findings.push(CommandFinding::NothingAllowed);
-        } else if !self.allow.allows_any() {
-            for reached in walk.reached.iter().filter(|reached| !reached.assumed && !self.allow.allows(&reached.words)) {
-                let finding = CommandFinding::NotAllowed { program: self.program(reached) };
-                // A program whose name is an expansion is a finding of its own.
-                let is_known = reached.words.first().is_some_and(|word| word.as_known().is_some());
-                if is_known && !findings.contains(&finding) {
-                    findings.push(finding);
-                }
-            }
+    /// Returns every objection to a command line, and what else it takes to let it run.
+    #[must_use]
+    pub fn check(&self, command: &str) -> Checked {
+        let mut checked = Checked::default();
+        if command.len() > COMMAND_BYTES_MAX {
+            let unproven = Unproven { construct: Construct::TooLong, place: 1, program: Program::default() };
+            checked.findings.push(CommandFinding::Unproven(unproven));
+            return checked;
         }
-        let is_restrictive = !self.allow.allows_any() && !self.allow.allows_none();
-        let unproven = walk.unproven.iter().filter(|reason| is_restrictive || reason.is_fatal());
-        findings.extend(unproven.map(|reason| CommandFinding::Unproven(*reason)));
-        let has_unknown_program = walk.reached.iter().any(|reached| !reached.assumed && reached.words.first().is_some_and(is_expanded));
-        let position = CommandFinding::Unproven(Unproven::CommandPosition);
-        if is_restrictive && has_unknown_program && !findings.contains(&position) {
-            findings.push(position);
+        if loose::has_self_starting_function(command) {
+            checked.findings.push(CommandFinding::SelfSpawning);
+        }
+        if self.allow.allows_none() && !command.trim().is_empty() {
+            checked.findings.push(CommandFinding::NothingAllowed);
+        }
+        let is_list = !self.allow.allows_any() && !self.allow.allows_none();
+        let mut walk = Walk::new(is_list.then_some(&self.allow));
+        match walk.line(command) {
+            Ok(()) if walk.reached.is_empty() && walk.doubts.is_empty() => checked.findings.push(CommandFinding::Empty),
+            Ok(()) => self.proven(command, walk, is_list, &mut checked),
+            Err(refusal) => self.unproven(command, refusal, is_list, &mut checked),
+        }
+        checked
+    }
+
+    /// Judges a line that is in the grammar.
+    fn proven(&self, command: &str, walk: Walk<'_>, is_list: bool, checked: &mut Checked) {
+        for reached in walk.not_allowed.iter().filter_map(|index| walk.reached.get(*index)) {
+            let name = reached.words.first().map(|word| word.text.rsplit('/').next().unwrap_or_default());
+            push(&mut checked.findings, CommandFinding::NotAllowed { program: self.program(name) });
+        }
+        let denied = if self.deny.is_empty() { deny::Denied::default() } else { self.deny.check(command, &walk) };
+        let counts = is_list || (!self.deny.is_empty() && !self.lets_unproven_through);
+        for Doubt { construct, at, program } in walk.doubts.iter().filter(|_| counts) {
+            let unproven = Unproven { construct: *construct, place: place(command, *at), program: self.program(program.as_deref()) };
+            push(&mut checked.findings, CommandFinding::Unproven(unproven));
+        }
+        self.blocked(&denied, checked);
+        if let Some(at) = denied.hidden.filter(|_| !self.lets_unproven_through) {
+            let construct = Construct::Argument("a computed argument that a blocked pattern may forbid");
+            let unproven = Unproven { construct, place: place(command, at), program: Program::default() };
+            push(&mut checked.findings, CommandFinding::Unproven(unproven));
+        }
+        walk.paths(&mut |word, is_glob| checked.words.push((word.to_owned(), is_glob)));
+        checked.files = walk.files;
+    }
+
+    /// Judges a line that is not in the grammar.
+    fn unproven(&self, command: &str, refusal: Refusal, is_list: bool, checked: &mut Checked) {
+        let is_open = self.allow.allows_any();
+        if is_open && !self.deny.is_empty() {
+            self.blocked(&self.deny.check_loosely(command), checked);
+        }
+        if is_list || (is_open && !self.deny.is_empty() && !self.lets_unproven_through) {
+            let Refusal { construct, at } = refusal;
+            let unproven = Unproven { construct, place: place(command, at), program: Program::default() };
+            push(&mut checked.findings, CommandFinding::Unproven(unproven));
+        }
+        if is_open {
+            checked.words.extend(loose::words(command).into_iter().flatten().map(|word| (word.text, true)));
         }
     }
 
-    fn deny_side(&self, command: &str, walk: &Walk, findings: &mut Vec<CommandFinding>) {
-        let denied = self.deny.check(command, walk);
+    fn blocked(&self, denied: &deny::Denied, checked: &mut Checked) {
         let patterns = denied.patterns.iter().filter_map(|index| self.deny.pattern(*index));
-        findings.extend(patterns.map(|pattern| CommandFinding::Blocked { pattern: pattern.to_owned() }));
-        let hidden = denied.hidden.then_some(Unproven::Arguments);
-        for reason in walk.unproven.iter().copied().filter(|reason| reason.hides_commands()).chain(hidden) {
-            let finding = CommandFinding::Unproven(reason);
-            if !findings.contains(&finding) {
-                findings.push(finding);
-            }
-        }
+        checked.findings.extend(patterns.map(|pattern| CommandFinding::Blocked { pattern: pattern.to_owned() }));
     }
 
     /// Returns the program as it may be named: only if the name is well known or configured.
-    fn program(&self, reached: &Reached) -> Program {
-        let name = reached.words.first().and_then(Field::program);
-        let may_be_named = |name: &&str| programs::is_well_known(name) || self.allow.names(name) || self.deny.names(name);
+    fn program(&self, name: Option<&str>) -> Program {
+        let may_be_named = |name: &&str| names::is_well_known(name) || self.allow.names(name) || self.deny.names(name);
         Program { name: name.filter(may_be_named).map(str::to_owned) }
     }
 }
 
-fn is_expanded(word: &Field) -> bool {
-    word.as_known().is_none()
+fn push(findings: &mut Vec<CommandFinding>, finding: CommandFinding) {
+    if !findings.contains(&finding) {
+        findings.push(finding);
+    }
 }
 
-/// Walks a command line; none if there is no command in it.
-fn walk(command: &str) -> Option<Walk> {
-    let mut walk = Walk::default();
-    if command.len() > COMMAND_BYTES_MAX {
-        walk.unproven(Unproven::TooLong);
-        return Some(walk);
-    }
-    if command.trim().is_empty() {
+/// Returns the place of a byte in characters, from 1.
+fn place(text: &str, at: usize) -> usize {
+    text.char_indices().take_while(|(index, _)| *index < at).count() + 1
+}
+
+/// Returns the words of a text that is one simple command of literals; none if it is anything else.
+fn literal_words(text: &str) -> Option<Vec<String>> {
+    let list = grammar::parse(text, 0).ok()?;
+    let [pipeline] = list.as_slice() else { return None };
+    let [grammar::Command { kind: grammar::Kind::Simple(simple), redirects }] = pipeline.as_slice() else { return None };
+    if !simple.assignments.is_empty() || !redirects.is_empty() || text.contains(['&', ';', '\n', '#']) {
         return None;
     }
-    walk.text(command, &mut Scope::default(), &Context::outside());
-    // The last expansion may have spent the rest of the budget.
-    let _ = walk.is_over(0);
-    let has_nothing = |list: syntax::List| list.iter().all(|pipeline| pipeline.commands.is_empty());
-    let is_empty = walk.reached.is_empty() && walk.unproven.is_empty() && syntax::parse(command, 0).is_ok_and(has_nothing);
-    (!is_empty).then_some(walk)
+    simple.words.iter().map(|word| word.as_text().map(str::to_owned)).collect()
 }
 
-/// The commands that a command line may execute. It holds raw text, to be shown only to the author of the line.
+/// The commands that a command line executes. It holds raw text, to be shown only to the author of the line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// The simple commands that may be executed, in order.
+    /// The simple commands that are executed, in order.
     pub commands: Vec<ReachedCommand>,
-    /// What could not be proven.
+    /// What cannot be proven.
     pub unproven: Vec<Unproven>,
 }
 
-/// A simple command that may be executed.
+/// A simple command that is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReachedCommand {
-    /// Program and arguments.
-    pub words: Vec<ReachedWord>,
+    /// Program and arguments. `*` stands for what is not known of them.
+    pub words: Vec<Argument>,
     /// How it is reached, from the outside in, such as `behind sudo, in a text given to sh`; empty if it stands openly in the line.
     pub how: String,
-    /// Whether it only says what another command amounts to, or is one of two readings: it needs no permission.
-    pub assumed: bool,
 }
 
-/// A word of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReachedWord {
-    /// Its text.
-    Known(String),
-    /// What is known of its text, with `…` for what is not.
-    Unknown(String),
-}
-
-/// Returns what a command line may execute, to explain it to its author: the texts are raw and must not be logged or published.
+/// Returns what a command line executes, to explain it to its author: the texts are raw and must not be logged or published.
 #[must_use]
 pub fn analyse(command: &str) -> Analysis {
-    let Some(walk) = walk(command) else { return Analysis::default() };
+    let mut walk = Walk::new(None);
+    let refusal =
+        if command.len() > COMMAND_BYTES_MAX { Some(Refusal { construct: Construct::TooLong, at: 0 }) } else { walk.line(command).err() };
+    let unproven = |construct, at, name| Unproven { construct, place: place(command, at), program: Program { name } };
     let commands = walk.reached.into_iter().map(|reached| {
         let ways: Vec<String> = reached.ways.iter().map(ToString::to_string).collect();
-        ReachedCommand { words: reached.words.iter().map(shown).collect(), how: ways.join(", "), assumed: reached.assumed }
+        ReachedCommand { words: reached.words, how: ways.join(", ") }
     });
-    Analysis { commands: commands.collect(), unproven: walk.unproven }
-}
-
-fn shown(word: &Field) -> ReachedWord {
-    if let Some(text) = word.as_known() {
-        return ReachedWord::Known(text.to_owned());
+    let doubts = walk.doubts.into_iter().map(|doubt| unproven(doubt.construct, doubt.at, doubt.program));
+    Analysis {
+        commands: commands.collect(),
+        unproven: refusal.map(|refusal| unproven(refusal.construct, refusal.at, None)).into_iter().chain(doubts).collect(),
     }
-    let (mut text, mut from) = (String::new(), 0);
-    for (at, _) in &word.holes {
-        text.push_str(word.text.get(from..*at).unwrap_or_default());
-        text.push('…');
-        from = *at;
-    }
-    text.push_str(word.text.get(from..).unwrap_or_default());
-    ReachedWord::Unknown(text)
 }

@@ -6,7 +6,8 @@
 use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
 
-use super::walk::Walk;
+use super::argument::Argument;
+use super::paths;
 
 /// The compiled patterns.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ struct Form {
     index: usize,
     /// The texts between the stars, in lower case.
     pieces: Vec<String>,
+    /// The pattern as a path, if it is one.
+    path: Option<String>,
     /// Whether the end must be the end of a word: `| sh` is not `| shuf`.
     ends_word: bool,
 }
@@ -48,7 +51,8 @@ impl Texts {
                     always.push(*index);
                 } else {
                     let ends_word = pattern.trim_start().starts_with('|') && text.ends_with(|char: char| char.is_ascii_alphanumeric());
-                    forms.push(Form { index: *index, pieces, ends_word });
+                    let path = paths::is_path(pattern).then(|| paths::simplified(pattern));
+                    forms.push(Form { index: *index, pieces, path, ends_word });
                 }
             }
         }
@@ -70,32 +74,42 @@ impl Texts {
         Self { automaton, by_piece, forms, always }
     }
 
-    /// Appends the places of the patterns that match.
-    pub fn check(&self, command: &str, walk: &Walk, found: &mut Vec<usize>) {
+    /// Appends the places of the patterns that are found in the command line as it is written.
+    pub fn command(&self, command: &str, found: &mut Vec<usize>) {
         found.extend(&self.always);
+        if !self.forms.is_empty() {
+            self.find(command, found);
+            self.find(&spaced(command), found);
+        }
+    }
+
+    /// Appends the places of the patterns that are found in the words of a command.
+    pub fn words(&self, words: &[Argument], found: &mut Vec<usize>) {
         if self.forms.is_empty() {
             return;
         }
-        self.find(command, found);
-        self.find(&spaced(command), found);
         let mut joined = String::new();
-        for reached in &walk.reached {
-            joined.clear();
-            for word in &reached.words {
-                let mut from = 0;
-                for (at, _) in &word.holes {
-                    joined.push_str(word.text.get(from..*at).unwrap_or_default());
-                    // Nothing matches across what is not known.
-                    joined.push('\0');
-                    from = *at;
-                }
-                joined.push_str(word.text.get(from..).unwrap_or_default());
+        for word in words {
+            if !joined.is_empty() {
                 joined.push(' ');
             }
-            self.find(joined.trim_end(), found);
+            joined.push_str(&word.text);
         }
-        for text in &walk.texts {
-            self.find(text, found);
+        self.find(&joined, found);
+    }
+
+    /// Appends the places of the patterns that are found in a path, as it is written and without detours (`//`, `/./`, `/../`). A glob is
+    /// found by the patterns that are paths of files which it may find.
+    pub fn path(&self, path: &str, is_glob: bool, found: &mut Vec<usize>) {
+        if self.forms.is_empty() {
+            return;
+        }
+        if path.contains('/') {
+            self.find(&paths::simplified(path), found);
+        }
+        if is_glob && path.contains(['*', '?', '[']) {
+            let may_find = |form: &&Form| form.path.as_ref().is_some_and(|pattern| paths::may_find(path, pattern));
+            found.extend(self.forms.iter().filter(may_find).map(|form| form.index));
         }
     }
 
@@ -161,7 +175,7 @@ mod tests {
 
     fn found(pattern: &str, command: &str) -> bool {
         let mut found = Vec::new();
-        Texts::new(&[(0, pattern)]).check(command, &Walk::default(), &mut found);
+        Texts::new(&[(0, pattern)]).command(command, &mut found);
         !found.is_empty()
     }
 

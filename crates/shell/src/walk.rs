@@ -1,393 +1,423 @@
-//! Walks a syntax tree and collects the simple commands that it may execute, in order.
+//! Tree → the commands that run: loops over words are gone through, and what programs start by their tables is followed.
 
 use std::fmt;
-use std::rc::Rc;
 
-use super::finding::Unproven;
-use super::scope::Scope;
-use super::syntax::{
-    self, Argument, Assignment, Command, Compound, DEPTH_MAX, Fault, Kind, List, Part, Redirect, RedirectKind, Simple, Word,
-};
-use super::value::{Budget, EXPANDED_MAX, Field, Hole, expand, expand_whole};
-use super::{COMMANDS_MAX, stdin, variables};
+use super::allow::Allow;
+use super::argument::{Argument, Certainty};
+use super::files::{Directories, FileUse};
+use super::grammar::{self, Access, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word, is_loop_name};
+use super::tables::{self, Started};
+use super::{COMMANDS_MAX, assignments};
 
-/// A simple command that may be executed.
+/// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
+const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
+
+/// A simple command that runs.
 #[derive(Debug, Clone)]
 pub struct Reached {
-    /// Program and arguments.
-    pub words: Vec<Field>,
-    /// The ways by which it is reached, from the outside in; none if it stands openly in the line.
+    /// Program and arguments; never empty.
+    pub words: Vec<Argument>,
+    /// How it is reached, from the outside in; empty if it stands openly in the line.
     pub ways: Vec<Way>,
-    /// Whether it only says what another command amounts to, or is one of two readings: it is compared with blocked patterns and needs
-    /// no permission.
-    pub assumed: bool,
+    /// Whether the program's table knows all arguments, so that none of them is executed.
+    pub is_proven: bool,
 }
 
-/// A way by which a command is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a command is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
-    /// `$( )` or backticks.
+    /// In `"$( )"`.
     Substitution,
-    /// `<( )` or `>( )`.
-    Process,
-    /// The body of a function.
-    Function,
     /// Behind a program that starts it.
-    Behind(&'static str),
-    /// In a text that a program hands to a shell.
-    TextOf(&'static str),
-    /// In what a shell reads.
-    Piped,
-    /// In a variable that some program executes.
-    Variable,
-    /// What an option of the program amounts to.
-    Meaning,
+    Behind(String),
+    /// In a text that a program gives to a shell.
+    TextOf(String),
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Substitution => formatter.write_str("in a command substitution"),
-            Self::Process => formatter.write_str("in a process substitution"),
-            Self::Function => formatter.write_str("in a function"),
             Self::Behind(program) => write!(formatter, "behind {program}"),
             Self::TextOf(program) => write!(formatter, "in a text given to {program}"),
-            Self::Piped => formatter.write_str("in what a shell reads"),
-            Self::Variable => formatter.write_str("in a variable that programs execute"),
-            Self::Meaning => formatter.write_str("as the meaning of an option"),
         }
     }
 }
 
-/// What a command reads.
-#[derive(Debug, Clone)]
-pub enum Stdin {
-    /// What the shell itself reads, or a file: no part of the command line.
-    Inherited,
-    /// A literal.
-    Text(Rc<str>),
-    /// The output of commands.
-    Unknown,
+/// What cannot be proven: what, where, and whose argument it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// The construct.
+    pub construct: Construct,
+    /// Where it stands, in bytes.
+    pub at: usize,
+    /// The program whose argument it is.
+    pub program: Option<String>,
 }
 
-/// Where a command stands.
-#[derive(Debug, Clone)]
-pub struct Context {
-    /// The ways by which its commands are reached, from the outside in.
-    pub ways: Vec<Way>,
-    /// Whether its commands are assumed, as in [`Reached::assumed`].
-    pub assumed: bool,
-    /// What it reads unless it is redirected.
-    pub stdin: Stdin,
-    /// How many constructs are around it.
-    pub depth: usize,
-    /// Whether it surely runs, in the shell itself: what it assigns is assigned from there on.
-    pub is_certain: bool,
-}
-
-impl Context {
-    /// Returns the context of the command line itself.
-    #[must_use]
-    pub fn outside() -> Self {
-        Self { ways: Vec::new(), assumed: false, stdin: Stdin::Inherited, depth: 0, is_certain: true }
-    }
-
-    /// Returns the context one construct deeper.
-    #[must_use]
-    pub fn inside(&self) -> Self {
-        Self { depth: self.depth + 1, is_certain: false, ..self.clone() }
-    }
-
-    /// Returns the context one construct deeper, by this way.
-    #[must_use]
-    pub fn by(&self, way: Way) -> Self {
-        let mut context = self.inside();
-        context.ways.push(way);
-        context
-    }
-
-    /// Returns the context with other input.
-    #[must_use]
-    pub fn reading(&self, stdin: Stdin) -> Self {
-        Self { stdin, ..self.clone() }
-    }
-}
-
-/// Collects what is reached.
+/// Collects what runs.
 #[derive(Debug)]
-pub struct Walk {
-    /// The commands that were reached.
+pub struct Walk<'a> {
+    /// The list of allowed commands; none if every command is allowed.
+    allow: Option<&'a Allow>,
+    /// The commands that run.
     pub reached: Vec<Reached>,
-    /// What could not be proven, in order, each once.
-    pub unproven: Vec<Unproven>,
-    /// Texts beside commands that patterns are compared with: files of redirections, assigned values.
-    pub texts: Vec<String>,
-    /// How much may still be expanded.
-    pub budget: Budget,
+    /// The files that are opened by redirections.
+    pub files: Vec<FileUse>,
+    /// The folders that `cd` goes to.
+    pub directories: Directories,
+    /// The commands that are not on the list, by their place in `reached`.
+    pub not_allowed: Vec<usize>,
+    /// What cannot be proven.
+    pub doubts: Vec<Doubt>,
+    ways: Vec<Way>,
+    /// The variables of the loops around, with their values.
+    values: Vec<(String, Argument)>,
+    /// The place of the text that is given to a shell, if this is inside one.
+    text_at: Option<usize>,
+    depth: usize,
 }
 
-impl Default for Walk {
-    fn default() -> Self {
-        Self { reached: Vec::new(), unproven: Vec::new(), texts: Vec::new(), budget: Budget(EXPANDED_MAX) }
-    }
-}
-
-impl Walk {
-    /// Notes that something cannot be proven.
-    pub fn unproven(&mut self, reason: Unproven) {
-        if !self.unproven.contains(&reason) {
-            self.unproven.push(reason);
+impl<'a> Walk<'a> {
+    /// Returns a walk under a list of allowed commands; none if every command is allowed.
+    #[must_use]
+    pub fn new(allow: Option<&'a Allow>) -> Self {
+        Self {
+            allow,
+            reached: Vec::new(),
+            files: Vec::new(),
+            directories: Directories::default(),
+            not_allowed: Vec::new(),
+            doubts: Vec::new(),
+            ways: Vec::new(),
+            values: Vec::new(),
+            text_at: None,
+            depth: 0,
         }
     }
 
-    /// Returns whether nothing more can be learnt.
-    pub fn is_over(&mut self, depth: usize) -> bool {
-        if self.budget.0 == 0 || self.reached.len() >= COMMANDS_MAX {
-            self.unproven(Unproven::TooMuch);
-        }
-        if depth > DEPTH_MAX {
-            self.unproven(Unproven::TooDeep);
-        }
-        self.unproven.iter().any(|reason| reason.is_fatal())
+    /// Walks a command line.
+    ///
+    /// # Errors
+    /// [`Refusal`] if it is not in the grammar.
+    pub fn line(&mut self, text: &str) -> Result<(), Refusal> {
+        let list = grammar::parse(text, 0)?;
+        self.list(&list);
+        self.resolve_files();
+        Ok(())
     }
 
-    /// Walks a text that is executed; what it assigns is added to the scope.
-    pub fn text(&mut self, text: &str, scope: &mut Scope, context: &Context) {
-        if self.is_over(context.depth) {
-            return;
-        }
-        if !self.budget.spend(text.len()) {
-            return self.unproven(Unproven::TooMuch);
-        }
-        match syntax::parse(text, context.depth) {
-            Ok(list) => {
-                scope.bind(&list, &mut self.budget);
-                self.list(&list, scope, context);
-            }
-            Err(Fault::Syntax) => self.unproven(Unproven::Unparsable),
-            Err(Fault::Depth) => self.unproven(Unproven::TooDeep),
-        }
-    }
-
-    /// Walks what a text expands to where it is expanded as a here-document is.
-    pub fn expanded_text(&mut self, text: &str, scope: &mut Scope, context: &Context) {
-        match syntax::parse_document(text, context.depth) {
-            Ok(word) => self.word(&word, scope, context),
-            Err(Fault::Syntax) => self.unproven(Unproven::Unparsable),
-            Err(Fault::Depth) => self.unproven(Unproven::TooDeep),
-        }
-    }
-
-    /// Walks pipelines in order.
-    pub fn list(&mut self, list: &List, scope: &mut Scope, context: &Context) {
-        for pipeline in list {
-            let mut context = context.clone();
-            context.is_certain &= pipeline.commands.len() == 1 && !pipeline.conditional && !pipeline.background;
-            for command in &pipeline.commands {
-                let stdin = self.command(command, scope, &context);
-                context.stdin = stdin;
+    /// Calls a function with every word that may be a path, in every folder that the line goes to, and with whether it is a glob.
+    pub fn paths(&self, call: &mut impl FnMut(&str, bool)) {
+        let words = self.reached.iter().flat_map(|reached| &reached.words);
+        let words = words.map(|word| (word.text.as_str(), word.certainty != Certainty::Known));
+        for (path, is_glob) in words.chain(self.files.iter().map(|file| (file.path.as_str(), false))) {
+            if self.directories.has_moved() {
+                self.directories.all(path).iter().for_each(|path| call(path, is_glob));
+            } else {
+                call(path, is_glob);
             }
         }
     }
 
-    /// Walks a command: what it writes, as far as that is known.
-    fn command(&mut self, command: &Command, scope: &mut Scope, context: &Context) -> Stdin {
-        if self.is_over(context.depth) {
-            return Stdin::Unknown;
+    fn doubt(&mut self, construct: Construct, at: usize) {
+        self.doubt_of(None, construct, at);
+    }
+
+    fn doubt_of(&mut self, program: Option<String>, construct: Construct, at: usize) {
+        let doubt = Doubt { construct, at: self.text_at.unwrap_or(at), program };
+        if !self.doubts.contains(&doubt) {
+            self.doubts.push(doubt);
         }
-        let is_certain = context.is_certain && command.redirects.is_empty();
-        let mut context = context.inside();
+    }
+
+    fn is_over(&self) -> bool {
+        self.reached.len() >= COMMANDS_MAX
+    }
+
+    fn list(&mut self, list: &List) {
+        for command in list.iter().flatten() {
+            if self.is_over() {
+                return self.doubt(Construct::TooMuch, 0);
+            }
+            self.command(command);
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        let written = match &command.kind {
+            Kind::Simple(simple) => self.simple(simple, &command.redirects),
+            Kind::Lists(lists) => {
+                lists.iter().for_each(|list| self.list(list));
+                None
+            }
+            Kind::While { condition, body } => {
+                match reader(condition) {
+                    Some(names) => self.bound(&names, &Argument { certainty: Certainty::Nothing, ..Argument::known("*") }, body),
+                    None => {
+                        self.list(condition);
+                        self.list(body);
+                    }
+                }
+                None
+            }
+            Kind::For { name, words, body } => {
+                for word in words {
+                    let value = self.argument(word);
+                    self.bound(&[name.as_str()], &Argument { many: false, ..value }, body);
+                }
+                None
+            }
+        };
         for redirect in &command.redirects {
-            self.redirect(redirect, scope, &mut context);
-        }
-        match &command.kind {
-            Kind::Simple(simple) => {
-                context.is_certain = is_certain;
-                return self.simple(simple, scope, &context);
-            }
-            Kind::Function(body) => {
-                let _ = self.command(body, scope, &context.by(Way::Function).reading(Stdin::Unknown));
-            }
-            Kind::Compound(compound) => {
-                for word in &compound.words {
-                    self.word(word, scope, &context);
-                    self.quoted_subscripts(word, scope, &context);
-                }
-                self.operands(compound, scope);
-                self.other_reading(compound, scope, &context);
-                self.loop_values(compound, scope, &context);
-                let variable = compound.variable.as_deref().filter(|_| compound.iterates);
-                if let Some(name) = variable {
-                    scope.make_certain(name);
-                }
-                for list in &compound.lists {
-                    self.list(list, scope, &context);
-                }
-                if let Some(name) = variable {
-                    scope.make_uncertain(name);
-                }
-            }
-        }
-        Stdin::Unknown
-    }
-
-    /// Notes the variable of a loop or coprocess, and the values that it is given.
-    fn loop_values(&mut self, compound: &Compound, scope: &mut Scope, context: &Context) {
-        let Some(name) = &compound.variable else { return };
-        if name != "COPROC" {
-            self.assigned(name);
-        }
-        for field in compound.words.iter().flat_map(|word| expand(word, scope, &mut self.budget)).collect::<Vec<_>>() {
-            if has_subscript(&field.text) {
-                self.expanded_text(&field.text, &mut scope.for_child(), &context.by(Way::Variable));
+            if let Redirect::File { access, target } = redirect {
+                self.redirect(*access, target, written);
             }
         }
     }
 
-    fn simple(&mut self, simple: &Simple, scope: &mut Scope, context: &Context) -> Stdin {
-        for assignment in &simple.assignments {
-            self.assignment(assignment, scope, context);
-            if context.is_certain && simple.words.is_empty() {
-                self.make_certain(assignment, scope);
-            }
+    /// Walks the body of a loop with a value for its variables.
+    fn bound(&mut self, names: &[&str], value: &Argument, body: &List) {
+        if self.values.iter().any(|(name, _)| names.contains(&name.as_str())) {
+            return self.doubt(Construct::LoopName, value.at);
         }
-        let mut words = Vec::with_capacity(simple.words.len());
-        for argument in &simple.words {
-            match argument {
-                Argument::Word(word) => {
-                    self.word(word, scope, context);
-                    words.extend(expand(word, scope, &mut self.budget));
-                }
-                Argument::Assignment(assignment) => {
-                    self.assignment_words(assignment, scope, context);
-                    let is_declared =
-                        matches!(words.first().and_then(Field::as_known), Some("export" | "declare" | "typeset" | "readonly"));
-                    words.push(expand_whole(&assignment.word, scope, &mut self.budget));
-                    if context.is_certain && is_declared {
-                        self.make_certain(assignment, scope);
-                    }
-                }
-            }
-        }
-        let output = stdin::output(&words, &context.stdin);
-        self.run(words, scope, context);
-        output
+        let outer = self.values.len();
+        self.values.extend(names.iter().map(|name| ((*name).to_owned(), value.clone())));
+        self.list(body);
+        self.values.truncate(outer);
     }
 
-    /// Walks the substitutions in a word.
-    pub fn word(&mut self, word: &Word, scope: &mut Scope, context: &Context) {
-        if self.is_over(context.depth) {
+    /// Walks a simple command: how many bytes it writes, if that is known.
+    fn simple(&mut self, simple: &Simple, redirects: &[Redirect]) -> Option<usize> {
+        let program = simple.words.first().and_then(Word::as_text).unwrap_or_default();
+        for (name, value) in &simple.assignments {
+            if !assignments::is_harmless_for(program, name) || value.as_text().is_none() {
+                self.doubt(Construct::Assignment, value.at);
+            }
+        }
+        let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
+        let written = written(&words, redirects);
+        self.run(words);
+        written
+    }
+
+    /// Returns what a word stands for.
+    fn argument(&mut self, word: &Word) -> Argument {
+        let mut argument = Argument { at: word.at, ..Argument::default() };
+        // Whether nothing of the text is in front of this piece.
+        let mut is_first = true;
+        for (index, piece) in word.pieces.iter().enumerate() {
+            let unknown = match piece {
+                Piece::Text(text) => {
+                    argument.text.push_str(text);
+                    is_first &= text.is_empty();
+                    continue;
+                }
+                Piece::Glob(char) => {
+                    argument.many = true;
+                    argument.text.push(*char);
+                    Certainty::Nothing
+                }
+                Piece::Home => {
+                    argument.text.push('~');
+                    let is_path = match word.pieces.get(index + 1) {
+                        None => true,
+                        Some(Piece::Text(text)) => text.starts_with('/'),
+                        Some(_) => false,
+                    };
+                    if is_path { Certainty::Operand } else { Certainty::Nothing }
+                }
+                Piece::Directory => {
+                    argument.text.push('.');
+                    Certainty::Operand
+                }
+                Piece::Status => {
+                    argument.text.push('0');
+                    Certainty::Operand
+                }
+                Piece::Variable { name, quoted, at } => self.variable(name, *quoted, *at, &mut argument.text),
+                Piece::Output(list) => {
+                    self.ways.push(Way::Substitution);
+                    self.list(list);
+                    self.ways.pop();
+                    argument.text.push('*');
+                    Certainty::Nothing
+                }
+            };
+            argument.certainty = match (argument.certainty, unknown) {
+                (certainty, Certainty::Known) => certainty,
+                (Certainty::Known, unknown) if is_first => unknown,
+                (Certainty::Known, _) => begun(&argument.text),
+                (certainty, _) => certainty,
+            };
+            is_first = false;
+        }
+        argument
+    }
+
+    /// Appends the value of a variable, and returns what is known of it.
+    fn variable(&mut self, name: &str, quoted: bool, at: usize, text: &mut String) -> Certainty {
+        let Some((_, value)) = self.values.iter().rev().find(|(bound, _)| bound == name) else {
+            self.doubt(Construct::Variable, at);
+            return Certainty::Nothing;
+        };
+        let is_plain =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+".contains(&byte));
+        let is_unquoted = !quoted && !value.as_known().is_some_and(is_plain);
+        text.push_str(&value.text);
+        let certainty = value.certainty;
+        if is_unquoted {
+            self.doubt(Construct::Unquoted, at);
+        }
+        certainty
+    }
+
+    /// Notes a command, and walks what it starts.
+    fn run(&mut self, words: Vec<Argument>) {
+        let Some(first) = words.first() else { return };
+        let at = first.at;
+        let Some(program) = first.as_known().map(str::to_owned) else {
+            return self.doubt(Construct::Program, at);
+        };
+        if self.is_over() {
+            return self.doubt(Construct::TooMuch, at);
+        }
+        let index = self.reached.len();
+        self.reached.push(Reached { words: words.clone(), ways: self.ways.clone(), is_proven: true });
+        let given = match self.allow {
+            Some(allow) if FREE.contains(&program.as_str()) => allow.matched(&words).or(Some(1)),
+            Some(allow) => allow.matched(&words),
+            None => Some(0),
+        };
+        let Some(given) = given else {
+            self.not_allowed.push(index);
+            return;
+        };
+        let arguments = words.get(1..).unwrap_or_default();
+        if self.allow.is_some() && program.contains('/') && !program.starts_with('/') && self.directories.has_moved() {
+            self.doubt(Construct::RelativeProgram, at);
+        }
+        let name = program.rsplit('/').next().unwrap_or_default();
+        match tables::read(name, arguments) {
+            Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
+            // The author of the list wrote the word that the table does not know: what follows must be literal.
+            Err(unlisted) if unlisted.index + 1 < given => {
+                if let Some(computed) = words.iter().find(|word| !word.is_literal()) {
+                    self.doubt_of(Some(program.clone()), Construct::Argument(tables::LITERAL), computed.at);
+                }
+            }
+            Err(unlisted) => {
+                if let Some(reached) = self.reached.get_mut(index) {
+                    reached.is_proven = false;
+                }
+                let place = words.get(unlisted.index + 1).map_or(at, |word| word.at);
+                let construct = if name == "read" { Construct::Read } else { Construct::Argument(unlisted.what) };
+                if self.allow.is_some() || tables::is_shell(name) {
+                    self.doubt_of(Some(name.to_owned()), construct, place);
+                }
+            }
+        }
+        if matches!(name, "cd" | "pushd" | "popd") {
+            self.directories.go(arguments);
+        }
+    }
+
+    fn started(&mut self, program: &str, started: Started) {
+        if self.depth >= grammar::DEPTH_MAX {
+            return self.doubt(Construct::TooDeep, 0);
+        }
+        self.depth += 1;
+        match started {
+            Started::Command(words) => {
+                self.ways.push(Way::Behind(program.to_owned()));
+                self.run(words);
+            }
+            Started::Text(text) => {
+                self.ways.push(Way::TextOf(program.to_owned()));
+                self.text(&text);
+            }
+        }
+        self.ways.pop();
+        self.depth -= 1;
+    }
+
+    /// Walks a text that a shell executes. It has no variables of the line's loops.
+    fn text(&mut self, text: &Argument) {
+        let Some(known) = text.as_known() else { return self.doubt(Construct::ShellText, text.at) };
+        let outer = self.text_at;
+        let values = std::mem::take(&mut self.values);
+        self.text_at = outer.or(Some(text.at));
+        match grammar::parse(known, self.depth) {
+            Ok(list) => self.list(&list),
+            Err(refusal) => self.doubt(refusal.construct, refusal.at),
+        }
+        self.text_at = outer;
+        self.values = values;
+    }
+
+    fn redirect(&mut self, access: Access, target: &Word, bytes: Option<usize>) {
+        let argument = self.argument(target);
+        // The home directory is as literal as an absolute path.
+        let is_home = matches!(target.pieces.as_slice(), [Piece::Home] | [Piece::Home, Piece::Text(_)]);
+        if !is_home && argument.as_known().is_none_or(str::is_empty) {
+            return self.doubt(Construct::Target, target.at);
+        }
+        self.files.push(FileUse { path: argument.text, access, bytes, at: self.text_at.unwrap_or(target.at) });
+    }
+
+    /// Follows relative paths through the folders that the line goes to.
+    fn resolve_files(&mut self) {
+        if !self.directories.has_moved() {
             return;
         }
-        for part in &word.parts {
-            match part {
-                Part::Bare(_) | Part::Quoted(_) => {}
-                Part::Ambiguous => self.unproven(Unproven::Dialect),
-                Part::Evaluated(text) => self.evaluated(text, scope),
-                Part::Parameter { name, assigns, prompt, inner, .. } => {
-                    if *prompt {
-                        self.unproven(Unproven::ShellText);
-                    }
-                    if let Some(text) = assigns {
-                        self.default_value(name, text, scope, context);
-                    }
-                    self.word(inner, scope, &context.inside());
-                }
-                Part::Arithmetic(inner) => self.word(inner, scope, &context.inside()),
-                Part::Substitution { list, .. } => {
-                    self.list(list, scope, &context.by(Way::Substitution).reading(Stdin::Inherited));
-                }
-                Part::Process(list) => self.list(list, scope, &context.by(Way::Process).reading(Stdin::Unknown)),
+        let lost = self.directories.is_lost();
+        let mut resolved = Vec::new();
+        for file in std::mem::take(&mut self.files) {
+            if file.is_relative() && lost {
+                self.doubt(Construct::Directory, file.at);
             }
+            resolved.extend(self.directories.all(&file.path).into_iter().map(|path| FileUse { path, ..file.clone() }));
         }
-    }
-
-    fn make_certain(&mut self, assignment: &Assignment, scope: &mut Scope) {
-        if let Some(word) = &assignment.value {
-            let value = expand_whole(word, scope, &mut self.budget);
-            scope.make_certain_of(&assignment.name, &value);
-        }
-    }
-
-    fn assignment_words(&mut self, assignment: &Assignment, scope: &mut Scope, context: &Context) {
-        self.word(&assignment.word, scope, context);
-        for element in &assignment.elements {
-            self.word(element, scope, context);
-            let field = expand_whole(element, scope, &mut self.budget);
-            self.texts.push(field.text);
-        }
-    }
-
-    fn assignment(&mut self, assignment: &Assignment, scope: &mut Scope, context: &Context) {
-        self.unproven(Unproven::Assignment);
-        self.assignment_words(assignment, scope, context);
-        let field = expand_whole(&assignment.word, scope, &mut self.budget);
-        self.variable(&field, scope, context);
-        self.texts.push(field.text);
-    }
-
-    /// Looks into `NAME=value`, since the values of some variables are executed.
-    pub fn variable(&mut self, field: &Field, scope: &mut Scope, context: &Context) {
-        let Some((name, value)) = field.text.split_once('=') else { return };
-        match variables::role(name) {
-            variables::Role::Loader => self.unproven(Unproven::Loader),
-            variables::Role::Command if !field.holes.is_empty() => self.unproven(Unproven::ShellText),
-            variables::Role::Command => {
-                let context = Context { assumed: true, ..context.by(Way::Variable) };
-                self.text(value, &mut scope.for_child(), &context);
-            }
-            variables::Role::Prompt => self.expanded_text(value, &mut scope.for_child(), &context.by(Way::Variable)),
-            variables::Role::Other => {}
-        }
-        // Arithmetic executes what stands in a subscript, in a variable's value too.
-        if has_subscript(value) {
-            self.expanded_text(value, &mut scope.for_child(), &context.by(Way::Variable));
-        }
-    }
-
-    fn redirect(&mut self, redirect: &Redirect, scope: &mut Scope, context: &mut Context) {
-        self.word(&redirect.target, scope, context);
-        match redirect.kind {
-            RedirectKind::Duplicate => {}
-            RedirectKind::DuplicateInput => context.stdin = Stdin::Unknown,
-            RedirectKind::Read | RedirectKind::Write => {
-                let target = expand_whole(&redirect.target, scope, &mut self.budget);
-                let is_process = target.holes.iter().any(|(_, hole)| *hole == Hole::Process);
-                if redirect.kind == RedirectKind::Write && !is_process && !target.as_known().is_some_and(is_harmless_device) {
-                    self.unproven(Unproven::Redirection);
-                }
-                if is_process || target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
-                    context.stdin = Stdin::Unknown;
-                }
-                self.texts.push(target.text);
-            }
-            RedirectKind::String | RedirectKind::Document => {
-                let field = match redirect.document.get() {
-                    Some(body) => {
-                        self.word(body, scope, context);
-                        expand_whole(body, scope, &mut self.budget)
-                    }
-                    None if redirect.kind == RedirectKind::Document => Field::default(),
-                    None => expand_whole(&redirect.target, scope, &mut self.budget),
-                };
-                // Two inputs, of which the descriptor decides: neither is taken for the one.
-                let is_second = !matches!(context.stdin, Stdin::Inherited);
-                context.stdin = match field.as_known() {
-                    Some(text) if !is_second => Stdin::Text(Rc::from(text)),
-                    _ => Stdin::Unknown,
-                };
-            }
-        }
+        self.files = resolved;
     }
 }
 
-/// Returns whether a text has a substitution in a subscript.
-#[must_use]
-pub fn has_subscript(text: &str) -> bool {
-    text.find('[').and_then(|at| text.get(at..)).is_some_and(|rest| rest.contains("$(") || rest.contains("${") || rest.contains('`'))
+/// Returns what is known of a word that begins with this text and goes on with something unknown.
+fn begun(text: &str) -> Certainty {
+    match text.strip_prefix('-') {
+        None => Certainty::Operand,
+        Some(rest) if rest.starts_with('-') && rest.contains('=') => Certainty::Value,
+        Some(_) => Certainty::Nothing,
+    }
 }
 
-/// Returns whether the path is a device that keeps nothing of what is written into it.
-fn is_harmless_device(path: &str) -> bool {
-    matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2")
+/// Returns the variables of a condition that is nothing but `read -r NAME…`, perhaps with `IFS=` in front.
+fn reader(condition: &List) -> Option<Vec<&str>> {
+    let [pipeline] = condition.as_slice() else { return None };
+    let [Command { kind: Kind::Simple(simple), redirects }] = pipeline.as_slice() else { return None };
+    let is_plain = simple.assignments.iter().all(|(name, value)| name == "IFS" && value.as_text().is_some());
+    let words: Option<Vec<&str>> = simple.words.iter().map(Word::as_text).collect();
+    match words?.as_slice() {
+        ["read", "-r", names @ ..] | ["read", names @ ..] if is_plain && redirects.is_empty() && !names.is_empty() => {
+            names.iter().all(|name| is_loop_name(name)).then(|| names.to_vec())
+        }
+        _ => None,
+    }
+}
+
+/// Returns how many bytes a command writes, if that can be told: `echo` of literals, and `cat` of a here-document.
+fn written(words: &[Argument], redirects: &[Redirect]) -> Option<usize> {
+    let (program, arguments) = words.split_first()?;
+    match program.as_known()? {
+        "echo" => arguments.iter().map(|argument| Some(argument.as_known()?.len() + 1)).sum::<Option<usize>>().map(|bytes| bytes.max(1)),
+        "cat" if arguments.is_empty() => {
+            let mut documents = redirects.iter().filter_map(|redirect| match redirect {
+                Redirect::Document(bytes) => Some(*bytes),
+                Redirect::File { .. } => None,
+            });
+            let reads = redirects.iter().any(|redirect| matches!(redirect, Redirect::File { access: Access::Read, .. }));
+            documents.next().filter(|_| !reads && documents.next().is_none())
+        }
+        _ => None,
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bash_commands::{COMMAND_BYTES_MAX, CommandFinding, CommandRules, ReachedWord, analyse};
+use bash_commands::{COMMAND_BYTES_MAX, CommandFinding, CommandRules, analyse};
 use serde::Deserialize;
 
 /// A set of rules.
@@ -55,7 +55,7 @@ fn every_command_of_the_corpus_gets_its_answer() {
     let mut disagreements = Vec::new();
     for (at, line) in corpus().iter().enumerate() {
         let set = rules.get(&line.rules).unwrap_or_else(|| panic!("line {}: no rules are called {}", at + 1, line.rules));
-        let findings = set.check(&line.command);
+        let findings = set.check(&line.command).findings;
         let answers = answers(&findings);
         if !answers.contains(&line.expect) {
             let text = format!(
@@ -94,7 +94,7 @@ fn no_message_repeats_what_an_agent_wrote() {
     for command in
         ["hunter2", "hunter2 x", "/opt/hunter2/bin x", "git log; hunter2=hunter2 hunter2", "echo hunter2 | sh -c hunter2", "hunter2 'token"]
     {
-        let findings = rules.check(command);
+        let findings = rules.check(command).findings;
         assert!(!findings.is_empty(), "{command}");
         for finding in findings {
             assert!(!finding.message().contains("hunter2"), "{}", finding.message());
@@ -186,7 +186,7 @@ fn hostile_commands_fit_the_stack_and_come_to_an_end() {
         let blocked: Vec<String> = ["rm -rf", "sudo", "*secret*"].map(str::to_owned).to_vec();
         let rules = CommandRules::new(Some(&["git".to_owned()]), &blocked);
         for (name, text) in hostile() {
-            let findings = rules.check(&text);
+            let findings = rules.check(&text).findings;
             assert!(text.len() <= COMMAND_BYTES_MAX || !findings.is_empty(), "{name} was allowed");
             let _ = analyse(&text);
         }
@@ -262,9 +262,9 @@ fn values_that_double_are_bounded() {
             let text = format!("{first}{}; ls $x{count} {{a,b}}$x{count}", steps.collect::<String>());
             for text in [text.clone(), format!("for i in a b; do {text}; done"), format!("sh -c '{}'", text.replace('\'', "\""))] {
                 let start = std::time::Instant::now();
-                let findings = rules.check(&text);
+                let findings = rules.check(&text).findings;
                 assert_eq!(findings.is_empty(), is_bounded, "{text}: {findings:?}");
-                assert!(!strict.check(&text).is_empty(), "{text}");
+                assert!(!strict.check(&text).findings.is_empty(), "{text}");
                 assert!(start.elapsed() < std::time::Duration::from_secs(5), "{text}");
             }
         }
@@ -276,10 +276,10 @@ fn deep_but_sane_nesting_is_understood() {
     let rules = CommandRules::new(Some(&["*".to_owned()]), &["rm -rf".to_owned()]);
     for depth in [1, 5, 10, 15] {
         let nested = format!("{}rm -rf x{}", "echo \"$(".repeat(depth), ")\"".repeat(depth));
-        assert_eq!(answers(&rules.check(&nested))[0], "oap.blocked_pattern: rm -rf", "{depth}");
+        assert_eq!(answers(&rules.check(&nested).findings)[0], "oap.blocked_pattern: rm -rf", "{depth}");
     }
     let too_deep = format!("{}ls{}", "$(".repeat(100), ")".repeat(100));
-    assert_eq!(answers(&rules.check(&too_deep))[0], "oap.command_chain_unsupported");
+    assert_eq!(answers(&rules.check(&too_deep).findings)[0], "oap.command_chain_unsupported");
 }
 
 #[test]
@@ -289,9 +289,7 @@ fn an_analysis_says_how_each_command_is_reached() {
         .commands
         .iter()
         .map(|command| {
-            let words = command.words.iter().map(|word| match word {
-                ReachedWord::Known(text) | ReachedWord::Unknown(text) => text.clone(),
-            });
+            let words = command.words.iter().map(|word| word.text.clone());
             (words.collect::<Vec<_>>().join(" "), command.how.clone())
         })
         .collect();

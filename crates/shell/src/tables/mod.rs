@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::argument::Argument;
 use options::Options;
-pub use reading::{Started, Unlisted, read};
+pub use reading::{LITERAL, Started, Unlisted, read};
 
 /// What is known of a program.
 #[derive(Debug)]
@@ -133,4 +133,13 @@ pub fn runs(name: &str) -> Option<&'static str> {
 #[must_use]
 pub fn is_known(name: &str) -> bool {
     TABLES.contains_key(name) || plain::is_plain(name)
+}
+
+/// TABLE: the shells.
+const SHELLS: [&str; 13] = ["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "tcsh", "csh", "yash"];
+
+/// Returns whether a program of this name is a shell: what it reads, it executes.
+#[must_use]
+pub fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
 }

@@ -1,0 +1,83 @@
+//! Files that a command line opens by redirections, and the folders in which its relative paths may lie.
+
+use super::argument::Argument;
+use super::grammar::Access;
+
+/// A file that a redirection opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileUse {
+    /// Its path, as it is written; `~` for the home directory.
+    pub path: String,
+    /// What is done with it.
+    pub access: Access,
+    /// How many bytes are written, if that can be told.
+    pub bytes: Option<usize>,
+    /// Where it stands in the command line, in bytes.
+    pub at: usize,
+}
+
+impl FileUse {
+    /// Returns whether the path depends on the working directory.
+    #[must_use]
+    pub fn is_relative(&self) -> bool {
+        is_relative(&self.path)
+    }
+}
+
+fn is_relative(path: &str) -> bool {
+    !path.starts_with(['/', '~'])
+}
+
+/// The most folders that are followed.
+const FOLLOWED_MAX: usize = 8;
+
+/// The folders that a line goes to by `cd`. Each of them may be the working directory of any command in the line: which one it is
+/// depends on conditions and subshells.
+#[derive(Debug, Default)]
+pub struct Directories {
+    folders: Vec<String>,
+    has_moved: bool,
+    is_lost: bool,
+}
+
+impl Directories {
+    /// Notes a `cd` with these arguments.
+    pub fn go(&mut self, arguments: &[Argument]) {
+        self.has_moved = true;
+        let operands: Vec<&Argument> = arguments.iter().filter(|argument| argument.is_operand()).collect();
+        let target = match operands.as_slice() {
+            [] if arguments.is_empty() => "~",
+            [Argument { text, .. }] if !text.contains('*') && text != "-" => text,
+            _ => return self.is_lost = true,
+        };
+        let from = if is_relative(target) { self.folders.clone() } else { Vec::new() };
+        let mut targets: Vec<String> = from.iter().map(|folder| format!("{folder}/{target}")).collect();
+        targets.push(target.to_owned());
+        targets.retain(|target| !self.folders.contains(target));
+        self.folders.append(&mut targets);
+        self.is_lost |= self.folders.len() > FOLLOWED_MAX;
+        self.folders.truncate(FOLLOWED_MAX);
+    }
+
+    /// Returns whether the line goes to another folder.
+    #[must_use]
+    pub fn has_moved(&self) -> bool {
+        self.has_moved
+    }
+
+    /// Returns whether it goes to a folder that cannot be followed.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Returns a path as it is written and, if it is relative, in every folder that the line goes to.
+    #[must_use]
+    pub fn all(&self, path: &str) -> Vec<String> {
+        let mut paths = vec![path.to_owned()];
+        if is_relative(path) {
+            paths.extend(self.folders.iter().map(|folder| format!("{folder}/{path}")));
+        }
+        paths
+    }
+}

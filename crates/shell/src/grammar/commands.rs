@@ -1,0 +1,275 @@
+//! Lists, pipelines, simple and compound commands.
+
+use super::cursor::Parser;
+use super::tree::{Command, Kind, List, Piece, Redirect, Simple};
+use super::words::ends_word;
+use super::{Construct, Refusal};
+
+/// The words that open or continue something in this grammar.
+const KNOWN: [&str; 13] = ["if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "in", "{", "}"];
+
+/// The words that are reserved in some shell, beside those. To refuse them here only makes the message better: a command with such a name
+/// would have to be on the list.
+const OTHERS: [&str; 13] =
+    ["case", "esac", "function", "select", "coproc", "repeat", "foreach", "end", "nocorrect", "noglob", "always", "let", "eval"];
+
+/// The variables that a loop may use: none of them means anything to a shell, and no program reads them.
+const LOOP_NAMES: [&str; 66] = [
+    "app", "arch", "bin", "branch", "chunk", "col", "commit", "count", "dir", "dirs", "dst", "entry", "env", "ext", "field", "file",
+    "files", "func", "host", "id", "idx", "image", "img", "input", "item", "job", "key", "lib", "line", "mod", "module", "name", "node",
+    "ns", "num", "output", "package", "page", "part", "pattern", "pkg", "pod", "port", "repo", "rest", "rev", "route", "row", "service",
+    "size", "src", "step", "svc", "table", "tag", "target", "task", "test", "title", "url", "user", "val", "value", "ver", "version",
+    "word",
+];
+
+/// Returns whether a loop may use a variable of this name: one small letter, or a word of a list.
+#[must_use]
+pub fn is_loop_name(name: &str) -> bool {
+    LOOP_NAMES.contains(&name) || (name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+/// Calls a function for every redirection in a list.
+pub(super) fn each_redirect(list: &mut List, call: &mut impl FnMut(&mut Redirect)) {
+    for command in list.iter_mut().flatten() {
+        command.redirects.iter_mut().for_each(&mut *call);
+        match &mut command.kind {
+            Kind::Simple(simple) => {
+                let pieces = simple.words.iter_mut().flat_map(|word| &mut word.pieces);
+                pieces.for_each(|piece| {
+                    if let Piece::Output(list) = piece {
+                        each_redirect(list, call);
+                    }
+                });
+            }
+            Kind::Lists(lists) => lists.iter_mut().for_each(|list| each_redirect(list, call)),
+            Kind::While { condition, body } => [condition, body].into_iter().for_each(|list| each_redirect(list, call)),
+            Kind::For { body, .. } => each_redirect(body, call),
+        }
+    }
+}
+
+impl<'t> Parser<'t> {
+    /// Reads pipelines up to a closing parenthesis, one of these words, or the end.
+    pub(super) fn list(&mut self, ends: &[&str]) -> Result<List, Refusal> {
+        let mut list = List::new();
+        let mut is_open = false;
+        loop {
+            self.lines()?;
+            let ended = self.peek().is_none_or(|byte| byte == b')') || ends.iter().any(|end| self.is_word(end));
+            if ended {
+                return if is_open { Err(self.refuse(Construct::Incomplete)) } else { Ok(list) };
+            }
+            list.push(self.pipeline()?);
+            self.blanks()?;
+            is_open = false;
+            match (self.peek(), self.peek_at(1)) {
+                (None | Some(b'\n' | b')'), _) => {}
+                (Some(b';'), Some(b';' | b'&' | b'|')) => return Err(self.refuse(Construct::Operator)),
+                (Some(b';'), _) => self.at += 1,
+                (Some(b'&'), Some(b'&')) | (Some(b'|'), Some(b'|')) => {
+                    self.at += 2;
+                    is_open = true;
+                }
+                // To zsh `&!` and `&|` are other operators, and `&>` is one to bash.
+                (Some(b'&'), next) if next.is_none_or(|byte| b" \t\n)".contains(&byte)) => self.at += 1,
+                (Some(b'&'), _) => return Err(self.refuse(Construct::Operator)),
+                _ => return Err(self.refuse(Construct::Unexpected)),
+            }
+            // An operator that is followed by another one.
+            if is_open && matches!(self.peek(), Some(b'&' | b'|' | b';')) {
+                return Err(self.refuse(Construct::Operator));
+            }
+        }
+    }
+
+    fn pipeline(&mut self) -> Result<Vec<Command>, Refusal> {
+        if self.is_word("!") {
+            self.at += 1;
+            self.blanks()?;
+            if !self.before().is_some_and(|before| matches!(before, b' ' | b'\t')) || self.is_word("!") {
+                return Err(self.refuse(Construct::History));
+            }
+        }
+        let mut pipeline = vec![self.deeper(Self::command)?];
+        loop {
+            self.blanks()?;
+            match (self.peek(), self.peek_at(1)) {
+                (Some(b'|'), Some(b'|')) => return Ok(pipeline),
+                (Some(b'|'), Some(b'&')) => return Err(self.refuse(Construct::Operator)),
+                (Some(b'|'), _) => self.at += 1,
+                _ => return Ok(pipeline),
+            }
+            self.lines()?;
+            pipeline.push(self.deeper(Self::command)?);
+        }
+    }
+
+    /// Returns whether this word stands here, without quotes.
+    fn is_word(&self, word: &str) -> bool {
+        self.rest().strip_prefix(word).is_some_and(|rest| ends_word(rest.bytes().next()))
+    }
+
+    fn keyword(&mut self, word: &str) -> Result<(), Refusal> {
+        self.lines()?;
+        if !self.is_word(word) {
+            let construct = if self.peek().is_none() { Construct::Incomplete } else { Construct::Unexpected };
+            return Err(self.refuse(construct));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Reads a list that is not empty, up to one of these words.
+    fn body(&mut self, ends: &[&str]) -> Result<List, Refusal> {
+        let list = self.list(ends)?;
+        if list.is_empty() { Err(self.refuse(Construct::Incomplete)) } else { Ok(list) }
+    }
+
+    fn command(&mut self) -> Result<Command, Refusal> {
+        let mut redirects = Vec::new();
+        let kind = match self.peek() {
+            Some(b'(') => self.subshell()?,
+            _ if self.is_word("{") => {
+                self.at += 1;
+                let list = self.body(&["}"])?;
+                self.keyword("}")?;
+                Kind::Lists(vec![list])
+            }
+            _ if self.is_word("if") => self.condition()?,
+            _ if self.is_word("while") || self.is_word("until") => {
+                self.at += "while".len();
+                let condition = self.body(&["do"])?;
+                self.keyword("do")?;
+                let body = self.body(&["done"])?;
+                self.keyword("done")?;
+                Kind::While { condition, body }
+            }
+            _ if self.is_word("for") => self.for_loop()?,
+            _ => return self.simple(),
+        };
+        loop {
+            self.blanks()?;
+            if !self.is_redirect() {
+                break;
+            }
+            redirects.extend(self.redirect()?);
+        }
+        if !ends_word(self.peek()) {
+            return Err(self.refuse(Construct::Unexpected));
+        }
+        Ok(Command { kind, redirects })
+    }
+
+    fn subshell(&mut self) -> Result<Kind, Refusal> {
+        if self.peek_at(1) == Some(b'(') {
+            return Err(self.refuse(Construct::Arithmetic));
+        }
+        self.at += 1;
+        let list = self.body(&[])?;
+        if self.peek() != Some(b')') {
+            return Err(self.refuse(Construct::Incomplete));
+        }
+        self.at += 1;
+        Ok(Kind::Lists(vec![list]))
+    }
+
+    fn condition(&mut self) -> Result<Kind, Refusal> {
+        self.keyword("if")?;
+        let mut lists = vec![self.body(&["then"])?];
+        self.keyword("then")?;
+        loop {
+            lists.push(self.body(&["elif", "else", "fi"])?);
+            if self.is_word("elif") {
+                self.keyword("elif")?;
+                lists.push(self.body(&["then"])?);
+                self.keyword("then")?;
+                continue;
+            }
+            if self.is_word("else") {
+                self.keyword("else")?;
+                lists.push(self.body(&["fi"])?);
+            }
+            self.keyword("fi")?;
+            return Ok(Kind::Lists(lists));
+        }
+    }
+
+    fn for_loop(&mut self) -> Result<Kind, Refusal> {
+        self.keyword("for")?;
+        self.blanks()?;
+        let length = self.rest().bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let name = self.rest().get(..length).unwrap_or_default();
+        if !is_loop_name(name) {
+            return Err(self.refuse(Construct::LoopName));
+        }
+        self.at += length;
+        self.blanks()?;
+        self.keyword("in")?;
+        let mut words = Vec::new();
+        loop {
+            self.blanks()?;
+            match self.peek() {
+                Some(b';' | b'\n') => break,
+                byte if ends_word(byte) || self.is_redirect() => return Err(self.refuse(Construct::Unexpected)),
+                _ => words.push(self.word()?),
+            }
+        }
+        if self.peek() == Some(b';') {
+            self.at += 1;
+        }
+        self.keyword("do")?;
+        let body = self.body(&["done"])?;
+        self.keyword("done")?;
+        Ok(Kind::For { name: name.to_owned(), words, body })
+    }
+
+    fn simple(&mut self) -> Result<Command, Refusal> {
+        let start = self.at;
+        self.reserved()?;
+        let (mut simple, mut redirects) = (Simple::default(), Vec::new());
+        loop {
+            self.blanks()?;
+            if ends_word(self.peek()) {
+                break;
+            }
+            if self.is_redirect() {
+                redirects.extend(self.redirect()?);
+            } else if let Some(name) = self.assignment(&simple) {
+                self.at += name.len() + 1;
+                let value = if ends_word(self.peek()) { super::Word { at: self.at, ..Default::default() } } else { self.word()? };
+                simple.assignments.push((name.to_owned(), value));
+            } else {
+                simple.words.push(self.word()?);
+            }
+        }
+        if simple.words.is_empty() {
+            let construct = match simple.assignments.is_empty() {
+                true if redirects.is_empty() => Construct::Unexpected,
+                true => Construct::NoCommand,
+                false => Construct::Assignment,
+            };
+            return Err(Refusal { construct, at: start });
+        }
+        Ok(Command { kind: Kind::Simple(simple), redirects })
+    }
+
+    /// Refuses words that are reserved, at the beginning of a command.
+    fn reserved(&self) -> Result<(), Refusal> {
+        if KNOWN.iter().any(|word| self.is_word(word)) {
+            return Err(self.refuse(Construct::Unexpected));
+        }
+        match OTHERS.iter().find(|word| self.is_word(word)) {
+            Some(word) => Err(self.refuse(Construct::Reserved(word))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the name of an assignment in front of a command.
+    fn assignment(&self, simple: &Simple) -> Option<&'t str> {
+        let (name, _) = self.rest().split_once('=')?;
+        let is_name = !name.is_empty()
+            && !name.starts_with(|char: char| char.is_ascii_digit())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        (simple.words.is_empty() && is_name).then_some(name)
+    }
+}

@@ -1,0 +1,171 @@
+//! The constructs that are not in the grammar: what they are called, and what is to be written instead.
+
+/// Why a command line cannot be proven harmless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Construct {
+    /// More than 64 KiB.
+    TooLong,
+    /// Constructs inside one another, deeper than is read.
+    TooDeep,
+    /// Loops that run more commands than are looked at.
+    TooMuch,
+    /// A control character, such as a carriage return.
+    Control,
+    /// A character outside quotes that is not in the grammar.
+    Character,
+    /// A quote that is not closed, or a word or bracket that is missing.
+    Incomplete,
+    /// A word or operator where none is expected.
+    Unexpected,
+    /// `$((…))`, `$[…]` or `((…))`.
+    Arithmetic,
+    /// `${…}` with anything but a name.
+    Parameter,
+    /// `$1`, `$@`, `$$` and their like.
+    Special,
+    /// `$name` of a variable that is no loop's, and not `HOME` or `PWD`.
+    Variable,
+    /// A variable outside quotes whose value may be split.
+    Unquoted,
+    /// `$'…'` or `$"…"`.
+    DollarQuote,
+    /// A backtick.
+    Backtick,
+    /// `$(…)` outside double quotes.
+    Substitution,
+    /// `<(…)`, `>(…)` or `=(…)`.
+    Process,
+    /// `{a,b}`, `{1..9}` or a brace inside a word.
+    Brace,
+    /// `~user`, `~+`, or a tilde behind `=` or `:`.
+    Tilde,
+    /// `!` in a place where a shell looks into its history.
+    History,
+    /// `(` inside a word: an extended glob, a function, a list of values.
+    Parenthesis,
+    /// `=word`, which is a path to zsh.
+    Equals,
+    /// A reserved word of some shell.
+    Reserved(&'static str),
+    /// An operator that some shells do not have, such as `|&` or `;;`.
+    Operator,
+    /// A redirection that some shells do not have, or read differently.
+    Redirection,
+    /// A redirection to a word that is computed.
+    Target,
+    /// A redirection without a command.
+    NoCommand,
+    /// A here-document whose delimiter is not quoted.
+    Document,
+    /// A here-document in a place where shells disagree about its beginning or end.
+    DocumentPlace,
+    /// A comment in a place where shells disagree about its end.
+    Comment,
+    /// A backslash at the end of a line, in a place where shells disagree.
+    Continuation,
+    /// An assignment.
+    Assignment,
+    /// A loop over a variable that means something to some shell or program.
+    LoopName,
+    /// A word in the place of a program's name that is not literal.
+    Program,
+    /// A program that is named by a relative path behind `cd`.
+    RelativeProgram,
+    /// A text for a shell that is computed.
+    ShellText,
+    /// A relative path to write to behind a `cd` that is not followed.
+    Directory,
+    /// `read` outside `while read`.
+    Read,
+    /// An argument that is not in a program's table; the text says what it is.
+    Argument(&'static str),
+}
+
+impl Construct {
+    /// Returns what it is, as the object of "the command has".
+    #[must_use]
+    pub fn what(self) -> String {
+        let text = match self {
+            Self::TooLong => "more than 64 KiB",
+            Self::TooDeep => "constructs nested too deeply",
+            Self::TooMuch => "loops that run too many commands to be looked at",
+            Self::Control => "a control character",
+            Self::Character => "a character outside quotes that shells may read differently",
+            Self::Incomplete => "a quote, bracket or word that is not closed",
+            Self::Unexpected => "a word or operator where none is expected",
+            Self::Arithmetic => "arithmetic",
+            Self::Parameter => "a parameter expansion with an operator",
+            Self::Special => "a positional or special parameter",
+            Self::Variable => "a variable that is not of a loop in the same line",
+            Self::Unquoted => "a variable outside quotes",
+            Self::DollarQuote => "a quote behind a dollar sign",
+            Self::Backtick => "a backtick",
+            Self::Substitution => "a command substitution outside double quotes",
+            Self::Process => "a process substitution",
+            Self::Brace => "a brace in a word",
+            Self::Tilde => "a tilde that is not the home directory",
+            Self::History => "an exclamation mark that may reach into the history",
+            Self::Parenthesis => "a parenthesis in a word",
+            Self::Equals => "a word that begins with an equals sign",
+            Self::Reserved(word) => return format!("the reserved word {word}"),
+            Self::Operator => "an operator that not all shells have",
+            Self::Redirection => "a redirection that not all shells read in the same way",
+            Self::Target => "a redirection to a file whose name is computed",
+            Self::NoCommand => "a redirection or assignment without a command",
+            Self::Document => "a here-document whose delimiter is not quoted",
+            Self::DocumentPlace => "a here-document where shells disagree about its place",
+            Self::Comment => "a comment where shells disagree about its end",
+            Self::Continuation => "a backslash at the end of a line, inside a word",
+            Self::Assignment => "an assignment",
+            Self::LoopName => "a loop over a variable that may mean something to a shell",
+            Self::Program => "a program whose name is computed",
+            Self::RelativeProgram => "a program at a relative path behind cd",
+            Self::ShellText => "a text for a shell that is computed",
+            Self::Directory => "a relative path to write to behind a cd that cannot be followed",
+            Self::Read => "read outside a while loop's condition",
+            Self::Argument(what) => what,
+        };
+        text.to_owned()
+    }
+
+    /// Returns what to write instead.
+    #[must_use]
+    pub fn instead(self) -> &'static str {
+        match self {
+            Self::TooLong | Self::TooMuch => "split it into several calls",
+            Self::TooDeep => "write it with fewer levels",
+            Self::Control => "leave it out, or write it into a file with a file tool",
+            Self::Character => "put the word in single quotes",
+            Self::Incomplete => "close it",
+            Self::Unexpected => "write a plain list of commands",
+            Self::Arithmetic => "write the result as a number",
+            Self::Parameter | Self::Special | Self::Variable => "write its value",
+            Self::Unquoted => "put it in double quotes",
+            Self::DollarQuote => "use plain quotes",
+            Self::Backtick => "put the text in single quotes, or write \"$(command)\"",
+            Self::Substitution => "put it in double quotes, or run the command first and write its output",
+            Self::Process => "write the output to a file first, or use a pipe",
+            Self::Brace => "write the words out, or put the word in single quotes",
+            Self::Tilde => "write the path out",
+            Self::History | Self::Equals => "put the word in single quotes",
+            Self::Parenthesis => "put the word in single quotes, and write functions as plain lists",
+            Self::Reserved(_) => "use if, while and for, or separate calls",
+            Self::Operator => "use | && || ; or &, with blanks around it",
+            Self::Redirection => "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1",
+            Self::Target => "write the file's name",
+            Self::NoCommand => "write it behind a command",
+            Self::Document => "quote the delimiter: <<'EOF'",
+            Self::DocumentPlace => "put it at a command of the outer list, with nothing across lines between",
+            Self::Comment => "leave the comment out",
+            Self::Continuation => "put a blank in front of the backslash",
+            Self::Assignment => "write the value where it is used",
+            Self::LoopName => "name it with one letter, or file, dir, name, line or item",
+            Self::Program => "write the name of the program",
+            Self::RelativeProgram => "write its absolute path",
+            Self::ShellText => "write the text in single quotes",
+            Self::Directory => "write the absolute path",
+            Self::Read => "write while read -r line; do …; done",
+            Self::Argument(_) => "use only options and words that are known to run, write and connect to nothing else",
+        }
+    }
+}

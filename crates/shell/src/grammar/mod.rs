@@ -1,0 +1,53 @@
+//! Text → tree: the part of the shell language in which bash, dash, zsh and busybox sh read every token in the same way.
+//!
+//! What is not in this grammar is refused with its [`Construct`] and its place. Nothing here looks for what is dangerous: a construct is
+//! understood, or it is out. The page `docs/command-lines.md` of Tollgate has the grammar and says why each part of it is in.
+//!
+//! ```text
+//! list      = pipeline { (";" | "&" | "&&" | "||" | newline) pipeline }
+//! pipeline  = [ "!" ] command { "|" command }
+//! command   = (simple | "(" list ")" | "{" list "}" | if | while | for) { redirect }
+//! if        = "if" list "then" list { "elif" list "then" list } [ "else" list ] "fi"
+//! while     = ("while" | "until") list "do" list "done"
+//! for       = "for" name "in" { word } (";" | newline) "do" list "done"
+//! simple    = { name "=" word } word { word | redirect }
+//! redirect  = "<" word | ["1" | "2"] (">" | ">>") word | "2>&1" | "1>&2" | ">&2" | "<<" 'quoted delimiter'
+//! word      = pieces: bare | \c | '…' | "…" | * ? [ ] | ~ | $name | ${name} | "$(" list ")"
+//! ```
+
+mod commands;
+mod construct;
+mod cursor;
+mod quotes;
+mod redirects;
+mod tree;
+mod words;
+
+pub use commands::is_loop_name;
+pub use construct::Construct;
+pub use tree::{Access, Command, Kind, List, Piece, Redirect, Simple, Word};
+
+use cursor::Parser;
+
+/// How many constructs may stand inside one another.
+pub const DEPTH_MAX: usize = 32;
+
+/// What is not in the grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// What it is.
+    pub construct: Construct,
+    /// Where it stands, in bytes from the beginning of the text.
+    pub at: usize,
+}
+
+/// Reads a command line; `depth` is how many constructs are around it already.
+///
+/// # Errors
+/// [`Refusal`] names the first construct that is not in the grammar.
+pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
+    if let Some(at) = text.find('\0') {
+        return Err(Refusal { construct: Construct::Control, at });
+    }
+    Parser::new(text, depth).line()
+}

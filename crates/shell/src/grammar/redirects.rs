@@ -1,0 +1,70 @@
+//! Redirections.
+
+use super::cursor::{Document, Parser};
+use super::tree::{Access, Redirect};
+use super::words::ends_word;
+use super::{Construct, Refusal};
+
+impl Parser<'_> {
+    /// Returns whether a redirection begins here, at the beginning of a word.
+    pub(super) fn is_redirect(&self) -> bool {
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        matches!(self.peek_at(digits), Some(b'<' | b'>'))
+    }
+
+    /// Reads a redirection: none if it only joins the outputs, as `2>&1` does.
+    pub(super) fn redirect(&mut self) -> Result<Option<Redirect>, Refusal> {
+        if !self.before().is_none_or(|before| b" \t\n;&|".contains(&before)) {
+            return Err(self.refuse(Construct::Redirection));
+        }
+        let rest = self.rest();
+        let is = |operator: &str| rest.starts_with(operator);
+        if ["<(", ">("].iter().any(|operator| is(operator)) {
+            return Err(self.refuse(Construct::Process));
+        }
+        if is("<<") {
+            return self.here_document().map(Some);
+        }
+        if let Some(joined) = ["2>&1", "1>&2", ">&2", ">&1"].into_iter().find(|joined| is(joined)) {
+            self.at += joined.len();
+            return if ends_word(self.peek()) { Ok(None) } else { Err(self.refuse(Construct::Redirection)) };
+        }
+        let (operator, access) = match rest.as_bytes() {
+            [b'<', ..] => ("<", Access::Read),
+            [b'1' | b'2', b'>', b'>', ..] => ("2>>", Access::Write),
+            [b'1' | b'2', b'>', ..] => ("2>", Access::Write),
+            [b'>', b'>', ..] => (">>", Access::Write),
+            [b'>', ..] => (">", Access::Write),
+            _ => return Err(self.refuse(Construct::Redirection)),
+        };
+        self.at += operator.len();
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        // To zsh `<1-5>` is a glob and `>!` an operator, and `>&word` is read in several ways.
+        let begins = self.peek().is_some_and(|byte| byte.is_ascii_alphabetic() || b"_./~'\"$".contains(&byte));
+        if !begins {
+            return Err(self.refuse(Construct::Redirection));
+        }
+        let target = self.word()?;
+        Ok(Some(Redirect::File { access, target }))
+    }
+
+    /// Reads `<<'EOF'`. Its body follows behind the end of this line.
+    fn here_document(&mut self) -> Result<Redirect, Refusal> {
+        let at = self.at;
+        if self.rest().starts_with("<<<") || self.rest().starts_with("<<-") {
+            return Err(self.refuse(Construct::Redirection));
+        }
+        self.at += 2;
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        let (start, end) = self.delimiter()?;
+        let delimiter = self.text.get(start..end).unwrap_or_default();
+        self.documents.push(Document { delimiter, at });
+        self.document_count += 1;
+        // The body has not been read. Until then, this is its number.
+        Ok(Redirect::Document(self.document_count - 1))
+    }
+}

@@ -1,0 +1,117 @@
+//! The tree of a command line.
+
+/// Pipelines that run one after the other, whatever stands between them.
+pub type List = Vec<Vec<Command>>;
+
+/// A command of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// What it is.
+    pub kind: Kind,
+    /// Its redirections to and from files, and its here-documents.
+    pub redirects: Vec<Redirect>,
+}
+
+/// What a command is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A program with its arguments.
+    Simple(Simple),
+    /// Lists that run in the order in which they are written: a group, a subshell, and the conditions and branches of `if`.
+    Lists(Vec<List>),
+    /// `while` and `until`.
+    While {
+        /// The condition.
+        condition: List,
+        /// The body.
+        body: List,
+    },
+    /// `for name in words`.
+    For {
+        /// The variable.
+        name: String,
+        /// The words.
+        words: Vec<Word>,
+        /// The body.
+        body: List,
+    },
+}
+
+/// A program with its arguments.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Simple {
+    /// The variables that are set for it.
+    pub assignments: Vec<(String, Word)>,
+    /// The program and its arguments; never empty.
+    pub words: Vec<Word>,
+}
+
+/// A word.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Word {
+    /// Its pieces; none for an empty word.
+    pub pieces: Vec<Piece>,
+    /// Where it begins.
+    pub at: usize,
+}
+
+/// A piece of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Text, whether it was quoted or not.
+    Text(String),
+    /// `*`, `?` or `[` of a glob.
+    Glob(char),
+    /// `~` or `$HOME`.
+    Home,
+    /// `"$PWD"`.
+    Directory,
+    /// `$?`.
+    Status,
+    /// `$name` or `${name}`.
+    Variable {
+        /// The name.
+        name: String,
+        /// Whether it stands in double quotes.
+        quoted: bool,
+        /// Where it stands.
+        at: usize,
+    },
+    /// `"$(…)"`.
+    Output(List),
+}
+
+/// A redirection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Redirect {
+    /// To or from a file.
+    File {
+        /// What is done with it.
+        access: Access,
+        /// Its name.
+        target: Word,
+    },
+    /// From a text of so many bytes.
+    Document(usize),
+}
+
+/// What is done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// It is read.
+    Read,
+    /// It is written or appended to.
+    Write,
+}
+
+impl Word {
+    /// Returns the text of a word that is one piece of text, or empty.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Words: bare characters, escapes, quotes, globs, tildes and the few expansions that are in the grammar.
+
+use super::cursor::Parser;
+use super::tree::{Piece, Word};
+use super::{Construct, Refusal};
+
+/// Returns whether a character stands for itself outside quotes, wherever it stands in a word.
+fn is_bare(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-./,:@%+]".contains(&byte)
+}
+
+/// Returns whether a word ends in front of this character.
+pub(super) fn ends_word(byte: Option<u8>) -> bool {
+    byte.is_none_or(|byte| b" \t\n;&|)".contains(&byte))
+}
+
+impl Word {
+    /// Appends text to the last piece, if that is text.
+    pub(super) fn push(&mut self, text: &str) {
+        match self.pieces.last_mut() {
+            Some(Piece::Text(last)) => last.push_str(text),
+            _ => self.pieces.push(Piece::Text(text.to_owned())),
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// Reads a word. There is one: the caller has seen its first character.
+    pub(super) fn word(&mut self) -> Result<Word, Refusal> {
+        let mut word = Word { pieces: Vec::new(), at: self.at };
+        if let Some(whole) = self.whole_word() {
+            self.at += whole.len();
+            word.push(whole);
+            return Ok(word);
+        }
+        while !ends_word(self.peek()) {
+            self.piece(&mut word)?;
+        }
+        Ok(word)
+    }
+
+    /// Returns the word that stands here, if it is one of those whose characters mean something else inside a longer word.
+    fn whole_word(&self) -> Option<&'static str> {
+        ["{}", "[", "]", "[[", "]]", "!", "!=", "="].into_iter().find(|whole| {
+            let end = self.text.as_bytes().get(self.at + whole.len()).copied();
+            self.rest().starts_with(whole) && ends_word(end)
+        })
+    }
+
+    fn piece(&mut self, word: &mut Word) -> Result<(), Refusal> {
+        let is_first = self.at == word.at;
+        let Some(byte) = self.peek() else { return Ok(()) };
+        match byte {
+            _ if is_bare(byte) => {
+                let run = self.rest().bytes().take_while(|byte| is_bare(*byte)).count();
+                word.push(self.rest().get(..run).unwrap_or_default());
+                self.at += run;
+            }
+            b'\'' => self.single_quotes(word)?,
+            b'"' => self.double_quotes(word)?,
+            b'$' => self.dollar(word, false)?,
+            b'\\' => self.escape(word)?,
+            b'*' | b'?' | b'[' => {
+                self.at += 1;
+                word.pieces.push(Piece::Glob(char::from(byte)));
+            }
+            b'~' if is_first => {
+                self.at += 1;
+                if !(self.peek() == Some(b'/') || ends_word(self.peek())) {
+                    return Err(self.refuse(Construct::Tilde));
+                }
+                word.pieces.push(Piece::Home);
+            }
+            // Bash takes `a=~/b` and `a:~/b` for paths, other shells do not.
+            b'~' if !self.before().is_some_and(|before| before.is_ascii_alphanumeric() || b"._-/^".contains(&before)) => {
+                return Err(self.refuse(Construct::Tilde));
+            }
+            b'=' if is_first => return Err(self.refuse(Construct::Equals)),
+            b'^' | b'#' if is_first => return Err(self.refuse(Construct::Character)),
+            b'~' | b'=' | b'^' | b'#' => {
+                self.at += 1;
+                word.push(char::from(byte).encode_utf8(&mut [0; 4]));
+            }
+            b'!' => return Err(self.refuse(Construct::History)),
+            b'{' | b'}' => return Err(self.refuse(Construct::Brace)),
+            b'(' => return Err(self.refuse(Construct::Parenthesis)),
+            b'<' | b'>' if self.peek_at(1) == Some(b'(') => return Err(self.refuse(Construct::Process)),
+            b'<' | b'>' => return Err(self.refuse(Construct::Redirection)),
+            b'`' => return Err(self.refuse(Construct::Backtick)),
+            _ if byte.is_ascii_control() => return Err(self.refuse(Construct::Control)),
+            _ => return Err(self.refuse(Construct::Character)),
+        }
+        Ok(())
+    }
+
+    /// Reads a backslash and the character that it quotes.
+    fn escape(&mut self, word: &mut Word) -> Result<(), Refusal> {
+        match self.peek_at(1) {
+            Some(b'\n') => Err(self.refuse(Construct::Continuation)),
+            Some(byte @ b' '..=b'~') => {
+                self.at += 2;
+                word.push(char::from(byte).encode_utf8(&mut [0; 4]));
+                Ok(())
+            }
+            Some(_) => Err(self.refuse(Construct::Character)),
+            None => Err(self.refuse(Construct::Incomplete)),
+        }
+    }
+
+    /// Reads what stands behind a dollar sign.
+    pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), Refusal> {
+        let rest = self.rest();
+        let behind = rest.get(1..).unwrap_or_default();
+        match behind.bytes().next() {
+            Some(b'(') if behind.starts_with("((") => return Err(self.refuse(Construct::Arithmetic)),
+            Some(b'[') => return Err(self.refuse(Construct::Arithmetic)),
+            Some(b'(') if quoted => return self.substitution(word),
+            Some(b'(') => return Err(self.refuse(Construct::Substitution)),
+            Some(b'\'' | b'"') if !quoted => return Err(self.refuse(Construct::DollarQuote)),
+            Some(b'?') => {
+                self.at += 2;
+                word.pieces.push(Piece::Status);
+                return self.no_modifier();
+            }
+            // A dollar sign that stands for itself, as at the end of a regular expression.
+            Some(b'"' | b' ' | b'|' | b')') if quoted => {
+                self.at += 1;
+                word.push("$");
+                return Ok(());
+            }
+            _ => {}
+        }
+        let (start, braced) = if behind.starts_with('{') { (1, true) } else { (0, false) };
+        let from = behind.get(start..).unwrap_or_default();
+        let length = from.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let name = from.get(..length).unwrap_or_default();
+        if name.is_empty() || name.starts_with(|char: char| char.is_ascii_digit()) {
+            return Err(self.refuse(if braced && length == 0 { Construct::Parameter } else { Construct::Special }));
+        }
+        if braced && from.as_bytes().get(length) != Some(&b'}') {
+            return Err(self.refuse(Construct::Parameter));
+        }
+        word.pieces.push(match name {
+            "HOME" => Piece::Home,
+            "PWD" if quoted => Piece::Directory,
+            "PWD" => return Err(self.refuse(Construct::Unquoted)),
+            _ => Piece::Variable { name: name.to_owned(), quoted, at: self.at },
+        });
+        self.at += 1 + length + if braced { 2 } else { 0 };
+        self.no_modifier()
+    }
+
+    /// Refuses what zsh takes for a subscript of the parameter in front of it (`$x[1]`), or for a modifier (`$x:h`).
+    fn no_modifier(&self) -> Result<(), Refusal> {
+        match (self.peek(), self.peek_at(1)) {
+            (Some(b'['), _) => Err(self.refuse(Construct::Parameter)),
+            (Some(b':'), behind) if !behind.is_none_or(|byte| b" \t\n\"/".contains(&byte)) => Err(self.refuse(Construct::Parameter)),
+            _ => Ok(()),
+        }
+    }
+}
