@@ -12,10 +12,12 @@ mod document;
 mod examine;
 mod fields;
 mod glob;
+mod links;
 mod names;
 mod path;
 mod rules;
 mod schema;
+mod shell_glob;
 
 pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
 pub use document::PassportFault;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
+use super::links;
 
 /// The place where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,17 +16,30 @@ enum Root {
     Relative,
 }
 
+/// The most components `..` that are followed in one path.
+pub(super) const CLIMBS_MAX: usize = 16;
+
 /// A path without `.`, `..`, empty components and a slash at its end: `/a/b`, `~/a`, `a/b`, or `/`, `~` and `.` for the roots.
+///
+/// The text alone does not tell where `..` leads, since the directory that it leaves may be a link: `/var/run/..` is `/` where `/var/run`
+/// leads to `/run`. So the path is in an allowed set only if the directories that it leaves are, and in a blocked one also if what stands
+/// behind a `..` would be, taken from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NormalPath {
     root: Root,
     text: String,
     /// Whether it leaves its root by `..`, so that its destination is unknown.
     pub(super) climbs: bool,
+    /// The places that it leaves by `..`.
+    left: Vec<String>,
+    /// What stands behind each `..`, taken from the root.
+    behind: Vec<String>,
 }
 
 impl NormalPath {
     pub(super) fn new(path: &str) -> Self {
+        let behind = |(at, _)| absolute(path.get(at + 3..).unwrap_or_default());
+        let behind = parents(path).take(CLIMBS_MAX).map(behind).collect();
         let mut climbs = false;
         let root = match path.bytes().next() {
             Some(b'/') => Root::Absolute,
@@ -35,21 +49,21 @@ impl NormalPath {
         // The home directory is itself a component, which `..` cannot remove.
         let bottom = usize::from(root == Root::Home);
         let mut components: Vec<&str> = Vec::new();
+        let mut left = Vec::new();
         for component in path.split('/') {
             match component {
                 "" | "." => {}
-                ".." if components.len() > bottom => drop(components.pop()),
+                ".." if components.len() > bottom => {
+                    left.push(joined(root, &components));
+                    components.pop();
+                }
                 // The directory above `/` is `/`.
                 ".." => climbs |= root != Root::Absolute,
                 _ => components.push(component),
             }
         }
-        let text = match root {
-            Root::Absolute => format!("/{}", components.join("/")),
-            _ if components.is_empty() => ".".to_owned(),
-            _ => components.join("/"),
-        };
-        Self { root, text, climbs }
+        left.truncate(CLIMBS_MAX);
+        Self { root, text: joined(root, &components), climbs, left, behind }
     }
 
     /// Returns the last component; empty for a root.
@@ -57,16 +71,53 @@ impl NormalPath {
         let name = self.text.rsplit('/').next().unwrap_or_default();
         if name == "." || name.starts_with('~') && name.len() == self.text.len() { "" } else { name }
     }
+}
 
-    /// Returns the path itself and every directory above it, up to its root.
-    fn places(&self) -> impl Iterator<Item = &str> {
-        let root = match self.root {
-            Root::Absolute => Some("/"),
-            Root::Relative => Some("."),
-            Root::Home => None,
-        };
-        std::iter::successors(Some(self.text.as_str()), |place| above(place)).chain(root)
+/// Returns how often `..` stands in a path.
+pub(super) fn count_parents(path: &str) -> usize {
+    parents(path).count()
+}
+
+/// Returns the components `..` of a path, with their places in it.
+fn parents(path: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    let placed = path.split('/').map(move |component| {
+        let start = at;
+        at += component.len() + 1;
+        (start, component)
+    });
+    placed.filter(|(_, component)| *component == "..")
+}
+
+/// Returns the text of a path that starts at the root.
+fn absolute(path: &str) -> String {
+    let mut components: Vec<&str> = Vec::new();
+    for component in path.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => drop(components.pop()),
+            _ => components.push(component),
+        }
     }
+    joined(Root::Absolute, &components)
+}
+
+fn joined(root: Root, components: &[&str]) -> String {
+    match root {
+        Root::Absolute => format!("/{}", components.join("/")),
+        _ if components.is_empty() => ".".to_owned(),
+        _ => components.join("/"),
+    }
+}
+
+/// Returns a place and every directory above it, up to its root.
+fn places(root: Root, text: &str) -> impl Iterator<Item = &str> {
+    let top = match root {
+        Root::Absolute => Some("/"),
+        Root::Relative => Some("."),
+        Root::Home => None,
+    };
+    std::iter::successors(Some(text), |place| above(place)).chain(top)
 }
 
 /// Returns the directory above a place, or `None` if that is the root.
@@ -129,22 +180,39 @@ impl PathSet {
     /// Returns the entry that covers a path.
     pub(super) fn find(&self, path: &NormalPath) -> Option<&str> {
         let found = match self.purpose {
-            Purpose::Allow => self.everywhere.or_else(|| if path.climbs { None } else { self.lookup(path) }),
-            Purpose::Block => self.everywhere.or_else(|| self.lookup_blocked(path)),
+            Purpose::Allow => self.everywhere.or_else(|| if path.climbs { None } else { self.find_allowed(path) }),
+            Purpose::Block => self.everywhere.or_else(|| self.find_blocked(path)),
         };
         found.and_then(|tag| self.entries.get(tag)).map(String::as_str)
     }
 
-    fn lookup(&self, path: &NormalPath) -> Option<usize> {
-        path.places().find_map(|place| self.places.get(place).copied()).or_else(|| self.globs.find(&path.text))
+    fn lookup(&self, root: Root, text: &str) -> Option<usize> {
+        places(root, text).find_map(|place| self.places.get(place).copied()).or_else(|| self.globs.find(text))
     }
 
-    fn lookup_blocked(&self, path: &NormalPath) -> Option<usize> {
-        let folded = NormalPath { text: path.text.to_ascii_lowercase(), ..path.clone() };
-        self.lookup(&folded).or_else(|| {
-            // The working directory may be the root.
-            let at_root = || NormalPath { root: Root::Absolute, text: format!("/{}", folded.text), climbs: false };
-            (path.root == Root::Relative).then(at_root).and_then(|path| self.lookup(&path))
+    fn find_allowed(&self, path: &NormalPath) -> Option<usize> {
+        let found = self.lookup(path.root, &path.text)?;
+        let is_left = path.left.iter().all(|place| self.lookup(path.root, place).is_some());
+        // A link of the system that is not itself listed leads out of the directory that is.
+        let led = links::led_out_of(&path.text).is_none_or(|(link, target)| {
+            let names_link = self.entries.get(found).is_some_and(|entry| entry.starts_with(link));
+            names_link || self.lookup(Root::Absolute, &target).is_some()
+        });
+        (is_left && led).then_some(found)
+    }
+
+    fn find_blocked(&self, path: &NormalPath) -> Option<usize> {
+        let text = path.text.to_ascii_lowercase();
+        // The working directory may be the root.
+        let at_root = (path.root == Root::Relative).then(|| format!("/{text}"));
+        let behind = path.behind.iter().map(|text| text.to_ascii_lowercase());
+        let absolute = (path.root == Root::Absolute).then(|| text.clone());
+        let relative = (path.root != Root::Absolute).then(|| self.lookup(path.root, &text)).flatten();
+        relative.or_else(|| {
+            absolute.into_iter().chain(at_root).chain(behind).find_map(|text| {
+                let names = links::names_of(&text);
+                std::iter::once(&text).chain(&names).find_map(|text| self.lookup(Root::Absolute, text))
+            })
         })
     }
 }

@@ -4,10 +4,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
+use super::super::links;
 use super::super::path::{NormalPath, PathSet, Purpose};
+use super::secrets;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report};
 
 /// Arguments that contain paths. Each one in a call has to be allowed.
@@ -41,55 +42,6 @@ const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
 
 /// The longest path, in bytes, which is the limit of Linux.
 const PATH_BYTES_MAX: usize = 4096;
-
-/// Patterns of files that are never read, at any depth: credentials and keys.
-const SECRETS: [&str; 42] = [
-    ".env*",
-    ".aws",
-    ".azure",
-    ".config/gcloud",
-    ".ssh",
-    ".gnupg",
-    ".kube",
-    ".docker/config.json",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".my.cnf",
-    ".git-credentials",
-    ".npmrc",
-    ".pypirc",
-    ".htpasswd",
-    ".vault-token",
-    "credentials",
-    "credentials.json",
-    "credentials.y*ml",
-    "credentials.ini",
-    "credentials.csv",
-    "credentials.toml",
-    "credentials.xml",
-    "credentials.db",
-    "*_credentials.json",
-    "*-credentials.json",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "*.env",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.ppk",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "/etc/shadow*",
-    "/proc/*/environ",
-];
-
-static SECRET_PLACES: LazyLock<Option<PathSet>> =
-    LazyLock::new(|| PathSet::new(SECRETS.map(str::to_owned).to_vec(), Purpose::Block, "secrets").ok());
 
 #[derive(Debug)]
 pub(super) struct FileLimits {
@@ -155,6 +107,21 @@ impl FileLimits {
         !matches!((&self.allowed_paths, &self.blocked_paths, &self.blocked_patterns), (Field::Absent, Field::Absent, Field::Absent))
     }
 
+    /// Reports the checks of a file that a command's redirection opens, as for a tool with this path. `bytes` is the size of what is
+    /// written, if the command tells it; where sizes are limited and it does not, the write is denied. For reading it is not looked at.
+    #[allow(dead_code, reason = "the command rules are to call it")]
+    pub(super) fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {
+        self.check_path(path, to);
+        if self.is_read {
+            return;
+        }
+        let size = check_limit(&self.max_file_size, |_| match bytes {
+            Some(bytes) => self.check_bytes(bytes),
+            None => Err(Denial::new("oap.file_too_large", "Size of what is written cannot be told, and max_file_size limits it")),
+        });
+        report(to, "max_file_size", size);
+    }
+
     fn check_path(&self, text: &str, to: &mut dyn Report) {
         let path = match read_path(text) {
             Ok(path) => path,
@@ -162,9 +129,8 @@ impl FileLimits {
         };
         report(to, "allowed_paths", self.check_allowed(&path));
         if self.is_read {
-            let is_secret = SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(&path).is_some());
             let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
-            report(to, "secrets", if is_secret { Err(denial()) } else { Ok(()) });
+            report(to, "secrets", if secrets::is_secret(&path) { Err(denial()) } else { Ok(()) });
         }
         report(
             to,
@@ -197,12 +163,20 @@ impl FileLimits {
     }
 
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
-        const OVER: &str = "File content exceeds max_file_size";
-        let too_large = |denial: Denial| if denial.message == OVER { Denial::new("oap.file_too_large", OVER) } else { denial };
         check_amount(&self.max_file_size, call.arguments.number("content_length"), OVER).map_err(too_large)?;
-        let content = call.arguments.text("content").map(|content| content.map(|content| Amount::of_bytes(content.len())));
-        check_amount(&self.max_file_size, content, OVER).map_err(too_large)
+        let content = call.arguments.text("content").map(|content| content.map_or(0, |content| content.len()));
+        check_limit(&self.max_file_size, |_| self.check_bytes(content?))
     }
+
+    fn check_bytes(&self, bytes: usize) -> Result<(), Denial> {
+        check_amount(&self.max_file_size, Ok(Some(Amount::of_bytes(bytes))), OVER).map_err(too_large)
+    }
+}
+
+const OVER: &str = "File content exceeds max_file_size";
+
+fn too_large(denial: Denial) -> Denial {
+    if denial.message == OVER { Denial::new("oap.file_too_large", OVER) } else { denial }
 }
 
 impl Rules for FileLimits {
@@ -261,6 +235,11 @@ fn read_path(text: &str) -> Result<NormalPath, Denial> {
     }
     if text.contains("://") {
         return invalid("File path is a URL");
+    }
+    if links::is_other_name(text) || links::is_stream(text) {
+        const WHAT: &str =
+            "File path is another name of a place: write the place itself, not through `/proc/PROCESS`, `/dev/fd` or `~user`";
+        return Err(Denial::new("oap.path_not_allowed", WHAT));
     }
     Ok(NormalPath::new(text))
 }

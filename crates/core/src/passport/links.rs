@@ -1,0 +1,142 @@
+//! Other names of the same place: links that every system has, and names that only a running process or a shell can follow.
+
+use super::path::{CLIMBS_MAX, count_parents};
+
+/// Directories of common systems that are links, in lower case, and where they lead. Both names are one place where a path is blocked.
+const LINKS: [(&str, &str); 11] = [
+    ("/var/run", "/run"),
+    ("/var/lock", "/run/lock"),
+    ("/bin", "/usr/bin"),
+    ("/sbin", "/usr/sbin"),
+    ("/lib", "/usr/lib"),
+    ("/lib32", "/usr/lib32"),
+    ("/lib64", "/usr/lib64"),
+    ("/private/etc", "/etc"),
+    ("/private/tmp", "/tmp"),
+    ("/private/var", "/var"),
+    ("/system/volumes/data", ""),
+];
+
+/// How many links are followed one after another.
+const HOPS_MAX: usize = 3;
+
+/// Returns the other names of an absolute place, which is in lower case. There are none for most.
+pub(super) fn names_of(place: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut fresh = renamed(place);
+    for _ in 0..HOPS_MAX {
+        let next: Vec<String> = fresh.iter().flat_map(|name| renamed(name)).collect();
+        names.append(&mut fresh);
+        fresh = next.into_iter().filter(|name| name != place && !names.contains(name)).collect();
+    }
+    names
+}
+
+fn renamed(place: &str) -> Vec<String> {
+    let swap = |from: &str, to: &str| {
+        below(place, from).map(|rest| if to.len() + rest.len() == 0 { "/".to_owned() } else { format!("{to}{rest}") })
+    };
+    let there = LINKS.iter().filter_map(|(link, target)| swap(link, target));
+    // The link to the root would rename every place.
+    let back = LINKS.iter().filter(|(_, target)| !target.is_empty()).filter_map(|(link, target)| swap(target, link));
+    there.chain(back).collect()
+}
+
+/// Returns the part of a place behind a directory: empty for the directory itself.
+fn below<'p>(place: &'p str, directory: &str) -> Option<&'p str> {
+    place.strip_prefix(directory).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns the link of the system that a place goes through although it leads out of the link's own directory, and the place that is meant.
+pub(super) fn led_out_of(place: &str) -> Option<(&'static str, String)> {
+    let led = |(link, target): &(&'static str, &'static str)| below(place, link).map(|rest| (*link, format!("{target}{rest}")));
+    LINKS.iter().filter(|(link, _)| link.starts_with("/var/")).find_map(led)
+}
+
+/// Returns whether a path is another name for a place that its text does not tell: it goes through a process' own root, working directory
+/// or open files in `/proc` or `/dev/fd`, or it begins with a form of `~` other than the plain one (`~user`, `~+`, `~-`, `~1`). A path with
+/// more than [`CLIMBS_MAX`] components `..` counts as such too.
+///
+/// A relative path is taken as if it stood at the root, and so is what stands behind a `..`.
+pub(super) fn is_other_name(path: &str) -> bool {
+    if path.strip_prefix('~').is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) || count_parents(path) > CLIMBS_MAX {
+        return true;
+    }
+    let components: Vec<&str> = path.split('/').filter(|component| !matches!(*component, "" | ".")).collect();
+    let behind = components.iter().enumerate().filter(|(_, component)| **component == "..").map(|(at, _)| at + 1);
+    std::iter::once(0).chain(behind).any(|start| is_led(components.get(start..).unwrap_or_default()))
+}
+
+/// Returns whether a walk from the root along these components is led to another place on its way.
+fn is_led(components: &[&str]) -> bool {
+    let mut walked: Vec<&str> = Vec::new();
+    components.iter().any(|component| {
+        if *component == ".." {
+            walked.pop();
+            return false;
+        }
+        walked.push(component);
+        let at_root = matches!(walked.as_slice(), ["proc", "self" | "thread-self", ..] | ["dev", "fd", ..]);
+        // The file system of processes may be mounted elsewhere, as at `/host/proc`.
+        let is_process = |name: &str| matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit());
+        let anywhere = match walked.as_slice() {
+            [.., "proc", process, name] => is_process(process) && matches!(*name, "root" | "cwd" | "exe" | "fd" | "map_files" | "task"),
+            _ => false,
+        };
+        at_root || anywhere
+    })
+}
+
+/// Returns whether a path is a stream of the process that opens it.
+pub(super) fn is_stream(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    matches!(name, "stdin" | "stdout" | "stderr") && path.split('/').any(|component| component == "dev")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_through_processes_and_tildes_are_other_names() {
+        for path in [
+            "/proc/self/root/etc/shadow",
+            "/proc//self/./cwd/x",
+            "/proc/self",
+            "/proc/thread-self/fd/3",
+            "/proc/1/root",
+            "/proc/1/cwd/../x",
+            "/proc/1/x/../root",
+            "/proc/77/task/78/root/x",
+            "/proc/77/task/78/environ",
+            "/proc/1/map_files/0-1",
+            "/host/proc/1/root/etc/shadow",
+            "proc/self/root/x",
+            "../../proc/1/cwd/x",
+            "~/../../proc/self/root",
+            "/var/run/../proc/1/root/x",
+            "/dev/fd/3",
+            "/dev/./fd",
+            "~root/.x",
+            "~+/x",
+            "~-",
+            "~1",
+        ] {
+            assert!(is_other_name(path), "{path}");
+        }
+        assert!(is_other_name(&"../".repeat(CLIMBS_MAX + 1)));
+        for path in ["/proc/cpuinfo", "/proc/1/status", "~", "~/x", "a~1", "/dev/null", "/work/dev/fd", "src/proc/mod.rs", "../../x", ""] {
+            assert!(!is_other_name(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn links_of_the_system_are_known_under_both_names() {
+        assert_eq!(names_of("/bin/ls"), ["/usr/bin/ls"]);
+        assert_eq!(names_of("/usr/bin"), ["/bin"]);
+        assert!(names_of("/run/secrets/x").contains(&"/private/var/run/secrets/x".to_owned()));
+        assert_eq!(names_of("/work/bin"), Vec::<String>::new());
+        assert_eq!(names_of("/binary"), Vec::<String>::new());
+        assert_eq!(names_of("/system/volumes/data"), ["/"]);
+    }
+}

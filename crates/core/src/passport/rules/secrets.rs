@@ -1,0 +1,357 @@
+//! Places of credentials and keys, which are never read whatever the lists of a passport say.
+//!
+//! Tools that read files check their paths, and commands check every word, since any program may read a file that it is given by name.
+
+use std::sync::LazyLock;
+
+use super::super::links;
+use super::super::path::{NormalPath, PathSet, Purpose};
+use super::super::shell_glob::ShellGlob;
+
+/// Patterns of files that are never read, at any depth unless they start at the root.
+const SECRETS: [&str; 81] = [
+    ".env*",
+    "*.env",
+    ".aws",
+    ".azure",
+    ".boto",
+    ".s3cfg",
+    ".oci",
+    ".databrickscfg",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/rclone",
+    ".ssh",
+    ".gnupg",
+    ".password-store",
+    ".local/share/keyrings",
+    "library/keychains",
+    ".kube",
+    ".docker/config.json",
+    ".dockercfg",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".git-credentials",
+    ".npmrc",
+    ".pypirc",
+    ".terraformrc",
+    ".htpasswd",
+    ".vault-token",
+    "credentials",
+    "credentials.json",
+    "credentials.yml",
+    "credentials.yaml",
+    "credentials.ini",
+    "credentials.csv",
+    "credentials.toml",
+    "credentials.xml",
+    "credentials.db",
+    "credentials.tfrc.json",
+    "*_credentials.json",
+    "*-credentials.json",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "id_xmss*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.ppk",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "/etc/shadow*",
+    "/etc/gshadow*",
+    "/etc/sudoers*",
+    "/etc/master.passwd",
+    "/etc/security/opasswd",
+    "/etc/krb5.keytab",
+    "/etc/ssh/ssh_host_*",
+    "/etc/ssl/private",
+    "/etc/kubernetes",
+    "/run/secrets",
+    "/run/credentials",
+    "/var/lib/kubelet",
+    "/proc/*/environ",
+    "/proc/*/mem",
+    "/proc/kcore",
+    // Disks and memory hold the files too.
+    "/dev/mem",
+    "/dev/kmem",
+    "/dev/sd*",
+    "/dev/vd*",
+    "/dev/xvd*",
+    "/dev/nvme*",
+    "/dev/mmcblk*",
+    "/dev/dm-*",
+    "/dev/mapper",
+    "/dev/disk",
+    "/dev/block",
+];
+
+/// Paths that lead to other places, as globs could spell them. [`links::is_other_name`] has the reasons.
+const OTHER_NAMES: [&str; 9] = [
+    "/proc/self",
+    "/proc/thread-self",
+    "/proc/*/root",
+    "/proc/*/cwd",
+    "/proc/*/exe",
+    "/proc/*/fd",
+    "/proc/*/map_files",
+    "/proc/*/task",
+    "/dev/fd",
+];
+
+/// Characters of a word behind which a path may begin, or before which it may end: `--file=PATH`, `@PATH`, `HOST:PATH`, `PATH,PATH`.
+const SEPARATORS: [char; 4] = ['=', '@', ':', ','];
+
+/// How many letters of options are looked at for a path that is attached to them, as in `-xfPATH`.
+const BUNDLE_LETTERS_MAX: usize = 8;
+
+static SECRET_PLACES: LazyLock<Option<PathSet>> =
+    LazyLock::new(|| PathSet::new(SECRETS.map(str::to_owned).to_vec(), Purpose::Block, "secrets").ok());
+
+/// Returns whether a path lies in a place of secrets.
+pub(super) fn is_secret(path: &NormalPath) -> bool {
+    SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(path).is_some())
+}
+
+/// Returns whether a word of a command, taken as a path, lies in a place of secrets, or holds such a path: behind or between `=`, `@`, `:`
+/// and `,`, or attached to the letters of an option (`-fPATH`). The word is literal, without quotes; a home directory is written `~/x`.
+///
+/// Not seen is a program that finds its files itself: below a directory (`grep -r x ~`), by a list of names that is in a file, or in its
+/// settings.
+pub(super) fn secret_word(word: &str) -> bool {
+    paths_in(word).any(|path| is_secret(&NormalPath::new(path)))
+}
+
+/// Returns whether a word of a command is, or holds, another name of a place: see [`links::is_other_name`].
+pub(super) fn other_name_word(word: &str) -> bool {
+    let is_tilde = |path: &str| path.starts_with('~');
+    // Only behind these two a shell or a program reads `~` as a home directory.
+    let behind = |separator| word.split(separator).skip(1).any(|path| is_tilde(path) && links::is_other_name(path));
+    links::is_other_name(word) || behind('=') || behind(':') || paths_in(word).any(|path| !is_tilde(path) && links::is_other_name(path))
+}
+
+/// Returns whether a glob of a shell (`*`, `?`, `[...]`, with `\` before a quoted character) could match a place of secrets, or another name
+/// of a place. A leading dot is matched by a dot only, `*` and `?` stop at `/`, and a component `**` stands for any number of directories.
+///
+/// A component is compared with the spellings of a pattern that come to mind, since otherwise `*.py` could be `id_rsa.py`. These are not
+/// found: `*` alone, where a secret without a dot before its name lies among the files (`cat *` beside `server.pem`); `*` behind the name
+/// of a key (`server*`); all files of a kind (`*.json` for `credentials.json`); longer names of keys between plain characters (`i*k` for
+/// `id_rsa.bak`); and `*/*` in a working directory that is the root.
+pub(super) fn secret_glob(word: &str) -> bool {
+    paths_in(word).any(|path| glob_paths(path).any(|path| reaches(&path)))
+}
+
+/// Returns the parts of a word that a program may take for a path, the word itself among them.
+fn paths_in(word: &str) -> impl Iterator<Item = &str> {
+    let behind = word.match_indices(SEPARATORS).filter_map(|(at, _)| word.get(at + 1..));
+    let between = word.split(SEPARATORS).filter(|part| part.len() < word.len());
+    let letters = word.strip_prefix('-').map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_alphabetic).count());
+    let attached = (2..=letters.min(BUNDLE_LETTERS_MAX) + 1).filter_map(|at| word.get(at..));
+    std::iter::once(word).chain(behind).chain(between).chain(attached).filter(|path| !path.is_empty())
+}
+
+/// A glob's components.
+struct GlobPath<'w> {
+    components: Vec<&'w str>,
+    /// Whether it starts at the working directory and does not leave it.
+    is_relative: bool,
+}
+
+/// Returns the path of a glob, and what stands behind each `..` in it, taken from the root.
+fn glob_paths(path: &str) -> impl Iterator<Item = GlobPath<'_>> {
+    let components: Vec<&str> = path.split('/').filter(|component| !matches!(*component, "" | ".")).collect();
+    let behind = components.iter().enumerate().filter(|(_, component)| **component == "..").map(|(at, _)| at + 1);
+    let starts: Vec<usize> = std::iter::once(0).chain(behind).collect();
+    let is_relative = !path.starts_with('/') && starts.len() == 1;
+    starts.into_iter().map(move |start| {
+        let mut walked = Vec::new();
+        for component in components.get(start..).unwrap_or_default() {
+            if *component == ".." {
+                walked.pop();
+            } else {
+                walked.push(*component);
+            }
+        }
+        GlobPath { components: walked, is_relative }
+    })
+}
+
+/// The patterns of secrets and of other names that start at the root, under every name of their place, as their components.
+static ROOTED: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
+    let rooted = SECRETS.iter().chain(&OTHER_NAMES).filter(|secret| secret.starts_with('/'));
+    let named = rooted.flat_map(|secret| std::iter::once((*secret).to_owned()).chain(links::names_of(secret)));
+    named.map(|secret| secret.split('/').skip(1).map(str::to_owned).collect()).collect()
+});
+
+fn reaches(path: &GlobPath<'_>) -> bool {
+    let globs: Vec<ShellGlob> = path.components.iter().map(|component| ShellGlob::new(component)).collect();
+    let named = SECRETS.iter().filter(|secret| !secret.starts_with('/')).any(|secret| {
+        let parts: Vec<&str> = secret.split('/').collect();
+        (0..globs.len()).any(|start| globs.get(start..).is_some_and(|globs| stands(globs, &parts)))
+    });
+    // The working directory may be the root, but nobody means that by `*/*`.
+    named || ROOTED.iter().any(|parts| begins(&globs, parts, path.is_relative))
+}
+
+/// Returns whether a path from the root could begin with these parts. If it has to be named, `*` alone does not suffice for all of them.
+fn begins(globs: &[ShellGlob], parts: &[String], is_to_be_named: bool) -> bool {
+    match (globs, parts) {
+        (_, []) => !is_to_be_named,
+        ([], _) => false,
+        ([glob, behind @ ..], [part, rest @ ..]) => {
+            let deeper = glob.is_anything() && begins(globs, rest, is_to_be_named);
+            deeper || meets(glob, part) && begins(behind, rest, is_to_be_named && glob.is_anything())
+        }
+    }
+}
+
+/// Returns whether these parts could stand at the beginning of the components.
+fn stands(globs: &[ShellGlob], parts: &[&str]) -> bool {
+    let Some(globs) = globs.get(..parts.len()) else { return false };
+    !globs.iter().all(ShellGlob::is_anything) && globs.iter().zip(parts).all(|(glob, part)| meets(glob, part))
+}
+
+/// Returns whether a component could be a name that a part of a pattern means. See [`secret_glob`] for what counts.
+fn meets(glob: &ShellGlob, part: &str) -> bool {
+    let (opens, ends) = glob.is_open();
+    match (part.strip_prefix('*'), part.strip_suffix('*')) {
+        (Some(""), _) => true,
+        (Some(suffix), _) if suffix.starts_with('.') && !ends => glob.meets(part),
+        // `*.json` is all files of a kind, and none in particular.
+        (Some(suffix), _) if suffix.starts_with('.') || !glob.is_kind() => glob.end_meets(suffix) || glob.meets(&format!("x{suffix}")),
+        (Some(_), _) => false,
+        (None, _) if glob.is_kind() => false,
+        (None, Some(name)) if !name.starts_with('.') && (opens || !ends) => glob.meets(name) || glob.meets(&format!("{name}-")),
+        (None, _) => glob.meets(part),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_hold_a_secret_place_are_found() {
+        for word in [
+            ".env",
+            "./.env.local",
+            "~/.ssh/id_rsa",
+            "/root/.ssh",
+            "--key=~/.ssh/x",
+            "if=/etc/shadow",
+            "@.netrc",
+            "file=@.env",
+            "host:.aws/config",
+            "/etc/x:y/../shadow",
+            "~/.ssh:/keys",
+            "a,server.pem,b",
+            "-f.env",
+            "-xfcredentials",
+            "../../../etc/shadow",
+            "~/../../etc/shadow",
+            "/var/run/../etc/shadow",
+            "/var/run/secrets/token",
+            "/private/etc/master.passwd",
+            "etc/shadow",
+            "/ETC/Shadow-",
+            "/proc/1/environ",
+        ] {
+            assert!(secret_word(word), "{word}");
+        }
+        for word in
+            ["", "-", "a=b", "src/main.rs", "environment", "keys.rs", "-la", "--color=auto", "HEAD~1", "user@host:dir", "/etc/hosts"]
+        {
+            assert!(!secret_word(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn words_that_hold_another_name_are_found() {
+        for word in ["/proc/self/root/x", "if=/proc/1/cwd/x", "~root", "--home=~bob/x", "x:~+", "-f/dev/fd/3", "@/proc/self/environ"] {
+            assert!(other_name_word(word), "{word}");
+        }
+        for word in ["HEAD~1", "s,~a,b,", "~/x", "x=~/y", "pkg~=1.2", "/proc/meminfo", "/dev/stderr"] {
+            assert!(!other_name_word(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn globs_that_could_be_a_secret_place_are_found() {
+        for glob in [
+            "~/.s*/i*",
+            ".e*",
+            ".*",
+            ".??*",
+            "/etc/sh*",
+            "/e*/s?adow",
+            "/etc/*",
+            "/*/*",
+            "/**/shadow",
+            "etc/sh*",
+            "../../etc/sh*",
+            "/etc/*/../shadow",
+            "/var/run/../etc/sh*",
+            "i*",
+            "id_*",
+            "cred*",
+            "*.p?m",
+            "a*.pe*",
+            "server.*",
+            "?????",
+            "*.[pk]e[my]",
+            "dir/.n*rc",
+            ".config/*",
+            ".con*/gcl*",
+            "/proc/*/environ",
+            "/proc/*/root/etc/x",
+            "/p*/s*lf/cwd/x",
+            "/proc/[0-9]*/fd/1",
+            "/dev/f*",
+            "*/sh*",
+            "/var/run/secr*/x",
+            "--file=.e*",
+            "[.]env",
+            ".[e]nv",
+            "*/.ss?/*",
+        ] {
+            assert!(secret_glob(glob), "{glob}");
+        }
+        for glob in [
+            "./*.py",
+            "src/*.rs",
+            "*",
+            "src/*",
+            "**/*.rs",
+            "*.[ch]",
+            "test*",
+            "tests/test_*.py",
+            "*.txt",
+            "*.json",
+            "build/*.o",
+            "/work/*",
+            "*/*",
+            "*/*/*.py",
+            "package*.json",
+            "*/*.md",
+            "src/**",
+            "/tmp/*.log",
+            "/etc/*.conf",
+            "file?.txt",
+            "lib*.so",
+            "*.tar.gz",
+            "~/work/*.py",
+            "../*.toml",
+            "data-[0-9].csv",
+        ] {
+            assert!(!secret_glob(glob), "{glob}");
+        }
+    }
+}

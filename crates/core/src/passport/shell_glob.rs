@@ -1,0 +1,194 @@
+//! Globs of a shell: which names one of them could match.
+
+/// A component of a shell's glob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShellGlob(Vec<Element>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Element {
+    Char(char),
+    /// `?`.
+    One,
+    /// `*`.
+    Many,
+    /// `[...]`: the ranges that it lists. A negated one, or one with classes, is `One`.
+    Set(Vec<(char, char)>),
+}
+
+impl ShellGlob {
+    /// Reads a component. A backslash quotes the character behind it, and a bracket that is not closed is itself. Case is ignored.
+    pub(super) fn new(component: &str) -> Self {
+        let characters: Vec<char> = component.to_lowercase().chars().collect();
+        let mut elements = Vec::new();
+        let mut rest = characters.as_slice();
+        while let [first, behind @ ..] = rest {
+            rest = behind;
+            elements.push(match (first, behind) {
+                ('*', _) => Element::Many,
+                ('?', _) => Element::One,
+                ('\\', [quoted, behind @ ..]) => {
+                    rest = behind;
+                    Element::Char(*quoted)
+                }
+                ('[', _) => match read_set(behind) {
+                    Some((set, behind)) => {
+                        rest = behind;
+                        set
+                    }
+                    None => Element::Char('['),
+                },
+                (character, _) => Element::Char(*character),
+            });
+        }
+        elements.dedup_by(|left, right| *left == Element::Many && *right == Element::Many);
+        Self(elements)
+    }
+
+    /// Returns whether the component is `*` or `**` alone.
+    pub(super) fn is_anything(&self) -> bool {
+        self.0 == [Element::Many]
+    }
+
+    /// Returns whether the component is `*.` and a plain extension.
+    pub(super) fn is_kind(&self) -> bool {
+        matches!(self.0.as_slice(), [Element::Many, Element::Char('.'), rest @ ..] if rest.iter().all(|element| matches!(element, Element::Char(_))))
+    }
+
+    /// Returns whether the component starts with a wildcard or a set, and whether it ends with `*`.
+    pub(super) fn is_open(&self) -> (bool, bool) {
+        (!matches!(self.0.first(), Some(Element::Char(_))), self.0.last() == Some(&Element::Many))
+    }
+
+    /// Returns whether there is a name that both this glob and a pattern match. Only `*` has a meaning in the pattern. A dot at the
+    /// beginning has to be written in the glob, or be listed in a set.
+    pub(super) fn meets(&self, pattern: &str) -> bool {
+        let hidden = match self.0.first() {
+            Some(Element::Char('.')) => true,
+            Some(Element::Set(ranges)) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&'.')),
+            _ => false,
+        };
+        if pattern.starts_with('.') && !hidden {
+            return false;
+        }
+        meet(&self.0, &pattern_of(pattern))
+    }
+
+    /// Returns whether the end of this glob from one of its plain characters on meets a pattern.
+    pub(super) fn end_meets(&self, pattern: &str) -> bool {
+        let pattern = pattern_of(pattern);
+        let starts = self.0.iter().enumerate().filter(|(_, element)| matches!(element, Element::Char(_)));
+        starts.filter_map(|(at, _)| self.0.get(at..)).any(|end| meet(end, &pattern))
+    }
+}
+
+fn pattern_of(pattern: &str) -> Vec<Element> {
+    pattern.chars().map(|character| if character == '*' { Element::Many } else { Element::Char(character) }).collect()
+}
+
+/// Reads what stands behind `[`. Returns the element, and what stands behind the set.
+fn read_set(behind: &[char]) -> Option<(Element, &[char])> {
+    let negated = matches!(behind.first(), Some('!' | '^'));
+    let mut at = usize::from(negated);
+    let (mut ranges, mut is_any) = (Vec::new(), negated);
+    let start = at;
+    loop {
+        let mut character = *behind.get(at)?;
+        if character == ']' && at > start {
+            break;
+        }
+        if character == '[' && matches!(behind.get(at + 1), Some(':' | '.' | '=')) {
+            is_any = true;
+            // The class ends at its own bracket, which does not end the set.
+            let close = *behind.get(at + 1)?;
+            let length = behind.get(at + 2..)?.windows(2).position(|pair| pair == [close, ']'])?;
+            at += length + 4;
+            continue;
+        }
+        if character == '\\' {
+            at += 1;
+            character = *behind.get(at)?;
+        }
+        match (behind.get(at + 1), behind.get(at + 2)) {
+            (Some('-'), Some(high)) if *high != ']' => {
+                // A range depends on the locale, and a quoted or reversed one on the shell.
+                is_any |= *high == '\\' || *high < character || !character.is_ascii_alphanumeric() || !high.is_ascii_alphanumeric();
+                ranges.push((character, *high));
+                at += 3;
+            }
+            _ => {
+                ranges.push((character, character));
+                at += 1;
+            }
+        }
+    }
+    Some((if is_any { Element::One } else { Element::Set(ranges) }, behind.get(at + 1..)?))
+}
+
+/// Returns whether some text matches both. The pairs of places that can be reached are marked, so time is bounded by the product of the
+/// lengths.
+fn meet(glob: &[Element], pattern: &[Element]) -> bool {
+    let width = pattern.len() + 1;
+    let mut row = vec![false; width];
+    // `row[j]`: whether the ends of both from here on meet.
+    for at in (0..=glob.len()).rev() {
+        let mut next = vec![false; width];
+        std::mem::swap(&mut row, &mut next);
+        for place in (0..=pattern.len()).rev() {
+            let below = |place: usize| next.get(place).copied().unwrap_or(false);
+            let same = |row: &[bool], place: usize| row.get(place).copied().unwrap_or(false);
+            let met = match (glob.get(at), pattern.get(place)) {
+                (None, None) => true,
+                (Some(Element::Many), _) => below(place) || place < pattern.len() && same(&row, place + 1),
+                (_, Some(Element::Many)) => same(&row, place + 1) || at < glob.len() && below(place),
+                (Some(element), Some(other)) => agree(element, other) && below(place + 1),
+                _ => false,
+            };
+            if let Some(cell) = row.get_mut(place) {
+                *cell = met;
+            }
+        }
+    }
+    row.first() == Some(&true)
+}
+
+fn agree(element: &Element, other: &Element) -> bool {
+    match (element, other) {
+        (Element::Char(left), Element::Char(right)) => left == right,
+        (Element::Set(ranges), Element::Char(character)) => ranges.iter().any(|(low, high)| (*low..=*high).contains(character)),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_meet_what_they_could_match() {
+        for (glob, pattern, expected) in [
+            (".e*", ".env*", true),
+            (".e*l", ".env*", true),
+            ("*", ".env*", false),
+            ("?env", ".env*", false),
+            ("[.]env", ".env*", true),
+            (".[!a]nv", ".env*", true),
+            (".[a-f]nv", ".env*", true),
+            (".[a-d]nv", ".env*", false),
+            (".[[:alpha:]]nv", ".env*", true),
+            ("id_r?a", "id_rsa", true),
+            ("id\\_rsa", "id_rsa", true),
+            ("i\\*", "id_rsa", false),
+            ("ID*", "id_rsa", true),
+            ("[i", "id_rsa", false),
+            ("[]i]d_rsa", "id_rsa", true),
+            ("*.py", "x.pem", false),
+            ("**", "x.pem", true),
+            ("", "x", false),
+            ("", "", true),
+        ] {
+            assert_eq!(ShellGlob::new(glob).meets(pattern), expected, "{glob} {pattern}");
+        }
+        assert!(ShellGlob::new("a*.p?m").end_meets(".pem"));
+        assert!(!ShellGlob::new("test*").end_meets(".pem"));
+    }
+}
