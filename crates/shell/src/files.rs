@@ -2,6 +2,7 @@
 
 use super::argument::Argument;
 use super::grammar::Access;
+use super::paths;
 
 /// A file that a redirection opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,19 @@ impl FileUse {
 
 fn is_relative(path: &str) -> bool {
     !path.starts_with(['/', '~'])
+}
+
+/// Returns whether a path is a device that keeps nothing of what is written into it, and gives nothing away.
+#[must_use]
+pub fn is_harmless_device(path: &str) -> bool {
+    matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/zero")
+}
+
+/// Returns whether a path is below a folder of devices or of the kernel's state: to bash, `/dev/tcp/HOST/PORT` is a connection.
+#[must_use]
+pub fn is_special(path: &str) -> bool {
+    let path = paths::simplified(path);
+    ["/dev", "/proc", "/sys"].iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// The most folders that are followed.

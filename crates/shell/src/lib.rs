@@ -70,7 +70,8 @@ pub struct CommandRules {
 pub struct Checked {
     /// Every objection, allow side first. If there is none, the line may run, as far as its commands go.
     pub findings: Vec<CommandFinding>,
-    /// The files that redirections open: whoever lets the line run has to allow them.
+    /// The files that redirections open, under a list of commands: whoever lets the line run has to allow them. Devices that keep nothing
+    /// are not among them.
     pub files: Vec<FileUse>,
     words: Vec<(String, bool)>,
 }
@@ -147,7 +148,9 @@ impl CommandRules {
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }
         walk.paths(&mut |word, is_glob| checked.words.push((word.to_owned(), is_glob)));
-        checked.files = walk.files;
+        if is_list {
+            checked.files = walk.files;
+        }
     }
 
     /// Judges a line that is not in the grammar.
@@ -162,7 +165,7 @@ impl CommandRules {
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }
         if is_open {
-            checked.words.extend(loose::words(command).into_iter().flatten().map(|word| (word.text, true)));
+            checked.words.extend(loose::words(command).into_iter().flatten().map(|word| (word.text, false)));
         }
     }
 

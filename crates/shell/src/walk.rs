@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::allow::Allow;
 use super::argument::{Argument, Certainty};
-use super::files::{Directories, FileUse};
+use super::files::{self, Directories, FileUse};
 use super::grammar::{self, Access, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word, is_loop_name};
 use super::tables::{self, Started};
 use super::{COMMANDS_MAX, assignments};
@@ -361,6 +361,12 @@ impl<'a> Walk<'a> {
         let is_home = matches!(target.pieces.as_slice(), [Piece::Home] | [Piece::Home, Piece::Text(_)]);
         if !is_home && argument.as_known().is_none_or(str::is_empty) {
             return self.doubt(Construct::Target, target.at);
+        }
+        if files::is_harmless_device(&argument.text) {
+            return;
+        }
+        if files::is_special(&argument.text) {
+            return self.doubt(Construct::Device, target.at);
         }
         self.files.push(FileUse { path: argument.text, access, bytes, at: self.text_at.unwrap_or(target.at) });
     }

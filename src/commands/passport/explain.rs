@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use bash_commands::{Analysis, ReachedCommand, ReachedWord, analyse};
+use bash_commands::{Analysis, ReachedCommand, analyse};
 use tollgate_core::decode::ToolInput;
 use tollgate_core::json::{DEPTH_MAX, Parser, Text};
 use tollgate_core::passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, Terms, examine};
@@ -91,10 +91,7 @@ fn reached(analysis: &Analysis) -> Vec<Reached> {
 }
 
 fn words(command: &ReachedCommand) -> String {
-    let word = |word: &ReachedWord| match word {
-        ReachedWord::Known(text) | ReachedWord::Unknown(text) => text.clone(),
-    };
-    command.words.iter().map(word).collect::<Vec<_>>().join(" ")
+    command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 impl Explanation {

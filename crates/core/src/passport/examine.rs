@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use crate::decode::ToolInput;
 use crate::json::Parser;
 
-use super::capabilities::{CapabilityMap, McpTool, Need};
+use super::capabilities::{CapabilityMap, McpTool, Need, Pack};
 use super::fields::{Field, quoted};
-use super::rules::RuleCall;
+use super::rules::{FileRules, RuleCall};
 use super::{Expiry, Passport, PassportFault, SPEC_VERSION, arguments::Arguments};
 
 /// The longest name of a tool, in bytes.
@@ -138,7 +138,7 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
         (Some(passport), arguments) => {
             report(to, "capability", check_capability(passport, need));
             match arguments {
-                Some(arguments) => check_limits(passport, need, terms, &rule_call(call, arguments), to),
+                Some(arguments) => check_limits(passport, need, terms, &(call, arguments), to),
                 None => to.outcome("limits", Outcome::NotAsked("the arguments cannot be read")),
             }
         }
@@ -146,10 +146,6 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
 }
 
 const NO_PASSPORT: Outcome = Outcome::NotAsked("there is no passport");
-
-fn rule_call<'c>(call: &Call<'c>, arguments: Arguments<'c>) -> RuleCall<'c> {
-    RuleCall { tool_name: call.tool_name, arguments, mcp: McpTool::read(call.tool_name) }
-}
 
 fn check_tool_name(name: &str) -> Result<(), Denial> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
@@ -233,13 +229,16 @@ fn missing(need: &Need) -> Denial {
     Denial::new("oap.unknown_capability", message)
 }
 
-fn check_limits(passport: &Passport, need: &Need, terms: &Terms, call: &RuleCall<'_>, to: &mut dyn Report) {
+fn check_limits(passport: &Passport, need: &Need, terms: &Terms, (call, arguments): &(&Call<'_>, Arguments<'_>), to: &mut dyn Report) {
     match (&passport.contents.limits, need) {
         (_, Need::Nothing) => {}
         (Err(malformed), _) => report(to, "limits", Err(Denial::invalid(malformed))),
         (Ok(limits), Need::Pack(pack)) => {
+            let grants = |pack: Pack| check_capability(passport, &Need::Pack(pack)).is_ok();
+            let files = FileRules { limits, reads: grants(Pack::FileRead), writes: grants(Pack::FileWrite) };
+            let call = RuleCall { tool_name: call.tool_name, arguments: *arguments, mcp: McpTool::read(call.tool_name), files };
             for compiled in limits.of(*pack) {
-                compiled.check(call, terms.unenforced_limits, to);
+                compiled.check(&call, terms.unenforced_limits, to);
             }
         }
         (Ok(limits), Need::Capability(capability)) => {

@@ -53,6 +53,8 @@ pub enum Construct {
     Redirection,
     /// A redirection to a word that is computed.
     Target,
+    /// A redirection to or from a device, or the kernel's state.
+    Device,
     /// A redirection without a command.
     NoCommand,
     /// A here-document whose delimiter is not quoted.
@@ -111,6 +113,7 @@ impl Construct {
             Self::Operator => "an operator that not all shells have",
             Self::Redirection => "a redirection that not all shells read in the same way",
             Self::Target => "a redirection to a file whose name is computed",
+            Self::Device => "a redirection to a device",
             Self::NoCommand => "a redirection or assignment without a command",
             Self::Document => "a here-document whose delimiter is not quoted",
             Self::DocumentPlace => "a here-document where shells disagree about its place",
@@ -153,6 +156,7 @@ impl Construct {
             Self::Operator => "use | && || ; or &, with blanks around it",
             Self::Redirection => "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1",
             Self::Target => "write the file's name",
+            Self::Device => "use a file, or /dev/null",
             Self::NoCommand => "write it behind a command",
             Self::Document => "quote the delimiter: <<'EOF'",
             Self::DocumentPlace => "put it at a command of the outer list, with nothing across lines between",

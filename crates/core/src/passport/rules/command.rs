@@ -1,12 +1,12 @@
 //! The rules of `system.command.execute`: shell commands.
 //!
-//! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The crate `bash_commands` reads the shell's grammar.
+//! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The crate `bash_commands` proves what a command line runs.
 
 use std::borrow::Cow;
 
-use bash_commands::{COMMAND_BYTES_MAX, CommandRules};
+use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandRules};
 
-use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report, secrets};
 
 /// Arguments that would change what a command does in ways that its text does not show, or that a tool may execute in its place.
 const OTHER_ARGUMENTS: [&str; 17] = [
@@ -37,11 +37,51 @@ pub(super) struct CommandLimits {
 
 impl CommandLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
-        let rules = match (section.strings("allowed_commands"), section.strings("blocked_patterns")) {
-            (Field::Malformed(malformed), _) | (_, Field::Malformed(malformed)) => Field::Malformed(malformed),
-            (allowed, blocked) => Field::Valid(CommandRules::new(list(&allowed), list(&blocked).unwrap_or_default())),
+        let lets_through = section.string("unproven_commands").and_then(|word| match word.as_str() {
+            "allow" => Ok(true),
+            "deny" => Ok(false),
+            _ => Err(Malformed::new(section.path_of("unproven_commands"), "another word", "`allow` or `deny`")),
+        });
+        let rules = match (section.strings("allowed_commands"), section.strings("blocked_patterns"), lets_through) {
+            (Field::Malformed(malformed), ..) | (_, Field::Malformed(malformed), _) | (.., Field::Malformed(malformed)) => {
+                Field::Malformed(malformed)
+            }
+            (allowed, blocked, lets_through) => {
+                let rules = CommandRules::new(list(&allowed), list(&blocked).unwrap_or_default());
+                Field::Valid(rules.letting_unproven_through(matches!(lets_through, Field::Valid(true))))
+            }
         };
         Self { rules, max_execution_time: section.number("max_execution_time") }
+    }
+
+    /// Reports what the rules say of a command line, then of the files that it names and opens.
+    fn check_command(&self, command: &str, call: &RuleCall<'_>, to: &mut dyn Report) {
+        let Field::Valid(rules) = &self.rules else {
+            return report(to, "command", check_limit(&self.rules, |_| Ok(())));
+        };
+        let checked = rules.check(command);
+        if checked.findings.is_empty() {
+            report(to, "command", Ok(()));
+        }
+        for finding in &checked.findings {
+            report(to, "command", Err(Denial::new(finding.code(), finding.message())));
+        }
+        report(to, "secrets", check_words(&checked));
+        checked.files.iter().for_each(|file| call.files.check(file, to));
+    }
+}
+
+/// Checks that no word of a command line names a place of secrets, or a place by another name.
+fn check_words(checked: &Checked) -> Result<(), Denial> {
+    let (mut is_secret, mut is_other_name) = (false, false);
+    checked.each_word(&mut |word, is_glob| {
+        is_secret |= secrets::secret_word(word) || (is_glob && secrets::secret_glob(word));
+        is_other_name |= secrets::other_name_word(word);
+    });
+    match (is_secret, is_other_name) {
+        (true, _) => Err(Denial::new("oap.blocked_pattern", "Command names a file that matches default sensitive read pattern")),
+        (_, true) => Err(Denial::new("oap.path_not_allowed", "Command names a place by another name, such as one below /proc or ~user")),
+        _ => Ok(()),
     }
 }
 
@@ -56,20 +96,7 @@ impl Rules for CommandLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         match read_command(call) {
-            Ok(command) => {
-                let mut said = false;
-                let findings = match &self.rules {
-                    Field::Valid(rules) => rules.check(&command),
-                    _ => Vec::new(),
-                };
-                for finding in findings {
-                    said = true;
-                    report(to, "command", Err(Denial::new(finding.code(), finding.message())));
-                }
-                if !said {
-                    report(to, "command", check_limit(&self.rules, |_| Ok(())));
-                }
-            }
+            Ok(command) => self.check_command(&command, call, to),
             Err(denial) => report(to, "command", Err(denial)),
         }
         let asked = call.arguments.number("timeout");

@@ -107,21 +107,6 @@ impl FileLimits {
         !matches!((&self.allowed_paths, &self.blocked_paths, &self.blocked_patterns), (Field::Absent, Field::Absent, Field::Absent))
     }
 
-    /// Reports the checks of a file that a command's redirection opens, as for a tool with this path. `bytes` is the size of what is
-    /// written, if the command tells it; where sizes are limited and it does not, the write is denied. For reading it is not looked at.
-    #[allow(dead_code, reason = "the command rules are to call it")]
-    pub(super) fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {
-        self.check_path(path, to);
-        if self.is_read {
-            return;
-        }
-        let size = check_limit(&self.max_file_size, |_| match bytes {
-            Some(bytes) => self.check_bytes(bytes),
-            None => Err(Denial::new("oap.file_too_large", "Size of what is written cannot be told, and max_file_size limits it")),
-        });
-        report(to, "max_file_size", size);
-    }
-
     fn check_path(&self, text: &str, to: &mut dyn Report) {
         let path = match read_path(text) {
             Ok(path) => path,
@@ -180,6 +165,20 @@ fn too_large(denial: Denial) -> Denial {
 }
 
 impl Rules for FileLimits {
+    /// Reports the same checks as for a tool with this path. Where sizes are limited and the command does not tell the size of what it
+    /// writes, the write is denied.
+    fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {
+        self.check_path(path, to);
+        if self.is_read {
+            return;
+        }
+        let size = check_limit(&self.max_file_size, |_| match bytes {
+            Some(bytes) => self.check_bytes(bytes),
+            None => Err(Denial::new("oap.file_too_large", "Size of what is written cannot be told, and max_file_size limits it")),
+        });
+        report(to, "max_file_size", size);
+    }
+
     fn faults(&self) -> Vec<&Malformed> {
         [
             self.allowed_paths.malformed(),

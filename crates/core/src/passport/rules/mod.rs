@@ -11,6 +11,9 @@ mod web;
 
 use std::collections::HashSet;
 
+use bash_commands::FileUse;
+use bash_commands::grammar::Access;
+
 use crate::json::{Text, Value};
 
 use super::arguments::Arguments;
@@ -26,12 +29,48 @@ pub(super) struct RuleCall<'c> {
     pub(super) arguments: Arguments<'c>,
     /// The MCP server and tool, if the tool's name has them.
     pub(super) mcp: Option<McpTool<'c>>,
+    /// The rules for files that a command opens.
+    pub(super) files: FileRules<'c>,
+}
+
+/// The passport's rules for files, for commands that open some by redirections.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileRules<'c> {
+    pub(super) limits: &'c Limits,
+    /// Whether the passport has the capability to read files.
+    pub(super) reads: bool,
+    /// Whether it has the one to write them.
+    pub(super) writes: bool,
+}
+
+impl FileRules<'_> {
+    /// Reports the checks of a file that a redirection opens.
+    fn check(&self, file: &FileUse, to: &mut dyn Report) {
+        let (pack, granted) = match file.access {
+            Access::Read => (Pack::FileRead, self.reads),
+            Access::Write => (Pack::FileWrite, self.writes),
+        };
+        if !granted {
+            let message = format!("Redirection needs capability '{}', which the passport does not have", pack.capability());
+            return report(to, "redirection", Err(Denial::new("oap.unknown_capability", message)));
+        }
+        for compiled in self.limits.of(pack) {
+            match &compiled.rules {
+                Ok(rules) => rules.check_redirect(&file.path, file.bytes, to),
+                Err(malformed) => report(to, "limits", Err(Denial::invalid(malformed))),
+            }
+        }
+    }
 }
 
 /// The compiled rules of one capability.
 trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports every check of the pack.
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report);
+
+    /// Reports the checks of a file that a command's redirection opens; only packs for files have some. `bytes` is the size of what is
+    /// written, if the command tells it.
+    fn check_redirect(&self, _path: &str, _bytes: Option<usize>, _to: &mut dyn Report) {}
 
     /// Returns the limits that could not be read.
     fn faults(&self) -> Vec<&Malformed>;
