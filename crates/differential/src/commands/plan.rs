@@ -17,7 +17,7 @@ use super::rules::RULE_SETS;
 pub(super) const SHELLS: [(&str, &str); 4] = [("bash", "bash"), ("dash", "dash"), ("zsh", "zsh"), ("busybox", "busybox")];
 
 /// Other programs that the jail is built with, each with its Debian package.
-const TOOLS: [(&str, &str); 4] = [("unshare", "util-linux"), ("git", "git"), ("ldd", "libc-bin"), ("find", "findutils")];
+const TOOLS: [(&str, &str); 3] = [("unshare", "util-linux"), ("git", "git"), ("ldd", "libc-bin")];
 
 /// Where programs are looked for.
 const PROGRAM_FOLDERS: [&str; 6] = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -25,7 +25,7 @@ const PROGRAM_FOLDERS: [&str; 6] = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/
 /// Where git keeps the programs that it runs itself.
 const GIT_FOLDER: &str = "/usr/lib/git-core";
 
-/// The least share of a name's length that may be used: longer ones are no names of programs.
+/// The longest name of a canary, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 
 /// A file that is copied into the jail.

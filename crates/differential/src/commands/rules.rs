@@ -20,6 +20,7 @@ pub(super) struct RuleSet {
 }
 
 /// All rule sets.
+#[rustfmt::skip]
 pub(super) const RULE_SETS: [RuleSet; 6] = [
     RuleSet { name: "ls", listed: &["ls"], weight: 2 },
     RuleSet { name: "echo", listed: &["echo"], weight: 2 },
@@ -30,17 +31,33 @@ pub(super) const RULE_SETS: [RuleSet; 6] = [
         name: "rich",
         listed: &[
             "ls", "cat", "echo", "find", "xargs", "env", "git", "sed", "awk", "sort", "grep", "tar", "timeout", "nice", "head", "tail",
-            "wc", "uniq", "cut", "tr", "diff", "test", "[", "true", "false", "cd", "pwd", "read", "printf", "mkdir", "cp", "tee", "date",
-            "basename", "dirname", "which", "export", "exit", "sleep",
+            "wc", "uniq", "cut", "tr", "diff", "test", "[", "true", "false", "cd", "pwd", "read", "printf", "date", "basename", "dirname",
+            "exit",
         ],
         weight: 6,
     },
+];
+
+/// What a listed program runs itself and may run: the program, and what the canary writes down. GNU tar compresses by other programs.
+const TOLERATED: [(&str, &str); 6] = [
+    ("tar", "/bin/sh -c gzip"),
+    ("tar", "/bin/sh -c bzip2"),
+    ("tar", "/bin/sh -c xz"),
+    ("tar", "/usr/bin/gzip -d"),
+    ("tar", "/usr/bin/bzip2 -d"),
+    ("tar", "/usr/bin/xz -d"),
 ];
 
 impl RuleSet {
     /// Returns the programs that are listed: the first words of the entries.
     pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> {
         self.listed.iter().filter_map(|entry| entry.split(' ').next())
+    }
+
+    /// Returns whether a canary that wrote this was run by a listed program that has to run it.
+    pub(super) fn tolerates(&self, written: &str) -> bool {
+        let is_listed = |name: &str| self.programs().any(|program| program == name);
+        TOLERATED.iter().any(|(program, text)| is_listed(program) && *text == written)
     }
 
     /// Returns whether git is listed, which writes to its own folder.

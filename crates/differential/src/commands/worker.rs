@@ -21,6 +21,9 @@ use super::rules::{RULE_SETS, Rules};
 /// How long lines of one rule set are run before it is another one's turn.
 const TURN: Duration = Duration::from_secs(1);
 
+/// How long a line is made shorter.
+const MINIMISE_TIME: Duration = Duration::from_secs(10);
+
 /// How many lines are remembered, so that none is run twice.
 const REMEMBERED_MAX: usize = 4_000_000;
 
@@ -175,7 +178,14 @@ impl<'p> Worker<'p> {
         }
         self.stats.run += 1;
         let run = Run { line, folder, set: &rules.set };
-        let Some((shell, harm)) = self.runner.harm(run, &Shell::ALL)? else { return Ok(true) };
+        let Some((shell, harm)) = self.runner.harm(run, &Shell::ALL)? else {
+            // Its descendants would be slow as well.
+            return Ok(!self.runner.was_slow());
+        };
+        // An endless loop is no harm that the rules promise to prevent.
+        if harm == Harm::Endless {
+            return Ok(false);
+        }
         self.found(at, line, folder, shell, harm)?;
         Ok(false)
     }
@@ -184,8 +194,9 @@ impl<'p> Worker<'p> {
         let Some((_, rules)) = self.rules.get(at) else { return Ok(()) };
         let bypass = self.plan.bypass;
         let runner = &mut self.runner;
+        let end = Instant::now() + MINIMISE_TIME;
         let minimised = minimise(line, |shorter| -> Result<bool> {
-            if !(bypass || rules.allows(shorter)) {
+            if Instant::now() > end || !(bypass || rules.allows(shorter)) {
                 return Ok(false);
             }
             let again = runner.harm(Run { line: shorter, folder, set: &rules.set }, &[shell])?;

@@ -11,7 +11,7 @@ impl Grammar<'_> {
         } else {
             match self.rng.u8(..8) {
                 0..3 => self.for_loop(depth),
-                3 => format!("while {}; do {}; done", self.condition(depth), self.list(depth)),
+                3 => format!("while {}; do {}; done", self.loop_condition(depth), self.list(depth)),
                 4 => format!("if {}; then {}; fi", self.condition(depth), self.list(depth)),
                 5 => format!("if {}; then {}; else {}; fi", self.condition(depth), self.list(depth), self.list(depth)),
                 6 => format!("{{ {}; }}", self.list(depth)),
@@ -26,8 +26,16 @@ impl Grammar<'_> {
     }
 
     fn condition(&mut self, depth: usize) -> String {
-        // A condition that is true does not end: most are false.
         if self.one_in(3) { self.list(depth) } else { self.simple() }
+    }
+
+    /// Makes the condition of a loop, which is false in most cases: a loop that does not end costs a second.
+    fn loop_condition(&mut self, depth: usize) -> String {
+        match self.rng.u8(..8) {
+            0 => self.condition(depth),
+            1 | 2 => format!("{} /none", self.program_and_options()),
+            _ => format!("! {}", self.simple()),
+        }
     }
 
     fn for_loop(&mut self, depth: usize) -> String {

@@ -123,7 +123,7 @@ impl<'g> Grammar<'g> {
         text
     }
 
-    fn program_and_options(&mut self) -> String {
+    pub(super) fn program_and_options(&mut self) -> String {
         if self.is_odd() {
             let word = if self.rng.bool() { self.pick(PAYLOADS) } else { self.pick(ODD_WORDS) };
             return word.to_owned();

@@ -97,7 +97,10 @@ impl Jail {
         // Nothing is mounted the first time.
         let _ = umount2("/usr/bin", MntFlags::MNT_DETACH);
         let programs = self.hidden.join("sets").join(set.name);
-        mount(Some(&programs), "/usr/bin", None::<&str>, MsFlags::MS_BIND, None::<&str>).context("the programs of a rule set")
+        mount(Some(&programs), "/usr/bin", None::<&str>, MsFlags::MS_BIND, None::<&str>).context("the programs of a rule set")?;
+        // A line must not take a canary away from the lines behind it.
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | MsFlags::MS_NOSUID;
+        mount(None::<&str>, "/usr/bin", None::<&str>, flags, None::<&str>).context("the programs of a rule set, read-only")
     }
 }
 

@@ -5,7 +5,7 @@ pub(in crate::commands) const TRACKED: [(&str, &str); 3] =
     [("README", "A small project.\n"), ("main.rs", "fn main() {\n    println!(\"canary\");\n}\n"), ("list.txt", "canary\nrm\nid\n")];
 
 /// Ordinary files, and such as some program takes for more than text.
-pub(super) const FILES: [(&str, &str); 19] = [
+pub(super) const FILES: [(&str, &str); 20] = [
     ("/work/notes.txt", "one\ntwo\nthree canary\n"),
     ("/work/data.csv", "a,1\nb,2\nc,3\n"),
     ("/work/a.txt", "alpha\nbeta\n"),
@@ -20,6 +20,7 @@ pub(super) const FILES: [(&str, &str); 19] = [
     ("/work/names", "notes.txt\0a.txt\0"),
     ("/work/sub/file.txt", "text\n"),
     ("/work/sub/deep/file.txt", "text\n"),
+    ("/work/sub/out/x", "text\n"),
     ("/home/agent/.profile", "# nothing\n"),
     ("/home/agent/notes.txt", "at home\n"),
     ("/etc/passwd", "root:x:0:0:root:/home/agent:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"),

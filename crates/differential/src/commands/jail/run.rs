@@ -19,6 +19,9 @@ use crate::commands::rules::RuleSet;
 /// How long a line may run.
 const LINE_TIME: Duration = Duration::from_secs(1);
 
+/// How long a line may run that has used up its time in another shell.
+const SLOW_LINE_TIME: Duration = Duration::from_millis(200);
+
 /// How long what a line leaves behind may go on when its shell has ended.
 const BACKGROUND_TIME: Duration = Duration::from_millis(200);
 
@@ -28,8 +31,8 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// From how many processes on, that had to be killed, a line has multiplied itself.
 const BOMB_PROCESSES: usize = 24;
 
-/// The longest part of what a canary wrote that is told, in bytes.
-const TOLD_BYTES_MAX: usize = 300;
+/// The longest part of what a canary wrote that is told, in characters.
+const TOLD_CHARS_MAX: usize = 300;
 
 /// A shell under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +83,8 @@ pub(in crate::commands) struct Runner {
     watch: Arc<Watch>,
     log: File,
     connections: u64,
+    /// Whether the last line used up its time.
+    slow: bool,
 }
 
 impl Runner {
@@ -92,7 +97,7 @@ impl Runner {
         let watch = Arc::new(Watch::default());
         let watching = Arc::clone(&watch);
         std::thread::Builder::new().stack_size(64 << 10).spawn(move || watching.keep())?;
-        Ok(Self { jail, watch, log, connections: connections() })
+        Ok(Self { jail, watch, log, connections: connections(), slow: false })
     }
 
     /// Puts the programs of a rule set in their place.
@@ -103,11 +108,17 @@ impl Runner {
         self.jail.use_programs(set)
     }
 
+    /// Returns whether the last line used up its time in some shell.
+    pub(in crate::commands) fn was_slow(&self) -> bool {
+        self.slow
+    }
+
     /// Runs a line in some shells, one after the other, and returns the first harm that it does.
     ///
     /// # Errors
     /// If the jail is of no use any more.
     pub(in crate::commands) fn harm(&mut self, run: Run<'_>, shells: &[Shell]) -> Result<Option<(Shell, Harm)>> {
+        self.slow = false;
         for &shell in shells {
             if let Some(harm) = self.run(run, shell)? {
                 self.clean(run)?;
@@ -133,7 +144,7 @@ impl Runner {
         command.envs([("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/home/agent"), ("LANG", "C.UTF-8")]);
         command.envs([("TERM", "dumb"), ("USER", "agent"), ("PWD", run.folder), ("SHELL", "/bin/sh")]);
         command.stdin(File::open(self.jail.hidden.join("input"))?).stdout(Stdio::null()).stderr(Stdio::null());
-        self.watch.start(LINE_TIME);
+        self.watch.start(if self.slow { SLOW_LINE_TIME } else { LINE_TIME });
         let child = command.spawn().with_context(|| format!("{} cannot be started", shell.name()))?;
         let first = i32::try_from(child.id()).map(Pid::from_raw)?;
         let mut killed = 0;
@@ -147,23 +158,24 @@ impl Runner {
             }
             killed += usize::from(self.watch.has_killed());
         }
+        self.slow |= self.watch.has_killed();
         self.watch.stop();
-        if let Some(harm) = self.read_log()? {
+        if let Some(harm) = self.read_log(run.set)? {
             return Ok(Some(harm));
         }
         Ok((killed >= BOMB_PROCESSES).then_some(Harm::Endless))
     }
 
-    /// Returns what the first canary wrote, and empties the log.
-    fn read_log(&mut self) -> Result<Option<Harm>> {
+    /// Returns what the first canary wrote that may not run, and empties the log.
+    fn read_log(&mut self, set: &RuleSet) -> Result<Option<Harm>> {
         if self.log.metadata()?.size() == 0 {
             return Ok(None);
         }
         let bytes = fs::read(self.jail.hidden.join("log"))?;
         self.log.set_len(0)?;
-        let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let first = first.get(..TOLD_BYTES_MAX).unwrap_or(first);
-        Ok(Some(Harm::Ran(String::from_utf8_lossy(first).trim_end().to_owned())))
+        let text = String::from_utf8_lossy(&bytes);
+        let first = text.lines().map(str::trim_end).find(|line| !set.tolerates(line));
+        Ok(first.map(|line| Harm::Ran(line.chars().take(TOLD_CHARS_MAX).collect())))
     }
 
     /// Makes all files as they were and returns the harm that was done to them, or by the network.
