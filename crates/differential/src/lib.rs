@@ -1,0 +1,3 @@
+//! Differential fuzzing: what the rules allow is compared with what really happens.
+
+pub mod commands;
