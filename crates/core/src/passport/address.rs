@@ -1,9 +1,51 @@
-//! Classifying hosts as addresses: which of them are not on the public network.
+//! Classifying hosts: which addresses and names are surely on the public network.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
 
-/// Host names that are never on the public network, and domains whose names never are.
-const LOCAL_DOMAINS: [&str; 9] = ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home.arpa", "svc"];
+/// The top-level domains that are delegated in the root zone. A name that does not end in one of them is answered by somebody near by, or by
+/// nobody.
+static TOP_LEVEL_DOMAINS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = include_str!("tlds.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.flat_map(str::split_ascii_whitespace).collect()
+});
+
+/// Domains below delegated ones whose names lead to metadata services, to the local network or to this machine.
+const LOCAL_DOMAINS: [&str; 28] = [
+    // Metadata services of clouds.
+    "metadata.goog",
+    "metadata.tencentyun.com",
+    "api.metadata.cloud.ibm.com",
+    "metadata.packet.net",
+    "metadata.platformequinix.com",
+    // Networks of clouds' virtual machines.
+    "internal.cloudapp.net",
+    // Routers.
+    "fritz.box",
+    "myfritz.box",
+    "routerlogin.net",
+    "routerlogin.com",
+    "tplinkwifi.net",
+    "router.asus.com",
+    // Names that are answered with the address that they spell, or with 127.0.0.1. There are more of them than can be known.
+    "nip.io",
+    "sslip.io",
+    "xip.io",
+    "traefik.me",
+    "backname.io",
+    "rbndr.us",
+    "1u.ms",
+    "local.gd",
+    "localtest.me",
+    "lvh.me",
+    "vcap.me",
+    "lacolhost.com",
+    "localho.st",
+    "localhost.direct",
+    "smackaho.st",
+    "fuf.me",
+];
 
 /// Returns whether an address is loopback, private, link-local (where clouds serve their metadata) or reserved, or leads to such an
 /// address.
@@ -14,10 +56,13 @@ pub(super) fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Returns whether a name is local: without a dot, or in a domain that is never public. `host` is in lower case.
+/// Returns whether a name may be one of the local network: its last label is no top-level domain that is delegated, as in `localhost`,
+/// `router`, `metadata.google.internal`, `kubernetes.default.svc` and `grafana.monitoring`, or it lies in a domain that is known to lead
+/// there. `host` is in lower case.
 pub(super) fn is_local_name(host: &str) -> bool {
+    let Some((_, last)) = host.rsplit_once('.') else { return true };
     let in_domain = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    !host.contains('.') || LOCAL_DOMAINS.iter().any(|domain| in_domain(domain))
+    !TOP_LEVEL_DOMAINS.contains(last) || LOCAL_DOMAINS.iter().any(|domain| in_domain(domain))
 }
 
 fn is_private_v4(address: Ipv4Addr) -> bool {
@@ -157,14 +202,61 @@ mod tests {
     }
 
     #[test]
-    fn local_names_are_recognised() {
-        for name in
-            ["localhost", "a.localhost", "printer.local", "metadata.google.internal", "kubernetes.default.svc", "router", "x.home.arpa"]
-        {
+    fn only_names_below_a_delegated_domain_are_public() {
+        for name in [
+            "localhost",
+            "a.localhost",
+            "printer.local",
+            "metadata.google.internal",
+            "metadata.goog",
+            "a.metadata.goog",
+            "api.metadata.cloud.ibm.com",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+            "grafana.monitoring",
+            "registry.corp",
+            "instance-data",
+            "router",
+            "com",
+            "fritz.box",
+            "x.home.arpa",
+            "1.0.0.127.in-addr.arpa",
+            "a.test",
+            "a.example",
+            "a.invalid",
+            "a.onion",
+            "169-254-169-254.nip.io",
+            "localtest.me",
+        ] {
             assert!(is_local_name(name), "{name}");
         }
-        for name in ["example.com", "notlocalhost.com", "internal.example.com", "mylocal.example"] {
+        for name in [
+            "example.com",
+            "notlocalhost.com",
+            "internal.example.com",
+            "svc.example.org",
+            "dl.google.goog",
+            "notmetadata.goog",
+            "a.b.co.uk",
+            "docs.rs",
+            "x.xn--p1ai",
+            "cloud.ibm.com",
+        ] {
             assert!(!is_local_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_table_of_top_level_domains_is_whole() {
+        let text = include_str!("tlds.txt");
+        let said: usize = text.split_ascii_whitespace().nth(2).and_then(|number| number.parse().ok()).unwrap();
+        assert_eq!(TOP_LEVEL_DOMAINS.len(), said);
+        assert!(
+            TOP_LEVEL_DOMAINS.iter().all(|name| name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'))
+        );
+        for name in ["com", "org", "de", "uk", "io", "rs", "xn--p1ai"] {
+            assert!(TOP_LEVEL_DOMAINS.contains(name), "{name}");
         }
     }
 }

@@ -53,12 +53,7 @@ impl<'v> Arguments<'v> {
 
     /// Returns the strings under a key: one string, or a list of them.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<Cow<'v, str>>, Denial> {
-        const EXPECTED: &str = "a string or an array of strings";
-        match self.value(key) {
-            None => Ok(Vec::new()),
-            Some(value) if value.shape() == Shape::Array => value.items().map(|item| text(key, item, EXPECTED)).collect(),
-            Some(value) => Ok(vec![text(key, value, EXPECTED)?]),
-        }
+        self.value(key).map_or_else(|| Ok(Vec::new()), |value| texts(key, value))
     }
 
     /// Returns all strings under any of these keys, in the order of the keys.
@@ -70,10 +65,47 @@ impl<'v> Arguments<'v> {
         Ok(found)
     }
 
+    /// Returns all strings under any of these keys in the objects that the arguments hold, at any depth.
+    pub(super) fn inner_texts(&self, keys: &[&str]) -> Result<Vec<Cow<'v, str>>, Denial> {
+        let inner = |value: Value<'v>| value.items().chain(value.members().map(|(_, value)| value)).collect::<Vec<_>>();
+        let mut open: Vec<Value<'v>> = self.0.map(inner).unwrap_or_default();
+        let mut found = Vec::new();
+        while let Some(value) = open.pop() {
+            for (key, value) in value.members().filter(|(_, value)| !value.is_null()) {
+                let key = key.as_text().and_then(Text::into_str);
+                if let Some(known) = keys.iter().find(|known| key.as_deref() == Some(**known)) {
+                    found.extend(texts(known, value)?);
+                }
+            }
+            open.extend(inner(value));
+        }
+        Ok(found)
+    }
+
     /// Returns the number under a key, which must be 0 or more, or `None` if it is missing.
     pub(super) fn number(&self, key: &str) -> Result<Option<Amount>, Denial> {
         let read = |value: Value<'_>| Amount::read(value).ok_or_else(|| mistyped(key, value, "a number of 0 or more"));
         self.value(key).map(read).transpose()
+    }
+
+    /// Returns how many bytes the texts in the arguments have together, at any depth, but for strings and lists of strings under keys that
+    /// are to be left out. A list of lines may be written with an end behind each, so an item counts as one byte more.
+    pub(super) fn text_bytes(&self, is_left_out: impl Fn(&str) -> bool) -> usize {
+        let is_text = |value: &Value<'_>| value.shape() == Shape::String;
+        let left_out = |key: &Value<'_>, value: &Value<'_>| {
+            let is_known = || key.as_text().and_then(Text::into_str).is_some_and(|key| is_left_out(&key));
+            (is_text(value) || value.items().all(|item| is_text(&item))) && !value.is_object() && is_known()
+        };
+        // A text that is no Unicode counts as it is spelled.
+        let length = |value: &Value<'_>| value.as_text().map_or(0, |text| text.into_str().map_or(value.source().len(), |text| text.len()));
+        let mut open: Vec<Value<'v>> = self.0.into_iter().collect();
+        let mut bytes: usize = 0;
+        while let Some(value) = open.pop() {
+            bytes = bytes.saturating_add(length(&value)).saturating_add(value.items().count());
+            open.extend(value.items());
+            open.extend(value.members().filter(|(key, value)| !left_out(key, value)).map(|(_, value)| value));
+        }
+        bytes
     }
 
     /// Returns whether a key has a value that is neither null, false nor empty.
@@ -93,6 +125,14 @@ fn check_size(text: &[u8]) -> Result<(), Denial> {
         return Ok(());
     }
     Err(Denial::new("oap.context_too_large", format!("Tool arguments have {} bytes; at most {BYTES_MAX} are looked at", text.len())))
+}
+
+fn texts<'v>(key: &str, value: Value<'v>) -> Result<Vec<Cow<'v, str>>, Denial> {
+    const EXPECTED: &str = "a string or an array of strings";
+    match value.shape() {
+        Shape::Array => value.items().map(|item| text(key, item, EXPECTED)).collect(),
+        _ => Ok(vec![text(key, value, EXPECTED)?]),
+    }
 }
 
 fn text<'v>(key: &str, value: Value<'v>, expected: &str) -> Result<Cow<'v, str>, Denial> {

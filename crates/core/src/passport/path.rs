@@ -22,16 +22,16 @@ pub(super) const CLIMBS_MAX: usize = 16;
 /// A path without `.`, `..`, empty components and a slash at its end: `/a/b`, `~/a`, `a/b`, or `/`, `~` and `.` for the roots.
 ///
 /// The text alone does not tell where `..` leads, since the directory that it leaves may be a link: `/var/run/..` is `/` where `/var/run`
-/// leads to `/run`. So the path is in an allowed set only if the directories that it leaves are, and in a blocked one also if what stands
-/// behind a `..` would be, taken from the root.
+/// leads to `/run`. So the path is in an allowed set only if the directories that each `..` leads to are, and in a blocked one also if what
+/// stands behind a `..` would be, taken from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NormalPath {
     root: Root,
     text: String,
     /// Whether it leaves its root by `..`, so that its destination is unknown.
     pub(super) climbs: bool,
-    /// The places that it leaves by `..`.
-    left: Vec<String>,
+    /// The places that `..` leads to on its way, if nothing is a link.
+    passed: Vec<String>,
     /// What stands behind each `..`, taken from the root.
     behind: Vec<String>,
 }
@@ -49,21 +49,21 @@ impl NormalPath {
         // The home directory is itself a component, which `..` cannot remove.
         let bottom = usize::from(root == Root::Home);
         let mut components: Vec<&str> = Vec::new();
-        let mut left = Vec::new();
+        let mut passed = Vec::new();
         for component in path.split('/') {
             match component {
                 "" | "." => {}
                 ".." if components.len() > bottom => {
-                    left.push(joined(root, &components));
                     components.pop();
+                    passed.push(joined(root, &components));
                 }
                 // The directory above `/` is `/`.
                 ".." => climbs |= root != Root::Absolute,
                 _ => components.push(component),
             }
         }
-        left.truncate(CLIMBS_MAX);
-        Self { root, text: joined(root, &components), climbs, left, behind }
+        passed.truncate(CLIMBS_MAX);
+        Self { root, text: joined(root, &components), climbs, passed, behind }
     }
 
     /// Returns the last component; empty for a root.
@@ -130,8 +130,11 @@ fn above(place: &str) -> Option<&str> {
 pub(super) enum Purpose {
     /// A path in the set may be used. A path with an unknown destination is not in it.
     Allow,
-    /// A path in the set may not be used. A path with an unknown destination is in it.
+    /// A path in the set may not be used. A path with an unknown destination is in it, and so is a relative one that is in it from any
+    /// directory outside.
     Block,
+    /// The same for places of every system, so that a relative path is only taken as if it stood at the root.
+    Guard,
 }
 
 /// A set of places, given as directories, files and globs.
@@ -164,11 +167,14 @@ impl PathSet {
                 // An entry whose destination is unknown allows nothing.
                 Purpose::Allow if normal.climbs => {}
                 Purpose::Allow => drop(places.entry(normal.text).or_insert(tag)),
-                Purpose::Block => {
+                Purpose::Block | Purpose::Guard => {
                     if !glob::has_wildcards(entry) {
                         places.entry(normal.text.to_ascii_lowercase()).or_insert(tag);
                     }
                     globs.extend(blocked_globs(&normal).into_iter().map(|glob| (glob, tag)));
+                    if purpose == Purpose::Block && normal.root != Root::Relative {
+                        globs.extend(ends(&normal.text).map(|end| (below(end), tag)));
+                    }
                 }
             }
         }
@@ -181,7 +187,7 @@ impl PathSet {
     pub(super) fn find(&self, path: &NormalPath) -> Option<&str> {
         let found = match self.purpose {
             Purpose::Allow => self.everywhere.or_else(|| if path.climbs { None } else { self.find_allowed(path) }),
-            Purpose::Block => self.everywhere.or_else(|| self.find_blocked(path)),
+            Purpose::Block | Purpose::Guard => self.everywhere.or_else(|| self.find_blocked(path)),
         };
         found.and_then(|tag| self.entries.get(tag)).map(String::as_str)
     }
@@ -192,13 +198,13 @@ impl PathSet {
 
     fn find_allowed(&self, path: &NormalPath) -> Option<usize> {
         let found = self.lookup(path.root, &path.text)?;
-        let is_left = path.left.iter().all(|place| self.lookup(path.root, place).is_some());
+        let stays = path.passed.iter().all(|place| self.lookup(path.root, place).is_some());
         // A link of the system that is not itself listed leads out of the directory that is.
         let led = links::led_out_of(&path.text).is_none_or(|(link, target)| {
             let names_link = self.entries.get(found).is_some_and(|entry| entry.starts_with(link));
             names_link || self.lookup(Root::Absolute, &target).is_some()
         });
-        (is_left && led).then_some(found)
+        (stays && led).then_some(found)
     }
 
     fn find_blocked(&self, path: &NormalPath) -> Option<usize> {
@@ -220,7 +226,6 @@ impl PathSet {
 /// Returns the globs that a blocked entry means besides its own place: everything below it, at any depth if it is relative, and for home
 /// directories under both of their names.
 fn blocked_globs(entry: &NormalPath) -> Vec<String> {
-    let below = |text: &str| if text.ends_with("/**") { text.to_owned() } else { format!("{text}/**") };
     let text = entry.text.as_str();
     match entry.root {
         Root::Relative if text.starts_with("**") => vec![below(text)],
@@ -236,6 +241,16 @@ fn blocked_globs(entry: &NormalPath) -> Vec<String> {
             globs
         }
     }
+}
+
+/// Returns the glob for a place and everything below it.
+fn below(text: &str) -> String {
+    if text.ends_with("/**") { text.to_owned() } else { format!("{text}/**") }
+}
+
+/// Returns the relative paths that lead to a place from the directories above it, without the path from the root.
+fn ends(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('/').skip(usize::from(text.starts_with('/'))).filter_map(|(at, _)| text.get(at + 1..))
 }
 
 /// Returns the part behind the home directory in an absolute path.
@@ -306,6 +321,13 @@ mod tests {
             ("*", "/anything/at/all", true),
             ("*", "../x", true),
             ("/Tmp", "/tmp/a", false),
+            ("/work", "/work/a/../b", true),
+            ("/work", "/usr/../work/b", false),
+            ("/work/**", "/work/a/../../work/b", false),
+            ("/var", "/var/run/x", false),
+            ("/var", "/var/running", true),
+            ("/var/run", "/var/run/x", true),
+            ("/", "/var/run/x", true),
             ("../x", "x", false),
         ] {
             assert_eq!(find(Purpose::Allow, entry, path), expected, "{entry} {path}");
@@ -319,6 +341,15 @@ mod tests {
             ("/etc/", "/ETC/hosts", true),
             ("/etc/", "etc/hosts", true),
             ("/etc/", "a/etc/hosts", false),
+            ("/work/secret", "secret/x", true),
+            ("/work/secret", "a/secret/x", false),
+            ("/work/*/keys", "a/keys/x", true),
+            ("~/.config/gh", "gh/x", true),
+            ("/usr/bin", "/bin/ls", true),
+            ("/run/x", "/var/run/x", true),
+            ("/etc", "/private/etc/hosts", true),
+            ("/etc/hosts", "/var/run/../etc/hosts", true),
+            ("/etc/hosts", "/a/../b/../etc/x/../hosts", true),
             ("/etc/", "/etcx", false),
             ("/etc/*.conf", "/etc/x.conf/y", true),
             (".ssh", "/home/u/.ssh/id", true),

@@ -11,7 +11,7 @@ use super::super::path::{NormalPath, PathSet, Purpose};
 use super::secrets;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report};
 
-/// Arguments that contain paths. Each one in a call has to be allowed.
+/// Arguments that contain paths. Each one in a call has to be allowed, those in objects within the arguments too.
 const PATH_ARGUMENTS: [&str; 19] = [
     "file_path",
     "path",
@@ -36,6 +36,25 @@ const PATH_ARGUMENTS: [&str; 19] = [
 
 /// Arguments that name files in a text of their own, as patches do.
 const OTHER_ARGUMENTS: [&str; 3] = ["patch", "diff", "patches"];
+
+/// Arguments that say how and where something is written, and hold nothing that is. Every other text counts as written.
+const UNWRITTEN_ARGUMENTS: [&str; 12] = [
+    "old_str",
+    "old_string",
+    "old_text",
+    "encoding",
+    "mode",
+    "description",
+    "reason",
+    "command",
+    "language",
+    "content_type",
+    "mime_type",
+    "newline",
+];
+
+/// Tools that write what they read before, and show it.
+const EDITORS: [&str; 2] = ["str_replace", "patch"];
 
 /// Tools that use the working directory if they are given none.
 const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
@@ -107,13 +126,13 @@ impl FileLimits {
         !matches!((&self.allowed_paths, &self.blocked_paths, &self.blocked_patterns), (Field::Absent, Field::Absent, Field::Absent))
     }
 
-    fn check_path(&self, text: &str, to: &mut dyn Report) {
+    fn check_path(&self, text: &str, reads: bool, to: &mut dyn Report) {
         let path = match read_path(text) {
             Ok(path) => path,
             Err(denial) => return report(to, "path", Err(denial)),
         };
         report(to, "allowed_paths", self.check_allowed(&path));
-        if self.is_read {
+        if reads {
             let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
             report(to, "secrets", if secrets::is_secret(&path) { Err(denial()) } else { Ok(()) });
         }
@@ -149,8 +168,8 @@ impl FileLimits {
 
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_amount(&self.max_file_size, call.arguments.number("content_length"), OVER).map_err(too_large)?;
-        let content = call.arguments.text("content").map(|content| content.map_or(0, |content| content.len()));
-        check_limit(&self.max_file_size, |_| self.check_bytes(content?))
+        let said = |key: &str| PATH_ARGUMENTS.contains(&key) || UNWRITTEN_ARGUMENTS.contains(&key);
+        check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.text_bytes(said)))
     }
 
     fn check_bytes(&self, bytes: usize) -> Result<(), Denial> {
@@ -168,7 +187,7 @@ impl Rules for FileLimits {
     /// Reports the same checks as for a tool with this path. Where sizes are limited and the command does not tell the size of what it
     /// writes, the write is denied.
     fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {
-        self.check_path(path, to);
+        self.check_path(path, self.is_read, to);
         if self.is_read {
             return;
         }
@@ -194,8 +213,9 @@ impl Rules for FileLimits {
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
+        let reads = self.is_read || EDITORS.contains(&call.tool_name);
         match read_paths(call, self.is_read) {
-            Ok(paths) => paths.iter().for_each(|path| self.check_path(path, to)),
+            Ok(paths) => paths.iter().for_each(|path| self.check_path(path, reads, to)),
             Err(denial) => report(to, "path", Err(denial)),
         }
         if !self.is_read {
@@ -209,12 +229,14 @@ fn read_paths<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<Vec<Cow<'c, str>
         let message = format!("Argument '{other}' names files of its own; only paths beside it can be looked at");
         return Err(Denial::new("oap.invalid_tool_arguments", message));
     }
-    let paths = call.arguments.all_texts(&PATH_ARGUMENTS)?;
+    let mut paths = call.arguments.all_texts(&PATH_ARGUMENTS)?;
+    let inner = call.arguments.inner_texts(&PATH_ARGUMENTS)?;
     if !paths.is_empty() {
+        paths.extend(inner);
         return Ok(paths);
     }
     if DIRECTORY_TOOLS.contains(&call.tool_name) {
-        return Ok(vec![".".into()]);
+        return Ok([".".into()].into_iter().chain(inner).collect());
     }
     let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
     Err(Denial::new("oap.missing_file_path", what))

@@ -114,7 +114,7 @@ const SEPARATORS: [char; 4] = ['=', '@', ':', ','];
 const BUNDLE_LETTERS_MAX: usize = 8;
 
 static SECRET_PLACES: LazyLock<Option<PathSet>> =
-    LazyLock::new(|| PathSet::new(SECRETS.map(str::to_owned).to_vec(), Purpose::Block, "secrets").ok());
+    LazyLock::new(|| PathSet::new(SECRETS.map(str::to_owned).to_vec(), Purpose::Guard, "secrets").ok());
 
 /// Returns whether a path lies in a place of secrets.
 pub(super) fn is_secret(path: &NormalPath) -> bool {

@@ -8,8 +8,9 @@ use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
-/// Arguments that contain URLs. Each one in a call has to be allowed.
-const URL_ARGUMENTS: [&str; 2] = ["url", "urls"];
+/// Arguments that contain URLs. Each one in a call has to be allowed, those in objects within the arguments too.
+const URL_ARGUMENTS: [&str; 12] =
+    ["url", "urls", "uri", "uris", "href", "page_url", "start_url", "target_url", "base_url", "image_url", "image_urls", "proxy"];
 
 /// Tools that search, so that there is no URL to check.
 const SEARCH_TOOLS: [&str; 2] = ["web_search", "image_search"];
@@ -75,6 +76,7 @@ impl Rules for WebLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         let urls = call.arguments.all_texts(&URL_ARGUMENTS);
+        let inner = call.arguments.inner_texts(&URL_ARGUMENTS);
         let actions = actions(call);
         let needs_url = match (&self.kind, &actions) {
             (Kind::Fetch { .. }, _) => !SEARCH_TOOLS.contains(&call.tool_name),
@@ -85,6 +87,10 @@ impl Rules for WebLimits {
             Ok(urls) if urls.is_empty() && needs_url => {
                 report(to, "url", Err(Denial::new("oap.missing_required_context", "Web context must include url")));
             }
+            Ok(urls) => urls.iter().for_each(|url| self.check_url(url, to)),
+            Err(denial) => report(to, "url", Err(denial)),
+        }
+        match inner {
             Ok(urls) => urls.iter().for_each(|url| self.check_url(url, to)),
             Err(denial) => report(to, "url", Err(denial)),
         }
