@@ -136,12 +136,17 @@ impl CommandRules {
             push(&mut checked.findings, CommandFinding::NotAllowed { program: self.program(name) });
         }
         let denied = if self.deny.is_empty() { deny::Denied::default() } else { self.deny.check(command, &walk) };
+        if !is_list {
+            self.blocked(&denied, checked);
+        }
         let counts = is_list || (!self.deny.is_empty() && !self.lets_unproven_through);
         for Doubt { construct, at, program } in walk.doubts.iter().filter(|_| counts) {
             let unproven = Unproven { construct: *construct, place: place(command, *at), program: self.program(program.as_deref()) };
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }
-        self.blocked(&denied, checked);
+        if is_list {
+            self.blocked(&denied, checked);
+        }
         if let Some(at) = denied.hidden.filter(|_| !self.lets_unproven_through) {
             let construct = Construct::Argument("a computed argument that a blocked pattern may forbid");
             let unproven = Unproven { construct, place: place(command, at), program: Program::default() };
