@@ -255,6 +255,9 @@ impl<'t> Parser<'t> {
 
     /// Refuses words that are reserved, at the beginning of a command.
     fn reserved(&self) -> Result<(), Refusal> {
+        if self.is_word("[[") {
+            return Err(self.refuse(Construct::DoubleBracket));
+        }
         if KNOWN.iter().any(|word| self.is_word(word)) {
             return Err(self.refuse(Construct::Unexpected));
         }

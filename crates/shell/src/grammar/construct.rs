@@ -45,6 +45,8 @@ pub enum Construct {
     Parenthesis,
     /// `=word`, which is a path to zsh.
     Equals,
+    /// `[[ … ]]`, which is a program to dash.
+    DoubleBracket,
     /// A reserved word of some shell.
     Reserved(&'static str),
     /// An operator that some shells do not have, such as `|&` or `;;`.
@@ -109,6 +111,7 @@ impl Construct {
             Self::History => "an exclamation mark that may reach into the history",
             Self::Parenthesis => "a parenthesis in a word",
             Self::Equals => "a word that begins with an equals sign",
+            Self::DoubleBracket => "a test in double brackets",
             Self::Reserved(word) => return format!("the reserved word {word}"),
             Self::Operator => "an operator that not all shells have",
             Self::Redirection => "a redirection that not all shells read in the same way",
@@ -152,6 +155,7 @@ impl Construct {
             Self::Tilde => "write the path out",
             Self::History | Self::Equals => "put the word in single quotes",
             Self::Parenthesis => "put the word in single quotes, and write functions as plain lists",
+            Self::DoubleBracket => "use [ ] with = and single words",
             Self::Reserved(_) => "use if, while and for, or separate calls",
             Self::Operator => "use | && || ; or &, with blanks around it",
             Self::Redirection => "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1",
