@@ -7,11 +7,27 @@
 //!
 //! A program without a table is what the author of a list of commands allowed by its name. Its arguments must be literal.
 
+mod archives;
+mod awk;
 mod builtins;
+mod conditions;
+mod files;
+mod find;
+mod interpreters;
+mod jq;
+mod lines;
 mod options;
 mod plain;
+mod printf;
 mod reading;
+mod search;
 mod sed;
+mod shell;
+mod shells;
+mod starters;
+#[cfg(test)]
+mod tests;
+mod xargs;
 
 use std::sync::LazyLock;
 
@@ -114,7 +130,21 @@ struct Compiled {
 
 /// TABLE: the tables, in alphabetical order of their files.
 const PROGRAMS: &[&[Program]] = &[
+    archives::PROGRAMS,
+    awk::PROGRAMS,
+    conditions::PROGRAMS,
+    files::PROGRAMS,
+    find::PROGRAMS,
+    interpreters::PROGRAMS,
+    jq::PROGRAMS,
+    lines::PROGRAMS,
+    printf::PROGRAMS,
+    search::PROGRAMS,
     sed::PROGRAMS,
+    shell::PROGRAMS,
+    shells::PROGRAMS,
+    starters::PROGRAMS,
+    xargs::PROGRAMS,
 ];
 
 static TABLES: LazyLock<FxHashMap<&'static str, Compiled>> = LazyLock::new(|| {
