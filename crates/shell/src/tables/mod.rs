@@ -7,15 +7,34 @@
 //!
 //! A program without a table is what the author of a list of commands allowed by its name. Its arguments must be literal.
 
+mod archives;
+mod awk;
+mod builtins;
+mod conditions;
+mod files;
+mod find;
+mod interpreters;
+mod jq;
+mod lines;
 mod options;
 mod plain;
+mod printf;
 mod reading;
+mod search;
+mod sed;
+mod shell;
+mod shells;
+mod starters;
+#[cfg(test)]
+mod tests;
+mod xargs;
 
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
 use super::argument::Argument;
+pub use builtins::is_refused;
 use options::Options;
 pub use reading::{LITERAL, Started, Unlisted, read};
 
@@ -88,17 +107,17 @@ pub enum Operands {
     Own(fn(&[Argument]) -> Result<Vec<Started>, Unlisted>),
 }
 
-/// What the value of an option is.
+/// What the value of an option is. `TWO` in its place says that the option takes the next two arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
     /// `TEXT`: a text, or the name of a file that is read.
     Text,
+    /// `NEXT`: a text that stands in the next argument. Attached it means something else in some versions of the program.
+    Next,
     /// `SHELL`: a text that a shell executes: it is read as a command line.
     Shell,
     /// `SED`: a script for `sed`.
     Sed,
-    /// `AWK`: a program for `awk`.
-    Awk,
 }
 
 /// A program's table, or a subcommand's, made ready for looking up.
@@ -110,7 +129,23 @@ struct Compiled {
 }
 
 /// TABLE: the tables, in alphabetical order of their files.
-const PROGRAMS: &[&[Program]] = &[];
+const PROGRAMS: &[&[Program]] = &[
+    archives::PROGRAMS,
+    awk::PROGRAMS,
+    conditions::PROGRAMS,
+    files::PROGRAMS,
+    find::PROGRAMS,
+    interpreters::PROGRAMS,
+    jq::PROGRAMS,
+    lines::PROGRAMS,
+    printf::PROGRAMS,
+    search::PROGRAMS,
+    sed::PROGRAMS,
+    shell::PROGRAMS,
+    shells::PROGRAMS,
+    starters::PROGRAMS,
+    xargs::PROGRAMS,
+];
 
 static TABLES: LazyLock<FxHashMap<&'static str, Compiled>> = LazyLock::new(|| {
     let compiled = |program: &'static Program| {

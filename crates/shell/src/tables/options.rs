@@ -13,6 +13,8 @@ pub enum Takes {
     Value(Value),
     /// It may have one, attached.
     Attached(Value),
+    /// It takes the next two arguments.
+    Two,
 }
 
 /// The options of a program or subcommand.
@@ -39,6 +41,7 @@ impl Options {
             let (name, takes) = match word.split_once("[=") {
                 Some((name, value)) => (name, Takes::Attached(value_kind(value.trim_end_matches(']')))),
                 None => match word.split_once('=') {
+                    Some((name, "TWO")) => (name, Takes::Two),
                     Some((name, value)) => (name, Takes::Value(value_kind(value))),
                     None => (word, Takes::Nothing),
                 },
@@ -51,24 +54,24 @@ impl Options {
         options
     }
 
-    /// Returns how an option behind two dashes takes its value.
+    /// Returns an option behind two dashes by its name in the table, and how it takes its value.
     #[must_use]
-    pub fn long(&self, name: &str) -> Option<Takes> {
-        self.long.get(name).copied()
+    pub fn long(&self, name: &str) -> Option<(&'static str, Takes)> {
+        self.long.get_key_value(name).map(|(name, takes)| (*name, *takes))
     }
 
-    /// Returns how an option behind one dash takes its value.
+    /// Returns an option behind one dash by its name in the table, and how it takes its value.
     #[must_use]
-    pub fn short(&self, name: &str) -> Option<Takes> {
-        self.short.get(name).copied()
+    pub fn short(&self, name: &str) -> Option<(&'static str, Takes)> {
+        self.short.get_key_value(name).map(|(name, takes)| (*name, *takes))
     }
 }
 
 fn value_kind(word: &str) -> Value {
     match word {
+        "NEXT" => Value::Next,
         "SHELL" => Value::Shell,
         "SED" => Value::Sed,
-        "AWK" => Value::Awk,
         _ => Value::Text,
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the arguments of a command by its program's table.
 
 use super::options::{Options, Takes};
-use super::{Operands, Style, TABLES, Value, plain};
+use super::{Operands, Style, TABLES, Value, builtins, plain, sed};
 use crate::argument::{Argument, Certainty};
 
 /// What a command starts beside itself.
@@ -9,7 +9,7 @@ use crate::argument::{Argument, Certainty};
 pub enum Started {
     /// A command.
     Command(Vec<Argument>),
-    /// A text that a shell executes.
+    /// A text that a shell executes. It is always known.
     Text(Argument),
 }
 
@@ -30,6 +30,10 @@ pub const COMPUTED: &str = "an argument that is computed and may be an option";
 pub const SUBCOMMAND: &str = "a subcommand that is not known to be harmless";
 /// Says of an operand that is not in the table.
 pub const OPERAND: &str = "an operand that is not known to be harmless";
+/// Says of a word in front of a command that sets a variable.
+pub const ASSIGNMENT: &str = "a variable that is not known to be harmless";
+/// Says of a word that is missing, without which a program does more than with it.
+pub const MISSING: &str = "too few arguments: without them it does what is not known to be harmless";
 /// Says of a program without a table whose arguments are not literal.
 pub const LITERAL: &str = "an argument that is computed, and is not known to programs that read it";
 
@@ -41,15 +45,16 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     if plain::is_plain(program) {
         return Ok(Vec::new());
     }
+    if builtins::is_refused(program) {
+        return Err(Unlisted { index: arguments.len(), what: builtins::REFUSED });
+    }
     let Some(table) = TABLES.get(program) else {
-        // Nothing is known of it but its name: what a glob finds below a folder is as good as written out.
-        let computed = arguments.iter().position(|argument| matches!(argument.certainty, Certainty::Nothing | Certainty::Value));
-        return computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }));
+        return literal(arguments);
     };
     if let Operands::Own(reads) = table.program.operands {
         return reads(arguments);
     }
-    let mut reader = Reader { arguments, at: 0, started: Vec::new() };
+    let mut reader = Reader { arguments, at: 0, given: Vec::new(), ended: false, started: Vec::new() };
     if table.subcommands.is_empty() {
         let operands = reader.options(&table.options, table.program.style)?;
         reader.operands(&operands, table.program.operands)?;
@@ -71,10 +76,72 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     Ok(reader.started)
 }
 
+/// Reads the arguments of a program of which nothing is known but its name: they must be literal. What a glob finds below a folder is as
+/// good as written out.
+///
+/// # Errors
+/// [`Unlisted`] is the first argument that is computed.
+pub fn literal(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    let computed = arguments.iter().position(|argument| matches!(argument.certainty, Certainty::Nothing | Certainty::Value));
+    computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }))
+}
+
+/// Reads the arguments of a program of which nothing is harmless.
+///
+/// # Errors
+/// [`Unlisted`] is always the first argument.
+pub fn nothing(_arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    Err(Unlisted { index: 0, what: OPERAND })
+}
+
+/// Arguments that are told apart, for programs whose table has a function of its own.
+#[derive(Debug)]
+pub struct Scan {
+    /// The options that are given, as the table names them without their dashes, with their values.
+    pub given: Vec<(&'static str, Option<Argument>)>,
+    /// The places of the operands. For [`Style::First`] it is all that stands behind the options.
+    pub operands: Vec<usize>,
+    /// Whether `--` stands in front of the operands, or of the last of them.
+    pub ended: bool,
+}
+
+impl Scan {
+    /// Says that no operand may be an option, for programs some versions of which look for options behind operands.
+    ///
+    /// # Errors
+    /// [`Unlisted`] is the first that may be one.
+    pub fn no_late_option(&self, arguments: &[Argument]) -> Result<(), Unlisted> {
+        let is_doubtful = |at: &&usize| arguments.get(**at).is_some_and(|argument| !argument.is_operand());
+        match self.operands.iter().find(is_doubtful).filter(|_| !self.ended) {
+            Some(index) => Err(Unlisted { index: *index, what: COMPUTED }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether one of these options is given.
+    #[must_use]
+    pub fn has(&self, names: &[&str]) -> bool {
+        self.given.iter().any(|(name, _)| names.contains(name))
+    }
+}
+
+/// Tells options from operands.
+///
+/// # Errors
+/// [`Unlisted`] says which argument is not among the options.
+pub fn scan(arguments: &[Argument], options: &Options, style: Style) -> Result<Scan, Unlisted> {
+    let mut reader = Reader { arguments, at: 0, given: Vec::new(), ended: false, started: Vec::new() };
+    let mut operands = reader.options(options, style)?;
+    operands.extend(reader.at..arguments.len());
+    Ok(Scan { given: reader.given, operands, ended: reader.ended })
+}
+
 /// Reads arguments in order.
 struct Reader<'a> {
     arguments: &'a [Argument],
     at: usize,
+    given: Vec<(&'static str, Option<Argument>)>,
+    ended: bool,
     started: Vec<Started>,
 }
 
@@ -93,6 +160,7 @@ impl<'a> Reader<'a> {
             }
             if argument.as_known() == Some("--") && style != Style::Words {
                 self.at += 1;
+                self.ended = true;
                 if style == Style::Gnu {
                     operands.extend(self.at..self.arguments.len());
                     self.at = self.arguments.len();
@@ -122,14 +190,19 @@ impl<'a> Reader<'a> {
             None if argument.certainty != Certainty::Known => return Err(unlisted),
             None => return self.letters(argument, options),
         };
-        match (word.ok_or(unlisted)?, value) {
-            (Takes::Nothing | Takes::Attached(_), None) => Ok(()),
-            (Takes::Nothing, Some(_)) => Err(unlisted),
+        let (name, takes) = word.ok_or(unlisted)?;
+        match (takes, value) {
+            (Takes::Nothing | Takes::Attached(_), None) => self.flag(name),
+            (Takes::Nothing | Takes::Two | Takes::Value(Value::Next), Some(_)) => Err(unlisted),
             (Takes::Value(kind) | Takes::Attached(kind), Some(value)) => {
                 let value = Argument { text: value.to_owned(), ..argument.clone() };
-                self.value(&value, kind)
+                self.value(name, &value, kind)
             }
-            (Takes::Value(kind), None) => self.next_value(kind),
+            (Takes::Value(kind), None) => self.next_value(name, kind),
+            (Takes::Two, None) => {
+                self.next_value(name, Value::Next)?;
+                self.next_value(name, Value::Next)
+            }
         }
     }
 
@@ -143,41 +216,51 @@ impl<'a> Reader<'a> {
         for (at, letter) in letters.char_indices() {
             let end = at + letter.len_utf8();
             let rest = letters.get(end..).unwrap_or_default();
-            match options.short(letters.get(at..end).unwrap_or_default()).ok_or(unlisted)? {
-                Takes::Nothing => {}
-                Takes::Value(kind) if rest.is_empty() => return self.next_value(kind),
-                Takes::Attached(_) if rest.is_empty() => return Ok(()),
+            let (name, takes) = options.short(letters.get(at..end).unwrap_or_default()).ok_or(unlisted)?;
+            match takes {
+                Takes::Nothing => self.flag(name)?,
+                Takes::Value(kind) if rest.is_empty() => return self.next_value(name, kind),
+                Takes::Attached(_) if rest.is_empty() => return self.flag(name),
+                Takes::Two | Takes::Value(Value::Next) => return Err(unlisted),
                 Takes::Value(kind) | Takes::Attached(kind) => {
-                    return self.value(&Argument { text: rest.to_owned(), ..argument.clone() }, kind);
+                    return self.value(name, &Argument { text: rest.to_owned(), ..argument.clone() }, kind);
                 }
             }
         }
         Ok(())
     }
 
-    fn next_value(&mut self, kind: Value) -> Result<(), Unlisted> {
+    fn flag(&mut self, name: &'static str) -> Result<(), Unlisted> {
+        self.given.push((name, None));
+        Ok(())
+    }
+
+    fn next_value(&mut self, name: &'static str, kind: Value) -> Result<(), Unlisted> {
         self.at += 1;
         match self.arguments.get(self.at) {
             // Several words: the second is not the value any more.
             Some(value) if value.many => Err(Unlisted { index: self.at, what: COMPUTED }),
-            Some(value) => self.value(&value.clone(), kind),
+            Some(value) => self.value(name, value, kind),
             None => Ok(()),
         }
     }
 
-    fn value(&mut self, value: &Argument, kind: Value) -> Result<(), Unlisted> {
-        let unlisted = |what| Unlisted { index: self.at, what };
+    fn value(&mut self, name: &'static str, value: &Argument, kind: Value) -> Result<(), Unlisted> {
+        self.given.push((name, Some(value.clone())));
+        self.text(value, kind, self.at)
+    }
+
+    /// Reads a value, or an operand that is one.
+    fn text(&mut self, value: &Argument, kind: Value, index: usize) -> Result<(), Unlisted> {
+        let script = value.as_known().ok_or(Unlisted { index, what: COMPUTED });
         match kind {
-            Value::Text => Ok(()),
+            Value::Text | Value::Next => Ok(()),
             Value::Shell => {
+                script?;
                 self.started.push(Started::Text(value.clone()));
                 Ok(())
             }
-            Value::Sed | Value::Awk => {
-                // The languages have files of their own.
-                let _script = value.as_known().ok_or(unlisted(COMPUTED))?;
-                Err(unlisted(OPERAND))
-            }
+            Value::Sed => sed::check(script?).map_err(|what| Unlisted { index, what }),
         }
     }
 
@@ -197,6 +280,13 @@ impl<'a> Reader<'a> {
             Operands::Command { skipped, assignments, appended } => {
                 let mut rest = all.into_iter().skip(skipped).peekable();
                 while assignments && rest.next_if(|at| self.is_assignment(*at)).is_some() {}
+                if let Some(index) = rest.next_if(|at| assignments && self.arguments.get(*at).is_some_and(|word| word.text.contains('='))) {
+                    return Err(Unlisted { index, what: ASSIGNMENT });
+                }
+                // Where a variable stood in front, an option is one still.
+                if let Some(index) = rest.next_if(|at| assignments && self.arguments.get(*at).is_some_and(|word| !word.is_operand())) {
+                    return Err(Unlisted { index, what: OPTION });
+                }
                 let mut command: Vec<Argument> = rest.filter_map(|at| self.arguments.get(at)).cloned().collect();
                 if command.is_empty() {
                     return Ok(());

@@ -1,0 +1,63 @@
+//! `test` and `[`.
+//!
+//! Left out: `-v`, `-R` (evaluate subscripts), `-o` and `-a` (an option of the shell, or several conditions, which shells tell apart
+//! differently), parentheses, `<`, `>`, `==`, `=~`. Some shells evaluate numbers as arithmetic: they must be decimal.
+
+use super::reading::{COMPUTED, MISSING, OPERAND};
+use super::shell::is_decimal;
+use super::{Operands, PROGRAM, Program, Started, Unlisted};
+use crate::argument::Argument;
+
+/// TABLE: the program under its names.
+pub const PROGRAMS: &[Program] = &[
+    Program { names: &["["], operands: Operands::Own(bracket), ..PROGRAM },
+    Program { names: &["test"], operands: Operands::Own(test), ..PROGRAM },
+];
+
+/// TABLE: operators in front of one operand, of which nothing is evaluated.
+const UNARY: [&str; 20] =
+    ["-G", "-L", "-O", "-S", "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-n", "-p", "-r", "-s", "-u", "-w", "-x", "-z"];
+
+/// TABLE: operators between two operands, of which nothing is evaluated.
+const BINARY: [&str; 5] = ["!=", "-ef", "-nt", "-ot", "="];
+
+/// TABLE: operators between two numbers.
+const NUMBERS: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
+
+fn bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    match arguments.split_last() {
+        Some((last, rest)) if last.as_known() == Some("]") => test(rest),
+        _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
+    }
+}
+
+fn test(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    if let Some(index) = arguments.iter().position(|argument| argument.many) {
+        return Err(Unlisted { index, what: COMPUTED });
+    }
+    condition(arguments, 0)
+}
+
+fn condition(arguments: &[Argument], from: usize) -> Result<Vec<Started>, Unlisted> {
+    let unlisted = |at: usize| Unlisted { index: from + at, what: OPERAND };
+    let is_number = |word: &Argument| word.as_known().is_some_and(is_decimal);
+    match arguments {
+        [] | [_] => Ok(Vec::new()),
+        [_, operator, _] if operator.as_known().is_some_and(|operator| BINARY.contains(&operator)) => Ok(Vec::new()),
+        [left, operator, right] if operator.as_known().is_some_and(|operator| NUMBERS.contains(&operator)) => {
+            match (is_number(left), is_number(right)) {
+                (true, true) => Ok(Vec::new()),
+                (false, _) => Err(unlisted(0)),
+                (true, false) => Err(unlisted(2)),
+            }
+        }
+        // Shells look for a condition of three words first, then for this.
+        [not, rest @ ..] if from == 0 && not.as_known() == Some("!") => condition(rest, 1),
+        [operator, operand] => match operator.as_known() {
+            Some(operator) if UNARY.contains(&operator) => Ok(Vec::new()),
+            Some("-t") if is_number(operand) => Ok(Vec::new()),
+            _ => Err(unlisted(0)),
+        },
+        _ => Err(unlisted(1)),
+    }
+}

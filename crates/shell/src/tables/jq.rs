@@ -1,0 +1,34 @@
+//! `jq` and `yq`, whose filters run and write nothing.
+//!
+//! Left out: `-f` (some versions take the next argument, others the first operand), `-i` (writes in place), `-L` (loads), `-s` of `yq`
+//! (splits into files in one of the two programs of this name), filters of `yq` with `system`, and `--run-tests`. The formats of `yq` are taken for operands
+//! where they are not attached, since one of the two programs knows no such options.
+
+use super::reading::OPERAND;
+use super::{Operands, PROGRAM, Program, Style};
+use crate::argument::Argument;
+
+/// TABLE: the programs.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        names: &["jq", "gojq"],
+        options: "-r -c -n -s -R -e -S -C -M -a -j --raw-output --compact-output --null-input --slurp --raw-input --exit-status --sort-keys
+            --color-output --monochrome-output --ascii-output --join-output --raw-output0 --tab --indent=NEXT --stream --seq --unbuffered
+            --arg=TWO --argjson=TWO --slurpfile=TWO --rawfile=TWO --args --jsonargs --version",
+        ..PROGRAM
+    },
+    Program {
+        names: &["yq"],
+        options: "-r -c -n -j -e -P -C -M -N -o[=FORMAT] -p[=FORMAT] --output-format[=FORMAT] --input-format[=FORMAT] --null-input
+            --prettyPrint --exit-status --no-colors --no-doc --unwrapScalar --version",
+        style: Style::First,
+        operands: Operands::Checked(yq),
+        ..PROGRAM
+    },
+];
+
+/// Each may be the filter, and options may stand behind it.
+fn yq(operands: &[&Argument]) -> Result<(), &'static str> {
+    let is_harmless = |text: &str| !text.contains("system") && !text.starts_with('-');
+    operands.iter().all(|operand| operand.as_known().is_some_and(is_harmless)).then_some(()).ok_or(OPERAND)
+}

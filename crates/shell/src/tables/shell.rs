@@ -1,0 +1,97 @@
+//! Builtins of shells that are harmless with the arguments below. Some shells evaluate numbers as arithmetic, which executes what stands
+//! in a subscript: where a number is expected, only decimal digits may stand.
+//!
+//! Left out: `wait -p` (sets), `cd -e`, `-@`, all options of `set` but those below, its operands, and its listing.
+
+use super::reading::{MISSING, OPERAND};
+use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
+use crate::argument::{Argument, Certainty};
+
+/// TABLE: the builtins.
+pub const PROGRAMS: &[Program] = &[
+    Program { names: &["break", "continue", "exit", "return"], operands: Operands::Own(number), ..PROGRAM },
+    Program { names: &["cd"], options: "-L -P", style: Style::First, operands: Operands::Checked(place), ..PROGRAM },
+    Program { names: &["kill"], operands: Operands::Own(kill), ..PROGRAM },
+    Program { names: &["set"], operands: Operands::Own(set), ..PROGRAM },
+    Program { names: &["wait"], operands: Operands::Own(numbers), ..PROGRAM },
+];
+
+/// TABLE: what `set -o` may be followed by.
+pub const NAMED: [&str; 4] = ["errexit", "nounset", "pipefail", "xtrace"];
+
+/// Returns whether this is a decimal number that means the same to all shells.
+#[must_use]
+pub fn is_decimal(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn first_not(arguments: &[Argument], is_harmless: impl Fn(&str) -> bool) -> Result<Vec<Started>, Unlisted> {
+    match arguments.iter().position(|argument| !argument.as_known().is_some_and(&is_harmless)) {
+        Some(index) => Err(Unlisted { index, what: OPERAND }),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn numbers(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    first_not(arguments, |text| is_decimal(text) && !text.starts_with('-'))
+}
+
+fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    if arguments.len() > 1 {
+        return Err(Unlisted { index: 1, what: OPERAND });
+    }
+    numbers(arguments)
+}
+
+/// Signals and process ids.
+fn kill(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    first_not(arguments, |text| {
+        let word = text.strip_prefix(['-', '%']).unwrap_or(text);
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+/// One folder that is written out, or begins so. With two operands zsh makes another one of them.
+fn place(operands: &[&Argument]) -> Result<(), &'static str> {
+    let is_place = |place: &&Argument| !place.many && matches!(place.certainty, Certainty::Known | Certainty::Operand);
+    (operands.len() <= 1 && operands.iter().all(is_place)).then_some(()).ok_or(OPERAND)
+}
+
+fn set(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    if arguments.is_empty() {
+        return Err(Unlisted { index: 0, what: MISSING });
+    }
+    let mut at = 0;
+    while let Some(argument) = arguments.get(at) {
+        let unlisted = Unlisted { index: at, what: OPERAND };
+        if letters(argument.as_known().unwrap_or_default(), "eux").ok_or(unlisted)?.is_named {
+            at += 1;
+            let name = arguments.get(at).and_then(Argument::as_known);
+            name.filter(|name| NAMED.contains(name)).ok_or(Unlisted { index: at, what: OPERAND })?;
+        }
+        at += 1;
+    }
+    Ok(Vec::new())
+}
+
+/// Letters behind a dash or plus, as shells take them.
+#[derive(Debug, Clone, Copy)]
+pub struct Letters {
+    /// The last is an `o`: the name of an option follows.
+    pub is_named: bool,
+    /// The last is a `c`: a command line follows.
+    pub is_text: bool,
+}
+
+/// Reads letters of these, the last of which may be an `o` or, where it is allowed, a `c`.
+#[must_use]
+pub fn letters(text: &str, allowed: &str) -> Option<Letters> {
+    let rest = text.strip_prefix(['-', '+']).filter(|rest| !rest.is_empty())?;
+    let (rest, is_named) = rest.strip_suffix('o').map_or((rest, false), |rest| (rest, true));
+    let (rest, is_text) = match rest.strip_suffix('c') {
+        Some(rest) if !is_named && allowed.contains('c') && text.starts_with('-') => (rest, true),
+        _ => (rest, false),
+    };
+    rest.chars().all(|letter| letter != 'c' && allowed.contains(letter)).then_some(Letters { is_named, is_text })
+}

@@ -1,0 +1,177 @@
+//! Reads the lines of `tests/tables`: a line is split at blanks, quotes hold words together, `␤` is a line feed. `$x` is a word that is not
+//! known, `$@` are several, `*.c` is a glob that may find options, `./*` one that finds none. Every program is listed but `evil`.
+
+use super::*;
+use crate::argument::Certainty;
+
+const ALLOWED: &str = include_str!("../../tests/tables/allowed.txt");
+const REFUSED: &str = include_str!("../../tests/tables/refused.txt");
+
+fn word(raw: &str) -> Argument {
+    let mut text = String::new();
+    let mut quote = None;
+    let (mut computed, mut many) = (None, false);
+    for c in raw.chars() {
+        match c {
+            '\'' | '"' if quote.is_none() => quote = Some(c),
+            _ if quote == Some(c) => quote = None,
+            '$' if quote != Some('\'') => {
+                computed.get_or_insert(text.len());
+                text.push('*');
+            }
+            '*' if quote.is_none() => {
+                computed.get_or_insert(text.len());
+                many = true;
+                text.push('*');
+            }
+            '␤' => text.push('\n'),
+            c => text.push(c),
+        }
+    }
+    many |= raw.contains("$@");
+    let certainty = match computed.and_then(|at| text.get(..at)) {
+        None => Certainty::Known,
+        Some(beginning) if beginning.starts_with("--") && beginning.contains('=') => Certainty::Value,
+        Some(beginning) if beginning.is_empty() || beginning.starts_with('-') => Certainty::Nothing,
+        Some(_) => Certainty::Operand,
+    };
+    Argument { text, certainty, many, at: 0 }
+}
+
+fn split(line: &str) -> Vec<Argument> {
+    let mut words = Vec::new();
+    let mut raw = String::new();
+    let mut quote = None;
+    for c in line.chars() {
+        match c {
+            ' ' if quote.is_none() => words.extend(Some(std::mem::take(&mut raw)).filter(|raw| !raw.is_empty())),
+            '\'' | '"' => {
+                quote = match quote {
+                    None => Some(c),
+                    Some(open) if open == c => None,
+                    open => open,
+                };
+                raw.push(c);
+            }
+            c => raw.push(c),
+        }
+    }
+    words.extend(Some(raw).filter(|raw| !raw.is_empty()));
+    words.iter().map(|raw| word(raw)).collect()
+}
+
+/// Returns why a command is refused, with what it starts.
+fn refusal(words: &[Argument]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    let Some(name) = program.as_known().filter(|name| *name != "evil") else { return Some(format!("{program:?} is not listed")) };
+    match read(name, arguments) {
+        Err(unlisted) => Some(format!("{unlisted:?}")),
+        Ok(started) => started.iter().find_map(|started| match started {
+            Started::Command(words) => refusal(words),
+            Started::Text(text) => refusal(&split(text.as_known()?)),
+        }),
+    }
+}
+
+fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+#[test]
+fn every_line_that_is_known_to_be_harmless_is_allowed() {
+    let wrong: Vec<String> = lines(ALLOWED).filter_map(|line| refusal(&split(line)).map(|why| format!("{line}: {why}"))).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(lines(ALLOWED).count() > 150);
+}
+
+#[test]
+fn every_line_that_may_do_harm_is_refused() {
+    let wrong: Vec<&str> = lines(REFUSED).filter(|line| refusal(&split(line)).is_none()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(lines(REFUSED).count() > 200);
+}
+
+#[test]
+fn a_refused_argument_is_told_by_its_place() {
+    let place = |line: &str| {
+        let words = split(line);
+        read(words[0].as_known().unwrap(), &words[1..]).unwrap_err().index
+    };
+    assert_eq!(place("sed -n -i s/a/b/ x"), 1);
+    assert_eq!(place("find . -name x -delete"), 3);
+    assert_eq!(place("tar xf x.tar"), 0);
+    assert_eq!(place("grep -r --filter=id x"), 1);
+    assert_eq!(place("uniq a b"), 1);
+    // What is refused always is told behind all words, so that no entry of a list holds it.
+    assert_eq!(place("export A=1"), 1);
+}
+
+#[test]
+fn options_are_written_as_tables_write_them() {
+    for program in PROGRAMS.iter().flat_map(|programs| programs.iter()) {
+        let options = std::iter::once(program.options).chain(program.subcommands.iter().map(|subcommand| subcommand.options));
+        for word in options.flat_map(str::split_whitespace) {
+            let name = word.split(['=', '[']).next().unwrap();
+            let value = word.strip_prefix(name).unwrap();
+            let is_value = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_uppercase());
+            let has_form = value.is_empty()
+                || value.strip_prefix('=').is_some_and(is_value)
+                || value.strip_prefix("[=").and_then(|value| value.strip_suffix(']')).is_some_and(is_value);
+            assert!(has_form, "{:?}: {word}", program.names);
+            let letters = name.strip_prefix("--").or_else(|| name.strip_prefix('-').filter(|rest| !rest.starts_with('-')));
+            assert!(letters.is_some_and(|letters| !letters.is_empty()), "{:?}: {word}", program.names);
+            let is_short = name.starts_with("--") || name.chars().count() == 2 || name == "-NUM";
+            assert!(is_short || program.style == Style::Words, "{:?}: {word}", program.names);
+        }
+    }
+}
+
+#[test]
+fn no_table_has_an_option_that_is_known_to_do_harm() {
+    const HARMFUL: &[(&str, &str)] = &[
+        ("sort", "-o -T --output --compress-program --temporary-directory --files0-from"),
+        ("sed", "-i -I -f -l --in-place --file"),
+        ("rg", "-z --pre --search-zip --hostname-bin"),
+        ("grep", "--filter --pager --view --save-config --config -Q"),
+        ("ag", "--pager"),
+        ("fd", "-x -X -l --exec --exec-batch --list-details"),
+        ("tree", "-o -R -H"),
+        ("date", "-s -f --set"),
+        ("file", "-C -z -Z -m --compile --uncompress"),
+        ("diff", "-l -D --paginate"),
+        ("shuf", "-o --output"),
+        ("iconv", "-o --output"),
+        ("base64", "-o -i -D"),
+        ("env", "-S -i -u -C -P --split-string --chdir"),
+        ("sudo", "-e -i -s -A -D -R -C --edit --shell --login --askpass --chdir --chroot"),
+        ("doas", "-C -s"),
+        ("jq", "-f -i -L --from-file"),
+        ("yq", "-i -s --inplace --in-place"),
+        ("zip", "-T -m -b -O --unzip-command"),
+        ("install", "-s -D -t -S --strip --strip-program"),
+        ("split", "--filter --additional-suffix"),
+        ("man", "-P -H -l -p --pager"),
+        ("less", "-o -O -k --log-file"),
+        ("nm", "--plugin"),
+        ("time", "-o -a -f"),
+    ];
+    for (name, options) in HARMFUL {
+        let table = TABLES.get(name).unwrap_or_else(|| panic!("{name} has no table"));
+        for option in options.split_whitespace() {
+            let found = match option.strip_prefix("--") {
+                Some(long) => table.options.long(long),
+                None => table.options.short(option.trim_start_matches('-')),
+            };
+            assert!(found.is_none(), "{name} {option}");
+        }
+    }
+}
+
+#[test]
+fn a_name_has_one_table() {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in PROGRAMS.iter().flat_map(|programs| programs.iter()).flat_map(|program| program.names) {
+        assert!(seen.insert(name), "{name} has two tables");
+        assert!(!plain::is_plain(name) && !is_refused(name), "{name} is plain, or refused, and has a table");
+    }
+}

@@ -1,0 +1,42 @@
+//! `xargs`: the command that it starts, with what it reads.
+//!
+//! Left out: `-i`, `-l`, `-e` (take a value in some versions only), `-J`, `-R`, `-S`, `-p`, `-o`.
+
+use std::sync::LazyLock;
+
+use super::find::filled;
+use super::options::Options;
+use super::reading::{COMPUTED, scan};
+use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
+use crate::argument::{Argument, Certainty};
+
+/// TABLE: the program.
+pub const PROGRAMS: &[Program] = &[Program { names: &["gxargs", "xargs"], operands: Operands::Own(xargs), ..PROGRAM }];
+
+static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
+    Options::new(
+        "-0 -r -t -x -I=TEXT -L=NUM -P=NUM -n=NUM -s=NUM -d=TEXT -a=FILE -E=TEXT --null --no-run-if-empty --verbose --exit
+        --max-args=NUM --max-procs=NUM --max-chars=NUM --delimiter=TEXT --arg-file=FILE",
+    )
+});
+
+fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    let scan = scan(arguments, &OPTIONS, Style::First)?;
+    let mut command: Vec<Argument> = scan.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+    for (name, value) in &scan.given {
+        if let Some(value) = value.as_ref().filter(|_| *name == "I") {
+            let index = scan.operands.first().copied().unwrap_or(arguments.len());
+            let placeholder = value.as_known().filter(|text| !text.is_empty()).ok_or(Unlisted { index, what: COMPUTED })?;
+            command = command.iter().map(|word| filled(word, placeholder, Certainty::Nothing)).collect();
+        }
+    }
+    if command.is_empty() {
+        // It starts `echo`.
+        return Ok(Vec::new());
+    }
+    // With `-I` nothing is appended, unless another option takes that back.
+    if !scan.has(&["I"]) || scan.has(&["n", "L", "max-args"]) {
+        command.push(Argument { text: "*".to_owned(), certainty: Certainty::Nothing, many: true, at: 0 });
+    }
+    Ok(vec![Started::Command(command)])
+}
