@@ -116,7 +116,7 @@ impl<'d> Reader<'_, 'd> {
             }
             EventType::ToolResult => Body::ToolResult(self.tool_result()?),
         };
-        Ok(Event { thread_id, event_id, turn_id, time_ms, attribution, body })
+        Ok(Event { thread_id, event_id, turn_id, time_ms, record_ms: self.record.timestamp_ms, attribution, body })
     }
 
     fn event_type(&self) -> Read<EventType> {
