@@ -60,7 +60,8 @@ fn answer(case: &Value) -> Answer {
         thread_id: "t",
         turn_id: None,
         // The first of January 2026.
-        time_ms: Some(1_767_225_600_000),
+        time_ms: None,
+        latest_ms: Some(1_767_225_600_000),
         attribution: &Attribution::default(),
         passport: None,
     };

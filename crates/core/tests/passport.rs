@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decode::{Attribution, ToolInput};
+use tollgate_core::decode::{Attribution, Body, ToolInput, decode};
 use tollgate_core::guardrail::{GuardrailDecision, GuardrailProvider, GuardrailRequest, OapPassport, Step};
 use tollgate_core::json::{DEPTH_MAX, Parser, Text};
 use tollgate_core::passport::{Passport, PassportFault, SchemaFault, Terms, UnenforcedLimits, check_schema};
+use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::Evidence;
 
 /// The first of January 2026.
@@ -28,7 +29,8 @@ fn decide_with(
         tool_call_id: "c",
         thread_id: "t",
         turn_id: None,
-        time_ms,
+        time_ms: None,
+        latest_ms: time_ms,
         attribution: &attribution,
         passport: None,
     };
@@ -186,6 +188,36 @@ fn expiry_is_judged_by_the_time_of_the_event() {
     assert_eq!(at(&forever, None), "oap.allowed");
     let meant = with(serde_json::from_str(&expiring).unwrap(), "never_expires", json!("true"));
     assert_eq!(at(&meant, Some(NOW)), "oap.passport_expired");
+}
+
+/// Whoever dates an event back does not make a passport last longer than the record's own time says.
+#[test]
+fn expiry_is_judged_by_the_later_of_the_times_of_event_and_record() {
+    let expiring = with(passport(&json!({})), "expires_at", json!("2026-01-01T00:00:00Z"));
+    let provider = OapPassport::new(Arc::default(), read(&expiring), Terms::default());
+    let code = |timestamp: Option<&str>, record_ms| {
+        let mut event = json!({"type": "tool_call", "thread_id": "t", "tool_call_id": "c", "tool_name": "todo", "tool_input": {}});
+        timestamp.into_iter().for_each(|timestamp| event["timestamp"] = json!(timestamp));
+        let (value, mut parser) = (event.to_string(), Parser::new());
+        let (partition, offset, value) = (Partition(0), Offset(0), Some(value.as_bytes()));
+        let record = Record { topic: "t", partition, offset, timestamp_ms: record_ms, key: None, value, headers: &[] };
+        let event = decode(&record, &mut parser, 10_000).unwrap();
+        let Body::ToolCall(call) = &event.body else { panic!("it is a call") };
+        let Step::Decided(Ok(decision)) = provider.plan(&GuardrailRequest::new(&event, call, None)) else { panic!("it decides") };
+        codes(&decision)[0].clone()
+    };
+    let (before, after) = (Some("2025-12-31T23:59:59.999Z"), Some("2026-01-01T00:00:00Z"));
+    for (timestamp, record_ms, expected) in [
+        (before, None, "oap.allowed"),
+        (before, Some(NOW - 1), "oap.allowed"),
+        (before, Some(NOW), "oap.passport_expired"),
+        (after, Some(NOW - 1), "oap.passport_expired"),
+        (None, Some(NOW - 1), "oap.allowed"),
+        (None, Some(NOW), "oap.passport_expired"),
+        (None, None, "oap.passport_expired"),
+    ] {
+        assert_eq!(code(timestamp, record_ms), expected, "{timestamp:?} {record_ms:?}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tollgate_core::decode::{Body, Event, ModelBody, PartialEvent, Rejection, Rej
 use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;
-use tollgate_core::record::Partition;
+use tollgate_core::record::{Header, Partition};
 use tollgate_core::stage::Progress;
 
 /// Stands for what a user said or a tool was given. It is put where a rule is broken, and must not come out again.
@@ -141,6 +141,35 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
     assert_eq!(rejection.event.thread_id.as_deref(), Some("t"));
     assert_eq!((out.thread_id.as_str(), out.event_id.as_str()), ("t", "agent.events/0/0"));
     check_invalid_event("a header", &rejection.event, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
+}
+
+/// Headers of one name are no two keys of a fixture.
+#[test]
+fn a_header_of_the_envelope_that_stands_twice_is_refused() {
+    let event = br#"{"tool_call_id":"c","tool_name":"bash","tool_input":{}}"#;
+    let attributes = [("ce_specversion", "1.0"), ("ce_id", "e"), ("ce_type", "tool_call"), ("ce_subject", "t"), ("ce_acmeregion", "eu")];
+    let field_of = |headers: &[(&str, &str)], value: &[u8]| {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| Header { name, value: Some(value.as_bytes()) }).collect();
+        match Gate::new(default_policy()).record(Some(b"t"), Some(value), &headers).0 {
+            Outcome::DeadLetter(rejection) => Some((rejection.code, rejection.field)),
+            _ => None,
+        }
+    };
+    assert_eq!(field_of(&attributes, event), None);
+    let twice = [("ce_id", "ce_id"), ("ce_subject", "ce_subject"), ("ce_type", "ce_type"), ("ce_specversion", "ce_specversion")];
+    for (name, field) in twice.into_iter().chain([("ce_acmeregion", "headers"), ("Ce_AcmeRegion", "headers")]) {
+        for value in ["x", "1.0"] {
+            let headers = [&attributes[..], &[(name, value)]].concat();
+            assert_eq!(field_of(&headers, event), Some((RejectionCode::FieldRepeated, field)), "{name}");
+            assert_eq!(field_of(&headers, b""), Some((RejectionCode::FieldRepeated, field)), "{name}, without data");
+        }
+    }
+    let typed = [("content-type", "application/json"), ("content-type", "application/json")];
+    let plain = br#"{"type":"turn_end"}"#;
+    assert_eq!(field_of(&typed[..1], plain), None);
+    assert_eq!(field_of(&typed, plain), Some((RejectionCode::FieldRepeated, "content-type")));
+    // What is not of the envelope may stand as often as Kafka allows.
+    assert_eq!(field_of(&[("trace", "a"), ("trace", "b")], plain), None);
 }
 
 /// Every rule has a case, so that each was seen at work.

@@ -197,6 +197,7 @@ pub fn request_of<'e>(tool_name: &'e str, tool_input: &'e ToolInput<'e>, attribu
         thread_id: "t",
         turn_id: None,
         time_ms: Some(0),
+        latest_ms: Some(0),
         attribution,
         passport: None,
     }

@@ -5,6 +5,8 @@
 //! - Version 2 adds reasons that version 1 did not have: the evidence of a decision, and suspensions of subjects.
 //! - Version 3 has a slot for each loop controller, where earlier versions have the memory of the one controller. It writes evidence as a
 //!   field of its reason. Version 2 uses numbers of their own for reasons with evidence, and writes the evidence after the reason.
+//! - Version 4 adds the fingerprint of a call's arguments byte for byte. Without it no earlier ruling is given again: a call that comes again
+//!   is decided anew.
 
 use crate::loops::LoopMemory;
 use crate::record::{Offset, StreamClock};
@@ -21,7 +23,7 @@ layout! {
     Thread { last_event_ms, turn }
     Turn { id, started_by, has_ended, earlier, memory }
     TurnMemory { loops, calls, suppression }
-    CallRecord { id, tool, args, call, result, is_open }
+    CallRecord { id, tool, args, exact since 4, call, result, is_open }
     Answer { event, ruling }
     Ruling { reasons, basis }
     GuardrailReason { code, message, policy_id, evidence since 3 }
@@ -129,6 +131,7 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
+    use super::super::VERSION;
     use super::*;
     use crate::digest::{Digest, Fingerprint};
     use crate::loops::{RepetitionMemory, SignatureCount, ToolCount};
@@ -202,8 +205,10 @@ mod tests {
     }
 
     fn memory() -> impl Strategy<Value = TurnMemory> {
-        let call = (fingerprint(), fingerprint(), digest(), option::of(answer()), option::of(answer()), any::<bool>());
-        let call = call.prop_map(|(id, tool, args, call, result, is_open)| CallRecord { id, tool, args, call, result, is_open });
+        let call =
+            (fingerprint(), fingerprint(), digest(), option::of(fingerprint()), option::of(answer()), option::of(answer()), any::<bool>());
+        let call =
+            call.prop_map(|(id, tool, args, exact, call, result, is_open)| CallRecord { id, tool, args, exact, call, result, is_open });
         let suppression = (vec(fingerprint(), 0..3), vec(fingerprint(), 0..3), any::<bool>(), any::<bool>());
         let suppression = suppression.prop_map(|(ids, unnamed_tools, has_unknown, has_overflowed)| Suppression {
             ids,
@@ -221,7 +226,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_written_is_read_back_equal(memory in memory()) {
-            prop_assert_eq!(read(3, &written(&memory)), Ok(memory));
+            prop_assert_eq!(read(VERSION.into(), &written(&memory)), Ok(memory));
         }
 
         /// A record may hold such a slot if another release has written it.

@@ -118,7 +118,7 @@ impl SuppressionView {
 
 impl<'s> CallView<'s> {
     fn new(record: &'s CallRecord) -> Self {
-        let CallRecord { id, tool, args, call, result, is_open } = record;
+        let CallRecord { id, tool, args, exact: _, call, result, is_open } = record;
         let answer = |answer: &'s Option<Answer>| answer.as_ref().map(AnswerView::new);
         Self { id: *id, tool: *tool, args_hash: *args, is_open: *is_open, call: answer(call), result: answer(result) }
     }
@@ -150,7 +150,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::loops::{SignatureCount, ToolCount};
+    use crate::loops::{Arguments, SignatureCount, ToolCount};
     use crate::record::{Offset, StreamClock};
     use crate::ruling::{GuardrailReason, LoopCode, Ruling};
     use crate::thread::Thread;
@@ -183,7 +183,12 @@ mod tests {
         });
         let denied = GuardrailReason::new("oap.denied", "a sentence");
         let reasons = vec![Reason::Denied(Box::new(denied)), Reason::Loop { code: LoopCode::RepeatedExactFailureBlock, count: 2 }];
-        memory.calls.note_call(id, tool, args, Answer { event, ruling: Ruling::new(reasons, Some(2)) });
+        memory.calls.note_call(
+            id,
+            tool,
+            Arguments { canonical: args, exact: half },
+            Answer { event, ruling: Ruling::new(reasons, Some(2)) },
+        );
         memory.calls.note_result(id, tool, args, Answer { event, ruling: Ruling::not_executed() });
         memory.suppression.add(Some("c2"), None);
         memory.suppression.add(None, None);

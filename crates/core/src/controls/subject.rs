@@ -19,7 +19,17 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Returns the subject of a kind that an event is on behalf of, if it names one.
+    /// Returns the subjects of a kind that an event is on behalf of. There is more than one for a subagent, whose thread is
+    /// `<parent thread>/<child>`: its own thread comes first and then every thread above it, the nearest first.
+    pub fn all_of(event: &'a Event<'_>, kind: SubjectKind) -> impl Iterator<Item = Self> {
+        std::iter::successors(Self::of(event, kind), |below| {
+            let (above, _) = (below.kind == SubjectKind::Thread).then(|| below.id.rsplit_once('/')).flatten()?;
+            // No thread has an empty id.
+            (!above.is_empty()).then_some(Self { id: above, ..*below })
+        })
+    }
+
+    /// Returns the subject of a kind that an event is itself on behalf of, if it names one.
     #[must_use]
     pub fn of(event: &'a Event<'_>, kind: SubjectKind) -> Option<Self> {
         let attribution = &event.attribution;

@@ -125,20 +125,23 @@ impl Controls {
         self.passports.get(agent_id).map(|passport| Arc::clone(&passport))
     }
 
-    /// Returns the suspension of a subject that an event is on behalf of, if one is in force at the event's time. Time is the event's own
-    /// and never the host's. An event of unknown time is never past the end of a suspension: its subject stays suspended.
+    /// Returns the suspension of a subject that an event is on behalf of, if one is in force at the event's time. A thread's suspension is
+    /// also that of its subagents' threads. Time is the event's own and never the host's. An event of unknown time is never past the end of a suspension: its subject stays suspended.
     #[must_use]
     pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
         SubjectKind::ALL.into_iter().find_map(|kind| {
             if self.suspended_count(kind) == 0 {
                 return None;
             }
-            let subject = Subject::of(event, kind)?;
-            let hash = self.recent.hash(&subject, |subject| self.hasher.hash(subject));
-            let suspended = self.suspended.get(&(kind, hash))?;
-            let is_over = suspended.until_ms.zip(event.time_ms).is_some_and(|(until, time)| time >= until);
-            (!is_over).then(|| Suspension { kind, reason: suspended.reason.clone() })
+            Subject::all_of(event, kind).find_map(|subject| self.suspension_of(&subject, event.time_ms))
         })
+    }
+
+    fn suspension_of(&self, subject: &Subject<'_>, time_ms: Option<i64>) -> Option<Suspension> {
+        let hash = self.recent.hash(subject, |subject| self.hasher.hash(subject));
+        let suspended = self.suspended.get(&(subject.kind, hash))?;
+        let is_over = suspended.until_ms.zip(time_ms).is_some_and(|(until, time)| time >= until);
+        (!is_over).then(|| Suspension { kind: subject.kind, reason: suspended.reason.clone() })
     }
 
     /// Returns how many subjects of a kind are suspended. Those whose time is over count until they are removed.
@@ -172,7 +175,7 @@ mod tests {
 
     fn event<'e>(user: Option<&'e str>, tenant: Option<&'e str>, time_ms: Option<i64>) -> Event<'e> {
         let attribution = Attribution { user_id: user.map(Cow::Borrowed), tenant_id: tenant.map(Cow::Borrowed), ..Attribution::default() };
-        Event { thread_id: "t".into(), event_id: "e".into(), turn_id: None, time_ms, attribution, body: Body::TurnEnd }
+        Event { thread_id: "t".into(), event_id: "e".into(), turn_id: None, time_ms, record_ms: None, attribution, body: Body::TurnEnd }
     }
 
     fn record(kind: SubjectKind, tenant: &str, id: &str, more: &str) -> (String, String) {
@@ -210,6 +213,39 @@ mod tests {
         let thread = record(SubjectKind::Thread, "acme", "t", "");
         set(&controls, &thread);
         assert_eq!((of(Some("43"), Some("acme")), of(Some("43"), None)), (Some(SubjectKind::Thread), None));
+    }
+
+    #[test]
+    fn a_suspended_thread_takes_all_threads_below_it_with_it() {
+        let controls = Controls::new(Some("k"));
+        let of = |thread_id: &str, tenant| {
+            let event = Event { thread_id: thread_id.to_owned().into(), ..event(Some("42"), tenant, Some(UNTIL)) };
+            controls.suspension(&event).map(|suspension| suspension.reason.unwrap_or_default())
+        };
+        set(&controls, &record(SubjectKind::Thread, "acme", "a/b", r#","reason":"b""#));
+        // A user's id with a slash has no users above it.
+        set(&controls, &record(SubjectKind::User, "acme", "a", ""));
+        for (thread_id, reason) in [
+            ("a/b", Some("b")),
+            ("a/b/c", Some("b")),
+            ("a/b/c//d/", Some("b")),
+            ("a/b/", Some("b")),
+            ("a", None),
+            ("a/bc", None),
+            ("a/c", None),
+            ("b", None),
+            ("/a/b", None),
+            ("x/a/b", None),
+        ] {
+            assert_eq!(of(thread_id, Some("acme")).as_deref(), reason, "{thread_id}");
+        }
+        assert_eq!(of("a/b/c", Some("other")), None);
+        // The nearest one is told, and one that is over does not hide those above it.
+        set(&controls, &record(SubjectKind::Thread, "acme", "a", r#","reason":"a""#));
+        assert_eq!((of("a/b/c", Some("acme")).as_deref(), of("a/c", Some("acme")).as_deref()), (Some("b"), Some("a")));
+        set(&controls, &record(SubjectKind::Thread, "acme", "a/b", r#","reason":"b","until":"2026-01-01T00:00:00Z""#));
+        assert_eq!(of("a/b/c", Some("acme")).as_deref(), Some("a"));
+        assert_eq!(of(&"/".repeat(256), Some("acme")), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::members::{self, Others};
 use super::{EventType, PartialEvent, Rejection, RejectionCode, THREAD_ID_BYTES_MAX};
 use crate::json::Value;
 use crate::record::Record;
@@ -39,16 +40,17 @@ pub(super) fn skip_schema_registry_prefix(value: &[u8]) -> &[u8] {
 /// Opens the envelope, which its headers identify. A structured CloudEvent without headers, as a file holds it, is identified by its
 /// `specversion`.
 pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<'d>, Rejection> {
-    let is_structured = match content_type(record) {
-        Some(content_type) => content_type.starts_with(STRUCTURED),
-        None => root.get("specversion").is_some() && root.get("source").is_some(),
+    let content_type = content_type(record);
+    let is_structured = match &content_type {
+        Ok(Some(content_type)) => content_type.starts_with(STRUCTURED),
+        Ok(None) => root.get("specversion").is_some() && root.get("source").is_some(),
+        Err(_) => false,
     };
-    let opened = if is_structured {
-        structured(root)
-    } else if is_binary(record) {
-        binary(record, Some(root))
-    } else {
-        return Ok(Envelope { fields: Some(root), cloud_event: None });
+    let opened = match content_type {
+        Err(rejection) => Err(rejection),
+        Ok(_) if is_structured => structured(root),
+        Ok(_) if is_binary(record) => binary(record, Some(root)),
+        Ok(_) => return Ok(Envelope { fields: Some(root), cloud_event: None }),
     };
     opened.map_err(|rejection| {
         let event = if is_structured { structured_partial_event(root, partial_event_of(record)) } else { partial_event_of(record) };
@@ -86,9 +88,14 @@ fn key_text(record: &Record<'_>) -> Option<String> {
     record.key.and_then(|key| std::str::from_utf8(key).ok()).map(str::to_owned)
 }
 
-fn content_type(record: &Record<'_>) -> Option<String> {
-    let header = record.headers.iter().rev().find(|header| header.name.eq_ignore_ascii_case("content-type"))?;
-    Some(String::from_utf8_lossy(header.value?).to_ascii_lowercase())
+/// Returns the content type, which says what kind of envelope it is. Two of them say nothing.
+fn content_type(record: &Record<'_>) -> Result<Option<String>, Rejection> {
+    let mut found = record.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-type"));
+    let Some(header) = found.next() else { return Ok(None) };
+    if found.next().is_some() {
+        return Err(members::repeated("content-type"));
+    }
+    Ok(header.value.map(|value| String::from_utf8_lossy(value).to_ascii_lowercase()))
 }
 
 /// Returns the type's short name: `tool_call` for `com.acme.agent.tool_call.v1`. It is the last segment, or the one before a version.
@@ -99,33 +106,70 @@ pub(super) fn short_type(name: &str) -> &str {
     if is_version { segments.next().unwrap_or(last) } else { last }
 }
 
+/// The members of a structured CloudEvent that are used.
+#[derive(Debug, Default)]
+struct Attributes<'d> {
+    specversion: Option<Value<'d>>,
+    id: Option<Value<'d>>,
+    event_type: Option<Value<'d>>,
+    subject: Option<Value<'d>>,
+    time: Option<Value<'d>>,
+    data: Option<Value<'d>>,
+    data_base64: Option<Value<'d>>,
+}
+
+impl<'d> Attributes<'d> {
+    fn of(root: Value<'d>) -> Result<Self, Rejection> {
+        let (mut attributes, mut others) = (Self::default(), Others::default());
+        for (key, value) in root.members() {
+            let Some(name) = key.as_text() else { continue };
+            let (name, slot) = match name.as_bytes() {
+                b"specversion" => ("specversion", &mut attributes.specversion),
+                b"id" => ("id", &mut attributes.id),
+                b"type" => ("type", &mut attributes.event_type),
+                b"subject" => ("subject", &mut attributes.subject),
+                b"time" => ("time", &mut attributes.time),
+                b"data" => ("data", &mut attributes.data),
+                b"data_base64" => ("data_base64", &mut attributes.data_base64),
+                _ => {
+                    others.note(key);
+                    continue;
+                }
+            };
+            if slot.replace(value).is_some() {
+                return Err(members::repeated(name));
+            }
+        }
+        if others.repeat_in(root) { Err(members::repeated("value")) } else { Ok(attributes) }
+    }
+}
+
 fn structured(root: Value<'_>) -> Result<Envelope<'_>, Rejection> {
-    let attribute = |name: &'static str| match root.get(name) {
-        None => Ok(None),
-        Some(value) if value.is_null() => Ok(None),
-        Some(value) => value
-            .as_text()
-            .and_then(crate::json::Text::into_str)
-            .map(Some)
-            .ok_or_else(|| Rejection::new(RejectionCode::CloudEventAttribute, name, value.shape().to_string(), ATTRIBUTE_FIX)),
-    };
-    check_version(attribute("specversion")?.as_deref())?;
+    let attributes = Attributes::of(root)?;
+    check_version(text("specversion", attributes.specversion)?.as_deref())?;
     let cloud_event = CloudEvent {
-        id: require_id(attribute("id")?)?,
-        event_type: attribute("type")?,
-        subject: attribute("subject")?,
-        time: attribute("time")?,
+        id: require_id(text("id", attributes.id)?)?,
+        event_type: text("type", attributes.event_type)?,
+        subject: text("subject", attributes.subject)?,
+        time: text("time", attributes.time)?,
     };
-    if root.get("data_base64").is_some() {
+    if attributes.data_base64.is_some() {
         let fix = "send the event's fields as a JSON object in `data`";
         return Err(Rejection::new(RejectionCode::CloudEventData, "data_base64", "binary data", fix));
     }
-    let fields = root.get("data").filter(|data| !data.is_null());
+    let fields = attributes.data.filter(|data| !data.is_null());
     if let Some(data) = fields.filter(|data| !data.is_object()) {
         let fix = "send the event's fields as a JSON object";
         return Err(Rejection::new(RejectionCode::CloudEventData, "data", data.shape().to_string(), fix));
     }
     Ok(Envelope { fields, cloud_event: Some(cloud_event) })
+}
+
+/// Returns the text of an attribute. A null is the same as leaving it out.
+fn text<'d>(name: &'static str, value: Option<Value<'d>>) -> Result<Option<Cow<'d, str>>, Rejection> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+    let text = value.as_text().and_then(crate::json::Text::into_str);
+    text.map(Some).ok_or_else(|| Rejection::new(RejectionCode::CloudEventAttribute, name, value.shape().to_string(), ATTRIBUTE_FIX))
 }
 
 fn is_binary(record: &Record<'_>) -> bool {
@@ -139,6 +183,7 @@ pub(super) fn open_without_data<'d>(record: &Record<'d>) -> Option<Result<Envelo
 }
 
 fn binary<'d>(record: &Record<'d>, data: Option<Value<'d>>) -> Result<Envelope<'d>, Rejection> {
+    check_headers(record)?;
     let attribute = |name: &'static str| match record.header(name) {
         None => Ok(None),
         Some(bytes) => std::str::from_utf8(bytes).map(|text| Some(Cow::Borrowed(text))).map_err(|_| {
@@ -154,6 +199,22 @@ fn binary<'d>(record: &Record<'d>, data: Option<Value<'d>>) -> Result<Envelope<'
         time: attribute("ce_time")?,
     };
     Ok(Envelope { fields: data, cloud_event: Some(cloud_event) })
+}
+
+/// Refuses attributes of a binary CloudEvent that stand twice. Upper and lower case are not told apart, because some readers do not.
+fn check_headers(record: &Record<'_>) -> Result<(), Rejection> {
+    let is_attribute = |name: &&str| name.as_bytes().get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"ce_"));
+    let mut names: Vec<_> = record.headers.iter().map(|header| header.name).filter(is_attribute).collect();
+    let lower = |name: &str| name.bytes().map(|byte| byte.to_ascii_lowercase()).collect::<Vec<_>>();
+    // Most names differ in length already.
+    names.sort_unstable_by(|left, right| left.len().cmp(&right.len()).then_with(|| lower(left).cmp(&lower(right))));
+    let twice = names.windows(2).find_map(|pair| match pair {
+        [left, right] if left.eq_ignore_ascii_case(right) => Some(*left),
+        _ => None,
+    });
+    let Some(name) = twice else { return Ok(()) };
+    let known = ["ce_specversion", "ce_id", "ce_type", "ce_subject", "ce_time"];
+    Err(members::repeated(known.into_iter().find(|known| known.eq_ignore_ascii_case(name)).unwrap_or("headers")))
 }
 
 fn check_version(version: Option<&str>) -> Result<(), Rejection> {

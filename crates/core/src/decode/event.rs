@@ -56,6 +56,9 @@ pub struct Event<'d> {
     pub turn_id: Option<Cow<'d, str>>,
     /// When it happened, in milliseconds since the epoch: the event's own timestamp, or else the record's.
     pub time_ms: Option<i64>,
+    /// When the record was written, in milliseconds since the epoch, if it says so. The orchestrator does not choose it where the topic's
+    /// brokers set it (`message.timestamp.type=LogAppendTime`).
+    pub record_ms: Option<i64>,
     /// On whose behalf the agent acts.
     pub attribution: Attribution<'d>,
     /// What happened.
@@ -148,6 +151,13 @@ pub enum ToolInput<'d> {
 }
 
 impl Event<'_> {
+    /// Returns the later of the event's time and its record's, in milliseconds since the epoch. It is for what ends at a moment: an event
+    /// that is dated back does not make that last longer.
+    #[must_use]
+    pub fn latest_ms(&self) -> Option<i64> {
+        self.time_ms.max(self.record_ms)
+    }
+
     /// Returns the event's type.
     #[must_use]
     pub fn event_type(&self) -> EventType {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::envelope::{Envelope, short_type};
+use super::members::{self, Others};
 use super::{
     Attribution, Body, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, PartialEvent, Record, Rejection, RejectionCode,
     THREAD_ID_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, ToolCall, ToolInput, ToolResult, envelope,
@@ -74,7 +75,7 @@ struct Reader<'r, 'd> {
 
 impl<'d> Reader<'_, 'd> {
     fn collect(&mut self) -> Read<()> {
-        let mut repeated = None;
+        let (mut repeated, mut others) = (None, Others::default());
         for (key, value) in self.envelope.fields.iter().flat_map(Value::members) {
             let Some(name) = key.as_text() else { continue };
             let (name, slot) = match name.as_bytes() {
@@ -82,7 +83,10 @@ impl<'d> Reader<'_, 'd> {
                 b"type" => ("type", &mut self.event_type),
                 name => match self.fields.slot(name) {
                     Some(slot) => slot,
-                    None => continue,
+                    None => {
+                        others.note(key);
+                        continue;
+                    }
                 },
             };
             if slot.replace(value).is_some() {
@@ -90,8 +94,9 @@ impl<'d> Reader<'_, 'd> {
             }
         }
         match repeated {
+            Some(name) => Err(members::repeated(name)),
+            None if self.envelope.fields.is_some_and(|fields| others.repeat_in(fields)) => Err(members::repeated("value")),
             None => Ok(()),
-            Some(name) => Err(Rejection::new(RejectionCode::FieldRepeated, name, "the field more than once", "send each field once")),
         }
     }
 
@@ -116,7 +121,7 @@ impl<'d> Reader<'_, 'd> {
             }
             EventType::ToolResult => Body::ToolResult(self.tool_result()?),
         };
-        Ok(Event { thread_id, event_id, turn_id, time_ms, attribution, body })
+        Ok(Event { thread_id, event_id, turn_id, time_ms, record_ms: self.record.timestamp_ms, attribution, body })
     }
 
     fn event_type(&self) -> Read<EventType> {

@@ -10,6 +10,7 @@
 mod envelope;
 mod event;
 mod fields;
+mod members;
 mod rejection;
 mod timestamp;
 

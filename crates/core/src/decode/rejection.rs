@@ -23,7 +23,7 @@ codes! {
         ValueTooDeep = "value_too_deep",
         /// The value is JSON, but not an object.
         ValueNotAnObject = "value_not_an_object",
-        /// A field of the contract stands twice. Which one counts would depend on the reader.
+        /// A member of the envelope stands twice. Which one counts would depend on the reader.
         FieldRepeated = "field_repeated",
         /// A CloudEvent of a version other than 1.x.
         CloudEventVersion = "cloudevent_version_unsupported",

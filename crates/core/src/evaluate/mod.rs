@@ -21,7 +21,7 @@ use crate::ruling::Suspension;
 use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 
 use crate::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
-use crate::loops::{Observation, Signature, arguments_digest, classify};
+use crate::loops::{Arguments, Observation, Signature, arguments_digest, classify};
 use crate::ruling::{Action, DecidedBy, Reason, Ruling};
 pub use tools::Tools;
 use write::{Frame, Subject};
@@ -99,7 +99,7 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
     let (call, suspension, guardrails) = match &event.body {
         Body::ToolCall(call) => {
             let key = CallKey::of(&call.tool_call_id, tools.fingerprint(&call.tool_name));
-            let args = arguments_digest(&call.input);
+            let args = Arguments::of(&call.input);
             let suspension = policy.controls().suspension(event);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
                 || thread.turn.memory().suppression.covers(key.id, &call.tool_name)
@@ -119,8 +119,8 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
 struct CallKey {
     id: Fingerprint,
     tool: Fingerprint,
-    /// The digest of its arguments, where they are known before the thread is asked.
-    args: Option<Digest>,
+    /// The digests of its arguments, where they are known before the thread is asked.
+    args: Option<Arguments>,
 }
 
 impl CallKey {
@@ -130,10 +130,10 @@ impl CallKey {
 }
 
 /// Returns the ruling that the same `tool_call` event got before. Its id alone does not make an event the same: hosts that number calls
-/// anew in every response use ids again, and another call must not get the first one's answer.
-fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Digest, event: Fingerprint) -> Option<&'t Ruling> {
-    let record = thread.turn.memory().calls.find(key.id).filter(|record| (record.tool, record.args) == (key.tool, args))?;
-    record.call.as_ref().filter(|answer| answer.event == event).map(|answer| &answer.ruling)
+/// anew in every response use ids again, and another call must not get the first one's answer. Nor do arguments that mean the same to this
+/// gate: a tool may read them otherwise, such as a key that stands twice.
+fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Arguments, event: Fingerprint) -> Option<&'t Ruling> {
+    thread.turn.memory().calls.find(key.id)?.earlier_ruling(event, key.tool, args.exact)
 }
 
 /// Decides on a prepared event and appends its verdict to `out`. Returns `None` for turn boundaries, which get no verdict. A question that
@@ -222,16 +222,23 @@ impl<'e> Fold<'e> {
 
     fn call(&self, thread: &mut Thread, key: &CallKey, call: &ToolCall<'_>, mut guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
         let provider_calls = std::mem::take(&mut guardrails.calls);
-        let args = key.args.unwrap_or_else(|| arguments_digest(&call.input));
+        let args = key.args.unwrap_or_else(|| Arguments::of(&call.input));
         let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
             Some(ruling) => ruling.clone(),
             None => self.rule_on_call(thread.turn.memory_mut(), key, args, call, guardrails),
         };
-        let decided = write::ruling(&self.frame(&thread.turn), &Subject::call(call, Some(args)), &ruling, out);
+        let decided = write::ruling(&self.frame(&thread.turn), &Subject::call(call, Some(args.canonical)), &ruling, out);
         Decided { provider_calls, ..decided }
     }
 
-    fn rule_on_call(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, call: &ToolCall<'_>, guardrails: ChainOutcome) -> Ruling {
+    fn rule_on_call(
+        &self,
+        memory: &mut TurnMemory,
+        key: &CallKey,
+        args: Arguments,
+        call: &ToolCall<'_>,
+        guardrails: ChainOutcome,
+    ) -> Ruling {
         let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
             Ruling::new(vec![Reason::Suppressed], None)
         } else if let Some(suspension) = self.suspension.clone().or_else(|| self.policy.controls().suspension(self.event)) {
@@ -239,7 +246,7 @@ impl<'e> Fold<'e> {
         } else if !guardrails.denial.is_empty() {
             Ruling::new([guardrails.denial, guardrails.notes].concat(), None)
         } else {
-            let signature = Signature { tool_name: &call.tool_name, tool: key.tool, args };
+            let signature = Signature { tool_name: &call.tool_name, tool: key.tool, args: args.canonical };
             let outcome = self.policy.loops().before_call(&mut memory.loops, &signature);
             Ruling::new([outcome.reasons, guardrails.notes].concat(), Some(outcome.count))
         };

@@ -260,6 +260,7 @@ mod tests {
             thread_id: "t",
             turn_id: None,
             time_ms: None,
+            latest_ms: None,
             attribution: &Attribution::default(),
             passport: None,
         };

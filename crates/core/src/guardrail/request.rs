@@ -17,6 +17,8 @@ pub struct GuardrailRequest<'e> {
     pub turn_id: Option<&'e str>,
     /// The event's time in milliseconds since the epoch.
     pub time_ms: Option<i64>,
+    /// The later of the event's time and its record's, in milliseconds since the epoch: by it things expire.
+    pub latest_ms: Option<i64>,
     /// On whose behalf the agent acts.
     pub attribution: &'e Attribution<'e>,
     /// The configured passport reference, for calls without an agent.
@@ -34,6 +36,7 @@ impl<'e> GuardrailRequest<'e> {
             thread_id: &event.thread_id,
             turn_id: event.turn_id.as_deref(),
             time_ms: event.time_ms,
+            latest_ms: event.latest_ms(),
             attribution: &event.attribution,
             passport,
         }

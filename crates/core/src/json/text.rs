@@ -29,6 +29,12 @@ impl<'d> Text<'d> {
         Self { source, decoded: Some(OnceCell::new()) }
     }
 
+    /// Returns the text as its document spells it, with escapes that are not decoded.
+    #[must_use]
+    pub fn source(&self) -> &'d [u8] {
+        self.source
+    }
+
     /// Returns the text's bytes, which are UTF-8 except for lone surrogates.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

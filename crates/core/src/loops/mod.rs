@@ -17,7 +17,7 @@ mod slots;
 pub use failure::{Failure, classify};
 pub use registry::{CONTROLLERS, LoopChain, LoopDescriptor, LoopMemory, LoopSettings};
 pub use repetition::{Repetition, RepetitionMemory, RepetitionSettings, SignatureCount, ToolCount};
-pub use signature::{Observation, Signature, arguments_digest, result_digest};
+pub use signature::{Arguments, Observation, Signature, arguments_digest, result_digest};
 
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use crate::decode::ToolInput;
 use crate::digest::{Digest, Fingerprint};
-use crate::json::{DEPTH_MAX, Parser, Text, Value, canonical};
+use crate::json::{DEPTH_MAX, Parser, Shape, Text, Value, canonical};
 
 /// A tool's name with the digest of its canonical arguments. It is stable, and the arguments cannot be derived from it.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,44 @@ pub fn arguments_digest(input: &ToolInput<'_>) -> Digest {
     }
 }
 
+/// The digests of a call's arguments: of what they mean, and of how they are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arguments {
+    /// The digest of the canonical form, as [`arguments_digest`] computes it. Arguments that mean the same share it: white space, the order
+    /// of keys and the spelling of numbers are lost, and of a key that stands twice all but the last.
+    pub canonical: Digest,
+    /// The fingerprint of their bytes as they stand in the event. Nothing is lost in it.
+    pub exact: Fingerprint,
+}
+
+impl Arguments {
+    /// Returns the digests of a call's arguments.
+    #[must_use]
+    pub fn of(input: &ToolInput<'_>) -> Self {
+        let (canonical, is_spelled_so) = match input {
+            ToolInput::Value(value) if value.is_object() => digest_and_spelling(*value),
+            _ => (arguments_digest(input), false),
+        };
+        // Most of the cost is hashing, and what is canonical already need not be hashed twice.
+        let exact = if is_spelled_so { canonical.fingerprint() } else { exact(input) };
+        Self { canonical, exact }
+    }
+}
+
+/// Returns the fingerprint of arguments as they stand in the event. The form comes first, so that no two forms are taken for each other,
+/// nor either for a canonical form, which begins with a brace.
+fn exact(input: &ToolInput<'_>) -> Fingerprint {
+    let (form, source): (&[u8], &[u8]) = match input {
+        ToolInput::Absent { null: false } => (b"absent", b""),
+        ToolInput::Absent { null: true } => (b"null", b""),
+        // The source of a string is without its quotes.
+        ToolInput::Value(value) if value.shape() == Shape::String => (b"string", value.source()),
+        ToolInput::Value(value) => (b"value", value.source()),
+        ToolInput::Encoded(text) => (b"text", text.source()),
+    };
+    Digest::of_parts(&[form, source]).fingerprint()
+}
+
 fn digest_of_object(value: Option<Value<'_>>) -> Digest {
     match value.filter(Value::is_object) {
         Some(object) => digest_of_value(object),
@@ -43,9 +81,14 @@ fn digest_of_object(value: Option<Value<'_>>) -> Digest {
 }
 
 fn digest_of_value(value: Value<'_>) -> Digest {
+    digest_and_spelling(value).0
+}
+
+/// Returns the digest of a value's canonical form, and whether the value is spelled in that form.
+fn digest_and_spelling(value: Value<'_>) -> (Digest, bool) {
     let mut bytes = Vec::with_capacity(value.source().len());
     canonical::write(value, &mut bytes);
-    Digest::of(&bytes)
+    (Digest::of(&bytes), bytes == value.source())
 }
 
 /// Returns the digest of a result. It is that of the canonical form if the result is JSON other than `null`, otherwise that of the text
@@ -100,6 +143,47 @@ mod tests {
             assert_eq!(args(text), Digest::of(b"{}"), "{text}");
         }
         assert_eq!(arguments_digest(&ToolInput::Absent { null: false }), Digest::of(b"{}"));
+    }
+
+    /// Every two of these differ in their bytes or in their form, and most of them share a signature.
+    #[test]
+    fn arguments_that_are_spelled_differently_differ_in_their_bytes() {
+        let spellings = [
+            "{\"a\":2}",
+            "{\"a\": 2}",
+            "{\"a\":1,\"a\":2}",
+            "{\"a\":3,\"a\":2}",
+            "{\"\\u0061\":2}",
+            "{\"a\":2,\"a\":2}",
+            "{\"b\":1,\"a\":2}",
+            "{\"a\":2,\"b\":1}",
+            "{\"a\":2.0}",
+            "{\"a\":2.00}",
+            "{}",
+            "{ }",
+            "[]",
+            "[1]",
+            "5",
+            "\"5\"",
+            "5.0",
+            "\"\"",
+            "null",
+            "true",
+        ];
+        let mut parsers: Vec<_> = spellings.iter().map(|_| Parser::new()).collect();
+        let mut inputs = vec![ToolInput::Absent { null: false }, ToolInput::Absent { null: true }];
+        for (spelling, parser) in spellings.iter().zip(&mut parsers) {
+            inputs.push(ToolInput::Value(parser.parse(spelling.as_bytes(), 8).unwrap()));
+            inputs.push(ToolInput::Encoded(Text::plain(spelling.as_bytes())));
+        }
+        let all: Vec<_> = inputs.iter().map(Arguments::of).collect();
+        for (at, one) in all.iter().enumerate() {
+            assert_eq!(one.canonical, arguments_digest(&inputs[at]));
+            for (other_at, other) in all.iter().enumerate() {
+                assert_eq!(one.exact == other.exact, at == other_at, "{:?} {:?}", inputs[at], inputs[other_at]);
+            }
+        }
+        assert!(all.iter().filter(|one| one.canonical == all[2].canonical).count() >= 8);
     }
 
     #[test]

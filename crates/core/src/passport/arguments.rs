@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::decode::ToolInput;
-use crate::json::{DEPTH_MAX, Parser, Shape, Text, Value};
+use crate::json::{DEPTH_MAX, Parser, Shape, Value};
 
 use super::examine::Denial;
 use super::fields::Amount;
@@ -33,9 +33,7 @@ impl<'v> Arguments<'v> {
         if !root.is_object() {
             return Err(Denial::new(INVALID, format!("Tool arguments are {}, expected an object", root.shape())));
         }
-        let mut keys: Vec<Text<'_>> = root.members().filter_map(|(key, _)| key.as_text()).collect();
-        keys.sort_unstable();
-        if keys.windows(2).any(|pair| matches!(pair, [left, right] if left == right)) {
+        if root.repeats_a_key() {
             return Err(Denial::new(INVALID, "Tool arguments hold the same key more than once"));
         }
         Ok(Self(Some(root)))

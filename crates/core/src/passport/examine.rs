@@ -70,7 +70,7 @@ pub struct Call<'c> {
     pub tool_name: &'c str,
     /// Its arguments as they came.
     pub input: &'c ToolInput<'c>,
-    /// When it was made, in milliseconds since the epoch.
+    /// When it was made, in milliseconds since the epoch: the latest moment that is known, since passports expire by it.
     pub time_ms: Option<i64>,
 }
 

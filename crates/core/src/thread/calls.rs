@@ -2,6 +2,7 @@
 
 use crate::digest::{Digest, Fingerprint};
 use crate::lists::push_tightly;
+use crate::loops::Arguments;
 use crate::ruling::Ruling;
 
 /// The ruling that was given on an event.
@@ -20,8 +21,11 @@ pub struct CallRecord {
     pub id: Fingerprint,
     /// The fingerprint of its tool's name.
     pub tool: Fingerprint,
-    /// The digest of its arguments.
+    /// The digest of its arguments in canonical form.
     pub args: Digest,
+    /// The fingerprint of the bytes of its arguments at its last `tool_call` event; `None` where only a result came, and in what versions
+    /// of state before 4 have written.
+    pub exact: Option<Fingerprint>,
     /// The last `tool_call` event of this call; `None` where only a result came.
     pub call: Option<Answer>,
     /// The last `tool_result` event that was ruled on.
@@ -31,6 +35,13 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
+    /// Returns the ruling on an earlier delivery of a `tool_call` event: the event, the tool and every byte of the arguments are the same.
+    #[must_use]
+    pub fn earlier_ruling(&self, event: Fingerprint, tool: Fingerprint, exact: Fingerprint) -> Option<&Ruling> {
+        let answer = self.call.as_ref().filter(|answer| answer.event == event)?;
+        (self.tool == tool && self.exact == Some(exact)).then_some(&answer.ruling)
+    }
+
     /// Returns whether the call was not allowed to run at its last `tool_call` event.
     #[must_use]
     pub fn was_denied(&self) -> bool {
@@ -75,9 +86,10 @@ impl Calls {
 
     /// Notes what was ruled on a `tool_call`. A call that uses an id again for another tool or other arguments is another call: what was
     /// known under that id is forgotten.
-    pub fn note_call(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, answer: Answer) {
+    pub fn note_call(&mut self, id: Fingerprint, tool: Fingerprint, args: Arguments, answer: Answer) {
         let is_open = answer.ruling.allows_execution();
-        self.update(id, tool, args, |record| {
+        self.update(id, tool, args.canonical, |record| {
+            record.exact = Some(args.exact);
             record.call = Some(answer);
             record.is_open = is_open;
         });
@@ -98,7 +110,7 @@ impl Calls {
     }
 
     fn update(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, change: impl FnOnce(&mut CallRecord)) {
-        let blank = CallRecord { id, tool, args, call: None, result: None, is_open: false };
+        let blank = CallRecord { id, tool, args, exact: None, call: None, result: None, is_open: false };
         let at = self.records.iter().rposition(|record| record.id == id).unwrap_or_else(|| {
             push_tightly(&mut self.records, blank.clone());
             self.records.len() - 1

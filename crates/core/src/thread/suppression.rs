@@ -1,22 +1,26 @@
-//! The tool calls that may not run in a turn, because the responses that made them were cut off.
+//! The tool calls that may not run, because the responses that made them were cut off.
+//!
+//! A call may come late, and under the id of any turn. So what is suppressed stays suppressed while the thread lives, whatever turns begin
+//! and end. A thread lists so many ids and no more. Beyond that nothing is forgotten: every call of the thread is suppressed.
 
 use crate::digest::Fingerprint;
 
-/// The calls that may not run in a turn, because the responses that made them were cut off.
+/// The calls of a thread that may not run, because the responses that made them were cut off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suppression {
+    /// The ids of the calls, of the running turn and of those before it.
     pub(crate) ids: Vec<Fingerprint>,
     /// Tools that were called without an id, as Gemini does. Until the model answers again, any call of such a tool counts as the truncated
     /// one, whatever id the host made up for it.
     pub(crate) unnamed_tools: Vec<Fingerprint>,
     /// Whether a call without id and name was seen. Until the model answers again, any call may be that one.
     pub(crate) has_unknown: bool,
-    /// Whether there were more calls than the lists hold. For the rest of the turn, any call may be one of them.
+    /// Whether there were more ids than the list holds. Any call may be one of them from then on.
     pub(crate) has_overflowed: bool,
 }
 
 impl Suppression {
-    /// A turn in which nothing is suppressed.
+    /// Nothing is suppressed.
     pub(super) const BLANK: Self = Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false };
 
     /// Suppresses a call of a response that was cut off.
@@ -35,8 +39,10 @@ impl Suppression {
         }
         if list.len() < ENTRIES_MAX {
             list.push(fingerprint);
-        } else {
+        } else if id.is_some() {
             self.has_overflowed = true;
+        } else {
+            self.has_unknown = true;
         }
     }
 
@@ -68,9 +74,9 @@ impl Suppression {
     /// Trims the lists to `bytes_max` bytes. Entries that do not fit are not forgotten: everything is suppressed instead.
     pub fn trim(&mut self, bytes_max: usize) {
         let entries_max = bytes_max / 2 / size_of::<Fingerprint>();
-        for list in [&mut self.ids, &mut self.unnamed_tools] {
+        for (list, is_cut) in [(&mut self.ids, &mut self.has_overflowed), (&mut self.unnamed_tools, &mut self.has_unknown)] {
             if list.capacity() > entries_max {
-                self.has_overflowed |= list.len() > entries_max;
+                *is_cut |= list.len() > entries_max;
                 list.truncate(entries_max);
                 list.shrink_to(entries_max);
             }
@@ -111,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_stays_suppressed_for_the_turn() {
+    fn an_id_stays_suppressed_whatever_the_model_answers() {
         let mut suppression = Suppression::default();
         suppression.add(Some("c1"), Some("bash"));
         suppression.model_answered();
@@ -120,7 +126,23 @@ mod tests {
     }
 
     #[test]
-    fn more_ids_than_can_be_told_apart_suppress_everything_for_the_turn() {
+    fn more_tools_than_can_be_told_apart_suppress_everything_until_the_model_answers() {
+        let mut suppression = Suppression::default();
+        (0..=ENTRIES_MAX).for_each(|n| suppression.add(None, Some(&format!("tool {n}"))));
+        assert!(suppression.covers(Fingerprint::of("c"), "another"));
+        suppression.model_answered();
+        assert!(suppression.is_empty());
+
+        let mut suppression = Suppression::default();
+        (0..20).for_each(|n| suppression.add(None, Some(&format!("tool {n}"))));
+        suppression.trim(512);
+        assert!(suppression.covers(Fingerprint::of("c"), "tool 19") && suppression.heap_bytes() <= 512);
+        suppression.model_answered();
+        assert!(suppression.is_empty());
+    }
+
+    #[test]
+    fn more_ids_than_can_be_told_apart_suppress_everything() {
         let mut suppression = Suppression::default();
         (0..=ENTRIES_MAX).for_each(|n| suppression.add(Some(&format!("c{n}")), None));
         suppression.model_answered();

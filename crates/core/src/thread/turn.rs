@@ -16,7 +16,7 @@ pub struct Turn {
     pub id: Option<Box<str>>,
     /// The fingerprint of the `turn_start` that began it, so that the same event sent twice begins it once.
     pub started_by: Option<Fingerprint>,
-    /// Whether the turn has ended. Calls that were suppressed in it stay suppressed until another turn begins, for calls that come late.
+    /// Whether the turn has ended.
     pub has_ended: bool,
     /// The fingerprints of the ids of the turns before it, latest last.
     pub(crate) earlier: Box<[Fingerprint]>,
@@ -31,7 +31,7 @@ pub struct TurnMemory {
     pub loops: LoopMemory,
     /// The calls of the turn.
     pub calls: Calls,
-    /// The calls that a safety stop has suppressed.
+    /// The calls that safety stops have suppressed, in this turn and in those before it.
     pub suppression: Suppression,
 }
 
@@ -50,14 +50,12 @@ impl Turn {
         self.memory.get_or_insert_default()
     }
 
-    /// Returns the turn that follows this one.
+    /// Returns the turn that follows this one. Calls that were suppressed stay so: one that comes late may bear the id of any turn.
     #[must_use]
     pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
-        let Self { id: last, earlier, memory, has_ended, .. } = self;
-        // A host that begins to name its turns in the middle of one may name the turn in which calls were suppressed.
-        let may_be_the_same = last.is_none() && id.is_some() && started_by.is_none() && !has_ended;
+        let Self { id: last, earlier, memory, .. } = self;
         let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(&last)));
-        let memory = memory.filter(|_| may_be_the_same).and_then(|memory| TurnMemory::of_suppression(memory.suppression));
+        let memory = memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression));
         Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::stories::*;
-use crate::support::{Gate, check_each, default_policy, verdict_id};
+use crate::support::{Gate, assert_has, check_each, default_policy, verdict_id};
 
 #[test]
 fn precedence() {
@@ -272,6 +272,43 @@ fn the_last_event_again() {
         ("a result that was not executed, before its call was seen", not_executed_then_called(), result("c1", "bash", true)),
     ];
     check_each(cases, |(name, ..)| (*name).to_owned(), |(name, before, again)| check_again(name, before, again));
+}
+
+/// Arguments that mean the same here may be other ones to a tool: the ruling on a call is not given to such a call, whose event id and call
+/// id are the same.
+#[test]
+fn an_earlier_ruling_is_given_again_for_the_same_bytes_of_the_arguments_alone() {
+    let raw = |arguments: &str| {
+        let fields = r#""type":"tool_call","thread_id":"t","event_id":"again","tool_call_id":"f1","tool_name":"bash""#;
+        format!("{{{fields},{arguments}}}").into_bytes()
+    };
+    let first = r#""tool_input":{"x":1}"#;
+    let others = [
+        r#""tool_input":{"x":0,"x":1}"#,
+        r#""tool_input":{"x":1,"x":1}"#,
+        r#""tool_input":{"x": 1}"#,
+        r#""tool_input":{"\u0078":1}"#,
+        r#""arguments":{"x":1 }"#,
+        r#""arguments":"{\"x\":1}""#,
+    ];
+    check_each(
+        others,
+        |other| (*other).to_owned(),
+        |other| {
+            let mut gate = Gate::new(default_policy());
+            let mut ask = |arguments: &str| serde_json::from_slice::<Value>(&gate.record(None, Some(&raw(arguments)), &[]).1).unwrap();
+            let allowed = ask(first);
+            assert_has("at first", &allowed, &allow());
+            // By now a call like it is blocked.
+            let failures = [call("f2", "bash", json!({"x": 1})), result("f1", "bash", true), result("f2", "bash", true)];
+            failures.iter().for_each(|event| drop(gate.event(event)));
+            let mut ask = |arguments: &str| serde_json::from_slice::<Value>(&gate.record(None, Some(&raw(arguments)), &[]).1).unwrap();
+            assert_eq!(ask(first), allowed, "the same bytes");
+            assert_has("other bytes", &ask(other), &exact_block(2));
+            assert_has("now the other bytes are known", &ask(other), &exact_block(2));
+            assert_has("and the first ones are not", &ask(first), &exact_block(2));
+        },
+    );
 }
 
 fn script_events(parts: Vec<Vec<(Value, Value)>>) -> Vec<Value> {

@@ -81,6 +81,21 @@ fn a_call_of_a_suspended_subject_is_blocked_until_it_is_resumed() {
 }
 
 #[test]
+fn a_suspended_thread_stops_its_subagents_at_any_depth() {
+    let (mut gate, controls) = gate();
+    let mut ask = |id: &str, thread_id: &str| gate.event(&call_of(id, json!({"thread_id": thread_id, "is_subagent": true})));
+    assert_has("before", &ask("c1", "t/child"), &allow());
+    set(&controls, SubjectKind::Thread, "acme", "t", json!({"reason": "runs wild"}));
+    assert_has("a child", &ask("c2", "t/child"), &suspended("thread", Some("runs wild")));
+    assert_has("a grandchild", &ask("c3", "t/child/7/x"), &suspended("thread", Some("runs wild")));
+    assert_has("another thread", &ask("c4", "t2/child"), &allow());
+    lift(&controls, SubjectKind::Thread, "acme", "t");
+    set(&controls, SubjectKind::Thread, "acme", "t/child", json!({}));
+    assert_has("the suspended child's child", &ask("c5", "t/child/7"), &suspended("thread", None));
+    assert_has("its parent", &ask("c6", "t"), &allow());
+}
+
+#[test]
 fn others_go_on() {
     let (mut gate, controls) = gate();
     set(&controls, SubjectKind::User, "acme", "42", json!({}));

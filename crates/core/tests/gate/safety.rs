@@ -39,7 +39,7 @@ fn suppressed_calls() {
     };
     check_stories(vec![
         plain(
-            "in this turn only",
+            "in this turn and in every other, whatever its name",
             vec![
                 (cut_off(&[("c1", "bash"), ("c2", "ls")]), suppress()),
                 (call("c1", "bash", json!({})), blocked()),
@@ -48,7 +48,14 @@ fn suppressed_calls() {
                 (clean_response(), allow()),
                 (call("c1", "bash", json!({})), blocked()),
                 (turn("turn_start", json!({})), Value::Null),
-                (call("c1", "bash", json!({})), allow()),
+                (call("c1", "bash", json!({})), blocked()),
+                (in_turn(call("c2", "ls", json!({})), "u1"), blocked()),
+                (in_turn(call("c4", "ls", json!({})), "u1"), allow()),
+                (clean_response(), allow()),
+                (turn("turn_end", json!({"turn_id": "u1"})), Value::Null),
+                (in_turn(call("c1", "bash", json!({})), "u2"), blocked()),
+                (in_turn(result("c1", "bash", true), "u2"), says("allow", "not_executed")),
+                (in_turn(call("c2", "ls", json!({})), "u1"), blocked()),
             ],
         ),
         plain(
@@ -89,6 +96,33 @@ fn suppressed_calls() {
                 (turn("turn_end", json!({})), Value::Null),
                 (call("c1", "bash", json!({})), blocked()),
                 (clean_response(), allow()),
+                (call("c1", "bash", json!({})), blocked()),
+            ],
+        ),
+        plain(
+            "after any number of turns",
+            [(cut_off(&[("c1", "bash")]), suppress())]
+                .into_iter()
+                .chain((0..50).map(|n| (turn("turn_start", json!({"turn_id": format!("u{n}")})), Value::Null)))
+                .chain([(in_turn(call("c1", "bash", json!({})), "u7"), blocked()), (call("c2", "bash", json!({})), allow())])
+                .collect(),
+        ),
+        plain(
+            "a call that has no id is known by its tool in a later turn too, until the model answers",
+            vec![
+                (gemini(), suppress()),
+                (in_turn(call("made-up-1", "write_file", json!({})), "u1"), blocked()),
+                (turn("turn_start", json!({"turn_id": "u2"})), Value::Null),
+                (call("made-up-2", "write_file", json!({})), blocked()),
+                (clean_response(), allow()),
+                (call("made-up-3", "write_file", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "a reset forgets it",
+            vec![
+                (cut_off(&[("c1", "bash")]), suppress()),
+                (turn("thread_reset", json!({})), Value::Null),
                 (call("c1", "bash", json!({})), allow()),
             ],
         ),
@@ -114,14 +148,14 @@ fn suppressed_calls() {
             vec![
                 (cut_off(&[("c1", "bash")]), suppress()),
                 (in_turn(call("c1", "bash", json!({})), "u1"), blocked()),
-                (in_turn(call("c1", "bash", json!({})), "u2"), allow()),
+                (in_turn(call("c1", "bash", json!({})), "u2"), blocked()),
             ],
         ),
         plain("1,500 calls cut off at once are all blocked", {
             let calls: Vec<_> = (0..1_500).map(|n| (format!("c{n}"), "bash")).collect();
             let calls: Vec<_> = calls.iter().map(|(id, tool)| (id.as_str(), *tool)).collect();
-            let asked = calls.iter().step_by(100).map(|(id, tool)| (call(id, tool, json!({})), blocked()));
-            [(cut_off(&calls), suppress())].into_iter().chain(asked).collect()
+            let asked = |turn_id| calls.iter().step_by(100).map(move |(id, tool)| (in_turn(call(id, tool, json!({})), turn_id), blocked()));
+            [(cut_off(&calls), suppress())].into_iter().chain(asked("u1")).chain(asked("u2")).collect()
         }),
     ]);
 }

@@ -73,6 +73,7 @@ mod tests {
             thread_id: "t1",
             turn_id: None,
             time_ms: Some(1_767_225_600_123),
+            latest_ms: Some(1_767_225_600_123),
             attribution: &attribution,
             passport: Some("passport-1"),
         };

@@ -49,7 +49,7 @@ impl OapPassport {
         };
         let evidence = passport.and_then(Result::ok).map(|passport| Evidence::Passport(passport.digest));
         let mut denials = Denials { evidence, policy_id: None, reasons: Vec::new() };
-        let call = Call { tool_name: request.tool_name, input: request.tool_input, time_ms: request.time_ms };
+        let call = Call { tool_name: request.tool_name, input: request.tool_input, time_ms: request.latest_ms };
         examine(passport, &self.terms, &call, &mut denials);
         let allow = denials.reasons.is_empty();
         if allow {

@@ -1,0 +1,66 @@
+//! Tests what checkpoints hold of a call's arguments byte for byte, from version 4 on, and of calls that were suppressed in earlier turns.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tollgate_core::checkpoint::VERSION;
+use tollgate_core::deciding::VerdictBuffer;
+use tollgate_core::record::{Offset, Record};
+
+use crate::script::{PARTITION, checkpoint, feed, policy, script, scripted};
+use crate::support::{self, Processor};
+use crate::{golden, restore};
+
+/// Returns the code of the verdict on an event that is fed as this text.
+fn code(processor: &mut Processor, text: &str) -> String {
+    let mut out = VerdictBuffer::default();
+    let (offset, value) = (processor.next(), Some(text.as_bytes()));
+    let offset = Offset(offset.0.max(0));
+    let record = Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] };
+    let applied = processor.apply(&record, &mut out).expect("the records come in order");
+    support::decided(processor, offset, applied, &mut out);
+    processor.published(offset, 0).unwrap();
+    serde_json::from_slice::<Value>(&out.json).unwrap()["code"].as_str().unwrap().to_owned()
+}
+
+/// Returns the script's second call of a thread that has learned nothing since: it was allowed, and the next one like it is blocked.
+fn repeated_call() -> String {
+    let [_, golden, _] = script();
+    let is_it = |event: &&Value| event["thread_id"] == "learns nothing" && event["type"] == "tool_call" && event["tool_call_id"] == "c2";
+    golden.iter().find(is_it).expect("the script has it").to_string()
+}
+
+#[test]
+fn an_earlier_ruling_is_given_again_where_the_bytes_are_known_to_be_the_same() {
+    let event = repeated_call();
+    let other = event.replace(r#"{"x":1}"#, r#"{"x":0,"x":1}"#);
+    assert_ne!(event, other);
+    for version in 1..=VERSION {
+        let policy = Arc::new(policy());
+        let restored = || support::restored(PARTITION, &policy, restore(&golden(version), &policy));
+        let expected = if version < 4 { "idempotent_no_progress_block" } else { "allow" };
+        assert_eq!(code(&mut restored(), &event), expected, "version {version}, the same bytes");
+        assert_eq!(code(&mut restored(), &other), "idempotent_no_progress_block", "version {version}, other bytes");
+    }
+    assert_eq!(code(&mut scripted(crate::policy()).0, &event), "allow", "without a restore");
+}
+
+#[test]
+fn a_call_that_was_suppressed_in_an_earlier_turn_is_suppressed_behind_a_restore() {
+    let policy = Arc::new(policy());
+    let call = |id: &str| json!({"type": "tool_call", "thread_id": "t", "tool_call_id": id, "tool_name": "bash", "tool_input": {}});
+    let body =
+        json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": [{"id": "c1", "function": {"name": "bash"}}]}}]});
+    let turn = |event_type: &str, id: &str| json!({"type": event_type, "thread_id": "t", "turn_id": id});
+    let cut_off = json!({"type": "model_response", "thread_id": "t", "turn_id": "u1", "response": body});
+    for turns in [vec![turn("turn_start", "u2"), turn("turn_start", "u3")], vec![turn("turn_start", "u2"), turn("turn_end", "u2")]] {
+        let mut processor = support::processor(PARTITION, &policy);
+        feed(&mut processor, &[&[cut_off.clone()], turns.as_slice()].concat());
+        let records = checkpoint(&mut processor).records;
+        let mut restored = support::restored(PARTITION, &policy, restore(&records, &policy));
+        let mut late = call("c1");
+        late["turn_id"] = json!("u9");
+        assert_eq!(code(&mut restored, &late.to_string()), "suppressed_tool_call", "{turns:?}");
+        assert_eq!(code(&mut restored, &call("c2").to_string()), "allow", "{turns:?}");
+    }
+}
