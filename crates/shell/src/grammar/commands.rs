@@ -1,7 +1,7 @@
 //! Lists, pipelines, simple and compound commands.
 
 use super::cursor::Parser;
-use super::tree::{Command, Kind, List, Piece, Redirect, Simple};
+use super::tree::{Command, Kind, List, Piece, Redirect, Simple, Word};
 use super::words::ends_word;
 use super::{Construct, Refusal};
 
@@ -22,10 +22,13 @@ const LOOP_NAMES: [&str; 66] = [
     "word",
 ];
 
+/// More of them, in capitals.
+const SHOUTED_NAMES: [&str; 12] = ["BASE", "BRANCH", "DIR", "DST", "FILE", "IMAGE", "NAME", "OUT", "PKG", "SRC", "TAG", "VERSION"];
+
 /// Returns whether a loop may use a variable of this name: one small letter, or a word of a list.
 #[must_use]
 pub fn is_loop_name(name: &str) -> bool {
-    LOOP_NAMES.contains(&name) || (name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
+    LOOP_NAMES.contains(&name) || SHOUTED_NAMES.contains(&name) || (name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 /// Calls a function for every redirection in a list.
@@ -59,6 +62,13 @@ impl<'t> Parser<'t> {
             if ended {
                 return if is_open { Err(self.refuse(Construct::Incomplete)) } else { Ok(list) };
             }
+            if let Some((name, value)) = self.setting()? {
+                // What follows is the body of a loop over one word.
+                let body = self.deeper(|parser| parser.list(ends))?;
+                let kind = Kind::For { name, words: vec![value], body };
+                list.push(vec![Command { kind, redirects: Vec::new() }]);
+                return Ok(list);
+            }
             list.push(self.pipeline()?);
             self.blanks()?;
             is_open = false;
@@ -80,6 +90,27 @@ impl<'t> Parser<'t> {
                 return Err(self.refuse(Construct::Operator));
             }
         }
+    }
+
+    /// Reads `NAME=literal` and the separator behind it, if the name is one that a loop may use too. The variable then has this value for the
+    /// rest of the list.
+    fn setting(&mut self) -> Result<Option<(String, Word)>, Refusal> {
+        let start = self.at;
+        let Some(name) = self.assignment(&Simple::default()).filter(|name| is_loop_name(name)) else { return Ok(None) };
+        self.at += name.len() + 1;
+        let value = if ends_word(self.peek()) { Word { at: self.at, ..Word::default() } } else { self.word()? };
+        self.blanks()?;
+        let separator = match (self.peek(), self.peek_at(1)) {
+            (Some(b'&'), Some(b'&')) => 2,
+            (Some(b';'), next) if !next.is_some_and(|byte| b";&|".contains(&byte)) => 1,
+            (Some(b'\n'), _) => 0,
+            _ => return Err(Refusal { construct: Construct::Assignment, at: start }),
+        };
+        if value.as_text().is_none() {
+            return Err(Refusal { construct: Construct::Assignment, at: start });
+        }
+        self.at += separator;
+        Ok(Some((name.to_owned(), value)))
     }
 
     fn pipeline(&mut self) -> Result<Vec<Command>, Refusal> {
@@ -236,7 +267,7 @@ impl<'t> Parser<'t> {
                 redirects.extend(self.redirect()?);
             } else if let Some(name) = self.assignment(&simple) {
                 self.at += name.len() + 1;
-                let value = if ends_word(self.peek()) { super::Word { at: self.at, ..Default::default() } } else { self.word()? };
+                let value = if ends_word(self.peek()) { Word { at: self.at, ..Word::default() } } else { self.word()? };
                 simple.assignments.push((name.to_owned(), value));
             } else {
                 simple.words.push(self.word()?);
@@ -255,9 +286,6 @@ impl<'t> Parser<'t> {
 
     /// Refuses words that are reserved, at the beginning of a command.
     fn reserved(&self) -> Result<(), Refusal> {
-        if self.is_word("[[") {
-            return Err(self.refuse(Construct::DoubleBracket));
-        }
         if KNOWN.iter().any(|word| self.is_word(word)) {
             return Err(self.refuse(Construct::Unexpected));
         }

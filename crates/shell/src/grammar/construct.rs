@@ -1,5 +1,7 @@
 //! The constructs that are not in the grammar: what they are called, and what is to be written instead.
 
+use crate::tables;
+
 /// Why a command line cannot be proven harmless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Construct {
@@ -45,8 +47,6 @@ pub enum Construct {
     Parenthesis,
     /// `=word`, which is a path to zsh.
     Equals,
-    /// `[[ … ]]`, which is a program to dash.
-    DoubleBracket,
     /// A reserved word of some shell.
     Reserved(&'static str),
     /// An operator that some shells do not have, such as `|&` or `;;`.
@@ -111,7 +111,6 @@ impl Construct {
             Self::History => "an exclamation mark that may reach into the history",
             Self::Parenthesis => "a parenthesis in a word",
             Self::Equals => "a word that begins with an equals sign",
-            Self::DoubleBracket => "a test in double brackets",
             Self::Reserved(word) => return format!("the reserved word {word}"),
             Self::Operator => "an operator that not all shells have",
             Self::Redirection => "a redirection that not all shells read in the same way",
@@ -155,7 +154,6 @@ impl Construct {
             Self::Tilde => "write the path out",
             Self::History | Self::Equals => "put the word in single quotes",
             Self::Parenthesis => "put the word in single quotes, and write functions as plain lists",
-            Self::DoubleBracket => "use [ ] with = and single words",
             Self::Reserved(_) => "use if, while and for, or separate calls",
             Self::Operator => "use | && || ; or &, with blanks around it",
             Self::Redirection => "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1",
@@ -173,7 +171,9 @@ impl Construct {
             Self::ShellText => "write the text in single quotes",
             Self::Directory => "write the absolute path",
             Self::Read => "write while read -r line; do …; done",
-            Self::Argument(_) => "use only options and words that are known to run, write and connect to nothing else",
+            Self::Argument(tables::COMPUTED) => "put -- in front of it, or begin it with ./",
+            Self::Argument(tables::LITERAL) => "write its text, or begin it with ./",
+            Self::Argument(_) => "leave it out, or have the list of allowed commands name it",
         }
     }
 }

@@ -41,7 +41,7 @@ impl Parser<'_> {
 
     /// Returns the word that stands here, if it is one of those whose characters mean something else inside a longer word.
     fn whole_word(&self) -> Option<&'static str> {
-        ["{}", "[", "]", "!", "!=", "="].into_iter().find(|whole| {
+        ["{}", "[", "]", "[[", "]]", "!", "!=", "="].into_iter().find(|whole| {
             let end = self.text.as_bytes().get(self.at + whole.len()).copied();
             self.rest().starts_with(whole) && ends_word(end)
         })

@@ -1,4 +1,4 @@
-//! `test` and `[`.
+//! `test`, `[`, and `[[` as far as it means the same.
 //!
 //! Left out: `-v`, `-R` (evaluate subscripts), `-o` and `-a` (an option of the shell, or several conditions, which shells tell apart
 //! differently), parentheses, `<`, `>`, `==`, `=~`. Some shells evaluate numbers as arithmetic: they must be decimal.
@@ -11,6 +11,7 @@ use crate::argument::Argument;
 /// TABLE: the program under its names.
 pub const PROGRAMS: &[Program] = &[
     Program { names: &["["], operands: Operands::Own(bracket), ..PROGRAM },
+    Program { names: &["[["], operands: Operands::Own(double_bracket), ..PROGRAM },
     Program { names: &["test"], operands: Operands::Own(test), ..PROGRAM },
 ];
 
@@ -27,6 +28,14 @@ const NUMBERS: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
 fn bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     match arguments.split_last() {
         Some((last, rest)) if last.as_known() == Some("]") => test(rest),
+        _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
+    }
+}
+
+/// Reads `[[ … ]]`, which is a command of its own to dash. Where the grammar lets it stand it has words only.
+fn double_bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    match arguments.split_last() {
+        Some((last, rest)) if last.as_known() == Some("]]") => test(rest),
         _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
     }
 }

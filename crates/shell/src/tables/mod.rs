@@ -36,7 +36,7 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use builtins::is_refused;
 use options::Options;
-pub use reading::{LITERAL, Started, Unlisted, read};
+pub use reading::{COMPUTED, LITERAL, Started, Unlisted, read};
 
 /// What is known of a program.
 #[derive(Debug)]

@@ -1,10 +1,9 @@
 //! Programs of which no option and no operand runs, writes or connects to anything, in any of their implementations that are in use
-//! (GNU, BusyBox, BSD, and builtins of shells): whatever their arguments are, they only read files and print. Their arguments may be
-//! computed.
+//! (GNU, BusyBox, BSD, and builtins of shells): whatever their arguments are, they only read files and print, or remove what
+//! they are given. Their arguments may be computed. `grep` is taken to be that of GNU, BSD or BusyBox, which start nothing.
 //!
 //! Left out: `arch` (starts a program on macOS), `sort`, `uniq`, `tree`, `xxd`, `shuf`, `iconv`, `base64` (write to files that they are given), `date`, `hostname` (set),
-//! `file` (decompresses with programs), `diff` (starts `pr`), `grep` (another program stands under its name that starts pagers and
-//! filters), `printf`, `test`, `wait`, `exit` (evaluate in some shells), `less`, `man`, `nm`, `getconf`, `tput`, `lsof` (start or load).
+//! `file` (decompresses with programs), `diff` (starts `pr`), `printf`, `test`, `wait`, `exit` (evaluate in some shells), `less`, `man`, `nm`, `getconf`, `tput`, `lsof` (start or load).
 
 /// TABLE: their names.
 const PLAIN: &[&str] = &[
@@ -22,13 +21,16 @@ const PLAIN: &[&str] = &[
     "dirname",
     "du",
     "echo",
+    "egrep",
     "expand",
     "expr",
     "factor",
     "false",
+    "fgrep",
     "fmt",
     "fold",
     "free",
+    "grep",
     "groups",
     "head",
     "hexdump",
@@ -52,6 +54,8 @@ const PLAIN: &[&str] = &[
     "readlink",
     "realpath",
     "rev",
+    "rm",
+    "rmdir",
     "seq",
     "sha1sum",
     "sha224sum",

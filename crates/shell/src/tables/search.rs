@@ -26,7 +26,7 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &["grep", "egrep", "fgrep", "ggrep"],
+        names: &["ggrep"],
         options: "-A=NUM -B=NUM -C=NUM -NUM -E -F -G -H -I -L -P -R -T -U -a -b -c -e=RE -f=FILE -h -i -l -m=NUM -n -o -q -r -s -v -w -x -y
             -z -Z -D=HOW -d=HOW --after-context=NUM --before-context=NUM --context=NUM --basic-regexp --extended-regexp --fixed-strings
             --perl-regexp --with-filename --no-filename --files-with-matches --files-without-match --text --binary

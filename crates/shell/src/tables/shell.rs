@@ -11,6 +11,7 @@ use crate::argument::{Argument, Certainty};
 pub const PROGRAMS: &[Program] = &[
     Program { names: &["break", "continue", "exit", "return"], operands: Operands::Own(number), ..PROGRAM },
     Program { names: &["cd"], options: "-L -P", style: Style::First, operands: Operands::Checked(place), ..PROGRAM },
+    Program { names: &["export"], operands: Operands::Own(export), ..PROGRAM },
     Program { names: &["kill"], operands: Operands::Own(kill), ..PROGRAM },
     Program { names: &["set"], operands: Operands::Own(set), ..PROGRAM },
     Program { names: &["wait"], operands: Operands::Own(numbers), ..PROGRAM },
@@ -42,6 +43,11 @@ fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
         return Err(Unlisted { index: 1, what: OPERAND });
     }
     numbers(arguments)
+}
+
+/// Variables that may be set, with their values.
+fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    first_not(arguments, |text| text.split_once('=').is_some_and(|(name, _)| crate::assignments::is_harmless(name)))
 }
 
 /// Signals and process ids.
