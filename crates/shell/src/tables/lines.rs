@@ -2,7 +2,7 @@
 //!
 //! Left out: `sort -o`, `-T`, `--compress-program`; the second operand of `uniq` and `xxd`; `shuf -o`, `iconv -o`, `base64 -o` and the
 //! values that BSD's `-i` takes; `tree -o`, `-R`; `date -s` and BSD's operands without `+`; `hostname NAME`; `file -C`, `-z`; `diff -l`
-//! (starts `pr`); what `less` and `more` execute (`+`, `-o`, `-k`); all options of `man`; `dd of=`.
+//! (starts `pr`); what `less` and `more` execute (`+`, `-o`, `-k`); the options of `man` that name programs; `dd of=`.
 
 use super::reading::OPERAND;
 use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
@@ -47,7 +47,7 @@ pub const PROGRAMS: &[Program] = &[
         operands: Operands::Checked(pager),
         ..PROGRAM
     },
-    Program { names: &["man"], style: Style::First, operands: Operands::Checked(man), ..PROGRAM },
+    Program { names: &["man"], options: "-f -k", style: Style::First, operands: Operands::Checked(man), ..PROGRAM },
     Program { names: &["nm", "size"], options: "-a -A -C -D -g -n -p -r -u -S --demangle --dynamic --extern-only", ..PROGRAM },
     Program {
         names: &["shuf"],

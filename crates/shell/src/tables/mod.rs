@@ -158,16 +158,22 @@ static TABLES: LazyLock<FxHashMap<&'static str, Compiled>> = LazyLock::new(|| {
     programs.flat_map(|program| program.names.iter().map(move |name| (*name, compiled(program)))).collect()
 });
 
+/// Returns the table of a program. A name may end in a version: `python3.13`.
+fn table(name: &str) -> Option<&'static Compiled> {
+    let unversioned = || name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    TABLES.get(name).or_else(|| TABLES.get(unversioned()))
+}
+
 /// Returns what a program of this name runs by its nature, if that is arbitrary code.
 #[must_use]
 pub fn runs(name: &str) -> Option<&'static str> {
-    TABLES.get(name).and_then(|compiled| compiled.program.runs)
+    table(name).and_then(|compiled| compiled.program.runs)
 }
 
 /// Returns whether there is a table for programs of this name.
 #[must_use]
 pub fn is_known(name: &str) -> bool {
-    TABLES.contains_key(name) || plain::is_plain(name)
+    table(name).is_some() || plain::is_plain(name)
 }
 
 /// TABLE: the shells.

@@ -1,7 +1,7 @@
 //! Reads the arguments of a command by its program's table.
 
 use super::options::{Options, Takes};
-use super::{Operands, Style, TABLES, Value, builtins, plain, sed};
+use super::{Operands, Style, Value, builtins, plain, sed};
 use crate::argument::{Argument, Certainty};
 
 /// What a command starts beside itself.
@@ -48,7 +48,7 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     if builtins::is_refused(program) {
         return Err(Unlisted { index: arguments.len(), what: builtins::REFUSED });
     }
-    let Some(table) = TABLES.get(program) else {
+    let Some(table) = super::table(program) else {
         return literal(arguments);
     };
     if let Operands::Own(reads) = table.program.operands {

@@ -1,6 +1,7 @@
 //! Programs that search in files: `grep` and its like.
 //!
-//! Left out: `rg --pre`, `--hostname-bin`, `-z` (start programs), `ag --pager`; of `fd` `-x`, `-X` and `-l` (starts `ls`); of `ugrep`,
+//! Left out: `rg --pre`, `--hostname-bin`, `-z` (start programs), `ag --pager`, and its context
+//! as an argument of its own (what is no number is read as an option); of `fd` `-x`, `-X` and `-l` (starts `ls`); of `ugrep`,
 //! which stands under the name `grep` here and there, `--filter`, `--pager`, `--view`, `--save-config`, `--config`, `-Q`, `-t`, `-O`, `-u`
 //! with its meanings. `zgrep` and its like are scripts, some versions of which execute names of files: these must be known.
 
@@ -12,7 +13,8 @@ use crate::argument::Argument;
 pub const PROGRAMS: &[Program] = &[
     Program {
         names: &["ag"],
-        options: "-i -s -S -l -L -c -v -w -Q -H -a -n -o -A=NUM -B=NUM -C=NUM -G=RE -m=NUM --nocolor --color --nogroup --group --hidden
+        options:
+            "-i -s -S -l -L -c -v -w -Q -H -a -n -o -A[=NUM] -B[=NUM] -C[=NUM] -G=RE -m=NUM --nocolor --color --nogroup --group --hidden
             --ignore=PATTERN --ignore-case --literal --word-regexp --files-with-matches --count --nonumbers --numbers --filename
             --nofilename",
         ..PROGRAM

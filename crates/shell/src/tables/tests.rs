@@ -168,6 +168,16 @@ fn no_table_has_an_option_that_is_known_to_do_harm() {
 }
 
 #[test]
+fn what_runs_code_is_told_whatever_its_version() {
+    for name in ["python", "python3", "python3.13", "lua5.4", "perl", "bash", "sh", "node", "vim", "ruby3.2"] {
+        assert!(runs(name).is_some(), "{name}");
+    }
+    for name in ["awk", "find", "sed", "ls", "unknown", "env"] {
+        assert!(runs(name).is_none(), "{name}");
+    }
+}
+
+#[test]
 fn a_name_has_one_table() {
     let mut seen = std::collections::BTreeSet::new();
     for name in PROGRAMS.iter().flat_map(|programs| programs.iter()).flat_map(|program| program.names) {
