@@ -6,7 +6,7 @@ use super::allow::Allow;
 use super::argument::{Argument, Certainty};
 use super::files::{self, Directories, FileUse};
 use super::grammar::{self, Access, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word, is_loop_name};
-use super::tables::{self, Started};
+use super::tables::{self, Started, Unlisted};
 use super::{COMMANDS_MAX, assignments};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
@@ -298,14 +298,8 @@ impl<'a> Walk<'a> {
             self.doubt(Construct::RelativeProgram, at);
         }
         let name = program.rsplit('/').next().unwrap_or_default();
-        match tables::read(name, arguments) {
+        match read(name, arguments, given) {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
-            // The author of the list wrote the word that the table does not know: what follows must be literal.
-            Err(unlisted) if unlisted.index + 1 < given => {
-                if let Some(computed) = words.iter().find(|word| !word.is_literal()) {
-                    self.doubt_of(Some(program.clone()), Construct::Argument(tables::LITERAL), computed.at);
-                }
-            }
             Err(unlisted) => {
                 if let Some(reached) = self.reached.get_mut(index) {
                     reached.is_proven = false;
@@ -385,6 +379,33 @@ impl<'a> Walk<'a> {
             resolved.extend(self.directories.all(&file.path).into_iter().map(|path| FileUse { path, ..file.clone() }));
         }
         self.files = resolved;
+    }
+}
+
+/// Reads the arguments of a program by its table. The first `given` words, the program with them, are the words of an entry of the list. Where
+/// the table refuses one of these, it is the author's word: an option is passed over, and behind another word, such as a subcommand, the
+/// rest must be literal.
+fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+    let mut unlisted = match tables::read(name, arguments) {
+        Err(unlisted) if unlisted.index + 1 < given => unlisted,
+        result => return result,
+    };
+    let mut rest: Vec<(usize, Argument)> = arguments.iter().cloned().enumerate().collect();
+    loop {
+        let (place, argument) = rest.get(unlisted.index).cloned().unwrap_or_default();
+        if place + 1 >= given || unlisted.index >= rest.len() {
+            return Err(Unlisted { index: place, ..unlisted });
+        }
+        if !argument.text.starts_with('-') {
+            let computed = arguments.iter().position(|argument| !argument.is_literal());
+            return computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: tables::LITERAL }));
+        }
+        rest.remove(unlisted.index);
+        let words: Vec<Argument> = rest.iter().map(|(_, argument)| argument.clone()).collect();
+        match tables::read(name, &words) {
+            Ok(started) => return Ok(started),
+            Err(next) => unlisted = next,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::decode::ToolInput;
-use crate::json::{DEPTH_MAX, Parser, Shape, Value};
+use crate::json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::examine::Denial;
 use super::fields::Amount;

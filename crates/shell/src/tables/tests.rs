@@ -100,7 +100,6 @@ fn a_refused_argument_is_told_by_its_place() {
     assert_eq!(place("sed -n -i s/a/b/ x"), 1);
     assert_eq!(place("find . -name x -delete"), 3);
     assert_eq!(place("tar xf x.tar"), 0);
-    assert_eq!(place("grep -r --filter=id x"), 1);
     assert_eq!(place("uniq a b"), 1);
     // What is refused always is told behind all words, so that no entry of a list holds it.
     assert_eq!(place("export A=1"), 1);
@@ -132,7 +131,6 @@ fn no_table_has_an_option_that_is_known_to_do_harm() {
         ("sort", "-o -T --output --compress-program --temporary-directory --files0-from"),
         ("sed", "-i -I -f -l --in-place --file"),
         ("rg", "-z --pre --search-zip --hostname-bin"),
-        ("grep", "--filter --pager --view --save-config --config -Q"),
         ("ag", "--pager"),
         ("fd", "-x -X -l --exec --exec-batch --list-details"),
         ("tree", "-o -R -H"),
