@@ -1,5 +1,7 @@
 //! What a line did that it must not do.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// Something that no allowed line may do.
@@ -55,25 +57,17 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns a text that is equal for findings that differ in names only.
+    /// Returns a text that is equal for findings that probably have one cause: the same harm, by a line with the same marks.
     #[must_use]
     pub fn kind(&self) -> String {
-        let mut kind = format!("{} {} ", self.rules, self.shell);
-        let mut last = ' ';
-        for char in self.minimised.chars() {
-            let class = if char.is_ascii_digit() {
-                '0'
-            } else if char.is_alphanumeric() || char == '_' {
-                'a'
-            } else {
-                char
-            };
-            if class != last || !class.is_alphanumeric() {
-                kind.push(class);
-            }
-            last = class;
-        }
-        kind
+        let harm = match &self.harm {
+            Harm::Ran(what) => what.split(' ').next().unwrap_or_default().rsplit('/').next().unwrap_or_default(),
+            Harm::Wrote(_) => "wrote",
+            Harm::Connected => "connected",
+            Harm::Endless => "endless",
+        };
+        let marks: BTreeSet<char> = self.minimised.chars().filter(|char| !char.is_alphanumeric()).collect();
+        format!("{harm} {}", marks.into_iter().collect::<String>())
     }
 }
 
@@ -86,5 +80,27 @@ impl std::fmt::Display for Finding {
         writeln!(to, "  seed:      {}", self.seed)?;
         writeln!(to, "  line:      {:?}", self.line)?;
         write!(to, "  minimised: {:?}", self.minimised)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_one_kind_have_the_same_marks() {
+        let finding = |minimised: &str, ran: &str| Finding {
+            shell: "zsh".to_owned(),
+            rules: "ls".to_owned(),
+            folder: "/work".to_owned(),
+            seed: 1,
+            line: String::new(),
+            harm: Harm::Ran(ran.to_owned()),
+            minimised: minimised.to_owned(),
+        };
+        let one = finding("ls; <a", "/usr/bin/cat").kind();
+        assert_eq!(one, finding("echo <b; <b", "/bin/cat -n").kind());
+        assert_ne!(one, finding("ls; <a", "/usr/bin/id").kind());
+        assert_ne!(one, finding("ls <a", "/usr/bin/cat").kind());
     }
 }

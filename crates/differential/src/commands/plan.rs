@@ -202,11 +202,8 @@ fn git_programs() -> Result<(Vec<Copied>, Vec<PathBuf>)> {
         let path = entry.path();
         match fs::metadata(&path) {
             // One name is enough: git runs its own parts as `git PART`.
-            Ok(data) if data.size() == git.size() => {
-                if path.ends_with("git") {
-                    same.push(Copied { from: path.clone(), to: path });
-                }
-            }
+            Ok(data) if data.size() == git.size() && path.ends_with("git") => same.push(Copied { from: path.clone(), to: path }),
+            Ok(data) if data.size() == git.size() => {}
             Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => others.push(path),
             _ => {}
         }

@@ -135,7 +135,7 @@ impl<'p> Worker<'p> {
             let turn_end = (Instant::now() + TURN).min(end);
             while Instant::now() < turn_end {
                 let line = generator.line();
-                let folder = if self.rng.u8(..3) == 0 { self.rng.choice(FOLDERS).unwrap_or(FOLDERS[0]) } else { FOLDERS[0] };
+                let folder = self.folder(&line);
                 if self.check(at, &line, folder)? {
                     generator.keep(&line);
                 }
@@ -148,6 +148,17 @@ impl<'p> Worker<'p> {
             lines.into_iter().try_for_each(|line| tell(&Message::Sample(rules.set.name.to_owned(), line)))?;
         }
         Ok(())
+    }
+
+    /// Chooses a folder: most often the usual one, else one that has files for a program of the line.
+    fn folder(&mut self, line: &str) -> &'static str {
+        if self.rng.u8(..3) != 0 {
+            return FOLDERS[0];
+        }
+        let name = |folder: &'static str| folder.rsplit('/').next().unwrap_or_default().trim_end_matches(char::is_numeric);
+        let fit: Vec<&'static str> = FOLDERS.into_iter().filter(|folder| line.contains(name(folder))).collect();
+        let chosen = if self.rng.bool() { self.rng.choice(fit) } else { None };
+        chosen.or_else(|| self.rng.choice(FOLDERS)).unwrap_or(FOLDERS[0])
     }
 
     fn prepare(&self, at: usize) -> Result<()> {

@@ -57,9 +57,7 @@ impl<'g> Grammar<'g> {
         while self.one_in(3) {
             let separator = if self.is_odd() { self.pick(ODD_SEPARATORS) } else { self.pick(SEPARATORS) };
             // What follows a here-document begins on a line of its own.
-            if !(text.ends_with('\n') && separator != "\n") {
-                text.push_str(separator);
-            } else if self.is_odd() {
+            if !text.ends_with('\n') || separator == "\n" || self.is_odd() {
                 text.push_str(separator);
             }
             text += &self.pipeline(depth);
@@ -98,6 +96,10 @@ impl<'g> Grammar<'g> {
             text += &format!("{redirection} ");
         }
         text += &self.program_and_options();
+        if self.one_in(12) {
+            // The names of files may look like options.
+            return format!("{text} {}", self.pick(&["*", "*", "./*", "-- *", "?*", "* *"]));
+        }
         let mut here_document = None;
         for _ in 0..self.rng.usize(..4) {
             text.push_str(self.blank());

@@ -39,7 +39,7 @@ const PROGRAMS: &[Fragments] = &[
         odd: &[
             "canary", "sh", "-I canary", "-I ls", "-i", "-e", "-l", "-E x", "-a words", "--arg-file=words", "-I{} {}", "-I {} ls {}",
             "env", "xargs canary", "find", "sed", "--process-slot-var=PATH", "-p canary", "-o canary", "-s 1", "-n 1 env", "-rI canary",
-            "-n1canary", "-0n 1 canary", "-J % canary", "--max-a 1 canary", "git",
+            "-n1canary", "-0n 1 canary", "-J % canary", "--max-a 1 canary", "git", "sort", "tar cf /work/out/x", "env", "find .",
         ],
     },
     Fragments {

@@ -1,6 +1,7 @@
 //! The jail: a root file system of its own, without network, in which whatever is not listed is a canary.
 
 mod build;
+mod errors;
 pub(super) mod files;
 pub(super) mod places;
 mod run;

@@ -1,6 +1,7 @@
 //! Running a line in a shell, within limits.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use nix::sys::wait::wait;
 use nix::unistd::Pid;
 
 use super::build::Jail;
+use super::errors::missing_program;
 use crate::commands::finding::Harm;
 use crate::commands::rules::RuleSet;
 
@@ -30,6 +32,9 @@ const INTERVAL: Duration = Duration::from_millis(20);
 
 /// From how many processes on, that had to be killed, a line has multiplied itself.
 const BOMB_PROCESSES: usize = 24;
+
+/// How much of what a line writes to the standard error is read, in bytes.
+const ERROR_BYTES_MAX: u64 = 16 << 10;
 
 /// The longest part of what a canary wrote that is told, in characters.
 const TOLD_CHARS_MAX: usize = 300;
@@ -143,7 +148,8 @@ impl Runner {
         command.args(shell.arguments()).arg(run.line).current_dir(run.folder).env_clear();
         command.envs([("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/home/agent"), ("LANG", "C.UTF-8")]);
         command.envs([("TERM", "dumb"), ("USER", "agent"), ("PWD", run.folder), ("SHELL", "/bin/sh")]);
-        command.stdin(File::open(self.jail.hidden.join("input"))?).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(File::open(self.jail.hidden.join("input"))?).stdout(Stdio::null());
+        command.stderr(File::create(self.jail.hidden.join("errors"))?);
         self.watch.start(if self.slow { SLOW_LINE_TIME } else { LINE_TIME });
         let child = command.spawn().with_context(|| format!("{} cannot be started", shell.name()))?;
         let first = i32::try_from(child.id()).map(Pid::from_raw)?;
@@ -163,6 +169,9 @@ impl Runner {
         if let Some(harm) = self.read_log(run.set)? {
             return Ok(Some(harm));
         }
+        if let Some(harm) = self.read_errors(run.set)? {
+            return Ok(Some(harm));
+        }
         Ok((killed >= BOMB_PROCESSES).then_some(Harm::Endless))
     }
 
@@ -176,6 +185,14 @@ impl Runner {
         let text = String::from_utf8_lossy(&bytes);
         let first = text.lines().map(str::trim_end).find(|line| !set.tolerates(line));
         Ok(first.map(|line| Harm::Ran(line.chars().take(TOLD_CHARS_MAX).collect())))
+    }
+
+    /// Returns the program that was looked for and is not there. What is not there would run elsewhere.
+    fn read_errors(&self, set: &RuleSet) -> Result<Option<Harm>> {
+        let mut errors = Vec::new();
+        File::open(self.jail.hidden.join("errors"))?.take(ERROR_BYTES_MAX).read_to_end(&mut errors)?;
+        let is_listed = |name: &str| set.programs().any(|program| program == name);
+        Ok(missing_program(&String::from_utf8_lossy(&errors), &self.jail.hidden, is_listed).map(Harm::Ran))
     }
 
     /// Makes all files as they were and returns the harm that was done to them, or by the network.

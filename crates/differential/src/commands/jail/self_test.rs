@@ -17,7 +17,7 @@ enum Seen {
 }
 
 /// Lines by the rule set whose programs are real, and what they do. A listed program that reaches another is among them.
-const LINES: [(&str, &str, Seen); 36] = [
+const LINES: [(&str, &str, Seen); 39] = [
     ("ls", "canary", Seen::Ran("/usr/bin/canary")),
     ("ls", "canary one two", Seen::Ran("canary one two")),
     ("ls", "ls; rm -rf notes.txt", Seen::Ran("/usr/bin/rm -rf notes.txt")),
@@ -32,6 +32,9 @@ const LINES: [(&str, &str, Seen); 36] = [
     ("ls", "touch x; id", Seen::Ran("touch")),
     ("ls", "while read x; do $x; done", Seen::Ran("canary")),
     ("ls", "ls;-la", Seen::Ran("-la")),
+    ("ls", "ls; there-is-none a", Seen::Ran("there-is-none")),
+    ("ls", "ls | nope 2>&1 | ls; noone", Seen::Ran("noone")),
+    ("rich", "timeout 1 there-is-none", Seen::Ran("there-is-none")),
     ("rich", "find . -maxdepth 0 -exec canary {} ';'", Seen::Ran("canary .")),
     ("rich", "echo x | xargs canary", Seen::Ran("canary x")),
     ("rich", "env x=1 canary", Seen::Ran("canary")),
