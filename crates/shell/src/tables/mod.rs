@@ -10,6 +10,8 @@
 mod options;
 mod plain;
 mod reading;
+mod values;
+
 
 use std::sync::LazyLock;
 
@@ -27,7 +29,8 @@ pub struct Program {
     /// The options in front of a subcommand, or of the program if it has no subcommands. They are written as in a manual page, with
     /// blanks between them: `-n` (a flag), `-k=TEXT` (takes a value: attached or the next argument), `-C[=TEXT]` (may have an attached
     /// value), `--key=TEXT` (takes a value: behind `=` or the next argument), `--color[=TEXT]` (may have one behind `=`), `-NUM` (a
-    /// number, such as `-20`). [`Value`] has the words for values.
+    /// number, such as `-20`). [`Value`] has the words for values. A mark in front says that options belong together: one that begins
+    /// with `?` is refused unless one stands there that begins with `!`, and a `?` alone says that one of those must always stand there.
     pub options: &'static str,
     /// How options are told from operands.
     pub style: Style,
@@ -64,6 +67,16 @@ pub enum Style {
     First,
     /// Options are whole words behind one dash or two (`-version`), never bundled, and end at the first operand. `--` is no option.
     Words,
+    /// As [`Style::Words`], but options stand anywhere.
+    Anywhere,
+}
+
+impl Style {
+    /// Returns whether options are whole words.
+    #[must_use]
+    pub fn has_words(self) -> bool {
+        matches!(self, Self::Words | Self::Anywhere)
+    }
 }
 
 /// What may stand behind the options.
@@ -99,6 +112,23 @@ pub enum Value {
     Sed,
     /// `AWK`: a program for `awk`.
     Awk,
+    /// `WORD`: a text; in the next argument it must be known to begin with neither `-` nor `@`, because some programs read their
+    /// arguments twice, and the first time they take out of them what looks like an option or a file of arguments.
+    Word,
+    /// `NAME`: a text that is known and is no address, no option and no file of arguments (`@file`).
+    Name,
+    /// `EXPRESSION`: names of tests, combined with `and`, `or`, `not` and brackets.
+    Expression,
+    /// `WARNING`: what is done with which of Python's own warnings: `error::DeprecationWarning`.
+    Warning,
+    /// `DISABLED`: a plugin that is not loaded: `no:NAME`.
+    Disabled,
+    /// `BELOW`: a path that is known and leads below the working folder, to nothing hidden.
+    Below,
+    /// `GIT`: a setting of `git`, with its value.
+    Git,
+    /// `CMAKE`: a setting of `cmake`, with its value.
+    Cmake,
 }
 
 /// A program's table, or a subcommand's, made ready for looking up.

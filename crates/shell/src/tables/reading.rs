@@ -1,7 +1,7 @@
 //! Reads the arguments of a command by its program's table.
 
-use super::options::{Options, Takes};
-use super::{Operands, Style, TABLES, Value, plain};
+use super::options::{Known, Options, Role, Takes};
+use super::{Operands, Style, TABLES, Value, plain, values};
 use crate::argument::{Argument, Certainty};
 
 /// What a command starts beside itself.
@@ -30,6 +30,10 @@ pub const COMPUTED: &str = "an argument that is computed and may be an option";
 pub const SUBCOMMAND: &str = "a subcommand that is not known to be harmless";
 /// Says of an operand that is not in the table.
 pub const OPERAND: &str = "an operand that is not known to be harmless";
+/// Says of the value of an option that is not in the table.
+pub const VALUE: &str = "a value of an option that is not known to be harmless";
+/// Says of a command that lacks an option without which the program asks, or reads what it does.
+pub const MISSING: &str = "no option that says that it asks for nothing";
 /// Says of a program without a table whose arguments are not literal.
 pub const LITERAL: &str = "an argument that is computed, and is not known to programs that read it";
 
@@ -49,24 +53,33 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     if let Operands::Own(reads) = table.program.operands {
         return reads(arguments);
     }
-    let mut reader = Reader { arguments, at: 0, started: Vec::new() };
+    let mut reader = Reader { arguments, at: 0, started: Vec::new(), is_met: false, is_needing: false };
     if table.subcommands.is_empty() {
         let operands = reader.options(&table.options, table.program.style)?;
+        reader.needs(&table.options)?;
         reader.operands(&operands, table.program.operands)?;
         return Ok(reader.started);
     }
-    let style = if table.program.style == Style::Words { Style::Words } else { Style::First };
+    let style = if table.program.style.has_words() { Style::Words } else { Style::First };
     reader.options(&table.options, style)?;
     let Some(name) = reader.arguments.get(reader.at) else {
+        reader.needs(&table.options)?;
         return Ok(reader.started);
     };
+    reader.is_met = false;
     let unlisted = Unlisted { index: reader.at, what: SUBCOMMAND };
     let name = name.as_known().ok_or(unlisted)?;
     let second = reader.arguments.get(reader.at + 1).and_then(Argument::as_known);
     let pair = second.and_then(|second| table.subcommands.get(format!("{name}.{second}").as_str()));
     let (options, subcommand) = pair.or_else(|| table.subcommands.get(name)).ok_or(unlisted)?;
     reader.at += if pair.is_some() { 2 } else { 1 };
-    let operands = reader.options(options, table.program.style)?;
+    let style = match (table.program.style, subcommand.operands) {
+        // What stands behind the command is the command's.
+        (Style::Gnu, Operands::Command { .. }) => Style::First,
+        (style, _) => style,
+    };
+    let operands = reader.options(options, style)?;
+    reader.needs(options)?;
     reader.operands(&operands, subcommand.operands)?;
     Ok(reader.started)
 }
@@ -76,22 +89,26 @@ struct Reader<'a> {
     arguments: &'a [Argument],
     at: usize,
     started: Vec<Started>,
+    /// Whether an option stands there that others need.
+    is_met: bool,
+    /// Whether an option stands there that needs one.
+    is_needing: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads options: the places of the operands among them. For [`Style::First`] it stops in front of the first operand.
+    /// Reads options: the places of the operands among them. Unless they stand anywhere, it stops in front of the first operand.
     fn options(&mut self, options: &Options, style: Style) -> Result<Vec<usize>, Unlisted> {
         let mut operands = Vec::new();
         while let Some(argument) = self.arguments.get(self.at) {
             if argument.is_operand() {
-                if style != Style::Gnu {
+                if !matches!(style, Style::Gnu | Style::Anywhere) {
                     break;
                 }
                 operands.push(self.at);
                 self.at += 1;
                 continue;
             }
-            if argument.as_known() == Some("--") && style != Style::Words {
+            if argument.as_known() == Some("--") && !style.has_words() {
                 self.at += 1;
                 if style == Style::Gnu {
                     operands.extend(self.at..self.arguments.len());
@@ -103,6 +120,19 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         Ok(operands)
+    }
+
+    /// Looks for an option that is needed.
+    fn needs(&self, options: &Options) -> Result<(), Unlisted> {
+        let is_missing = (options.is_needing || self.is_needing) && !self.is_met;
+        if is_missing { Err(Unlisted { index: self.arguments.len(), what: MISSING }) } else { Ok(()) }
+    }
+
+    /// Notes what an option means for the others: how it takes its value.
+    fn note(&mut self, known: Known) -> Takes {
+        self.is_met |= known.role == Role::Needed;
+        self.is_needing |= known.role == Role::Needing;
+        known.takes
     }
 
     /// Reads an option; its value may be the next argument.
@@ -118,11 +148,11 @@ impl<'a> Reader<'a> {
         };
         let word = match name.strip_prefix("--") {
             Some(long) => options.long(long),
-            None if style == Style::Words => options.short(name.get(1..).unwrap_or_default()),
+            None if style.has_words() => options.short(name.get(1..).unwrap_or_default()),
             None if argument.certainty != Certainty::Known => return Err(unlisted),
             None => return self.letters(argument, options),
         };
-        match (word.ok_or(unlisted)?, value) {
+        match (self.note(word.ok_or(unlisted)?), value) {
             (Takes::Nothing | Takes::Attached(_), None) => Ok(()),
             (Takes::Nothing, Some(_)) => Err(unlisted),
             (Takes::Value(kind) | Takes::Attached(kind), Some(value)) => {
@@ -143,7 +173,7 @@ impl<'a> Reader<'a> {
         for (at, letter) in letters.char_indices() {
             let end = at + letter.len_utf8();
             let rest = letters.get(end..).unwrap_or_default();
-            match options.short(letters.get(at..end).unwrap_or_default()).ok_or(unlisted)? {
+            match self.note(options.short(letters.get(at..end).unwrap_or_default()).ok_or(unlisted)?) {
                 Takes::Nothing => {}
                 Takes::Value(kind) if rest.is_empty() => return self.next_value(kind),
                 Takes::Attached(_) if rest.is_empty() => return Ok(()),
@@ -160,6 +190,7 @@ impl<'a> Reader<'a> {
         match self.arguments.get(self.at) {
             // Several words: the second is not the value any more.
             Some(value) if value.many => Err(Unlisted { index: self.at, what: COMPUTED }),
+            Some(value) if kind == Value::Word && !is_word(value) => Err(Unlisted { index: self.at, what: VALUE }),
             Some(value) => self.value(&value.clone(), kind),
             None => Ok(()),
         }
@@ -168,16 +199,25 @@ impl<'a> Reader<'a> {
     fn value(&mut self, value: &Argument, kind: Value) -> Result<(), Unlisted> {
         let unlisted = |what| Unlisted { index: self.at, what };
         match kind {
-            Value::Text => Ok(()),
+            Value::Text | Value::Word => Ok(()),
             Value::Shell => {
                 self.started.push(Started::Text(value.clone()));
                 Ok(())
+            }
+            Value::Name | Value::Below | Value::Git | Value::Cmake => {
+                if values::holds(kind, value) {
+                    Ok(())
+                } else {
+                    Err(unlisted(VALUE))
+                }
             }
             Value::Sed | Value::Awk => {
                 // The languages have files of their own.
                 let _script = value.as_known().ok_or(unlisted(COMPUTED))?;
                 Err(unlisted(OPERAND))
             }
+            _ if values::holds(kind, value) => Ok(()),
+            _ => Err(unlisted(VALUE)),
         }
     }
 
@@ -218,4 +258,11 @@ impl<'a> Reader<'a> {
         let text = self.arguments.get(at).and_then(Argument::as_known);
         text.and_then(|text| text.split_once('=')).is_some_and(|(name, _)| crate::assignments::is_harmless(name))
     }
+}
+
+/// Returns whether an argument is known to look neither like an option nor like a file of arguments.
+fn is_word(argument: &Argument) -> bool {
+    let digits = argument.as_known().and_then(|text| text.strip_prefix('-'));
+    let is_number = digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    is_number || argument.is_operand() && !argument.text.starts_with('@')
 }
