@@ -7,11 +7,27 @@
 //!
 //! A program without a table is what the author of a list of commands allowed by its name. Its arguments must be literal.
 
+mod builders;
+mod checks;
+mod connecting;
+mod containers;
+mod git;
+mod git_options;
+mod golang;
+mod interactive;
+mod java;
+mod node;
 mod options;
 mod plain;
+mod python_tools;
 mod reading;
+mod rust;
+mod system;
+mod system_packages;
 mod values;
 
+#[cfg(test)]
+mod developer_tests;
 
 use std::sync::LazyLock;
 
@@ -140,7 +156,20 @@ struct Compiled {
 }
 
 /// TABLE: the tables, in alphabetical order of their files.
-const PROGRAMS: &[&[Program]] = &[];
+const PROGRAMS: &[&[Program]] = &[
+    builders::PROGRAMS,
+    connecting::PROGRAMS,
+    containers::PROGRAMS,
+    git::PROGRAMS,
+    golang::PROGRAMS,
+    interactive::PROGRAMS,
+    java::PROGRAMS,
+    node::PROGRAMS,
+    python_tools::PROGRAMS,
+    rust::PROGRAMS,
+    system::PROGRAMS,
+    system_packages::PROGRAMS,
+];
 
 static TABLES: LazyLock<FxHashMap<&'static str, Compiled>> = LazyLock::new(|| {
     let compiled = |program: &'static Program| {
