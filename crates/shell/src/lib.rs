@@ -47,8 +47,8 @@
 
 mod allow;
 mod argument;
-mod arithmetic;
 mod assignments;
+mod arithmetic;
 mod braces;
 mod deny;
 mod executors;
@@ -59,9 +59,9 @@ mod programs;
 mod run;
 mod scope;
 mod starters;
+pub mod tables;
 mod stdin;
 pub mod syntax;
-pub mod tables;
 mod text;
 mod value;
 mod variables;
