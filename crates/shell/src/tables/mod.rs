@@ -9,25 +9,43 @@
 
 mod archives;
 mod awk;
+mod builders;
 mod builtins;
+mod checks;
 mod conditions;
+mod connecting;
+mod containers;
 mod files;
 mod find;
+mod git;
+mod git_options;
+mod golang;
+mod interactive;
 mod interpreters;
+mod java;
 mod jq;
 mod lines;
+mod node;
 mod options;
 mod plain;
 mod printf;
+mod python_tools;
 mod reading;
+mod rust;
 mod search;
 mod sed;
 mod shell;
 mod shells;
 mod starters;
+mod system;
+mod system_packages;
+mod values;
+mod xargs;
+
+#[cfg(test)]
+mod developer_tests;
 #[cfg(test)]
 mod tests;
-mod xargs;
 
 use std::sync::LazyLock;
 
@@ -46,7 +64,8 @@ pub struct Program {
     /// The options in front of a subcommand, or of the program if it has no subcommands. They are written as in a manual page, with
     /// blanks between them: `-n` (a flag), `-k=TEXT` (takes a value: attached or the next argument), `-C[=TEXT]` (may have an attached
     /// value), `--key=TEXT` (takes a value: behind `=` or the next argument), `--color[=TEXT]` (may have one behind `=`), `-NUM` (a
-    /// number, such as `-20`). [`Value`] has the words for values.
+    /// number, such as `-20`). [`Value`] has the words for values. A mark in front says that options belong together: one that begins
+    /// with `?` is refused unless one stands there that begins with `!`, and a `?` alone says that one of those must always stand there.
     pub options: &'static str,
     /// How options are told from operands.
     pub style: Style,
@@ -83,6 +102,16 @@ pub enum Style {
     First,
     /// Options are whole words behind one dash or two (`-version`), never bundled, and end at the first operand. `--` is no option.
     Words,
+    /// As [`Style::Words`], but options stand anywhere.
+    Anywhere,
+}
+
+impl Style {
+    /// Returns whether options are whole words.
+    #[must_use]
+    pub fn has_words(self) -> bool {
+        matches!(self, Self::Words | Self::Anywhere)
+    }
 }
 
 /// What may stand behind the options.
@@ -118,6 +147,23 @@ pub enum Value {
     Shell,
     /// `SED`: a script for `sed`.
     Sed,
+    /// `WORD`: a text; in the next argument it must be known to begin with neither `-` nor `@`, because some programs read their
+    /// arguments twice, and the first time they take out of them what looks like an option or a file of arguments.
+    Word,
+    /// `NAME`: a text that is known and is no address, no option and no file of arguments (`@file`).
+    Name,
+    /// `EXPRESSION`: names of tests, combined with `and`, `or`, `not` and brackets.
+    Expression,
+    /// `WARNING`: what is done with which of Python's own warnings: `error::DeprecationWarning`.
+    Warning,
+    /// `DISABLED`: a plugin that is not loaded: `no:NAME`.
+    Disabled,
+    /// `BELOW`: a path that is known and leads below the working folder, to nothing hidden.
+    Below,
+    /// `GIT`: a setting of `git`, with its value.
+    Git,
+    /// `CMAKE`: a setting of `cmake`, with its value.
+    Cmake,
 }
 
 /// A program's table, or a subcommand's, made ready for looking up.
@@ -132,18 +178,30 @@ struct Compiled {
 const PROGRAMS: &[&[Program]] = &[
     archives::PROGRAMS,
     awk::PROGRAMS,
+    builders::PROGRAMS,
     conditions::PROGRAMS,
+    connecting::PROGRAMS,
+    containers::PROGRAMS,
     files::PROGRAMS,
     find::PROGRAMS,
+    git::PROGRAMS,
+    golang::PROGRAMS,
+    interactive::PROGRAMS,
     interpreters::PROGRAMS,
+    java::PROGRAMS,
     jq::PROGRAMS,
     lines::PROGRAMS,
+    node::PROGRAMS,
     printf::PROGRAMS,
+    python_tools::PROGRAMS,
+    rust::PROGRAMS,
     search::PROGRAMS,
     sed::PROGRAMS,
     shell::PROGRAMS,
     shells::PROGRAMS,
     starters::PROGRAMS,
+    system::PROGRAMS,
+    system_packages::PROGRAMS,
     xargs::PROGRAMS,
 ];
 

@@ -17,15 +17,39 @@ pub enum Takes {
     Two,
 }
 
+/// What an option means for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    Free,
+    /// `!`: it is one of those that others need.
+    Needed,
+    /// `?`: it needs one of those.
+    Needing,
+}
+
+/// What is known of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Its name in the table, without dashes.
+    pub name: &'static str,
+    /// How it takes its value.
+    pub takes: Takes,
+    /// What it means for the others.
+    pub role: Role,
+}
+
 /// The options of a program or subcommand.
 #[derive(Debug, Default)]
 pub struct Options {
     /// Options of one letter behind one dash, and words behind one dash, by what stands behind the dash.
-    short: FxHashMap<&'static str, Takes>,
+    short: FxHashMap<&'static str, Known>,
     /// Options behind two dashes.
-    long: FxHashMap<&'static str, Takes>,
+    long: FxHashMap<&'static str, Known>,
     /// Whether a number behind a dash is an option.
     pub has_numbers: bool,
+    /// Whether one of the needed options must be there.
+    pub is_needing: bool,
 }
 
 impl Options {
@@ -34,36 +58,46 @@ impl Options {
     pub fn new(text: &'static str) -> Self {
         let mut options = Self::default();
         for word in text.split_whitespace() {
-            if word == "-NUM" {
-                options.has_numbers = true;
-                continue;
-            }
-            let (name, takes) = match word.split_once("[=") {
-                Some((name, value)) => (name, Takes::Attached(value_kind(value.trim_end_matches(']')))),
-                None => match word.split_once('=') {
-                    Some((name, "TWO")) => (name, Takes::Two),
-                    Some((name, value)) => (name, Takes::Value(value_kind(value))),
-                    None => (word, Takes::Nothing),
-                },
-            };
-            match name.strip_prefix("--") {
-                Some(long) => drop(options.long.insert(long, takes)),
-                None => drop(options.short.insert(name.trim_start_matches('-'), takes)),
+            match word {
+                "-NUM" => options.has_numbers = true,
+                "?" => options.is_needing = true,
+                _ => options.add(word),
             }
         }
         options
     }
 
-    /// Returns an option behind two dashes by its name in the table, and how it takes its value.
-    #[must_use]
-    pub fn long(&self, name: &str) -> Option<(&'static str, Takes)> {
-        self.long.get_key_value(name).map(|(name, takes)| (*name, *takes))
+    fn add(&mut self, word: &'static str) {
+        let (role, word) = match (word.strip_prefix('!'), word.strip_prefix('?')) {
+            (Some(word), _) => (Role::Needed, word),
+            (_, Some(word)) => (Role::Needing, word),
+            _ => (Role::Free, word),
+        };
+        let (name, takes) = match word.split_once("[=") {
+            Some((name, value)) => (name, Takes::Attached(value_kind(value.trim_end_matches(']')))),
+            None => match word.split_once('=') {
+                Some((name, "TWO")) => (name, Takes::Two),
+                Some((name, value)) => (name, Takes::Value(value_kind(value))),
+                None => (word, Takes::Nothing),
+            },
+        };
+        let known = Known { name: name.trim_start_matches('-'), takes, role };
+        match name.strip_prefix("--") {
+            Some(long) => drop(self.long.insert(long, known)),
+            None => drop(self.short.insert(name.trim_start_matches('-'), known)),
+        }
     }
 
-    /// Returns an option behind one dash by its name in the table, and how it takes its value.
+    /// Returns what is known of an option behind two dashes.
     #[must_use]
-    pub fn short(&self, name: &str) -> Option<(&'static str, Takes)> {
-        self.short.get_key_value(name).map(|(name, takes)| (*name, *takes))
+    pub fn long(&self, name: &str) -> Option<Known> {
+        self.long.get(name).copied()
+    }
+
+    /// Returns what is known of an option behind one dash.
+    #[must_use]
+    pub fn short(&self, name: &str) -> Option<Known> {
+        self.short.get(name).copied()
     }
 }
 
@@ -72,6 +106,14 @@ fn value_kind(word: &str) -> Value {
         "NEXT" => Value::Next,
         "SHELL" => Value::Shell,
         "SED" => Value::Sed,
+        "WORD" => Value::Word,
+        "NAME" => Value::Name,
+        "EXPRESSION" => Value::Expression,
+        "WARNING" => Value::Warning,
+        "DISABLED" => Value::Disabled,
+        "BELOW" => Value::Below,
+        "GIT" => Value::Git,
+        "CMAKE" => Value::Cmake,
         _ => Value::Text,
     }
 }

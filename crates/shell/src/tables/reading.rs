@@ -1,7 +1,7 @@
 //! Reads the arguments of a command by its program's table.
 
-use super::options::{Options, Takes};
-use super::{Operands, Style, Value, builtins, plain, sed};
+use super::options::{Known, Options, Role, Takes};
+use super::{Operands, Style, Value, builtins, plain, sed, values};
 use crate::argument::{Argument, Certainty};
 
 /// What a command starts beside itself.
@@ -34,6 +34,10 @@ pub const OPERAND: &str = "an operand that is not known to be harmless";
 pub const ASSIGNMENT: &str = "a variable that is not known to be harmless";
 /// Says of a word that is missing, without which a program does more than with it.
 pub const MISSING: &str = "too few arguments: without them it does what is not known to be harmless";
+/// Says of the value of an option that is not in the table.
+pub const VALUE: &str = "a value of an option that is not known to be harmless";
+/// Says of a command that lacks an option without which the program asks, or reads what it does.
+pub const NEEDED: &str = "no option that says that it asks for nothing";
 /// Says of a program without a table whose arguments are not literal.
 pub const LITERAL: &str = "an argument that is computed, and is not known to programs that read it";
 
@@ -54,24 +58,33 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     if let Operands::Own(reads) = table.program.operands {
         return reads(arguments);
     }
-    let mut reader = Reader { arguments, at: 0, given: Vec::new(), ended: false, started: Vec::new() };
+    let mut reader = Reader::new(arguments);
     if table.subcommands.is_empty() {
         let operands = reader.options(&table.options, table.program.style)?;
+        reader.needs(&table.options)?;
         reader.operands(&operands, table.program.operands)?;
         return Ok(reader.started);
     }
-    let style = if table.program.style == Style::Words { Style::Words } else { Style::First };
+    let style = if table.program.style.has_words() { Style::Words } else { Style::First };
     reader.options(&table.options, style)?;
     let Some(name) = reader.arguments.get(reader.at) else {
+        reader.needs(&table.options)?;
         return Ok(reader.started);
     };
+    reader.is_met = false;
     let unlisted = Unlisted { index: reader.at, what: SUBCOMMAND };
     let name = name.as_known().ok_or(unlisted)?;
     let second = reader.arguments.get(reader.at + 1).and_then(Argument::as_known);
     let pair = second.and_then(|second| table.subcommands.get(format!("{name}.{second}").as_str()));
     let (options, subcommand) = pair.or_else(|| table.subcommands.get(name)).ok_or(unlisted)?;
     reader.at += if pair.is_some() { 2 } else { 1 };
-    let operands = reader.options(options, table.program.style)?;
+    let style = match (table.program.style, subcommand.operands) {
+        // What stands behind the command is the command's.
+        (Style::Gnu, Operands::Command { .. }) => Style::First,
+        (style, _) => style,
+    };
+    let operands = reader.options(options, style)?;
+    reader.needs(options)?;
     reader.operands(&operands, subcommand.operands)?;
     Ok(reader.started)
 }
@@ -130,7 +143,7 @@ impl Scan {
 /// # Errors
 /// [`Unlisted`] says which argument is not among the options.
 pub fn scan(arguments: &[Argument], options: &Options, style: Style) -> Result<Scan, Unlisted> {
-    let mut reader = Reader { arguments, at: 0, given: Vec::new(), ended: false, started: Vec::new() };
+    let mut reader = Reader::new(arguments);
     let mut operands = reader.options(options, style)?;
     operands.extend(reader.at..arguments.len());
     Ok(Scan { given: reader.given, operands, ended: reader.ended })
@@ -143,22 +156,30 @@ struct Reader<'a> {
     given: Vec<(&'static str, Option<Argument>)>,
     ended: bool,
     started: Vec<Started>,
+    /// Whether an option stands there that others need.
+    is_met: bool,
+    /// Whether an option stands there that needs one.
+    is_needing: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads options: the places of the operands among them. For [`Style::First`] it stops in front of the first operand.
+    fn new(arguments: &'a [Argument]) -> Self {
+        Self { arguments, at: 0, given: Vec::new(), ended: false, started: Vec::new(), is_met: false, is_needing: false }
+    }
+
+    /// Reads options: the places of the operands among them. Unless they stand anywhere, it stops in front of the first operand.
     fn options(&mut self, options: &Options, style: Style) -> Result<Vec<usize>, Unlisted> {
         let mut operands = Vec::new();
         while let Some(argument) = self.arguments.get(self.at) {
             if argument.is_operand() {
-                if style != Style::Gnu {
+                if !matches!(style, Style::Gnu | Style::Anywhere) {
                     break;
                 }
                 operands.push(self.at);
                 self.at += 1;
                 continue;
             }
-            if argument.as_known() == Some("--") && style != Style::Words {
+            if argument.as_known() == Some("--") && !style.has_words() {
                 self.at += 1;
                 self.ended = true;
                 if style == Style::Gnu {
@@ -171,6 +192,19 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         Ok(operands)
+    }
+
+    /// Looks for an option that is needed.
+    fn needs(&self, options: &Options) -> Result<(), Unlisted> {
+        let is_missing = (options.is_needing || self.is_needing) && !self.is_met;
+        if is_missing { Err(Unlisted { index: self.arguments.len(), what: NEEDED }) } else { Ok(()) }
+    }
+
+    /// Notes what an option means for the others: its name, and how it takes its value.
+    fn note(&mut self, known: Known) -> (&'static str, Takes) {
+        self.is_met |= known.role == Role::Needed;
+        self.is_needing |= known.role == Role::Needing;
+        (known.name, known.takes)
     }
 
     /// Reads an option; its value may be the next argument.
@@ -186,11 +220,11 @@ impl<'a> Reader<'a> {
         };
         let word = match name.strip_prefix("--") {
             Some(long) => options.long(long),
-            None if style == Style::Words => options.short(name.get(1..).unwrap_or_default()),
+            None if style.has_words() => options.short(name.get(1..).unwrap_or_default()),
             None if argument.certainty != Certainty::Known => return Err(unlisted),
             None => return self.letters(argument, options),
         };
-        let (name, takes) = word.ok_or(unlisted)?;
+        let (name, takes) = self.note(word.ok_or(unlisted)?);
         match (takes, value) {
             (Takes::Nothing | Takes::Attached(_), None) => self.flag(name),
             (Takes::Nothing | Takes::Two | Takes::Value(Value::Next), Some(_)) => Err(unlisted),
@@ -216,7 +250,7 @@ impl<'a> Reader<'a> {
         for (at, letter) in letters.char_indices() {
             let end = at + letter.len_utf8();
             let rest = letters.get(end..).unwrap_or_default();
-            let (name, takes) = options.short(letters.get(at..end).unwrap_or_default()).ok_or(unlisted)?;
+            let (name, takes) = self.note(options.short(letters.get(at..end).unwrap_or_default()).ok_or(unlisted)?);
             match takes {
                 Takes::Nothing => self.flag(name)?,
                 Takes::Value(kind) if rest.is_empty() => return self.next_value(name, kind),
@@ -240,6 +274,7 @@ impl<'a> Reader<'a> {
         match self.arguments.get(self.at) {
             // Several words: the second is not the value any more.
             Some(value) if value.many => Err(Unlisted { index: self.at, what: COMPUTED }),
+            Some(value) if kind == Value::Word && !is_word(value) => Err(Unlisted { index: self.at, what: VALUE }),
             Some(value) => self.value(name, value, kind),
             None => Ok(()),
         }
@@ -254,13 +289,15 @@ impl<'a> Reader<'a> {
     fn text(&mut self, value: &Argument, kind: Value, index: usize) -> Result<(), Unlisted> {
         let script = value.as_known().ok_or(Unlisted { index, what: COMPUTED });
         match kind {
-            Value::Text | Value::Next => Ok(()),
+            Value::Text | Value::Next | Value::Word => Ok(()),
             Value::Shell => {
                 script?;
                 self.started.push(Started::Text(value.clone()));
                 Ok(())
             }
             Value::Sed => sed::check(script?).map_err(|what| Unlisted { index, what }),
+            _ if values::holds(kind, value) => Ok(()),
+            _ => Err(Unlisted { index, what: VALUE }),
         }
     }
 
@@ -308,4 +345,11 @@ impl<'a> Reader<'a> {
         let text = self.arguments.get(at).and_then(Argument::as_known);
         text.and_then(|text| text.split_once('=')).is_some_and(|(name, _)| crate::assignments::is_harmless(name))
     }
+}
+
+/// Returns whether an argument is known to look neither like an option nor like a file of arguments.
+fn is_word(argument: &Argument) -> bool {
+    let digits = argument.as_known().and_then(|text| text.strip_prefix('-'));
+    let is_number = digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    is_number || argument.is_operand() && !argument.text.starts_with('@')
 }

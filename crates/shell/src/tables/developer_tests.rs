@@ -1,0 +1,90 @@
+//! Command lines of developers' programs that the tables allow or refuse, read from a file.
+
+use std::collections::BTreeMap;
+
+use super::{PROGRAMS, read};
+use crate::argument::{Argument, Certainty};
+
+const LINES: &str = include_str!("../../tests/tables/developers.txt");
+
+/// Splits a line at blanks, with quotes. `$x` becomes several words that are not known, `"$x"` one, `./*.c` files of a folder.
+fn split(line: &str) -> Vec<Argument> {
+    let mut words: Vec<Argument> = Vec::new();
+    let mut word: Option<Argument> = None;
+    let mut quote = None;
+    for letter in line.chars() {
+        match (quote, letter) {
+            (Some(open), _) if open == letter => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_with(Argument::default);
+            }
+            (None, ' ') => words.extend(word.take()),
+            _ => {
+                let word = word.get_or_insert_with(Argument::default);
+                word.text.push(letter);
+                if letter == '$' && quote != Some('\'') {
+                    word.certainty = Certainty::Nothing;
+                    word.many = quote.is_none();
+                } else if letter == '*' && quote.is_none() {
+                    word.certainty = if word.text.starts_with("./") { Certainty::Operand } else { Certainty::Nothing };
+                    word.many = true;
+                }
+            }
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[test]
+fn lines_of_developers_are_allowed_or_refused_as_listed() {
+    let mut wrong = Vec::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in LINES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (mark, command) = line.split_at(2);
+        let words = split(command);
+        let (program, arguments) = words.split_first().unwrap();
+        let verdict = read(&program.text, arguments);
+        *counts.entry(mark).or_default() += 1;
+        match (mark, &verdict) {
+            ("+ ", Ok(_)) | ("- ", Err(_)) => {}
+            _ => wrong.push(format!("{line}: {verdict:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {counts:?}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(counts.values().sum::<usize>() >= 300 && counts.len() == 2, "{counts:?}");
+}
+
+#[test]
+fn every_program_of_the_tables_has_a_line_that_is_refused_unless_it_only_tells_its_version() {
+    let refused = LINES.lines().filter_map(|line| line.strip_prefix("- ")).chain(include_str!("../../tests/tables/refused.txt").lines());
+    let refused: Vec<&str> = refused.filter_map(|line| line.split(' ').next()).collect();
+    let has_line = |name: &str| refused.contains(&name);
+    let tables = PROGRAMS.iter().flat_map(|programs| programs.iter());
+    let missing: Vec<_> = tables.filter(|program| !program.options.starts_with("? !--version")).map(|program| program.names).collect();
+    let missing: Vec<_> = missing.into_iter().filter(|names| !names.iter().any(|name| has_line(name))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn no_program_stands_in_two_tables() {
+    let mut names: Vec<_> = PROGRAMS.iter().flat_map(|programs| programs.iter()).flat_map(|program| program.names).collect();
+    names.sort_unstable();
+    let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+#[test]
+fn programs_that_only_tell_their_version_do_nothing_else() {
+    for program in PROGRAMS.iter().flat_map(|programs| programs.iter()).filter(|program| program.options == "? !--version") {
+        for name in program.names {
+            assert!(read(name, &[Argument::known("--version")]).is_ok(), "{name}");
+            for other in ["", "x", "-c", "--", "--help", "--version=x"] {
+                assert!(read(name, &[Argument::known(other)]).is_err(), "{name} {other}");
+            }
+            assert!(read(name, &[Argument::known("--version"), Argument::known("x")]).is_err(), "{name}");
+            assert!(read(name, &[]).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What values of options, and operands, are known to be harmless, where not all are.
+
+use super::Value;
+use crate::argument::{Argument, Certainty};
+
+/// TABLE: settings of `git` that only change how things are shown or written down, with the values that they may have. A value of
+/// `*` is any. A name that ends in a dot stands for all below it. Left out is all that names a program, a file or an address, and what
+/// makes `git` sign or ask.
+const GIT: &[(&str, &[&str])] = &[
+    ("advice.", &["true", "false"]),
+    ("color.ui", &["true", "false", "auto", "always", "never"]),
+    ("column.ui", &["auto", "always", "never"]),
+    ("commit.gpgsign", &["false"]),
+    ("core.abbrev", &["7", "8", "10", "12", "40", "no", "auto"]),
+    ("core.autocrlf", &["true", "false", "input"]),
+    ("core.eol", &["lf", "crlf", "native"]),
+    ("core.filemode", &["true", "false"]),
+    ("core.longpaths", &["true", "false"]),
+    ("core.pager", &["cat", ""]),
+    ("core.quotepath", &["true", "false", "off"]),
+    ("diff.algorithm", &["histogram", "patience", "minimal", "myers"]),
+    ("diff.context", &["0", "1", "3", "5", "10"]),
+    ("diff.noprefix", &["true", "false"]),
+    ("diff.renames", &["true", "false", "copies"]),
+    ("fetch.prune", &["true", "false"]),
+    ("gc.auto", &["0"]),
+    ("init.defaultbranch", &["main", "master", "develop", "trunk"]),
+    ("log.showsignature", &["false"]),
+    ("merge.conflictstyle", &["merge", "diff3", "zdiff3"]),
+    ("merge.ff", &["true", "false", "only"]),
+    ("pull.ff", &["true", "false", "only"]),
+    ("pull.rebase", &["true", "false"]),
+    ("push.autosetupremote", &["true", "false"]),
+    ("push.default", &["simple", "current", "upstream", "nothing", "matching"]),
+    ("tag.gpgsign", &["false"]),
+    ("user.email", &["*"]),
+    ("user.name", &["*"]),
+];
+
+/// TABLE: settings of `cmake` that choose among what the project offers. Left out is all that names a program, a file or a flag.
+const CMAKE: &[&str] =
+    &["BUILD_SHARED_LIBS", "BUILD_TESTING", "CMAKE_BUILD_TYPE", "CMAKE_CXX_STANDARD", "CMAKE_C_STANDARD", "CMAKE_EXPORT_COMPILE_COMMANDS"];
+
+/// Returns whether a value is one of its kind.
+#[must_use]
+pub fn holds(kind: Value, value: &Argument) -> bool {
+    match kind {
+        Value::Name => is_name(value),
+        Value::Expression => value.as_known().is_some_and(is_expression),
+        Value::Warning => value.as_known().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b':')),
+        Value::Disabled => value.as_known().and_then(|text| text.strip_prefix("no:")).is_some_and(is_plain),
+        Value::Below => value.as_known().is_some_and(is_below),
+        Value::Git => value.as_known().and_then(|text| text.split_once('=')).is_some_and(|(name, value)| is_git_setting(name, Some(value))),
+        Value::Cmake => value.as_known().is_some_and(is_cmake_setting),
+        Value::Text | Value::Next | Value::Word | Value::Shell | Value::Sed => false,
+    }
+}
+
+/// Returns whether a text is known and is no address, no option and no file of arguments (`@file`).
+#[must_use]
+pub fn is_name(value: &Argument) -> bool {
+    matches!(value.certainty, Certainty::Known | Certainty::Operand) && !value.text.starts_with(['-', '@']) && !value.text.contains(':')
+}
+
+/// Returns whether a text combines names with `and`, `or`, `not` and brackets. Without dots and quotes there is nothing to evaluate.
+fn is_expression(text: &str) -> bool {
+    !text.starts_with(['-', '@']) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_- ()[]/".contains(&byte))
+}
+
+/// Returns whether a path leads below the working folder, and to nothing hidden.
+#[must_use]
+pub fn is_below(path: &str) -> bool {
+    is_plain(path) && !path.starts_with(['/', '~', '-']) && path.split('/').all(|segment| segment == "." || !segment.starts_with('.'))
+}
+
+/// Returns whether a setting of `git` may have the value; without one, whether it may have one of any.
+#[must_use]
+pub fn is_git_setting(name: &str, value: Option<&str>) -> bool {
+    // The names of sections and settings have no case.
+    let name = name.to_ascii_lowercase();
+    let is_row = |row: &str| if row.ends_with('.') { name.starts_with(row) } else { name == row };
+    let Some((_, values)) = GIT.iter().find(|(row, _)| is_row(row)) else { return false };
+    values.contains(&"*") || value.is_some_and(|value| values.contains(&value))
+}
+
+/// Returns whether a text is `NAME=VALUE` or `NAME:TYPE=VALUE` with a setting of the table.
+fn is_cmake_setting(text: &str) -> bool {
+    let Some((name, value)) = text.split_once('=') else { return false };
+    let name = name.split_once(':').map_or(name, |(name, _)| name);
+    CMAKE.contains(&name) && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Returns whether a text has only characters that mean nothing to a shell, a template or a regular expression's reader.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-+@%:,".contains(&byte))
+}
+
+/// Returns whether an operand is the name of a remote, and no address or path.
+#[must_use]
+pub fn is_remote(operand: &Argument) -> bool {
+    let text = operand.as_known().unwrap_or_default();
+    !text.is_empty() && !text.starts_with(['-', '.']) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+/// Returns whether an operand is a reference, or a pair of them.
+#[must_use]
+pub fn is_refspec(operand: &Argument) -> bool {
+    let text = operand.as_known().unwrap_or_default();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-+:*^@{}~#=%".contains(&byte);
+    !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
+}
