@@ -42,15 +42,36 @@ const OF_PROGRAMS: &[(&[&str], &[&str])] = &[
     (&["node", "npm", "npx", "yarn", "pnpm"], &["BABEL_ENV", "NODE_PATH"]),
 ];
 
-/// Returns whether a variable of this name may be set in front of a program.
+/// Returns whether a variable may be set to this value in front of a program.
 #[must_use]
-pub fn is_harmless_for(program: &str, name: &str) -> bool {
+pub fn is_harmless_for(program: &str, name: &str, value: &str) -> bool {
     let of_program = |(programs, names): &(&[&str], &[&str])| programs.contains(&program) && names.contains(&name);
-    is_harmless(name) || OF_PROGRAMS.iter().any(of_program)
+    is_harmless(name) || OF_PROGRAMS.iter().any(of_program) || (program == "cargo" && name == "RUSTFLAGS" && is_lints(value))
+}
+
+/// Returns whether flags of the compiler only say which lints it reports, as `-D warnings` does. Others name linkers and files.
+fn is_lints(flags: &str) -> bool {
+    let is_name = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':');
+    flags.split_whitespace().all(|word| is_name(word.strip_prefix(['-']).filter(|flag| ["A", "D", "W"].contains(flag)).unwrap_or(word)))
 }
 
 /// Returns whether a variable of this name may be set.
 #[must_use]
 pub fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_harmless_by_name_program_and_value() {
+        assert!(is_harmless_for("ls", "LANG", "C") && is_harmless_for("python", "PYTHONPATH", "src"));
+        assert!(is_harmless_for("cargo", "RUSTFLAGS", "-D warnings -A clippy::all"));
+        assert!(!is_harmless_for("ls", "PYTHONPATH", "src") && !is_harmless_for("ls", "PATH", "/bin"));
+        for flags in ["-C linker=evil", "-Clinker=evil", "--codegen=linker=evil", "-D warnings @file"] {
+            assert!(!is_harmless_for("cargo", "RUSTFLAGS", flags), "{flags}");
+        }
+    }
 }

@@ -1,6 +1,10 @@
 //! The objections to a command, in sentences that repeat nothing of it but names of programs and configured patterns.
 
 use super::grammar::Construct;
+use super::tables;
+
+/// Says of a computed argument of a program that a pattern is about.
+pub(crate) const HIDDEN: &str = "a computed argument that a blocked pattern may forbid";
 
 /// An objection to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,14 @@ pub struct Unproven {
     pub program: Program,
 }
 
+impl Unproven {
+    /// Returns whether it is an argument that is written out and that the program's table does not have.
+    #[must_use]
+    pub fn is_listed_out(&self) -> bool {
+        matches!(self.construct, Construct::Argument(what) if what != tables::COMPUTED && what != tables::LITERAL && what != HIDDEN)
+    }
+}
+
 impl CommandFinding {
     /// Returns the reason's code.
     #[must_use]
@@ -50,6 +62,8 @@ impl CommandFinding {
         match self {
             Self::NotAllowed { .. } | Self::NothingAllowed => "oap.command_not_allowed",
             Self::Blocked { .. } => "oap.blocked_pattern",
+            // The program is on the list, and its table has this argument out: that is decided, and not in doubt.
+            Self::Unproven(unproven) if unproven.is_listed_out() => "oap.command_not_allowed",
             Self::Unproven(_) => "oap.command_unproven",
             Self::SelfSpawning => "oap.dangerous_operation",
             Self::Empty => "oap.missing_required_context",

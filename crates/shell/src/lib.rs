@@ -148,7 +148,7 @@ impl CommandRules {
             self.blocked(&denied, checked);
         }
         if let Some(at) = denied.hidden.filter(|_| !self.lets_unproven_through) {
-            let construct = Construct::Argument("a computed argument that a blocked pattern may forbid");
+            let construct = Construct::Argument(finding::HIDDEN);
             let unproven = Unproven { construct, place: place(command, at), program: Program::default() };
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }

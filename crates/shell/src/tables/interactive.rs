@@ -133,4 +133,3 @@ const TMUX: &[Subcommand] = &[
     Subcommand { names: "ls list-sessions", options: "", operands: Operands::AtMost(0) },
     Subcommand { names: "list-windows list-panes", options: "-a -s", operands: Operands::AtMost(0) },
 ];
-
