@@ -88,3 +88,22 @@ fn programs_that_only_tell_their_version_do_nothing_else() {
         }
     }
 }
+
+#[test]
+fn the_first_word_that_is_not_in_a_table_is_named() {
+    let place = |line: &str| read(split(line)[0].text.as_str(), &split(line)[1..]).unwrap_err().index;
+    for (line, index) in [
+        ("ssh host uptime", 0),
+        ("ssh -p 22 host", 0),
+        ("docker run x", 0),
+        ("vim file", 0),
+        ("psql", 0),
+        ("git rebase --continue", 1),
+        ("git commit", 1),
+        ("git -C x frobnicate", 2),
+        ("git push ext::x", 1),
+        ("kubectl -n x get pods --server y", 4),
+    ] {
+        assert_eq!(place(line), index, "{line}");
+    }
+}

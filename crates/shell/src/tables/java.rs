@@ -24,8 +24,8 @@ pub const PROGRAMS: &[Program] = &[
         names: &["gradle"],
         options: "-q --quiet -i --info -s --stacktrace -S --full-stacktrace -w --warn --no-daemon --daemon --offline \
         --rerun-tasks --continue \
-                  -x=WORD --exclude-task=WORD --console=WORD --parallel --no-parallel --build-cache --no-build-cache -m --dry-run --tests=WORD \
-                  --warning-mode=WORD --configure-on-demand --status -v --version",
+                  -x=WORD --exclude-task=WORD --console=WORD --parallel --no-parallel --build-cache --no-build-cache -m --dry-run \
+                  --tests=WORD --warning-mode=WORD --configure-on-demand --status -v --version",
         operands: Operands::Checked(plain),
         runs: Some("the build scripts and tests of the project"),
         ..PROGRAM

@@ -2,9 +2,8 @@
 //!
 //! Left out: what runs a package or program that is named (`exec`, `npx`, `dlx`, `create`), settings (`config set`, `--script-shell`,
 //! `--registry`, `--userconfig`), packages from addresses, folders or archives, and what is global. Older versions of `npm` give what
-//! stands behind `--` to a shell within double quotes, so it must be plain; and
-//! they take the value of an option that they do not know for a package, so values stand behind `=`.
-//! A folder's option (`--prefix`) is as good as `cd`.
+//! stands behind `--` to a shell within double quotes, so it must be plain; and they take the value of an
+//! option that they do not know for a package, so values stand behind `=`. A folder's option (`--prefix`) is as good as `cd`.
 
 use super::checks::{Checked, accept, packages, plain, plain_with_options};
 use super::{Operands, PROGRAM, Program, Subcommand};

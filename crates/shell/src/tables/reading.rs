@@ -61,8 +61,8 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     let mut reader = Reader::new(arguments);
     if table.subcommands.is_empty() {
         let operands = reader.options(&table.options, table.program.style)?;
-        reader.needs(&table.options)?;
         reader.operands(&operands, table.program.operands)?;
+        reader.needs(&table.options)?;
         return Ok(reader.started);
     }
     let style = if table.program.style.has_words() { Style::Words } else { Style::First };
@@ -84,8 +84,8 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
         (style, _) => style,
     };
     let operands = reader.options(options, style)?;
-    reader.needs(options)?;
     reader.operands(&operands, subcommand.operands)?;
+    reader.needs(options)?;
     Ok(reader.started)
 }
 
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         Ok(operands)
     }
 
-    /// Looks for an option that is needed.
+    /// Looks for an option that is needed, after the operands: of what is there the first is named, as a list may name it.
     fn needs(&self, options: &Options) -> Result<(), Unlisted> {
         let is_missing = (options.is_needing || self.is_needing) && !self.is_met;
         if is_missing { Err(Unlisted { index: self.arguments.len(), what: NEEDED }) } else { Ok(()) }
