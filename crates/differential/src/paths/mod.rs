@@ -108,7 +108,7 @@ impl Case {
         let is_relative = !path.starts_with(['/', '~']);
         let entries = |list: &Option<Vec<&'static str>>| list.clone().unwrap_or_default();
         let is_allowed = |entry: &&str| place::is_allowed(&place, entry, self.directory);
-        if self.lists.allowed.is_some() && !entries(&self.lists.allowed).iter().any(|entry| is_allowed(&entry)) {
+        if self.lists.allowed.is_some() && !entries(&self.lists.allowed).iter().any(is_allowed) {
             return Some(format!("it leads to {place:?}, which is not allowed"));
         }
         // A relative path cannot be judged in a working directory that is blocked itself.

@@ -127,7 +127,7 @@ fn smallest(url: &str, agents: &[Agent], parsers: &mut Parsers) -> Result<String
 mod tests {
     use super::*;
 
-    fn read(readings: [Option<(&str, &str)>; 2]) -> Vec<(&'static str, Option<Place>)> {
+    fn read(readings: [Option<(&str, &str)>; 2]) -> parsers::Readings {
         let place = |(scheme, host): (&str, &str)| Place { scheme: scheme.to_owned(), host: host.to_owned() };
         ["one", "other"].into_iter().zip(readings.map(|reading| reading.map(place))).collect()
     }

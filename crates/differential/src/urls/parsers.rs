@@ -62,6 +62,9 @@ pub(super) struct Place {
     pub(super) host: String,
 }
 
+/// What each parser finds in a URL, with its name; `None` where it refuses the URL.
+pub(super) type Readings = Vec<(&'static str, Option<Place>)>;
+
 /// All parsers.
 #[derive(Debug)]
 pub(super) struct Parsers([Peer; 3]);
@@ -75,9 +78,9 @@ impl Parsers {
         ]))
     }
 
-    /// Returns what each parser finds in each URL; `None` where it refuses the URL.
-    pub(super) fn read(&mut self, urls: &[&str]) -> Result<Vec<Vec<(&'static str, Option<Place>)>>, Fault> {
-        let mut read: Vec<Vec<_>> = urls.iter().map(|url| vec![("rust", by_rust(url))]).collect();
+    /// Returns the readings of each URL.
+    pub(super) fn read(&mut self, urls: &[&str]) -> Result<Vec<Readings>, Fault> {
+        let mut read: Vec<Readings> = urls.iter().map(|url| vec![("rust", by_rust(url))]).collect();
         for peer in &mut self.0 {
             let (name, answers) = (peer.name(), peer.ask(urls.iter().copied())?);
             for (places, answer) in read.iter_mut().zip(answers) {
