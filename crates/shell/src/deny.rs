@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::argument::{Argument, Certainty};
 use super::text::Texts;
 use super::walk::Walk;
-use super::{flags, literal_words, loose};
+use super::{flags, literal_words, loose, tables};
 
 /// How many words behind a program are looked at in a line that is not in the grammar.
 const LOOSE_WORDS_MAX: usize = 64;
@@ -80,6 +80,13 @@ impl Deny {
         let mut denied = Denied::default();
         for reached in &walk.reached {
             self.command(&reached.words, &mut denied);
+            self.removals(&reached.words, &mut denied);
+            let is_known = reached.words.first().is_some_and(|program| tables::is_known(&program.text));
+            if !reached.is_proven || !is_known {
+                // It may start another command with its arguments.
+                let last = reached.words.len().min(LOOSE_WORDS_MAX);
+                (1..last).for_each(|from| self.command(reached.words.get(from..).unwrap_or_default(), &mut denied));
+            }
             if !reached.is_proven {
                 // Some argument may be executed: whatever stands in its text counts.
                 let texts = reached.words.iter().skip(1).filter(|word| word.text.contains([' ', '\t', '\n', '=', '!']));
@@ -103,6 +110,14 @@ impl Deny {
         denied.hidden = None;
         denied.sort();
         denied
+    }
+
+    /// Takes `find -delete` for what it amounts to.
+    fn removals(&self, words: &[Argument], denied: &mut Denied) {
+        let is_find = words.first().is_some_and(|program| program.text.rsplit('/').next() == Some("find"));
+        if is_find && words.iter().any(|word| word.text == "-delete") {
+            self.command(&["rm", "-r", "-f"].map(Argument::known), denied);
+        }
     }
 
     /// Looks for commands at every word of a text.

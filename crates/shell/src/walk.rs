@@ -308,7 +308,7 @@ impl<'a> Walk<'a> {
                 }
                 let place = words.get(unlisted.index + 1).map_or(at, |word| word.at);
                 let construct = if name == "read" { Construct::Read } else { Construct::Argument(unlisted.what) };
-                if self.allow.is_some() || tables::is_shell(name) {
+                if self.allow.is_some() || tables::executes_texts(name) {
                     self.doubt_of(Some(name.to_owned()), construct, place);
                 }
             }

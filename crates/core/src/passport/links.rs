@@ -47,6 +47,11 @@ fn below<'p>(place: &'p str, directory: &str) -> Option<&'p str> {
     place.strip_prefix(directory).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Returns whether an absolute place is a link of the system.
+pub(super) fn is_link(place: &str) -> bool {
+    LINKS.iter().any(|(link, _)| place.eq_ignore_ascii_case(link))
+}
+
 /// Returns the link of the system that a place goes through although it leads out of the link's own directory, and the place that is meant.
 pub(super) fn led_out_of(place: &str) -> Option<(&'static str, String)> {
     let led = |(link, target): &(&'static str, &'static str)| below(place, link).map(|rest| (*link, format!("{target}{rest}")));

@@ -22,7 +22,7 @@ pub(super) const CLIMBS_MAX: usize = 16;
 /// A path without `.`, `..`, empty components and a slash at its end: `/a/b`, `~/a`, `a/b`, or `/`, `~` and `.` for the roots.
 ///
 /// The text alone does not tell where `..` leads, since the directory that it leaves may be a link: `/var/run/..` is `/` where `/var/run`
-/// leads to `/run`. So the path is in an allowed set only if the directories that each `..` leads to are, and in a blocked one also if what
+/// leads to `/run`. So the path is in an allowed set only if the directories that each `..` leaves and leads to are, and in a blocked one also if what
 /// stands behind a `..` would be, taken from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NormalPath {
@@ -30,7 +30,7 @@ pub(super) struct NormalPath {
     text: String,
     /// Whether it leaves its root by `..`, so that its destination is unknown.
     pub(super) climbs: bool,
-    /// The places that `..` leads to on its way, if nothing is a link.
+    /// The places that each `..` leaves and leads to, if nothing is a link.
     passed: Vec<String>,
     /// What stands behind each `..`, taken from the root.
     behind: Vec<String>,
@@ -54,6 +54,10 @@ impl NormalPath {
             match component {
                 "" | "." => {}
                 ".." if components.len() > bottom => {
+                    let leaves = joined(root, &components);
+                    // What is above a link of the system is what is above the place that it leads to.
+                    climbs |= links::is_link(&leaves);
+                    passed.push(leaves);
                     components.pop();
                     passed.push(joined(root, &components));
                 }
@@ -62,7 +66,7 @@ impl NormalPath {
                 _ => components.push(component),
             }
         }
-        passed.truncate(CLIMBS_MAX);
+        passed.truncate(2 * CLIMBS_MAX);
         Self { root, text: joined(root, &components), climbs, passed, behind }
     }
 
@@ -106,6 +110,8 @@ fn joined(root: Root, components: &[&str]) -> String {
     match root {
         Root::Absolute => format!("/{}", components.join("/")),
         _ if components.is_empty() => ".".to_owned(),
+        // A name that begins with `~` is not the home directory, which starts with it.
+        Root::Relative if components.first().is_some_and(|first| first.starts_with('~')) => format!("./{}", components.join("/")),
         _ => components.join("/"),
     }
 }
@@ -172,7 +178,7 @@ impl PathSet {
                         places.entry(normal.text.to_ascii_lowercase()).or_insert(tag);
                     }
                     globs.extend(blocked_globs(&normal).into_iter().map(|glob| (glob, tag)));
-                    if purpose == Purpose::Block && normal.root != Root::Relative {
+                    if purpose == Purpose::Block {
                         globs.extend(ends(&normal.text).map(|end| (below(end), tag)));
                     }
                 }
@@ -197,14 +203,19 @@ impl PathSet {
     }
 
     fn find_allowed(&self, path: &NormalPath) -> Option<usize> {
-        let found = self.lookup(path.root, &path.text)?;
-        let stays = path.passed.iter().all(|place| self.lookup(path.root, place).is_some());
-        // A link of the system that is not itself listed leads out of the directory that is.
-        let led = links::led_out_of(&path.text).is_none_or(|(link, target)| {
+        let stays = path.passed.iter().all(|place| self.covers(path.root, place).is_some());
+        self.covers(path.root, &path.text).filter(|_| stays)
+    }
+
+    /// Returns the entry for a place. A link of the system that is not itself listed leads out of the directory that is, so what it leads to
+    /// has to be listed too.
+    fn covers(&self, root: Root, place: &str) -> Option<usize> {
+        let found = self.lookup(root, place)?;
+        let stays = links::led_out_of(place).is_none_or(|(link, target)| {
             let names_link = self.entries.get(found).is_some_and(|entry| entry.starts_with(link));
             names_link || self.lookup(Root::Absolute, &target).is_some()
         });
-        (stays && led).then_some(found)
+        stays.then_some(found)
     }
 
     fn find_blocked(&self, path: &NormalPath) -> Option<usize> {
@@ -237,7 +248,7 @@ fn blocked_globs(entry: &NormalPath) -> Vec<String> {
         },
         Root::Absolute => {
             let mut globs = if glob::has_wildcards(text) { vec![below(text)] } else { Vec::new() };
-            globs.extend(in_home(text).map(|rest| below(&format!("~/{rest}"))));
+            globs.extend(in_home(text).map(|rest| below(if rest.is_empty() { "~".to_owned() } else { format!("~/{rest}") }.as_str())));
             globs
         }
     }
@@ -248,17 +259,24 @@ fn below(text: &str) -> String {
     if text.ends_with("/**") { text.to_owned() } else { format!("{text}/**") }
 }
 
-/// Returns the relative paths that lead to a place from the directories above it, without the path from the root.
+/// Returns the relative paths that lead to a place from the directories above it, without the path from the root. One that is only wildcards
+/// would be every path.
 fn ends(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices('/').skip(usize::from(text.starts_with('/'))).filter_map(|(at, _)| text.get(at + 1..))
+    let ends = text.match_indices('/').skip(usize::from(text.starts_with('/'))).filter_map(|(at, _)| text.get(at + 1..));
+    ends.filter(|end| end.bytes().any(|byte| !matches!(byte, b'*' | b'?' | b'/')))
 }
 
-/// Returns the part behind the home directory in an absolute path.
+/// Returns the part behind the home directory in an absolute path: empty for a home directory, and for a place that holds some.
 fn in_home(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
+    if matches!(lower.as_str(), "/" | "/home" | "/users" | "/root") {
+        return Some("");
+    }
+    if let Some(rest) = text.strip_prefix("/root/") {
+        return Some(rest);
+    }
     let homes = lower.starts_with("/home/") || lower.starts_with("/users/");
-    let rest = text.strip_prefix("/root/").or_else(|| text.splitn(4, '/').nth(3).filter(|_| homes))?;
-    (!rest.is_empty()).then_some(rest)
+    homes.then(|| text.splitn(4, '/').nth(3).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -284,6 +302,8 @@ mod tests {
             ("~/a/../b", "~/b", false),
             ("~/../b", "~/b", true),
             ("~bob/x", "~bob/x", false),
+            ("./~", "./~", false),
+            ("/var/run/../x", "/var/x", true),
             ("~", "~", false),
         ] {
             assert_eq!(normal(path), (text.to_owned(), climbs), "{path}");
@@ -327,6 +347,13 @@ mod tests {
             ("/var", "/var/run/x", false),
             ("/var", "/var/running", true),
             ("/var/run", "/var/run/x", true),
+            ("/var", "/var/run/..", false),
+            ("/bin", "/bin/../bin/ls", false),
+            ("/var", "/var/run/x/../..", false),
+            ("~", "./~", false),
+            ("~", "./~/x", false),
+            ("./~", "./~/x", true),
+            ("./~", "~/x", false),
             ("/", "/var/run/x", true),
             ("../x", "x", false),
         ] {
@@ -357,11 +384,20 @@ mod tests {
             ("*.pem", "C.PEM", true),
             ("secrets/prod", "/repo/secrets/prod/x", true),
             ("secrets/prod", "/repo/secrets/test/x", false),
+            ("secrets/prod", "prod/x", true),
+            ("**/.ssh/**", "x", false),
+            ("/work/*", "x", false),
+            ("secrets/prod", "a/prod/x", false),
             ("**/.ssh/**", "~/.ssh/id", true),
             ("/home/u/.config", "~/.config/x", true),
             ("/root/.config", "~/.config/x", true),
             ("~/.config", "/home/u/.config/x", true),
             ("~/.config", "/root/.config", true),
+            ("/home", "~/x", true),
+            ("/home/u", "~/x", true),
+            ("/root", "~", true),
+            ("/", "~/x", true),
+            ("/home/u/a", "~/x", false),
             ("~/.config", "~bob/x", false),
         ] {
             assert_eq!(find(Purpose::Block, entry, path), expected, "{entry} {path}");

@@ -273,6 +273,10 @@ impl<'t> Parser<'t> {
                 simple.words.push(self.word()?);
             }
         }
+        // Between double brackets bash compares with `<` and `>`.
+        if simple.words.first().and_then(Word::as_text) == Some("[[") && !redirects.is_empty() {
+            return Err(Refusal { construct: Construct::Redirection, at: start });
+        }
         if simple.words.is_empty() {
             let construct = match simple.assignments.is_empty() {
                 true if redirects.is_empty() => Construct::Unexpected,

@@ -234,11 +234,12 @@ pub fn is_known(name: &str) -> bool {
     table(name).is_some() || plain::is_plain(name)
 }
 
-/// TABLE: the shells.
-const SHELLS: [&str; 13] = ["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "tcsh", "csh", "yash"];
+/// TABLE: the shells, and the builtins that execute a text.
+const EXECUTORS: [&str; 16] =
+    ["alias", "ash", "bash", "csh", "dash", "eval", "fish", "ksh", "ksh93", "mksh", "rbash", "sh", "tcsh", "trap", "yash", "zsh"];
 
-/// Returns whether a program of this name is a shell: what it reads, it executes.
+/// Returns whether a program of this name is a shell or its like: what it is given or reads, it executes.
 #[must_use]
-pub fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name)
+pub fn executes_texts(name: &str) -> bool {
+    EXECUTORS.contains(&name)
 }

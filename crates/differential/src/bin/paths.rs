@@ -1,0 +1,26 @@
+//! Compares what the file rules take a path for with where the kernel leads, in a jail.
+
+use std::process::ExitCode;
+
+use tollgate_differential::Fault;
+use tollgate_differential::options::Options;
+use tollgate_differential::paths::{self, jail};
+
+fn main() -> Result<ExitCode, Fault> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some(jail) = jail::entered(&mut arguments) else {
+        let options = Options::read(arguments.clone())?;
+        return jail::run_in_one(&[
+            "--seed".to_owned(),
+            options.seed.to_string(),
+            "--seconds".to_owned(),
+            options.time.as_secs().to_string(),
+        ]);
+    };
+    let options = Options::read(arguments)?;
+    println!("paths: seed {}", options.seed);
+    jail::furnish(&jail)?;
+    let run = paths::run(&options)?;
+    println!("paths: {run}");
+    Ok(if run.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
