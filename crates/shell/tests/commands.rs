@@ -24,6 +24,8 @@ struct Line {
     /// The expected answer: `allow`, or the code of the first finding, perhaps with a colon and the program or pattern that it names.
     expect: String,
     why: String,
+    /// How a line is written that is harmless and refused: it must be allowed.
+    instead: Option<String>,
 }
 
 fn rules() -> BTreeMap<String, CommandRules> {
@@ -69,6 +71,9 @@ fn every_command_of_the_corpus_gets_its_answer() {
             disagreements.push(format!("{text}\n    {findings:?}"));
         }
     }
+    let rewritten =
+        corpus().into_iter().filter_map(|line| Some((rules.get(&line.rules)?.check(line.instead.as_ref()?).findings, line.instead?)));
+    disagreements.extend(rewritten.filter(|(findings, _)| !findings.is_empty()).map(|(findings, line)| format!("{line:?}: {findings:?}")));
     assert!(disagreements.is_empty(), "{} disagreements:\n{}", disagreements.len(), disagreements.join("\n"));
 }
 
@@ -243,34 +248,6 @@ fn mutated_commands_come_to_an_end() {
     std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
 }
 
-/// Values that are made by doubling: of nothing, of what is not known, of text, and of both.
-#[test]
-fn values_that_double_are_bounded() {
-    let rules = CommandRules::new(Some(&["*".to_owned()]), &["rm -rf".to_owned()]);
-    let strict = CommandRules::new(Some(&["ls".to_owned()]), &[]);
-    for count in [27, 40, 64] {
-        for (first, doubled, is_bounded) in [
-            ("x0=''", "$y$y", true),
-            ("x0=$HOME", "$y$y", true),
-            ("x0=$(id)", "$y$y", true),
-            ("x0=aa", "$y$y", false),
-            ("x0=aa", "\"$y\"b$y", false),
-            ("x0=$HOME-$(id)", "$y$y", false),
-            ("x0=a", "$HOME$y$HOME$y", false),
-        ] {
-            let steps = (1..=count).map(|at| format!("; x{at}={}", doubled.replace("$y", &format!("$x{}", at - 1))));
-            let text = format!("{first}{}; ls $x{count} {{a,b}}$x{count}", steps.collect::<String>());
-            for text in [text.clone(), format!("for i in a b; do {text}; done"), format!("sh -c '{}'", text.replace('\'', "\""))] {
-                let start = std::time::Instant::now();
-                let findings = rules.check(&text).findings;
-                assert_eq!(findings.is_empty(), is_bounded, "{text}: {findings:?}");
-                assert!(!strict.check(&text).findings.is_empty(), "{text}");
-                assert!(start.elapsed() < std::time::Duration::from_secs(5), "{text}");
-            }
-        }
-    }
-}
-
 #[test]
 fn deep_but_sane_nesting_is_understood() {
     let rules = CommandRules::new(Some(&["*".to_owned()]), &["rm -rf".to_owned()]);
@@ -279,12 +256,12 @@ fn deep_but_sane_nesting_is_understood() {
         assert_eq!(answers(&rules.check(&nested).findings)[0], "oap.blocked_pattern: rm -rf", "{depth}");
     }
     let too_deep = format!("{}ls{}", "$(".repeat(100), ")".repeat(100));
-    assert_eq!(answers(&rules.check(&too_deep).findings)[0], "oap.command_chain_unsupported");
+    assert_eq!(answers(&rules.check(&too_deep).findings)[0], "oap.command_unproven");
 }
 
 #[test]
 fn an_analysis_says_how_each_command_is_reached() {
-    let analysis = analyse("sudo sh -c 'echo $(id) $X'");
+    let analysis = analyse("sudo sh -c 'for x in a; do echo \"$(id)\" \"$x\"; done'");
     let shown: Vec<(String, String)> = analysis
         .commands
         .iter()
@@ -294,10 +271,10 @@ fn an_analysis_says_how_each_command_is_reached() {
         })
         .collect();
     let expected = [
-        ("sudo sh -c echo $(id) $X", ""),
-        ("sh -c echo $(id) $X", "behind sudo"),
+        ("sudo sh -c for x in a; do echo \"$(id)\" \"$x\"; done", ""),
+        ("sh -c for x in a; do echo \"$(id)\" \"$x\"; done", "behind sudo"),
         ("id", "behind sudo, in a text given to sh, in a command substitution"),
-        ("echo … …", "behind sudo, in a text given to sh"),
+        ("echo * a", "behind sudo, in a text given to sh"),
     ];
     assert_eq!(shown, expected.map(|(words, how)| (words.to_owned(), how.to_owned())));
 }

@@ -57,7 +57,9 @@ impl RuleSet {
     /// Returns whether a canary that wrote this was run by a listed program that has to run it.
     pub(super) fn tolerates(&self, written: &str) -> bool {
         let is_listed = |name: &str| self.programs().any(|program| program == name);
-        TOLERATED.iter().any(|(program, text)| is_listed(program) && *text == written)
+        // To dash `[[` is a program. Where there is one, it is BusyBox's, which tests as the others do.
+        let is_test = written.starts_with("/usr/bin/[[ ") || written == "/usr/bin/[[";
+        is_test || TOLERATED.iter().any(|(program, text)| is_listed(program) && *text == written)
     }
 
     /// Returns whether git is listed, which writes to its own folder.
