@@ -307,7 +307,11 @@ impl<'a> Walk<'a> {
                     reached.is_proven = false;
                 }
                 let place = words.get(unlisted.index + 1).map_or(at, |word| word.at);
-                let construct = if name == "read" { Construct::Read } else { Construct::Argument(unlisted.what) };
+                let construct = match name {
+                    "read" => Construct::Read,
+                    _ if self.allow.is_none() => Construct::ShellText,
+                    _ => Construct::Argument(unlisted.what),
+                };
                 if self.allow.is_some() || tables::executes_texts(name) {
                     self.doubt_of(Some(name.to_owned()), construct, place);
                 }

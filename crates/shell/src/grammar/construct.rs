@@ -75,7 +75,7 @@ pub enum Construct {
     Program,
     /// A program that is named by a relative path behind `cd`.
     RelativeProgram,
-    /// A text for a shell that is computed.
+    /// A shell that is given a computed text, or what another program writes.
     ShellText,
     /// A relative path to write to behind a `cd` that is not followed.
     Directory,
@@ -125,7 +125,7 @@ impl Construct {
             Self::LoopName => "a loop over a variable that may mean something to a shell",
             Self::Program => "a program whose name is computed",
             Self::RelativeProgram => "a program at a relative path behind cd",
-            Self::ShellText => "a text for a shell that is computed",
+            Self::ShellText => "a shell that executes what cannot be read off",
             Self::Directory => "a relative path to write to behind a cd that cannot be followed",
             Self::Read => "read outside a while loop's condition",
             Self::Argument(what) => what,
@@ -168,7 +168,7 @@ impl Construct {
             Self::LoopName => "name it with one letter, or file, dir, name, line or item",
             Self::Program => "write the name of the program",
             Self::RelativeProgram => "write its absolute path",
-            Self::ShellText => "write the text in single quotes",
+            Self::ShellText => "write the commands themselves, or their text behind -c in single quotes",
             Self::Directory => "write the absolute path",
             Self::Read => "write while read -r line; do …; done",
             Self::Argument(tables::COMPUTED) => "put -- in front of it, or begin it with ./",
