@@ -6,6 +6,7 @@ mod support;
 use serde_json::{Value, json};
 use support::{Ran, run, temporary, tollgate};
 
+const RESTRICTIVE: &str = "examples/passports/restrictive.json";
 const PERMISSIVE: &str = "examples/passports/permissive.json";
 
 fn check(arguments: &[&str], input: &str) -> Ran {
@@ -20,7 +21,9 @@ fn report(ran: &Ran) -> Value {
 fn a_passport_without_faults_ends_with_0_and_one_with_faults_with_1() {
     let good = check(&[PERMISSIVE], "");
     assert_eq!(good.exit, Some(0), "{good:?}");
-    assert_eq!(good.stderr, format!("{PERMISSIVE} is a passport without faults\n"));
+    let (first, rest) = good.stderr.split_once('\n').unwrap();
+    assert_eq!(first, format!("{PERMISSIVE} is a passport without faults"));
+    assert!(rest.starts_with("WARNING: limits.system.command.execute.allowed_commands[0]: '*' allows every command"), "{rest}");
     assert_eq!(report(&good)["faults"], json!([]));
     assert!(report(&good)["passport_digest"].as_str().unwrap().starts_with("sha256:"));
     let bad = check(&["-"], r#"{"status": "Active"}"#);
@@ -32,6 +35,18 @@ fn a_passport_without_faults_ends_with_0_and_one_with_faults_with_1() {
         json!({"path": "status", "found": "\"Active\"", "expected": "draft, active, suspended, revoked", "effect": "denies every call: oap.passport_suspended"})
     );
     assert!(bad.stderr.starts_with("the passport is a passport with "), "{}", bad.stderr);
+}
+
+#[test]
+fn an_interpreter_on_the_list_is_told_and_fails_if_that_is_asked_for() {
+    let passport = |list: &str| std::fs::read_to_string(RESTRICTIVE).unwrap().replace("\"git status\"", list);
+    let open = check(&["-", "--strict"], &passport("\"python3\", \"docker run\""));
+    assert_eq!(open.exit, Some(1), "{open:?}");
+    assert!(open.stderr.contains("allowed_commands[0]: 'python3' runs "), "{}", open.stderr);
+    let remarks = report(&open)["remarks"].as_array().unwrap().clone();
+    assert!(remarks.iter().any(|remark| remark["entry"] == "docker run" && remark["runs_anything"] == false), "{remarks:?}");
+    assert_eq!(check(&["-"], &passport("\"python3\"")).exit, Some(0));
+    assert_eq!(check(&[RESTRICTIVE, "--strict"], "").exit, Some(0));
 }
 
 #[test]

@@ -21,6 +21,7 @@
 //! | `allow` | the list |
 //! | `deny`, `flags`, `text`, `paths`, `loose` | the patterns |
 //! | `finding` | the objections, with their messages |
+//! | `advice` | what the author of a list should know about its entries |
 //!
 //! # What this does not do
 //!
@@ -28,6 +29,7 @@
 //! given the line by `-c` or in a file: not interactive, without aliases and with its options as they are by default. A listed interpreter
 //! runs arbitrary code, and so does whatever runs a project's own files.
 
+mod advice;
 mod allow;
 mod argument;
 mod assignments;
@@ -43,6 +45,7 @@ pub mod tables;
 mod text;
 mod walk;
 
+pub use advice::{Remark, remarks};
 use allow::Allow;
 pub use argument::{Argument, Certainty};
 use deny::Deny;

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use time::OffsetDateTime;
 
+use bash_commands::Remark;
 use tollgate_core::passport::{Passport, PassportFault, SchemaFault, check_schema};
 use tollgate_core::policy::PolicySettings;
 
@@ -24,6 +25,9 @@ pub(in crate::commands) struct CheckArgs {
     /// When the call is made [default: now]
     #[arg(long, value_name = "RFC3339", value_parser = read_time, requires = "explain")]
     at: Option<i64>,
+    /// Fail where an entry of allowed_commands runs whatever it is given, such as an interpreter
+    #[arg(long)]
+    strict: bool,
     /// How to print [default: text on a terminal, else json]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -47,8 +51,33 @@ struct Findings {
     #[serde(skip_serializing_if = "Option::is_none")]
     unusable: Option<String>,
     faults: Vec<SchemaFault>,
+    /// What the author should know about entries of `allowed_commands`.
+    remarks: Vec<EntryRemark>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
+}
+
+/// A remark on an entry of a list of commands.
+#[derive(Debug, Serialize)]
+struct EntryRemark {
+    path: String,
+    entry: String,
+    says: String,
+    /// Whether whoever may run it may run anything.
+    runs_anything: bool,
+}
+
+/// Returns the remarks on a passport's list of commands.
+fn entry_remarks(text: &[u8]) -> Vec<EntryRemark> {
+    const PATH: &str = "limits.system.command.execute.allowed_commands";
+    let document: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
+    let list = document.pointer("/limits/system.command.execute/allowed_commands").and_then(serde_json::Value::as_array);
+    let entries: Vec<String> = list.into_iter().flatten().map(|entry| entry.as_str().unwrap_or_default().to_owned()).collect();
+    let remark = |Remark { index, says, runs_anything }| {
+        let entry = entries.get(index).cloned().unwrap_or_default();
+        EntryRemark { path: format!("{PATH}[{index}]"), entry, says, runs_anything }
+    };
+    bash_commands::remarks(&entries).into_iter().map(remark).collect()
 }
 
 pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Result<ExitCode> {
@@ -65,6 +94,7 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
         passport_digest: passport.as_ref().ok().map(|passport| format!("sha256:{}", passport.digest)),
         unusable: passport.as_ref().err().map(PassportFault::to_string),
         faults: check_schema(&text).unwrap_or_default(),
+        remarks: entry_remarks(&text),
         explanation,
     };
     let name = if is_stdin(&args.file) { "the passport".to_owned() } else { args.file.display().to_string() };
@@ -74,8 +104,12 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
     } else {
         writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&findings)?)?;
         eprintln!("{}", findings.summary(&name));
+        for EntryRemark { path, entry, says, .. } in findings.remarks.iter().filter(|remark| remark.runs_anything) {
+            eprintln!("WARNING: {path}: '{entry}' {says}");
+        }
     }
-    Ok(if findings.is_passport && findings.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_open = args.strict && findings.remarks.iter().any(|remark| remark.runs_anything);
+    Ok(if findings.is_passport && findings.faults.is_empty() && !is_open { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn is_stdin(file: &Path) -> bool {
@@ -118,6 +152,10 @@ impl Findings {
         let mut text = format!("{}\n", self.summary(name));
         for SchemaFault { path, found, expected, effect } in &self.faults {
             text.push_str(&format!("  {path}: found {found}, expected {expected}\n    {effect}\n"));
+        }
+        for EntryRemark { path, entry, says, runs_anything } in &self.remarks {
+            let mark = if *runs_anything { "WARNING" } else { "note" };
+            text.push_str(&format!("  {mark}: {path}: '{entry}' {says}\n"));
         }
         if let Some(digest) = &self.passport_digest {
             text.push_str(&format!("digest {digest}\n"));

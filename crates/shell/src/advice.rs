@@ -1,0 +1,66 @@
+//! What the author of a list should know about its entries.
+
+use super::argument::Argument;
+use super::{literal_words, tables};
+
+/// A remark on an entry of a list of allowed commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// The entry's place in the list, from 0.
+    pub index: usize,
+    /// What it allows, as a sentence.
+    pub says: String,
+    /// Whether it opens the door to all: whoever may run it may run anything.
+    pub runs_anything: bool,
+}
+
+/// Returns remarks on the entries of a list that allow more than they seem to, or nothing.
+#[must_use]
+pub fn remarks(allowed: &[String]) -> Vec<Remark> {
+    let remark = |(index, entry): (usize, &String)| {
+        let (says, runs_anything) = remark_on(entry)?;
+        Some(Remark { index, says, runs_anything })
+    };
+    allowed.iter().enumerate().filter_map(remark).collect()
+}
+
+fn remark_on(entry: &str) -> Option<(String, bool)> {
+    if entry.trim() == "*" {
+        let says = "allows every command, interpreters too: patterns under it are a seat belt, and only a sandbox is a boundary";
+        return Some((says.to_owned(), true));
+    }
+    let Some(words) = literal_words(entry) else {
+        return Some(("is no plain command, and matches only words that are written like this".to_owned(), false));
+    };
+    let (program, rest) = words.split_first()?;
+    let name = program.rsplit('/').next().unwrap_or_default();
+    if tables::is_refused(name) {
+        return Some(("is a builtin that works inside the shell: it is refused, listed or not".to_owned(), false));
+    }
+    if let Some(what) = tables::runs(name) {
+        let says = format!("runs {what}: whoever may run it may run anything; allow it in a sandbox only");
+        return Some((says, true));
+    }
+    if !tables::is_known(name) {
+        return Some(("is not known here: whatever it does with its arguments is allowed, as long as they are literal".to_owned(), false));
+    }
+    let arguments: Vec<Argument> = rest.iter().map(Argument::known).collect();
+    let unlisted = tables::read(name, &arguments).err().filter(|unlisted| unlisted.index < rest.len())?;
+    let word = rest.get(unlisted.index).map_or("", String::as_str);
+    Some((format!("names '{word}', which is not known to be harmless: what stands behind it is not looked into"), false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_that_open_the_door_are_told() {
+        let list = ["ls", "git status", "python3", "npm run", "docker run", "sh", "eval", "frobnicate", "*", "sed -i"].map(str::to_owned);
+        let remarks = remarks(&list);
+        let loud: Vec<usize> = remarks.iter().filter(|remark| remark.runs_anything).map(|remark| remark.index).collect();
+        assert_eq!(loud, [2, 3, 5, 8]);
+        let all: Vec<usize> = remarks.iter().map(|remark| remark.index).collect();
+        assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9]);
+    }
+}
