@@ -4,13 +4,12 @@
 //! as much again. Most tool arguments are plain: a few members with names and texts, whose values are written as the canonical form writes
 //! them. Anything else has no arrangement here.
 
+use std::cmp::Ordering;
+
 use super::value::{Kind, Value};
 
 /// The most members of an object that has an arrangement.
 const MEMBERS_MAX: usize = 15;
-
-/// What stands between members, and between a name and its value: compact, or as Python writes by default.
-const SPACINGS: [(&[u8], &[u8]); 2] = [(b",", b":"), (b", ", b": ")];
 
 /// The arrangement of an object's members: the spacing, and for each member in order of the source its place in the canonical form, both
 /// counted from 1.
@@ -21,26 +20,56 @@ pub type Arrangement = [u8; MEMBERS_MAX + 1];
 #[must_use]
 pub fn arrangement(object: Value<'_>) -> Option<Arrangement> {
     let mut keys: [&[u8]; MEMBERS_MAX] = Default::default();
-    let mut count = 0;
-    for (key, value) in object.members() {
-        *keys.get_mut(count)? = (key.node().kind == Kind::Text && is_canonical(value)).then(|| key.source())?;
-        count += 1;
-    }
-    let (keys, mut arrangement) = (keys.get(..count)?, Arrangement::default());
+    let mut arrangement = Arrangement::default();
     let (spacing, places) = arrangement.split_first_mut()?;
-    *spacing = (1..).zip(SPACINGS).find(|(_, (comma, colon))| is_written_with(object, comma, colon))?.0;
-    for ((at, key), place) in keys.iter().enumerate().zip(places) {
+    *spacing = object.is_object().then(|| spacing_of(object)).flatten()?;
+    for (at, (key, value)) in object.members().enumerate() {
+        if key.node().kind != Kind::Text || !is_canonical(value) {
+            return None;
+        }
+        let (before, rest) = keys.split_at_mut_checked(at)?;
+        let (places_before, rest_of_places) = places.split_at_mut_checked(at)?;
+        let (name, place) = (key.source(), rest_of_places.first_mut()?);
         *place = 1;
-        for (other_at, other) in keys.iter().enumerate() {
-            match other.cmp(key) {
+        for (other, place_of_other) in before.iter().zip(places_before) {
+            match (*other).cmp(name) {
+                Ordering::Less => *place += 1,
+                Ordering::Greater => *place_of_other += 1,
                 // The canonical form has only one of them.
-                std::cmp::Ordering::Equal if other_at != at => return None,
-                std::cmp::Ordering::Less => *place += 1,
-                _ => {}
+                Ordering::Equal => return None,
             }
         }
+        *rest.first_mut()? = name;
     }
     Some(arrangement)
+}
+
+/// Returns the number of the spacing that stands everywhere between the members of an object, and between names and values: 1 for none, 2
+/// for a space behind each sign, as Python writes by default. Any other spacing has no number.
+fn spacing_of(object: Value<'_>) -> Option<u8> {
+    // Nodes of strings are without their quotes.
+    let quote = |value: Value<'_>| u32::from(matches!(value.node().kind, Kind::Text | Kind::EscapedText));
+    let gap = |start: u32, end: u32| object.document().get(start as usize..end as usize).unwrap_or_default();
+    let mut end = object.node().start + 1;
+    let mut spacing = None;
+    for (at, (key, value)) in object.members().enumerate() {
+        let before = gap(end, key.node().start - 1);
+        let is_begun = if at == 0 { before.is_empty() } else { spacing == number_of(before, b',') };
+        let within = number_of(gap(key.node().end + 1, value.node().start - quote(value)), b':')?;
+        if !is_begun || within != *spacing.get_or_insert(within) {
+            return None;
+        }
+        end = value.node().end + quote(value);
+    }
+    (end + 1 == object.node().end).then_some(spacing.unwrap_or(1))
+}
+
+fn number_of(gap: &[u8], sign: u8) -> Option<u8> {
+    match gap {
+        [found] if *found == sign => Some(1),
+        [found, b' '] if *found == sign => Some(2),
+        _ => None,
+    }
 }
 
 /// Returns whether a value's source is also its canonical form, as far as that is plain to see.
@@ -63,25 +92,6 @@ pub(super) fn has_short_escapes(source: &[u8]) -> bool {
         rest = rest.get(at + 2..).unwrap_or_default();
     }
     true
-}
-
-/// Returns whether an object of plain members is written with these between them, and with nothing else.
-fn is_written_with(object: Value<'_>, comma: &[u8], colon: &[u8]) -> bool {
-    behind_members(object, comma, colon).is_some_and(|rest| rest == b"}")
-}
-
-/// Returns what is left of an object's source behind its members, if they are written with these between them.
-fn behind_members<'d>(object: Value<'d>, comma: &[u8], colon: &[u8]) -> Option<&'d [u8]> {
-    let mut rest = object.source().strip_prefix(b"{")?;
-    for (at, (key, value)) in object.members().enumerate() {
-        rest = if at > 0 { rest.strip_prefix(comma)? } else { rest };
-        rest = rest.strip_prefix(b"\"")?.strip_prefix(key.source())?.strip_prefix(b"\"")?.strip_prefix(colon)?;
-        rest = match value.node().kind {
-            Kind::Text | Kind::EscapedText => rest.strip_prefix(b"\"")?.strip_prefix(value.source())?.strip_prefix(b"\"")?,
-            _ => rest.strip_prefix(value.source())?,
-        };
-    }
-    Some(rest)
 }
 
 #[cfg(test)]
@@ -137,6 +147,10 @@ mod tests {
             r#"{"a":1, "b":2}"#,
             r#"{"a": 1,"b": 2}"#,
             "{ }",
+            "[]",
+            r#""""#,
+            r#""xx""#,
+            "12",
         ] {
             assert_eq!(of(text), None, "{text}");
         }
