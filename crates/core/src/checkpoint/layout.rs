@@ -5,7 +5,7 @@
 //! - Version 2 adds reasons that version 1 did not have: the evidence of a decision, and suspensions of subjects.
 //! - Version 3 has a slot for each loop controller, where earlier versions have the memory of the one controller. It writes evidence as a
 //!   field of its reason. Version 2 uses numbers of their own for reasons with evidence, and writes the evidence after the reason.
-//! - Version 4 adds the fingerprint of a call's arguments byte for byte. Without it no earlier ruling is given again: a call that comes again
+//! - Version 4 adds how a call's arguments were spelled, byte for byte. Without it no earlier ruling is given again: a call that comes again
 //!   is decided anew.
 
 use crate::loops::LoopMemory;
@@ -23,7 +23,7 @@ layout! {
     Thread { last_event_ms, turn }
     Turn { id, started_by, has_ended, earlier, memory }
     TurnMemory { loops, calls, suppression }
-    CallRecord { id, tool, args, exact since 4, call, result, is_open }
+    CallRecord { id, tool, args, spelling since 4, call, result, is_open }
     Answer { event, ruling }
     Ruling { reasons, basis }
     GuardrailReason { code, message, policy_id, evidence since 3 }
@@ -207,8 +207,15 @@ mod tests {
     fn memory() -> impl Strategy<Value = TurnMemory> {
         let call =
             (fingerprint(), fingerprint(), digest(), option::of(fingerprint()), option::of(answer()), option::of(answer()), any::<bool>());
-        let call =
-            call.prop_map(|(id, tool, args, exact, call, result, is_open)| CallRecord { id, tool, args, exact, call, result, is_open });
+        let call = call.prop_map(|(id, tool, args, spelling, call, result, is_open)| CallRecord {
+            id,
+            tool,
+            args,
+            spelling,
+            call,
+            result,
+            is_open,
+        });
         let suppression = (vec(fingerprint(), 0..3), vec(fingerprint(), 0..3), any::<bool>(), any::<bool>());
         let suppression = suppression.prop_map(|(ids, unnamed_tools, has_unknown, has_overflowed)| Suppression {
             ids,

@@ -118,7 +118,7 @@ impl SuppressionView {
 
 impl<'s> CallView<'s> {
     fn new(record: &'s CallRecord) -> Self {
-        let CallRecord { id, tool, args, exact: _, call, result, is_open } = record;
+        let CallRecord { id, tool, args, spelling: _, call, result, is_open } = record;
         let answer = |answer: &'s Option<Answer>| answer.as_ref().map(AnswerView::new);
         Self { id: *id, tool: *tool, args_hash: *args, is_open: *is_open, call: answer(call), result: answer(result) }
     }
@@ -186,7 +186,7 @@ mod tests {
         memory.calls.note_call(
             id,
             tool,
-            Arguments { canonical: args, exact: half },
+            Arguments { canonical: args, spelling: half },
             Answer { event, ruling: Ruling::new(reasons, Some(2)) },
         );
         memory.calls.note_result(id, tool, args, Answer { event, ruling: Ruling::not_executed() });

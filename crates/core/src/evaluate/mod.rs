@@ -133,7 +133,7 @@ impl CallKey {
 /// anew in every response use ids again, and another call must not get the first one's answer. Nor do arguments that mean the same to this
 /// gate: a tool may read them otherwise, such as a key that stands twice.
 fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Arguments, event: Fingerprint) -> Option<&'t Ruling> {
-    thread.turn.memory().calls.find(key.id)?.earlier_ruling(event, key.tool, args.exact)
+    thread.turn.memory().calls.find(key.id)?.earlier_ruling(event, key.tool, args)
 }
 
 /// Decides on a prepared event and appends its verdict to `out`. Returns `None` for turn boundaries, which get no verdict. A question that

@@ -9,6 +9,7 @@
 //! - [`canonical`] value → the bytes of `json.dumps(sort_keys=True, separators=(",", ":"), ensure_ascii=False)`
 //! - [`Text`] a decoded string, in UTF-8 that may hold lone surrogates (WTF-8, Python's `surrogatepass`)
 
+mod arrangement;
 pub mod canonical;
 mod find;
 pub mod number;
@@ -17,6 +18,7 @@ mod parse;
 mod text;
 mod value;
 
+pub use arrangement::{Arrangement, arrangement};
 pub use object::ObjectWriter;
 pub use parse::{Parser, SyntaxError, SyntaxErrorKind};
 pub use text::Text;

@@ -35,6 +35,12 @@ impl<'d> Text<'d> {
         self.source
     }
 
+    /// Returns whether every escape of its source is a letter's, a quote's or a backslash's. The text then determines its source.
+    #[must_use]
+    pub fn has_short_escapes(&self) -> bool {
+        super::arrangement::has_short_escapes(self.source)
+    }
+
     /// Returns the text's bytes, which are UTF-8 except for lone surrogates.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

@@ -75,6 +75,11 @@ impl<'d> Value<'d> {
         self.nodes.get(self.at as usize).copied().unwrap_or(Node { kind: Kind::Null, start: 0, end: 0, next: u32::MAX })
     }
 
+    /// Returns the text that it is a part of, which the places of its node are in.
+    pub(super) fn document(&self) -> &'d [u8] {
+        self.text
+    }
+
     /// Returns the kind of the value.
     #[must_use]
     pub fn shape(&self) -> Shape {

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use crate::decode::ToolInput;
 use crate::digest::{Digest, Fingerprint};
-use crate::json::{DEPTH_MAX, Parser, Shape, Text, Value, canonical};
+use crate::json::{DEPTH_MAX, Parser, Shape, Text, Value, arrangement, canonical};
 
 /// A tool's name with the digest of its canonical arguments. It is stable, and the arguments cannot be derived from it.
 #[derive(Debug, Clone, Copy)]
@@ -35,33 +35,57 @@ pub fn arguments_digest(input: &ToolInput<'_>) -> Digest {
     }
 }
 
-/// The digests of a call's arguments: of what they mean, and of how they are spelled.
+/// A call's arguments as state holds them: what they mean, and how they are spelled. Both together stand for their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arguments {
     /// The digest of the canonical form, as [`arguments_digest`] computes it. Arguments that mean the same share it: white space, the order
     /// of keys and the spelling of numbers are lost, and of a key that stands twice all but the last.
     pub canonical: Digest,
-    /// The fingerprint of their bytes as they stand in the event. Nothing is lost in it.
-    pub exact: Fingerprint,
+    /// What the canonical form has lost: the fingerprint of the bytes as they stand in the event, or the arrangement of a plain object,
+    /// which together with the canonical form determines them.
+    pub spelling: Fingerprint,
 }
 
+/// The mark of an arrangement that is that of a JSON text in a string.
+const IN_A_STRING: u8 = 0x80;
+
 impl Arguments {
-    /// Returns the digests of a call's arguments.
+    /// Returns a call's arguments in digests.
     #[must_use]
     pub fn of(input: &ToolInput<'_>) -> Self {
-        let (canonical, is_spelled_so) = match input {
-            ToolInput::Value(value) if value.is_object() => digest_and_spelling(*value),
-            _ => (arguments_digest(input), false),
+        // Hashing is most of the cost of a decision, so the bytes are not hashed where something shorter determines them.
+        let (canonical, short) = match input {
+            ToolInput::Value(value) if value.is_object() => {
+                let (canonical, is_canonical) = digest_and_spelling(*value);
+                (canonical, if is_canonical { Some(canonical.fingerprint()) } else { arranged(*value, 0) })
+            }
+            ToolInput::Encoded(text) => match Parser::new().parse(text.as_bytes(), DEPTH_MAX) {
+                Ok(value) if value.is_object() => {
+                    let is_plain = text.has_short_escapes() && text.as_bytes() == value.source();
+                    (digest_of_value(value), is_plain.then(|| arranged(value, IN_A_STRING)).flatten())
+                }
+                _ => (digest_of_object(None), None),
+            },
+            ToolInput::Value(_) | ToolInput::Absent { .. } => (digest_of_object(None), None),
         };
-        // Most of the cost is hashing, and what is canonical already need not be hashed twice.
-        let exact = if is_spelled_so { canonical.fingerprint() } else { exact(input) };
-        Self { canonical, exact }
+        Self { canonical, spelling: short.unwrap_or_else(|| spelling(input)) }
     }
+}
+
+/// Returns the arrangement of an object, with a mark, in the place of a fingerprint. It begins with small numbers, as a fingerprint does by
+/// chance only.
+fn arranged(object: Value<'_>, mark: u8) -> Option<Fingerprint> {
+    let [spacing, places @ ..] = arrangement(object)?;
+    let mut bytes = [0; 16];
+    let (first, rest) = bytes.split_first_mut()?;
+    *first = spacing | mark;
+    rest.copy_from_slice(&places);
+    Some(Fingerprint::from_bytes(bytes))
 }
 
 /// Returns the fingerprint of arguments as they stand in the event. The form comes first, so that no two forms are taken for each other,
 /// nor either for a canonical form, which begins with a brace.
-fn exact(input: &ToolInput<'_>) -> Fingerprint {
+fn spelling(input: &ToolInput<'_>) -> Fingerprint {
     let (form, source): (&[u8], &[u8]) = match input {
         ToolInput::Absent { null: false } => (b"absent", b""),
         ToolInput::Absent { null: true } => (b"null", b""),
@@ -145,9 +169,9 @@ mod tests {
         assert_eq!(arguments_digest(&ToolInput::Absent { null: false }), Digest::of(b"{}"));
     }
 
-    /// Every two of these differ in their bytes or in their form, and most of them share a signature.
+    /// Every two of these differ in their bytes or in their form, and many of them share a signature.
     #[test]
-    fn arguments_that_are_spelled_differently_differ_in_their_bytes() {
+    fn arguments_that_are_spelled_differently_are_told_apart() {
         let spellings = [
             "{\"a\":2}",
             "{\"a\": 2}",
@@ -170,17 +194,24 @@ mod tests {
             "null",
             "true",
         ];
-        let mut parsers: Vec<_> = spellings.iter().map(|_| Parser::new()).collect();
+        // The same in a string, as OpenAI sends it, and some that differ by the string's own escapes and by space around the object.
+        let texts = spellings.iter().map(|spelling| serde_json::Value::from(*spelling).to_string());
+        let odd = [r#""{\"a\":2, \"b\":1}""#, r#""{\"a\":2, \"\u0062\":1}""#, r#""{\u0022a\":2,\"b\":1}""#, r#"" {\"a\":2,\"b\":1}""#];
+        let texts: Vec<_> = texts.chain(odd.map(str::to_owned)).chain([r#""{\"a\":2,\"b\":1}\n""#.to_owned()]).collect();
+        let mut parsers: Vec<_> = (0..spellings.len() + texts.len()).map(|_| Parser::new()).collect();
+        let (of_values, of_texts) = parsers.split_at_mut(spellings.len());
         let mut inputs = vec![ToolInput::Absent { null: false }, ToolInput::Absent { null: true }];
-        for (spelling, parser) in spellings.iter().zip(&mut parsers) {
+        for (spelling, parser) in spellings.iter().zip(of_values) {
             inputs.push(ToolInput::Value(parser.parse(spelling.as_bytes(), 8).unwrap()));
-            inputs.push(ToolInput::Encoded(Text::plain(spelling.as_bytes())));
+        }
+        for (text, parser) in texts.iter().zip(of_texts) {
+            inputs.push(ToolInput::Encoded(parser.parse(text.as_bytes(), 8).unwrap().as_text().unwrap()));
         }
         let all: Vec<_> = inputs.iter().map(Arguments::of).collect();
         for (at, one) in all.iter().enumerate() {
             assert_eq!(one.canonical, arguments_digest(&inputs[at]));
             for (other_at, other) in all.iter().enumerate() {
-                assert_eq!(one.exact == other.exact, at == other_at, "{:?} {:?}", inputs[at], inputs[other_at]);
+                assert_eq!(one == other, at == other_at, "{:?} {:?}", inputs[at], inputs[other_at]);
             }
         }
         assert!(all.iter().filter(|one| one.canonical == all[2].canonical).count() >= 8);

@@ -23,9 +23,9 @@ pub struct CallRecord {
     pub tool: Fingerprint,
     /// The digest of its arguments in canonical form.
     pub args: Digest,
-    /// The fingerprint of the bytes of its arguments at its last `tool_call` event; `None` where only a result came, and in what versions
+    /// How its arguments were spelled at its last `tool_call` event, see [`Arguments::spelling`]; `None` where only a result came, and in what versions
     /// of state before 4 have written.
-    pub exact: Option<Fingerprint>,
+    pub spelling: Option<Fingerprint>,
     /// The last `tool_call` event of this call; `None` where only a result came.
     pub call: Option<Answer>,
     /// The last `tool_result` event that was ruled on.
@@ -37,9 +37,9 @@ pub struct CallRecord {
 impl CallRecord {
     /// Returns the ruling on an earlier delivery of a `tool_call` event: the event, the tool and every byte of the arguments are the same.
     #[must_use]
-    pub fn earlier_ruling(&self, event: Fingerprint, tool: Fingerprint, exact: Fingerprint) -> Option<&Ruling> {
+    pub fn earlier_ruling(&self, event: Fingerprint, tool: Fingerprint, args: Arguments) -> Option<&Ruling> {
         let answer = self.call.as_ref().filter(|answer| answer.event == event)?;
-        (self.tool == tool && self.exact == Some(exact)).then_some(&answer.ruling)
+        (self.tool == tool && self.args == args.canonical && self.spelling == Some(args.spelling)).then_some(&answer.ruling)
     }
 
     /// Returns whether the call was not allowed to run at its last `tool_call` event.
@@ -89,7 +89,7 @@ impl Calls {
     pub fn note_call(&mut self, id: Fingerprint, tool: Fingerprint, args: Arguments, answer: Answer) {
         let is_open = answer.ruling.allows_execution();
         self.update(id, tool, args.canonical, |record| {
-            record.exact = Some(args.exact);
+            record.spelling = Some(args.spelling);
             record.call = Some(answer);
             record.is_open = is_open;
         });
@@ -110,7 +110,7 @@ impl Calls {
     }
 
     fn update(&mut self, id: Fingerprint, tool: Fingerprint, args: Digest, change: impl FnOnce(&mut CallRecord)) {
-        let blank = CallRecord { id, tool, args, exact: None, call: None, result: None, is_open: false };
+        let blank = CallRecord { id, tool, args, spelling: None, call: None, result: None, is_open: false };
         let at = self.records.iter().rposition(|record| record.id == id).unwrap_or_else(|| {
             push_tightly(&mut self.records, blank.clone());
             self.records.len() - 1

@@ -55,7 +55,7 @@ fn a_call_that_was_suppressed_in_an_earlier_turn_is_suppressed_behind_a_restore(
     let cut_off = json!({"type": "model_response", "thread_id": "t", "turn_id": "u1", "response": body});
     for turns in [vec![turn("turn_start", "u2"), turn("turn_start", "u3")], vec![turn("turn_start", "u2"), turn("turn_end", "u2")]] {
         let mut processor = support::processor(PARTITION, &policy);
-        feed(&mut processor, &[&[cut_off.clone()], turns.as_slice()].concat());
+        feed(&mut processor, &[std::slice::from_ref(&cut_off), turns.as_slice()].concat());
         let records = checkpoint(&mut processor).records;
         let mut restored = support::restored(PARTITION, &policy, restore(&records, &policy));
         let mut late = call("c1");

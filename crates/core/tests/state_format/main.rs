@@ -115,9 +115,9 @@ fn in_order(store: &ThreadStore) -> Vec<(String, StoredThread)> {
 /// Returns what people are shown of threads, as a version could hold it: before version 4, a call's arguments byte for byte are not known.
 fn as_of(version: u8, shown: &impl std::fmt::Debug) -> String {
     let shown = format!("{shown:?}");
-    let mut parts = shown.split("exact: Some(");
+    let mut parts = shown.split("spelling: Some(");
     let first = parts.next().unwrap_or_default().to_owned();
-    let without = |rest: &str| format!("exact: None{}", rest.split_once(')').unwrap().1);
+    let without = |rest: &str| format!("spelling: None{}", rest.split_once(')').unwrap().1);
     if version < 4 { parts.fold(first, |text, rest| text + &without(rest)) } else { shown }
 }
 
@@ -210,8 +210,8 @@ fn the_script_leaves_every_shape() {
         "progress: Some",
         "is_stopped: true",
         "is_open: true",
-        "exact: Some",
-        "exact: None",
+        "spelling: Some",
+        "spelling: None",
         "call: None",
         "result: Some",
         "basis: NotExecuted",
