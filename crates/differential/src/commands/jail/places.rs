@@ -96,7 +96,7 @@ impl Places {
     /// Returns the first of the changed paths that a line with these programs may not change.
     pub(super) fn harmed<'p>(&self, changed: &'p [PathBuf], has_git: bool) -> Option<&'p Path> {
         let is_harm = |path: &Path| {
-            let Ok(below) = path.strip_prefix(WORK) else { return true };
+            let Ok(below) = path.strip_prefix(WORK) else { return !is_shells_own(path) };
             if !has_git {
                 return true;
             }
@@ -193,4 +193,11 @@ fn scan(out: &Path) -> BTreeMap<PathBuf, Stamp> {
         }
     }
     stamps
+}
+
+/// Returns whether a file is one that zsh or bash keeps a here-document in. A shell that is killed leaves it.
+fn is_shells_own(path: &Path) -> bool {
+    let name = path.strip_prefix("/tmp").ok().and_then(Path::to_str).unwrap_or_default();
+    let random = name.strip_prefix("zsh").or_else(|| name.strip_prefix("sh-thd."));
+    random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
