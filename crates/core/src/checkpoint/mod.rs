@@ -33,7 +33,7 @@ use crate::thread::StoredThread;
 use crate::wire::{Input, Wire};
 
 /// The version of the format that is written. It is the first byte of every value.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 /// The key of a partition's own record.
 const PARTITION_KEY: &str = "partition";
