@@ -124,6 +124,9 @@ mod tests {
 
     const LIMITS: ConnectionLimits =
         ConnectionLimits { connections_max: 4, head_timeout: Duration::from_millis(100), lifetime: Duration::from_millis(400) };
+    /// Under these no connection ends by itself while a test runs.
+    const PATIENT: ConnectionLimits =
+        ConnectionLimits { connections_max: 4, head_timeout: Duration::from_secs(600), lifetime: Duration::from_secs(600) };
     /// Larger than what the kernel holds for a client that does not read.
     const LARGE: usize = 64 * 1024 * 1024;
     const REQUEST: &[u8] = b"GET /small HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -168,7 +171,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_answers_one_request() {
-        let (port, ..) = serving(LIMITS, 0).await;
+        let (port, _stop, _served) = serving(PATIENT, 0).await;
         let mut stream = connect(port).await;
         stream.write_all(&REQUEST.repeat(2)).await.unwrap();
         let answer = String::from_utf8(rest(&mut stream).await).unwrap();
@@ -178,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_sends_slowly_is_cut_off() {
-        let (port, ..) = serving(LIMITS, 0).await;
+        let (port, _stop, _served) = serving(LIMITS, 0).await;
         let mut stream = connect(port).await;
         stream.write_all(b"GET /small HT").await.unwrap();
         let answer = rest(&mut stream).await;
@@ -187,7 +190,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_reads_slowly_is_cut_off() {
-        let (port, ..) = serving(LIMITS, 0).await;
+        let (port, _stop, _served) = serving(LIMITS, 0).await;
         let mut stream = connect(port).await;
         stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         sleep(3 * LIMITS.lifetime).await;
@@ -197,9 +200,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_many_connections_the_oldest_end_and_a_new_one_is_answered() {
-        // None of these connections would end by itself while the test runs.
-        let patient = ConnectionLimits { head_timeout: Duration::from_secs(600), lifetime: Duration::from_secs(600), ..LIMITS };
-        let (port, ..) = serving(patient, 0).await;
+        let (port, _stop, _served) = serving(PATIENT, 0).await;
         let mut idle = Vec::new();
         for _ in 0..100 {
             idle.push(connect(port).await);
@@ -216,13 +217,13 @@ mod tests {
 
     #[tokio::test]
     async fn errors_of_accepting_end_nothing() {
-        let (port, ..) = serving(LIMITS, 3).await;
+        let (port, _stop, _served) = serving(PATIENT, 3).await;
         assert!(ask(port).await.ends_with("ok"));
     }
 
     #[tokio::test]
     async fn what_is_being_answered_at_the_stop_is_answered() {
-        let (port, stop, served) = serving(LIMITS, 0).await;
+        let (port, stop, served) = serving(PATIENT, 0).await;
         let mut stream = connect(port).await;
         stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut head = [0; 15];

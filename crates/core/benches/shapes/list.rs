@@ -15,18 +15,18 @@ pub const ORDINARY: &[Make] = &[
 pub const EXTREMES: &[Make] = &[
     || plain("input: as many floats as may be", call(r#"{"a":["#, "12345.678901234567,", "0]}")),
     || plain("input: as many of the largest float", call(r#"{"a":["#, "1.797693134862e308,", "0]}")),
-    || plain("input: as many keys out of order", call_with(|n| format!("\"{:027}\":0,", scrambled(n)))),
-    || plain("input: as many keys, with an escape", call_with(|n| format!("\"\\u0061{:022}\":0,", scrambled(n)))),
+    || plain("input: as many keys out of order", call_with(|n| format!("\"{:030}\":0,", scrambled(n)))),
+    || plain("input: as many keys, with an escape", call_with(|n| format!("\"\\u0061{:026}\":0,", scrambled(n)))),
     || plain("arguments: as many keys, with an escape", encoded_with(|n| format!("\\\"\\\\u0061{:020}\\\":0,", scrambled(n)))),
     || plain("result: as many digits", result("read_file", "[", "1               ,", "0]")),
     || {
-        let piece = |n| format!(r#"{{"message":{{"function_call":{{"name":"{n:040}"}}}}}},"#);
+        let piece = |n| format!(r#"{{"message":{{"function_call":{{"name":"{n:090}"}}}}}},"#);
         plain("cut off: as many older calls", cut_off_with("", piece, "0"))
     },
-    || plain("cut off: as many calls", calls_cut_off(|n| format!(r#"{{"id":"{n:060}","function":{{"name":"b"}}}},"#))),
+    || plain("cut off: as many calls", calls_cut_off(|n| format!(r#"{{"id":"{n:080}","function":{{"name":"b"}}}},"#))),
     || plain("cut off: as many empty calls", calls_cut_off(|_| "{               },".to_owned())),
     || under_server("policy server: as many floats", call(r#"{"a":["#, "12345.678901234567,", "0]}")),
-    || under_server("policy server: as many keys, with an escape", call_with(|n| format!("\"\\u0061{:022}\":0,", scrambled(n)))),
+    || under_server("policy server: as many keys, with an escape", call_with(|n| format!("\"\\u0061{:026}\":0,", scrambled(n)))),
     || under_passport("passport: as many pieces of paths", fill_paths(&format!("\"{}\"", "a/".repeat(2_000)), 8)),
     // Numbers are printed as Python prints them.
     || plain("input: short floats", call(r#"{"a":["#, "1e9,", "0]}")),
