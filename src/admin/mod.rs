@@ -1,5 +1,7 @@
 //! The admin endpoint, which serves `/metrics`, `/livez` and `/readyz`.
 
+mod connections;
+
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use tokio::net::TcpListener;
 
 use crate::health::Health;
 use crate::metrics::Metrics;
+
+pub use connections::ConnectionLimits;
 
 /// The data that the endpoint shows.
 #[derive(Debug, Clone)]
@@ -33,14 +37,13 @@ impl Admin {
         bound.map_err(|error| anyhow::anyhow!("admin.listen: {listen} cannot be taken ({error}); choose another port, or `admin: null`"))
     }
 
-    /// Serves requests until `stop` is ready.
-    ///
-    /// # Errors
-    /// Returns the error that ended the listener.
-    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()> {
+    /// Serves requests until `stop` is ready. Requests that are being answered then are answered to their end.
+    pub async fn serve(self, listener: TcpListener, limits: ConnectionLimits, stop: impl Future<Output = ()> + Send) {
         let router =
             Router::new().route("/metrics", get(metrics)).route("/livez", get(livez)).route("/readyz", get(readyz)).with_state(self);
-        axum::serve(listener, router).with_graceful_shutdown(stop).await
+        let listener = &listener;
+        let accept = || async move { listener.accept().await.map(|(stream, _)| stream) };
+        connections::serve(accept, router, limits, stop).await;
     }
 }
 

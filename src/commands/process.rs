@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tracing_subscriber::EnvFilter;
 
-use crate::admin::Admin;
+use crate::admin::{Admin, ConnectionLimits};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::policy_servers::{Endpoint, PolicyServers};
@@ -66,9 +66,9 @@ pub(super) fn controls(subject_key: Option<&str>) -> Arc<Controls> {
 }
 
 /// Serves the admin endpoint for as long as the process lives.
-pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>) -> JoinHandle<std::io::Result<()>> {
+pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>) -> JoinHandle<()> {
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
-    tokio::spawn(admin.serve(listener, std::future::pending()))
+    tokio::spawn(admin.serve(listener, ConnectionLimits::default(), std::future::pending()))
 }
 
 /// Returns the policy servers of a configuration. They are asked on the current runtime.

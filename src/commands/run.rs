@@ -75,7 +75,7 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
         return Ok(ExitCode::SUCCESS);
     }
     tracing::info!(
-        brokers = kafka.brokers,
+        brokers = kafka.shown_brokers(),
         group = kafka.group_id,
         topic = kafka.topics.events,
         partitions = topics.partitions,

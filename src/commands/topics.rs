@@ -54,7 +54,7 @@ impl<'s> Topics<'s> {
 
     fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
         let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
-        let brokers = &self.kafka.brokers;
+        let brokers = self.kafka.shown_brokers();
         match partitions_of(&self.reader, name, METADATA_TIMEOUT) {
             Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
             Ok(partitions) => Ok(Topic { name, partitions: u32::try_from(partitions)? }),

@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::redact::is_secret;
+use super::urls;
 pub use crate::topics::TopicSettings;
-use tollgate_core::settings::{Entry, Section, Spelling, shape};
+use tollgate_core::settings::{Entry, REDACTED, Section, Spelling, shape};
 
 /// Properties that correctness depends on. Tollgate sets them itself.
 const OURS: [&str; 12] = [
@@ -45,6 +46,12 @@ impl KafkaSettings {
     #[must_use]
     pub fn state_owner(&self) -> String {
         format!("{}/{}", self.group_id, self.topics.events)
+    }
+
+    /// Returns the bootstrap addresses for people to read: without user info, which librdkafka has no use for.
+    #[must_use]
+    pub fn shown_brokers(&self) -> String {
+        urls::redacted_addresses(&self.brokers)
     }
 
     /// Returns whether an event may ask for its verdict on this topic.
@@ -91,6 +98,10 @@ fn read_property(entry: Entry<'_>) -> Option<(String, String)> {
         entry.fault("a property that Tollgate sets itself", "remove it");
     }
     if let Some(text) = entry.found.as_str() {
+        if text.contains(REDACTED) && text != REDACTED {
+            entry.fault("a value of which something was redacted", "write the whole value");
+            return None;
+        }
         return Some((entry.key, text.to_owned()));
     }
     match entry.found.value {

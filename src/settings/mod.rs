@@ -6,6 +6,7 @@
 mod kafka;
 mod process;
 mod redact;
+mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
@@ -63,7 +64,7 @@ impl Settings {
         }
     }
 
-    /// Returns the effective settings for people to read, secrets redacted.
+    /// Returns the effective settings for people to read, secrets redacted, and user info and queries of URLs.
     #[must_use]
     pub fn redacted(&self) -> Value {
         redact::redacted(self)

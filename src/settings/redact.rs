@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Settings;
+use super::{Settings, urls};
 use tollgate_core::settings::REDACTED;
 
 /// Parts of a librdkafka property's name that mark its value as a secret.
@@ -14,13 +14,14 @@ const PLAIN: [&str; 2] = ["ssl.key.location", "sasl.oauthbearer.token.endpoint.u
 
 pub(super) fn redacted(settings: &Settings) -> Value {
     let mut kafka = json!(settings.kafka);
+    kafka["brokers"] = settings.kafka.shown_brokers().into();
     if let Some(properties) = kafka.get_mut("properties").and_then(Value::as_object_mut) {
         for (_, value) in properties.iter_mut().filter(|(name, _)| is_secret(name)) {
             *value = Value::from(REDACTED);
         }
     }
     let policy = &settings.policy;
-    json!({
+    urls::redacted_value(json!({
         "safety_finish_reason": if policy.detectors.is_empty() {
             json!({"enabled": false})
         } else {
@@ -41,7 +42,7 @@ pub(super) fn redacted(settings: &Settings) -> Value {
         "admin": settings.admin,
         "log": settings.log,
         "privacy": {"subject_key": settings.subject_key.as_ref().map(|_| REDACTED)},
-    })
+    }))
 }
 
 pub(super) fn is_secret(property: &str) -> bool {

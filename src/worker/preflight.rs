@@ -79,7 +79,7 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
         let counts: Result<Vec<_>, _> = topics.iter().map(|topic| partitions_of(&client, topic.name, METADATA_TIMEOUT)).collect();
         match counts {
             Ok(counts) => {
-                check_partitions(&topics, &counts, &kafka.brokers)?;
+                check_partitions(&topics, &counts, &kafka.shown_brokers())?;
                 let events = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == TopicRole::Events.spec());
                 return Ok(Preflight::of(events.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))));
             }
@@ -88,9 +88,9 @@ pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, Pre
                 return Err(PreflightError::Forbidden { topics: names.join(", ") });
             }
             Err(error) => {
-                tracing::warn!(brokers = kafka.brokers, %error, "the brokers do not answer; trying again");
+                tracing::warn!(brokers = kafka.shown_brokers(), %error, "the brokers do not answer; trying again");
                 if stop.wait(RETRY_PAUSE) {
-                    return Err(PreflightError::Stopped(kafka.brokers.clone()));
+                    return Err(PreflightError::Stopped(kafka.shown_brokers()));
                 }
             }
         }
@@ -122,7 +122,7 @@ pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_b
         }
     };
     let setting = |topic: &str, name: &str| described.iter().find(|config| is_of(config, topic))?.get(name)?.value.clone();
-    let limits = check_settings(&topics, setting, &kafka.brokers, thread_bytes_max)?;
+    let limits = check_settings(&topics, setting, &kafka.shown_brokers(), thread_bytes_max)?;
     for (topic, warning) in &limits.warnings {
         tracing::warn!(topic, "{warning}");
     }

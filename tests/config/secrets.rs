@@ -32,6 +32,30 @@ fn secrets_come_from_files_and_are_never_shown() {
     assert_eq!(shown["kafka"]["properties"]["client.rack"], "a #b 007");
 }
 
+/// A URL may hold a secret wherever a server takes one: as user info, or in its query.
+#[test]
+fn user_info_and_queries_of_urls_are_never_shown() {
+    const SECRET: &str = "s3cret-7f3a";
+    let text = format!(
+        "guardrails: {{enabled: true, provider: {{use: http, config: {{url: 'https://policy:8443/v1?token={SECRET}'}}}}}}\n\
+         kafka:\n  brokers: alice:{SECRET}@kafka-1:9092,kafka-2:9092\n  properties:\n    \
+         sasl.oauthbearer.token.endpoint.url: https://alice:{SECRET}@idp/token?secret={SECRET}\n"
+    );
+    let ran = check(&yaml(&text));
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    assert!(!format!("{ran:?}").contains(SECRET), "{ran:?}");
+    let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(shown["guardrails"]["providers"][0]["config"]["url"], "https://policy:8443/v1?[redacted]");
+    assert_eq!(shown["kafka"]["brokers"], "[redacted]@kafka-1:9092,kafka-2:9092");
+    assert_eq!(shown["kafka"]["properties"]["sasl.oauthbearer.token.endpoint.url"], "https://[redacted]@idp/token?[redacted]");
+    // What was printed is no configuration until the secrets are written again.
+    let again = check(&yaml(&ran.stdout));
+    assert_eq!(again.exit, Some(1), "{again:?}");
+    for key in ["config.url", "kafka.brokers", "token.endpoint.url"] {
+        assert!(again.stderr.contains(key), "{key}: {}", again.stderr);
+    }
+}
+
 #[test]
 fn a_policy_servers_headers_are_never_shown_and_no_part_of_the_version() {
     let text = |secret: &str| {

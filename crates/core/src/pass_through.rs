@@ -134,7 +134,7 @@ mod tests {
     use crate::checkpoint::{PartitionState, Restore, Restored, StateRecord};
     use crate::processor::{Applied, PartitionProcessor};
     use crate::record::Partition;
-    use crate::thread::{StoreLimits, StoredThread, Thread, ThreadLimits, ThreadStore};
+    use crate::thread::{StoreLimits, StoredThread, ThreadLimits, ThreadStore};
     use serde_json::{Value, json};
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn threads_in_the_topic_are_passed_over_and_stay() {
-        let thread = StoredThread { thread: Thread::default(), applied: Offset(7), touched_ms: Some(1_000) };
+        let thread = StoredThread { applied: Offset(7), touched_ms: Some(1_000), ..StoredThread::default() };
         let mut records = left_by_a_deciding_worker(&thread);
         let Restored { next, state } = restore::<Nothing>(&records, ());
         assert_eq!((next, state.len(), state.clock().now_ms()), (Offset(8), 0, Some(1_000)));
@@ -187,7 +187,7 @@ mod tests {
         let checkpoint = processor.take_checkpoint().unwrap();
         assert_eq!((checkpoint.next, checkpoint.records.len()), (Offset(9), 1), "the partition's own record alone");
         records.extend(checkpoint.records.iter().cloned());
-        let limits = StoreLimits { threads_max: 10, thread: ThreadLimits { idle_ms_max: 60_000, bytes_max: 4_096 } };
+        let limits = StoreLimits { threads_max: 10, tenant_stops_max: 10, thread: ThreadLimits { idle_ms_max: 60_000, bytes_max: 4_096 } };
         let restored = restore::<ThreadStore>(&records, limits);
         assert_eq!((restored.next, restored.state.clock().now_ms()), (Offset(9), Some(1_000)));
         assert_eq!(restored.state.get("t"), Some(&thread));
@@ -196,7 +196,7 @@ mod tests {
     /// A thread that is ahead of its partition makes the state invalid, even for a stage that does not use threads.
     #[test]
     fn a_topic_that_is_no_state_is_refused_here_too() {
-        let thread = StoredThread { thread: Thread::default(), applied: Offset(8), touched_ms: None };
+        let thread = StoredThread { applied: Offset(8), ..StoredThread::default() };
         let records = left_by_a_deciding_worker(&thread);
         let mut restore = Restore::<Nothing>::default();
         for (record, offset) in records.iter().zip(0..) {

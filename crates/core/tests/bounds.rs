@@ -224,6 +224,11 @@ fn time_is_linear_in_the_size_of_an_event() {
         let blocks: Vec<_> = (0..n).map(|k| json!({"type": "tool_use", "id": format!("call-{k}"), "name": "bash"})).collect();
         json!({"type": "model_response", "thread_id": "t", "message": {"content": blocks}})
     };
+    let older = |n: usize| {
+        let message = |k: usize| json!({"message": {"function_call": {"name": format!("tool-{k}")}}});
+        let choices: Vec<_> = [json!({"finish_reason": "content_filter"})].into_iter().chain((0..n).map(message)).collect();
+        json!({"type": "model_response", "thread_id": "t", "response": {"choices": choices}})
+    };
     let keys = |n: usize| {
         let input: serde_json::Map<_, _> = (0..n).map(|k| (format!("{}", k * 7_919 % n), json!(k))).collect();
         json!({"type": "tool_call", "thread_id": "t", "tool_call_id": "c", "tool_name": "bash", "tool_input": input})
@@ -234,9 +239,10 @@ fn time_is_linear_in_the_size_of_an_event() {
         event.extend([("type".to_owned(), json!("turn_start")), ("thread_id".to_owned(), json!("t"))]);
         Value::from(event)
     };
-    let cases: [(&str, EventOfSize); 5] = [
+    let cases: [(&str, EventOfSize); 6] = [
         ("calls of a response", openai),
         ("blocks of a message", blocks),
+        ("older calls of a response that was cut off", older),
         ("keys of an input", keys),
         ("escapes of an input", escapes),
         ("unknown fields", fields),

@@ -32,6 +32,14 @@ fn call_with(field: &str, value: &str) -> String {
     event.to_string()
 }
 
+/// Returns a call with half a million numbers and more in this field, between this beginning and end.
+fn list_call(field: &str, begin: &str, end: &str) -> String {
+    let numbers = "1,".repeat(500_000);
+    format!(
+        r#"{{"type":"tool_call","thread_id":"t","event_id":"e","tool_call_id":"c","tool_name":"bash","{field}":{begin}{numbers}1{end}}}"#
+    )
+}
+
 /// Returns `length` bytes that hold the marker.
 fn long(length: usize) -> String {
     format!("{MARKER}{}", "x".repeat(length - MARKER.len()))
@@ -59,6 +67,24 @@ fn large_cases() -> Vec<Case> {
             None,
             None,
             "nested too deep",
+        ),
+        case(
+            "half a million values",
+            list_call("tool_input", "{\"a\":[", "]}"),
+            "value_too_many_values",
+            "value",
+            None,
+            None,
+            "500000 values",
+        ),
+        case(
+            "half a million values in a text",
+            list_call("arguments", "\"{\\\"a\\\":[", "]}\""),
+            "value_too_many_values",
+            "arguments",
+            ids.0,
+            ids.1,
+            "500000 values",
         ),
         case("a thread of 257 bytes", call_with("thread_id", &long(257)), "thread_id_too_long", "thread_id", None, ids.1, "257 bytes"),
         case("a thread of 1 MB", call_with("thread_id", &long(1_000_000)), "thread_id_too_long", "thread_id", None, ids.1, "1000000 bytes"),

@@ -13,7 +13,11 @@ pub const SEPARATOR: &[u8] = b"\n--\n";
 pub const OWNER: &str = "tollgate-golden";
 
 /// The limits of the restored store; no input has as many threads.
-const LIMITS: StoreLimits = StoreLimits { threads_max: 1_000_000, thread: ThreadLimits { idle_ms_max: i64::MAX, bytes_max: 1_000_000 } };
+const LIMITS: StoreLimits = StoreLimits {
+    threads_max: 1_000_000,
+    tenant_stops_max: 1_000_000,
+    thread: ThreadLimits { idle_ms_max: i64::MAX, bytes_max: 1_000_000 },
+};
 
 /// A record of the state topic: its offset there, key and value.
 type Record<'i> = (Offset, &'i [u8], Option<&'i [u8]>);

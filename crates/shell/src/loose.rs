@@ -28,6 +28,9 @@ pub fn words(text: &str) -> Vec<Vec<Argument>> {
     segments
 }
 
+/// The most functions that are looked through. No line of an ordinary agent has more, and one that has is taken for what it may be.
+const FUNCTIONS_MAX: usize = 50;
+
 /// Returns whether a text defines a function that starts itself, or several that start one another.
 #[must_use]
 pub fn has_self_starting_function(text: &str) -> bool {
@@ -35,6 +38,10 @@ pub fn has_self_starting_function(text: &str) -> bool {
         return false;
     }
     let tokens = tokens(text);
+    let defined = |at: &usize| matches!(tokens.get(*at..), Some(["function", _, ..] | [_, "(", ")", ..]));
+    if (0..tokens.len()).filter(defined).count() > FUNCTIONS_MAX {
+        return true;
+    }
     let functions: Vec<(&str, &[&str])> = (0..tokens.len()).filter_map(|at| function(&tokens, at)).collect();
     // A function reaches another one if its name stands in its body.
     functions.iter().any(|(name, _)| {

@@ -12,6 +12,12 @@ use super::{COMMANDS_MAX, assignments};
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
 const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
 
+/// The most bytes of words that are looked at in a line, with every turn of a loop counted: what loops multiply is bounded so.
+const WALKED_MAX: usize = 1 << 20;
+
+/// What a word costs beside its text, in bytes.
+const WORD_BYTES: usize = 16;
+
 /// A simple command that runs.
 #[derive(Debug, Clone)]
 pub struct Reached {
@@ -76,6 +82,8 @@ pub struct Walk<'a> {
     /// The place of the text that is given to a shell, if this is inside one.
     text_at: Option<usize>,
     depth: usize,
+    /// How many bytes of words may still be looked at.
+    budget: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -93,6 +101,7 @@ impl<'a> Walk<'a> {
             values: Vec::new(),
             text_at: None,
             depth: 0,
+            budget: WALKED_MAX,
         }
     }
 
@@ -132,7 +141,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.reached.len() >= COMMANDS_MAX
+        self.budget == 0 || self.reached.len() >= COMMANDS_MAX
     }
 
     fn list(&mut self, list: &List) {
@@ -282,6 +291,7 @@ impl<'a> Walk<'a> {
         if self.is_over() {
             return self.doubt(Construct::TooMuch, at);
         }
+        self.budget = self.budget.saturating_sub(words.iter().map(|word| word.text.len() + WORD_BYTES).sum());
         let index = self.reached.len();
         self.reached.push(Reached { words: words.clone(), ways: self.ways.clone(), is_proven: true });
         let given = match self.allow {

@@ -125,7 +125,7 @@ mod tests {
     fn thread_record(id: &str, turn_id: &str, applied: i64) -> StateRecord {
         let mut thread = Thread::default();
         thread.turn.id = Some(turn_id.into());
-        StateRecord::entry::<ThreadStore>(id, Some(&StoredThread { thread, applied: Offset(applied), touched_ms: None }))
+        StateRecord::entry::<ThreadStore>(id, Some(&StoredThread { thread, applied: Offset(applied), ..StoredThread::default() }))
     }
 
     #[test]

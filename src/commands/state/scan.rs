@@ -59,7 +59,7 @@ impl Scan {
 
 impl Line {
     fn new(thread_id: &str, partition: Partition, bytes: usize, stored: &StoredThread) -> Self {
-        let StoredThread { thread, applied, touched_ms } = stored;
+        let StoredThread { thread, applied, touched_ms, .. } = stored;
         Self {
             thread_id: thread_id.into(),
             partition: partition.0,
@@ -130,7 +130,10 @@ mod tests {
     fn record(id: &str, applied: i64, touched_ms: Option<i64>, turn_id: &str) -> StateRecord {
         let mut thread = Thread::default();
         thread.turn.id = Some(turn_id.into());
-        StateRecord::entry::<ThreadStore>(id, Some(&StoredThread { thread, applied: Offset(applied), touched_ms }))
+        StateRecord::entry::<ThreadStore>(
+            id,
+            Some(&StoredThread { thread, applied: Offset(applied), touched_ms, ..StoredThread::default() }),
+        )
     }
 
     fn scan(partition: i32, records: &[StateRecord]) -> Scanned {

@@ -1,8 +1,6 @@
 //! The newest record of every key of a state partition, gathered from its records in order.
 
-use std::collections::BTreeMap;
-
-use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::record::Offset;
 
@@ -12,8 +10,8 @@ use super::{KeyedState, PartitionState, StateError, StateKey, read_partition};
 /// keeps of each entry.
 #[derive(Debug)]
 pub struct Latest<T> {
-    /// What the reader keeps of each entry that exists, by key.
-    pub entries: FxHashMap<Box<str>, T>,
+    /// What the reader keeps of each entry that exists, by key. Keys are not ours, so their hash is keyed.
+    pub entries: HashMap<Box<str>, T>,
     /// The partition's own record, if there is one.
     pub partition: Option<PartitionState>,
     /// Records that cannot be read, by key, with their offsets. A record that is written over is removed from here.
@@ -22,7 +20,7 @@ pub struct Latest<T> {
 
 impl<T> Default for Latest<T> {
     fn default() -> Self {
-        Self { entries: FxHashMap::default(), partition: None, unreadable: BTreeMap::new() }
+        Self { entries: HashMap::new(), partition: None, unreadable: BTreeMap::new() }
     }
 }
 

@@ -6,12 +6,13 @@
 //! - Version 3 has a slot for each loop controller, where earlier versions have the memory of the one controller. It writes evidence as a
 //!   field of its reason. Version 2 uses numbers of their own for reasons with evidence, and writes the evidence after the reason.
 //! - Version 4 adds how a call's arguments were spelled, byte for byte. Without it no earlier ruling is given again: a call that comes again
-//!   is decided anew.
+//!   is decided anew. It also adds the tenant that
+//!   a thread with a stop counts for.
 
 use crate::loops::LoopMemory;
 use crate::record::{Offset, StreamClock};
 use crate::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKind, Suspension};
-use crate::thread::{Answer, CallRecord, Calls, StoredThread, Suppression, Thread, Turn, TurnMemory};
+use crate::thread::{Answer, CallRecord, Calls, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory};
 use crate::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 
 use super::PartitionState;
@@ -19,7 +20,7 @@ use super::PartitionState;
 layout! {
     PartitionState { owner, next, clock }
     StreamClock { began_ms, now_ms, outvoted }
-    StoredThread { applied, touched_ms, thread }
+    StoredThread { applied, touched_ms, thread, tenant since 4 }
     Thread { last_event_ms, turn }
     Turn { id, started_by, has_ended, earlier, memory }
     TurnMemory { loops, calls, suppression }
@@ -112,6 +113,16 @@ impl Wire for Offset {
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         i64::read(input).map(Self)
+    }
+}
+
+impl Wire for TenantMark {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        u64::read(input).map(Self)
     }
 }
 

@@ -78,7 +78,7 @@ impl<'s> ThreadView<'s> {
     /// Returns the view of a thread whose record takes `bytes`, in a partition whose own record is `state`.
     #[must_use]
     pub fn new(thread_id: &'s str, partition: Partition, bytes: usize, stored: &'s StoredThread, state: &'s PartitionState) -> Self {
-        let StoredThread { thread, applied, touched_ms } = stored;
+        let StoredThread { thread, applied, touched_ms, .. } = stored;
         let memory = thread.turn.memory();
         Self {
             thread_id,
@@ -199,7 +199,7 @@ mod tests {
     fn a_thread_is_shown_by_digests_codes_and_counts() {
         let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));
         let thread = thread(tool, args, id, event);
-        let shown = view(&StoredThread { thread, applied: Offset(17), touched_ms: Some(5) });
+        let shown = view(&StoredThread { thread, applied: Offset(17), touched_ms: Some(5), ..StoredThread::default() });
         let half = args.fingerprint().to_string();
         let (tool, args, id, event) = (tool.to_string(), args.to_string(), id.to_string(), event.to_string());
         let expected = json!({
@@ -245,7 +245,8 @@ mod tests {
     #[test]
     fn what_loop_controllers_remember_is_shown_in_the_same_order_as_ever() {
         let (tool, args, id, event) = (Fingerprint::of("terminal"), Digest::of(b"{}"), Fingerprint::of("c1"), Fingerprint::of("e1"));
-        let stored = StoredThread { thread: thread(tool, args, id, event), applied: Offset(17), touched_ms: Some(5) };
+        let thread = thread(tool, args, id, event);
+        let stored = StoredThread { thread, applied: Offset(17), touched_ms: Some(5), ..StoredThread::default() };
         let shown = serde_json::to_string(&ThreadView::new("t", Partition(2), 123, &stored, &state())).unwrap();
         let signature = format!(r#"{{"tool":"{tool}","args_hash":"{}""#, args.fingerprint());
         let expected = format!(
@@ -256,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_remembers_nothing_can_be_shown() {
-        let shown = view(&StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None });
+        let shown = view(&StoredThread::default());
         assert_eq!((&shown["calls"], &shown["last_event"], &shown["turn"]["id"]), (&json!([]), &Value::Null, &Value::Null));
     }
 

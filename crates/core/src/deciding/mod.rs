@@ -12,7 +12,7 @@ pub use outcome::{Outcome, VerdictBuffer};
 
 use std::sync::Arc;
 
-use crate::decode::{Event, Rejection, decode, partial_event_of};
+use crate::decode::{Body, Event, Rejection, decode, partial_event_of};
 use crate::evaluate::{self, Prepared, Tools};
 use crate::guardrail::{Answer, ProviderError, Question};
 use crate::json::Parser;
@@ -166,7 +166,9 @@ fn begin(
     unasked: Option<ProviderError>,
     out: &mut VerdictBuffer,
 ) -> Result<Step, Rejection> {
-    match threads.admit(&event.thread_id) {
+    // A boundary brings no thread to a stop.
+    let is_boundary = matches!(event.body, Body::TurnStart | Body::TurnEnd | Body::ThreadReset);
+    match threads.admit(&event.thread_id, event.attribution.tenant_id.as_deref().filter(|_| !is_boundary)) {
         Admission::Admitted(key, thread) => {
             let mut prepared = evaluate::prepare(policy, tools, thread, event);
             if let Some(why) = unasked {
@@ -199,6 +201,6 @@ fn finish(
         Some(thread) => evaluate::fold(policy, thread, event, prepared, &mut out.json),
         None => Ok(evaluate::refuse(policy, event, &mut out.json)),
     };
-    threads.settle(key, touch);
+    threads.settle(key, touch, event.attribution.tenant_id.as_deref());
     Ok(Step::Decided(Outcome::of(event, decided?)))
 }

@@ -10,7 +10,7 @@
 //! A thread that waits holds up no other thread. If its queue is too long, no policy server is asked about its calls any more: they count
 //! as overloaded until the queue is short again. So no thread can make its partition wait for minutes.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,8 @@ use crate::thread::{SlotKey, Touch};
 /// The waiting threads of one partition.
 #[derive(Debug, Default)]
 pub(super) struct WaitingThreads {
-    queues: FxHashMap<Box<str>, Queue>,
+    /// The queues by thread. Whoever sends events chooses thread ids, so their hash is keyed.
+    queues: HashMap<Box<str>, Queue>,
     /// The thread whose event asked, by the offset of that event.
     asked: FxHashMap<Offset, Box<str>>,
     /// Threads whose first event can be resumed.

@@ -7,9 +7,9 @@ use super::members::{self, Others};
 use super::{
     Attribution, Body, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, PartialEvent, Record, Rejection, RejectionCode,
     THREAD_ID_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, ToolCall, ToolInput, ToolResult, envelope,
-    parse_timestamp,
+    parse_timestamp, too_many_values,
 };
-use crate::json::{Shape, Text, Value};
+use crate::json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Text, VALUES_MAX, Value};
 
 macro_rules! fields {
     ($($field:ident),+ $(,)?) => {
@@ -237,7 +237,10 @@ impl<'d> Reader<'_, 'd> {
                 "send the one that the tool is run with",
             )),
             (Some(input), None) => Ok(ToolInput::Value(input)),
-            (None, Some(arguments)) => Ok(arguments.as_text().map_or(ToolInput::Value(arguments), ToolInput::Encoded)),
+            (None, Some(arguments)) => match arguments.as_text() {
+                None => Ok(ToolInput::Value(arguments)),
+                Some(text) => check_values(text).map(ToolInput::Encoded),
+            },
             (None, None) => Ok(ToolInput::Absent { null: self.fields.tool_input.is_some() || self.fields.arguments.is_some() }),
         }
     }
@@ -294,6 +297,21 @@ impl<'d> Reader<'_, 'd> {
             tool_call_id: short(fields.tool_call_id, TOOL_CALL_ID_BYTES_MAX),
             tool_name: short(fields.tool_name, TOOL_NAME_BYTES_MAX),
         }
+    }
+}
+
+/// Checks that arguments inside a string hold no more values than are read. With more of them they would count as no arguments at all.
+fn check_values(text: Text<'_>) -> Read<Text<'_>> {
+    // Every value takes two bytes at least, so the arguments of all usual calls need not be read for that.
+    if text.source_len() / 2 < VALUES_MAX {
+        return Ok(text);
+    }
+    match Parser::new().parse(text.as_bytes(), DEPTH_MAX) {
+        Err(error) if error.kind == SyntaxErrorKind::TooManyValues => {
+            let found = format!("a string of {} bytes, {error}", text.source_len());
+            Err(too_many_values("arguments", found))
+        }
+        _ => Ok(text),
     }
 }
 

@@ -73,6 +73,7 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
             SyntaxErrorKind::TooDeep => {
                 Rejection::new(RejectionCode::ValueTooDeep, "value", found, "nest fewer than 1,024 arrays and objects")
             }
+            SyntaxErrorKind::TooManyValues => too_many_values("value", found),
             _ => Rejection::new(RejectionCode::ValueNotJson, "value", found, "send one JSON object per record"),
         }
     })?;
@@ -81,6 +82,11 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         return Err(Rejection::new(RejectionCode::ValueNotAnObject, "value", found, "send one JSON object per record"));
     }
     Ok(root)
+}
+
+/// Returns the rejection of a field with more values than are read.
+fn too_many_values(field: &'static str, found: String) -> Rejection {
+    Rejection::new(RejectionCode::ValueTooMany, field, found, "send at most 500,000 values and keys, or long lists of them as one text")
 }
 
 /// Returns the rejection of a value that is too large. A reader that cuts such a value short beforehand uses it too.

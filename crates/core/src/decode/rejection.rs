@@ -21,6 +21,8 @@ codes! {
         ValueNotJson = "value_not_json",
         /// The value nests too many containers.
         ValueTooDeep = "value_too_deep",
+        /// The value, or the text in `arguments`, holds too many values.
+        ValueTooMany = "value_too_many_values",
         /// The value is JSON, but not an object.
         ValueNotAnObject = "value_not_an_object",
         /// A member of the envelope stands twice. Which one counts would depend on the reader.

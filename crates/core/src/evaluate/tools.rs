@@ -1,6 +1,6 @@
 //! A cache of tool fingerprints: a fleet calls a few tools millions of times, and hashing a name takes far longer than finding it.
 
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 
 use crate::digest::Fingerprint;
 
@@ -8,9 +8,10 @@ use crate::digest::Fingerprint;
 const NAMES_MAX: usize = 1_024;
 
 /// The fingerprints of the tools that were named so far, up to a bound. The fingerprint of a name does not depend on what is remembered.
+/// Names are not ours, so their hash is keyed.
 #[derive(Debug, Default)]
 pub struct Tools {
-    known: FxHashMap<Box<str>, Fingerprint>,
+    known: HashMap<Box<str>, Fingerprint>,
 }
 
 impl Tools {

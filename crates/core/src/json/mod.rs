@@ -11,6 +11,7 @@
 
 mod arrangement;
 pub mod canonical;
+mod error;
 mod find;
 pub mod number;
 mod object;
@@ -19,14 +20,19 @@ mod text;
 mod value;
 
 pub use arrangement::{Arrangement, arrangement};
+pub use error::{SyntaxError, SyntaxErrorKind};
 pub use object::ObjectWriter;
-pub use parse::{Parser, SyntaxError, SyntaxErrorKind};
+pub use parse::Parser;
 pub use text::Text;
 pub use value::{Shape, Value};
 
 /// How many containers may be open at once in tool arguments and results. Deeper text is "not JSON", as it is for Python, whose own limit
 /// is between 990 and 1,000 frames. This limit is a little above that, so it accepts whatever an agent could parse.
 pub const DEPTH_MAX: usize = 1_024;
+
+/// How many values a text may hold, keys included. Where values are as long as they usually are, the largest event holds some 350,000. It
+/// could hold four million, each of which takes time to sort and to hash, and memory in the table.
+pub const VALUES_MAX: usize = 500_000;
 
 /// How many digits an integer may have. Python's `int` refuses to read more (a `ValueError`, so the text is "not JSON").
 pub const INTEGER_DIGITS_MAX: usize = 4_300;

@@ -35,18 +35,26 @@ pub(super) fn write_ecmascript(value: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Returns the shortest digits of a finite value, as sign, digits and the exponent of the first digit.
+/// Returns the shortest digits that read back as a finite value, as sign, digits and the exponent of the first digit. Of several with as few
+/// digits they are the closest to the value, as in Python and ECMAScript.
 fn shortest(value: f64) -> (&'static str, String, i32) {
-    // Python and ECMAScript use as few digits as identify the value, and of those the closest to it. Rust only guarantees the former.
-    // Printing the value to that many digits gives the closest, which identifies it except for some powers of two.
-    let shortest = format!("{value:e}");
-    let digits = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
-    let closest = format!("{value:.*e}", digits.saturating_sub(1));
-    let shortest = if closest.parse() == Ok(value) { closest } else { shortest };
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let mut buffer = zmij::Buffer::new();
+    // It is printed as `12.5`, `0.05` or `1.25e-7`.
+    let printed = buffer.format_finite(value);
+    let (sign, printed) = printed.strip_prefix('-').map_or(("", printed), |rest| ("-", rest));
+    let (mantissa, exponent) = printed.split_once('e').unwrap_or((printed, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    (sign, mantissa.chars().filter(|c| *c != '.').collect(), exponent)
+    let all: String = [whole, fraction].concat();
+    let digits = all.trim_start_matches('0');
+    let zeros = all.len() - digits.len();
+    let digits = match digits.trim_end_matches('0') {
+        // Zero has one digit, at its own place.
+        "" => return (sign, "0".to_owned(), 0),
+        digits => digits.to_owned(),
+    };
+    let first = i32::try_from(whole.len()).unwrap_or_default() - 1 - i32::try_from(zeros).unwrap_or_default();
+    (sign, digits, exponent + first)
 }
 
 /// Reads a float literal of the grammar. A value out of range becomes infinite or zero, as in Python.
@@ -156,6 +164,35 @@ mod tests {
             let mut out = Vec::new();
             write_ecmascript(f64::from_bits(bits), &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    /// The digits are compared with those of Rust's own printing, rounded to as few as read back as the value. Rust may choose others of as
+    /// few, so that is how the closest are found.
+    fn check_shortest(value: f64) {
+        let shortest_of_rust = format!("{value:e}");
+        let count = shortest_of_rust.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+        let closest = format!("{value:.*e}", count - 1);
+        let expected = if closest.parse() == Ok(value) { closest } else { shortest_of_rust };
+        let (mantissa, exponent) = expected.split_once('e').unwrap();
+        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        assert_eq!(shortest(value), (sign, digits, exponent.parse().unwrap()), "{value:e}");
+    }
+
+    #[test]
+    fn powers_of_two_and_of_ten_and_their_neighbours_have_the_digits_that_rust_finds() {
+        let powers = (-1_074..1_024).map(|power| 2_f64.powi(power)).chain((-323..309).map(|power| format!("1e{power}").parse().unwrap()));
+        powers.flat_map(|value| [value.next_down(), value, value.next_up()]).filter(|value| value.is_finite()).for_each(check_shortest);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_value_has_the_digits_that_rust_finds(bits in proptest::num::u64::ANY) {
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                check_shortest(value);
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! Parsing: an iterative parser for Python's JSON dialect, from text to a table of nodes.
 
-use super::INTEGER_DIGITS_MAX;
+use super::error::{SyntaxError, SyntaxErrorKind};
 use super::find::next_stop;
 use super::value::{Kind, Node, Value};
+use super::{INTEGER_DIGITS_MAX, VALUES_MAX};
 
 /// A reusable parser. It keeps its node table between calls, so that a worker allocates only for its largest event.
 #[derive(Debug, Default)]
@@ -11,47 +12,12 @@ pub struct Parser {
     open: Vec<u32>,
 }
 
-/// The error of a text that is not JSON, and where it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} at byte {at}")]
-pub struct SyntaxError {
-    /// The offset into the text, in bytes.
-    pub at: usize,
-    /// What is wrong there.
-    pub kind: SyntaxErrorKind,
-}
-
-/// The reasons why a text is not JSON. None of them carries text of the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SyntaxErrorKind {
-    /// The text ends inside a value, or is empty.
-    #[error("unexpected end of text")]
-    UnexpectedEnd,
-    /// A byte that cannot stand there: a bad literal, a missing colon, a trailing comma, a byte order mark.
-    #[error("unexpected character")]
-    UnexpectedCharacter,
-    /// A control character below 0x20 inside a string; JSON wants it escaped.
-    #[error("unescaped control character in a string")]
-    ControlCharacter,
-    /// A backslash followed by something that JSON does not define.
-    #[error("unknown escape in a string")]
-    UnknownEscape,
-    /// An integer of more than [`INTEGER_DIGITS_MAX`] digits.
-    #[error("integer of more than 4300 digits")]
-    IntegerTooLong,
-    /// More containers open at once than the caller allows.
-    #[error("nested too deep")]
-    TooDeep,
-    /// Something after the value.
-    #[error("text after the value")]
-    TrailingText,
-    /// A text of 4 GiB or more, which the node table cannot address.
-    #[error("text of 4 GiB or more")]
-    TooLong,
-}
-
 /// About how many bytes of text there are for each value, in events and arguments.
 const BYTES_PER_NODE: usize = 24;
+
+/// How many nodes a table keeps room for, whatever it has read: 1 MiB. Every partition has a table, and one event must not swell it for
+/// good.
+const NODES_KEPT: usize = 65_536;
 
 /// What the grammar allows next.
 #[derive(Clone, Copy, PartialEq)]
@@ -81,8 +47,12 @@ impl Parser {
         if u32::try_from(text.len()).is_err() {
             return Err(SyntaxError { at: 0, kind: SyntaxErrorKind::TooLong });
         }
+        let nodes = text.len() / BYTES_PER_NODE;
+        if self.nodes.capacity() > NODES_KEPT && nodes < NODES_KEPT {
+            self.nodes.shrink_to(NODES_KEPT);
+        }
         // Growing the table step by step would copy it each time.
-        self.nodes.reserve(text.len() / BYTES_PER_NODE);
+        self.nodes.reserve(nodes);
         Scan { text, at: 0, nodes: &mut self.nodes, open: &mut self.open, depth_max, has_controls: None }.document()?;
         Ok(Value::new(text, &self.nodes, 0))
     }
@@ -105,6 +75,9 @@ impl<'d> Scan<'_, 'd> {
         let mut expect = Expect::Value;
         loop {
             self.skip_space();
+            if self.nodes.len() > VALUES_MAX {
+                return Err(self.error(SyntaxErrorKind::TooManyValues));
+            }
             expect = match expect {
                 Expect::Value => self.value()?,
                 Expect::FirstItemOrEnd if self.peek() == Some(b']') => self.close(b']')?,
@@ -371,6 +344,24 @@ mod tests {
         assert_eq!(kind_of(&"9".repeat(4_300)), None);
         assert_eq!(kind_of(&"9".repeat(4_301)), Some(SyntaxErrorKind::IntegerTooLong));
         assert_eq!(kind_of(&format!("{}.0", "9".repeat(4_301))), None);
+    }
+
+    #[test]
+    fn a_text_holds_half_a_million_values_and_no_more() {
+        let list = |items: usize| format!("[{}0]", "0,".repeat(items - 1));
+        assert_eq!(kind_of(&list(VALUES_MAX - 1)), None);
+        assert_eq!(kind_of(&list(VALUES_MAX)), Some(SyntaxErrorKind::TooManyValues));
+        let object = |members: usize| format!("{{{}\"\":0}}", "\"\":0,".repeat(members - 1));
+        assert_eq!((kind_of(&object(249_999)), kind_of(&object(250_000))), (None, Some(SyntaxErrorKind::TooManyValues)));
+    }
+
+    #[test]
+    fn a_table_that_was_swollen_once_shrinks_again() {
+        let mut parser = Parser::new();
+        parser.parse(format!("[{}0]", "0,".repeat(400_000)).as_bytes(), 8).unwrap();
+        assert!(parser.nodes.capacity() > 400_000);
+        parser.parse(b"[0]", 8).unwrap();
+        assert!(parser.nodes.capacity() <= 2 * NODES_KEPT, "{}", parser.nodes.capacity());
     }
 
     #[test]

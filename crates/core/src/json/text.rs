@@ -41,6 +41,12 @@ impl<'d> Text<'d> {
         super::arrangement::has_short_escapes(self.source)
     }
 
+    /// Returns how many bytes the text has with its escapes: as many as it has without them, or more.
+    #[must_use]
+    pub fn source_len(&self) -> usize {
+        self.source.len()
+    }
+
     /// Returns the text's bytes, which are UTF-8 except for lone surrogates.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

@@ -11,6 +11,9 @@ use super::fields::Amount;
 /// The largest arguments that are read, in bytes of their JSON text. No model writes as much in one answer.
 const BYTES_MAX: usize = 1024 * 1024;
 
+/// How many pieces of paths are looked at, over all paths of a call together. Each piece is compared with every pattern.
+const PIECES_MAX: usize = 16_384;
+
 /// The code of the denial for arguments of another form.
 const INVALID: &str = "oap.invalid_tool_arguments";
 
@@ -54,11 +57,16 @@ impl<'v> Arguments<'v> {
         self.value(key).map_or_else(|| Ok(Vec::new()), |value| texts(key, value))
     }
 
-    /// Returns all strings under any of these keys, in the order of the keys.
+    /// Returns all strings under any of these keys, in the order of the keys. Together they may have [`PIECES_MAX`] pieces between slashes.
     pub(super) fn all_texts(&self, keys: &[&str]) -> Result<Vec<Cow<'v, str>>, Denial> {
         let mut found = Vec::new();
         for key in keys {
             found.extend(self.texts(key)?);
+        }
+        let pieces: usize = found.iter().map(|text| text.bytes().filter(|byte| *byte == b'/').count() + 1).sum();
+        if pieces > PIECES_MAX {
+            let message = format!("Tool arguments name {pieces} pieces of paths; at most {PIECES_MAX} are looked at");
+            return Err(Denial::new("oap.context_too_large", message));
         }
         Ok(found)
     }

@@ -23,7 +23,7 @@ use crate::thread::{StoreLimits, ThreadLimits};
 
 /// The revision of the decision rules. It goes up when the same settings begin to decide differently, so that verdicts of different rules
 /// never share a version.
-const RULES_REVISION: u32 = 1;
+const RULES_REVISION: u32 = 2;
 
 /// Everything that a verdict depends on besides the thread and the event.
 #[derive(Debug)]
@@ -103,6 +103,7 @@ impl Policy {
     pub fn store_limits(&self) -> StoreLimits {
         StoreLimits {
             threads_max: self.limits.threads_per_partition_max,
+            tenant_stops_max: self.limits.tenant_stops_max(),
             thread: ThreadLimits {
                 idle_ms_max: i64::from(self.limits.thread_idle_seconds_max) * 1_000,
                 bytes_max: self.limits.thread_bytes_max,

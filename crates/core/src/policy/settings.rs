@@ -46,6 +46,8 @@ pub struct LimitSettings {
     pub verdict_bytes_max: usize,
     /// Threads that a partition remembers at once.
     pub threads_per_partition_max: usize,
+    /// How many of these, in per cent, one tenant's threads with a stop may be.
+    pub tenant_stops_percent_max: u32,
     /// How much one thread may remember, in bytes.
     pub thread_bytes_max: usize,
     /// The most events of a thread that may wait behind one that waits for a policy server. While there are more, no server is asked about
@@ -53,6 +55,14 @@ pub struct LimitSettings {
     pub thread_queue_max: usize,
     /// How long a thread may pause before it starts from nothing, in seconds of event time.
     pub thread_idle_seconds_max: u32,
+}
+
+impl LimitSettings {
+    /// Returns how many threads with a stop one tenant may have in a partition: at least one.
+    #[must_use]
+    pub fn tenant_stops_max(&self) -> usize {
+        (self.threads_per_partition_max.saturating_mul(self.tenant_stops_percent_max as usize) / 100).max(1)
+    }
 }
 
 impl PolicySettings {

@@ -9,9 +9,8 @@
 //! Nor does a checkpoint mix the state of two offsets. A key may still have records before `next` that wait for a response. Its entry is
 //! frozen when the last of these has been applied, and before the first record from `next` on is.
 
+use std::collections::HashSet;
 use std::sync::Arc;
-
-use rustc_hash::FxHashSet;
 
 use crate::checkpoint::{Checkpoint, KeyedState, PartitionState, StateRecord};
 use crate::record::Offset;
@@ -44,7 +43,7 @@ struct Frozen {
     entries: Vec<StateRecord>,
     partition: StateRecord,
     /// Keys that have waiting records before `next`.
-    awaited: FxHashSet<Box<str>>,
+    awaited: HashSet<Box<str>>,
 }
 
 impl CheckpointProgress {
@@ -82,7 +81,7 @@ impl<S: Stage> PartitionProcessor<S> {
         if self.is_checkpointing() || !self.is_behind() {
             return;
         }
-        let awaited: FxHashSet<Box<str>> = self.stage.waiting_keys().map(Into::into).collect();
+        let awaited: HashSet<Box<str>> = self.stage.waiting_keys().map(Into::into).collect();
         let state = self.stage.state_mut();
         let mut entries = Vec::new();
         state.take_changes(|key, entry| {

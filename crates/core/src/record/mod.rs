@@ -13,7 +13,7 @@ pub use key_hash::{murmur2, partition_of};
 pub struct Partition(pub i32);
 
 /// The position of a record in its partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Offset(pub i64);
 
 impl Offset {

@@ -10,6 +10,7 @@ mod gemini_safety;
 mod openai_compatible;
 mod reasons;
 mod response;
+mod vocabulary;
 
 pub use anthropic_refusal::AnthropicRefusal;
 pub use descriptor::{ConfiguredDetector, DetectorDescriptor};
@@ -37,9 +38,9 @@ pub struct Detection {
     pub category: Category,
     /// The field with the reason, as the response spells it.
     pub reason_field: &'static str,
-    /// The field's value, in the response's own case.
+    /// The field's value, in the response's own case. Verdicts show it, so it has to be one of the values that the detector knows.
     pub reason_value: String,
-    /// What the provider says besides, such as its ratings.
+    /// What the provider says besides, such as its ratings. Verdicts show it, so texts of the provider's own must not be in it.
     pub extras: serde_json::Map<String, serde_json::Value>,
 }
 

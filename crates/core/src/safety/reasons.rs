@@ -81,12 +81,18 @@ impl ReasonSet {
         values
     }
 
-    /// Returns the category of a value if it is in the set. Merging stream chunks repeats a value (`STOPSTOP`), so two or more copies of a
-    /// value count as that value.
+    /// Returns the value of the set, in lower case, that a value counts as. Merging stream chunks repeats a value (`STOPSTOP`), so two or
+    /// more copies of a value count as that value.
+    #[must_use]
+    pub fn find(&self, value: &str) -> Option<&str> {
+        let value = value.to_lowercase();
+        self.lower.iter().map(String::as_str).find(|known| is_repetition(&value, known))
+    }
+
+    /// Returns the category of a value if it is in the set.
     #[must_use]
     pub fn category(&self, value: &str) -> Option<Category> {
-        let value = value.to_lowercase();
-        self.lower.iter().find(|known| is_repetition(&value, known)).map(|known| Category::of(known))
+        self.find(value).map(Category::of)
     }
 }
 

@@ -5,8 +5,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::{Category, Detection, ReasonSet};
+use super::{Category, Detection, ReasonSet, vocabulary};
 use crate::json::{Text, Value};
+
+/// How many copies of a value verdicts repeat. Of more they show one.
+const COPIES_SHOWN_MAX: usize = 4;
 
 /// Extras larger than this are left out of verdicts.
 const EXTRAS_BYTES_MAX: usize = 16 * 1024;
@@ -48,6 +51,8 @@ pub struct ResponseContent<'d> {
     /// Whether there is no text other than white space.
     pub is_blank: bool,
     ids: HashSet<Cow<'d, str>>,
+    /// The names of the calls; `None` until a call without an id has to be compared with them.
+    names: Option<HashSet<Option<Cow<'d, str>>>>,
 }
 
 impl<'d> ResponseView<'d> {
@@ -89,16 +94,17 @@ impl<'d> ResponseView<'d> {
     /// the name in the record.
     #[must_use]
     pub fn detect(&self, reasons: &[EndReason<'d>], set: &ReasonSet, extras: &[(&str, &str)]) -> Option<Detection> {
-        let found = |reason: &EndReason<'d>| -> Option<(EndReason<'d>, Category)> { Some((reason.clone(), set.category(&reason.value)?)) };
-        let (reason, category) = reasons.iter().find_map(found)?;
+        let (reason, known) = reasons.iter().find_map(|reason| Some((reason, set.find(&reason.value)?)))?;
         let extras = extras.iter().filter_map(|(there, here)| Some(((*here).to_owned(), readable(reason.beside.get(there)?)?))).collect();
-        Some(Detection { category, reason_field: reason.field, reason_value: reason.value.into_owned(), extras })
+        let is_short = reason.value.len() <= COPIES_SHOWN_MAX * known.len();
+        let reason_value = if is_short { reason.value.to_string() } else { known.to_owned() };
+        Some(Detection { category: Category::of(known), reason_field: reason.field, reason_value, extras })
     }
 }
 
 impl<'d> ResponseContent<'d> {
     fn new() -> Self {
-        Self { calls: Vec::new(), is_blank: true, ids: HashSet::new() }
+        Self { calls: Vec::new(), is_blank: true, ids: HashSet::new(), names: None }
     }
 
     /// Reads the content of a provider's native body, in the forms of [`ResponseView::of_native`].
@@ -146,7 +152,8 @@ impl<'d> ResponseContent<'d> {
         // It has no id. Where the host has lifted it, the same call is among the structured ones already.
         if let Some(function) = message.get("function_call").filter(|call| !call.is_null()) {
             let name = nonempty_text(function.get("name"));
-            if name.is_none() || !self.calls.iter().any(|call| call.name == name) {
+            let names = self.names.get_or_insert_with(|| self.calls.iter().map(|call| call.name.clone()).collect());
+            if names.insert(name.clone()) || name.is_none() {
                 self.calls.push(CalledTool { id: None, name });
             }
         }
@@ -186,6 +193,7 @@ impl<'d> ResponseContent<'d> {
     fn push_call(&mut self, id: Option<Value<'d>>, name: Option<Value<'d>>) {
         let (id, name) = (nonempty_text(id), nonempty_text(name));
         if id.as_ref().is_none_or(|id| self.ids.insert(id.clone())) {
+            self.names.iter_mut().for_each(|names| _ = names.insert(name.clone()));
             self.calls.push(CalledTool { id, name });
         }
     }
@@ -209,13 +217,14 @@ fn array<'d>(value: Option<Value<'d>>) -> impl Iterator<Item = Value<'d>> + use<
     value.into_iter().flat_map(|value| value.items())
 }
 
-/// Returns extras as strict JSON of bounded size, or `None` if they are not.
+/// Returns extras in known words, or `None` if they are not strict JSON of bounded size.
 fn readable(value: Value<'_>) -> Option<serde_json::Value> {
     let source = if value.as_text().is_some() { return None } else { value.source() };
     (source.len() <= EXTRAS_BYTES_MAX)
         .then(|| serde_json::from_slice(source).ok())
         .flatten()
         .filter(|value: &serde_json::Value| !value.is_null())
+        .map(vocabulary::in_known_words)
 }
 
 #[cfg(test)]

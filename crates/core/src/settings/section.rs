@@ -149,7 +149,7 @@ impl<'v> Section<'v> {
         let text = self.read(key, found, "write a string", |found| found.as_str().map(str::to_owned));
         match text.as_deref() {
             Some("") => self.fault(key, "an empty string", "write a string of at least one character"),
-            Some(REDACTED) => {
+            Some(text) if text.contains(REDACTED) => {
                 self.fault(key, "a secret that was redacted", "write the secret, or name its file in a variable that ends in _FILE")
             }
             _ => {}

@@ -2,13 +2,16 @@
 
 mod calls;
 mod id;
+mod index;
 mod order;
+mod shares;
 mod store;
 mod suppression;
 mod turn;
 
 pub use calls::{Answer, CallRecord, Calls};
 pub use order::SlotKey;
+pub use shares::TenantMark;
 pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
 pub use suppression::Suppression;
 pub use turn::{Turn, TurnMemory};

@@ -6,17 +6,18 @@
 //! thread that holds a stop makes room only once it has been idle for twice the limit. Where there is none that can make room, a new thread
 //! is refused, and the caller fails closed.
 //!
+//! A tenant may have a share of the threads that hold a stop. One that has used it up gets no further stops, so that others find room: its
+//! threads without a stop, old and new, are refused until some of those with one have ended.
+//!
 //! The store tracks which of its threads have changed since the last checkpoint, and which threads of earlier checkpoints are gone.
 //! Everything in it is a function of the events, so a restored store and one that was never away decide alike.
 
-use std::hash::BuildHasher;
-
-use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
 use slab::Slab;
 
 use super::id::ThreadId;
+use super::index::Index;
 use super::order::{Links, Order, SlotKey};
+use super::shares::{Shares, TenantMark};
 use super::{Thread, ThreadLimits};
 use crate::record::{Departures, Offset, StreamClock};
 
@@ -28,6 +29,8 @@ const BYTES_SAMPLED_MAX: usize = 256;
 pub struct StoreLimits {
     /// The most threads that are held at once.
     pub threads_max: usize,
+    /// The most threads with a stop that one tenant may have.
+    pub tenant_stops_max: usize,
     /// The bounds of each thread.
     pub thread: ThreadLimits,
 }
@@ -37,7 +40,7 @@ pub struct StoreLimits {
 pub enum Admission<'s> {
     /// The thread is in the store. Every admission has to be settled.
     Admitted(SlotKey, &'s mut Thread),
-    /// The store is full of threads that hold a stop.
+    /// The store is full of threads that hold a stop, or the tenant's share of them is used up.
     Full,
 }
 
@@ -51,7 +54,7 @@ pub struct Touch {
 }
 
 /// A thread with the last event that was applied to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredThread {
     /// The thread.
     pub thread: Thread,
@@ -59,6 +62,8 @@ pub struct StoredThread {
     pub applied: Offset,
     /// The partition's time at that event, in milliseconds since the epoch; `None` if no event had reported a time by then.
     pub touched_ms: Option<i64>,
+    /// The tenant that a thread with a stop counts for; nobody for any other thread.
+    pub tenant: TenantMark,
 }
 
 #[derive(Debug)]
@@ -85,13 +90,14 @@ enum Place {
 pub struct ThreadStore {
     limits: StoreLimits,
     slots: Slab<Slot>,
-    /// Slots by the hash of their id. The id itself is in the slot alone.
-    index: HashTable<SlotKey>,
+    index: Index,
     links: Links,
     /// Threads that can make room.
     free: Order,
     /// Threads that hold a stop.
     stopped: Order,
+    /// The threads that hold a stop, counted by tenant.
+    shares: Shares,
     clock: StreamClock,
     departures: Departures,
     /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
@@ -107,10 +113,11 @@ impl ThreadStore {
         Self {
             limits,
             slots: Slab::new(),
-            index: HashTable::new(),
+            index: Index::default(),
             links: Links::default(),
             free: Order::default(),
             stopped: Order::default(),
+            shares: Shares::default(),
             clock: StreamClock::default(),
             departures: Departures::default(),
             dirty: Vec::new(),
@@ -125,6 +132,7 @@ impl ThreadStore {
         threads.sort_unstable_by_key(|(_, stored)| stored.applied);
         let mut store = Self { clock, ..Self::new(limits) };
         for (id, stored) in threads {
+            store.shares.add(stored.tenant);
             let key = store.insert(&id, stored);
             store.put_in_order(key);
             store.change(key, |slot| slot.is_known = true);
@@ -143,8 +151,12 @@ impl ThreadStore {
     }
 
     /// Returns the thread of an id, which is taken in if it is new. Until it is settled, it neither expires nor makes room for another
-    /// thread.
-    pub fn admit(&mut self, thread_id: &str) -> Admission<'_> {
+    /// thread. `tenant_id` is the tenant of an event that may bring the thread to a stop; with `None` no share is asked for.
+    pub fn admit(&mut self, thread_id: &str, tenant_id: Option<&str>) -> Admission<'_> {
+        if self.shares.are_scarce(self.limits.tenant_stops_max) && !self.holds_a_stop(thread_id) && !self.has_share(tenant_id) {
+            self.departures.refused += 1;
+            return Admission::Full;
+        }
         let key = match self.find(thread_id) {
             Some(key) => key,
             None => {
@@ -154,7 +166,7 @@ impl ThreadStore {
                         return Admission::Full;
                     }
                 }
-                self.insert(thread_id, StoredThread { thread: Thread::default(), applied: Offset(0), touched_ms: None })
+                self.insert(thread_id, StoredThread::default())
             }
         };
         self.take_out_of_order(key);
@@ -169,15 +181,23 @@ impl ThreadStore {
         self.slots.get_mut(key.at()).map(|slot| &mut slot.stored.thread)
     }
 
-    /// Settles an admitted thread after an event was applied to it. A thread that is over is dropped. Any other is trimmed to its limits
-    /// and noted as touched.
-    pub fn settle(&mut self, key: SlotKey, touch: Touch) {
-        let Some(slot) = self.slots.get_mut(key.at()) else { return };
-        slot.stored.thread.trim(&self.limits.thread);
-        if slot.stored.thread.is_over() {
+    /// Settles an admitted thread after an event of a tenant was applied to it. A thread that is over is dropped. Any other is trimmed to
+    /// its limits and noted as touched.
+    pub fn settle(&mut self, key: SlotKey, touch: Touch, tenant_id: Option<&str>) {
+        let Some(Slot { stored, .. }) = self.slots.get_mut(key.at()) else { return };
+        stored.thread.trim(&self.limits.thread);
+        if stored.thread.is_over() {
             return self.remove(key);
         }
-        (slot.stored.applied, slot.stored.touched_ms) = (touch.offset, touch.time_ms);
+        (stored.applied, stored.touched_ms) = (touch.offset, touch.time_ms);
+        match (stored.thread.holds_a_stop(), stored.tenant == TenantMark::NOBODY) {
+            (true, true) => {
+                stored.tenant = TenantMark::of(tenant_id);
+                self.shares.add(stored.tenant);
+            }
+            (false, false) => self.shares.remove(std::mem::take(&mut stored.tenant)),
+            _ => {}
+        }
         self.mark_dirty(key);
         self.put_in_order(key);
     }
@@ -279,24 +299,22 @@ impl ThreadStore {
 
     fn find(&self, thread_id: &str) -> Option<SlotKey> {
         let is_it = |key: &SlotKey| self.slots.get(key.at()).is_some_and(|slot| slot.id.as_bytes() == thread_id.as_bytes());
-        self.index.find(hash(thread_id.as_bytes()), is_it).copied()
+        self.index.find(thread_id, is_it)
     }
 
     fn insert(&mut self, id: &str, stored: StoredThread) -> SlotKey {
-        let hash_of_id = hash(id.as_bytes());
         let slot = Slot { id: id.into(), stored, place: Place::Nowhere, is_dirty: false, is_known: false };
         let key = SlotKey::new(self.slots.insert(slot));
         let slots = &self.slots;
-        self.index.insert_unique(hash_of_id, key, |key| slots.get(key.at()).map_or(0, |slot| hash(slot.id.as_bytes())));
+        self.index.insert(id, key, |key| slots.get(key.at()).map(|slot| &slot.id));
         key
     }
 
     fn remove(&mut self, key: SlotKey) {
         self.take_out_of_order(key);
         let Some(slot) = self.slots.try_remove(key.at()) else { return };
-        if let Ok(entry) = self.index.find_entry(hash(slot.id.as_bytes()), |indexed| *indexed == key) {
-            entry.remove();
-        }
+        self.index.remove(&slot.id, key);
+        self.shares.remove(slot.stored.tenant);
         if slot.is_known {
             self.gone.push(slot.id.as_str().into());
         }
@@ -340,10 +358,30 @@ impl ThreadStore {
             self.departures.evicted += 1;
             return true;
         }
+        self.drop_idle_stop()
+    }
+
+    /// Drops the thread with a stop that was touched longest ago, if it has been idle for too long. Returns whether it was.
+    fn drop_idle_stop(&mut self) -> bool {
         let Some(key) = self.stopped.oldest().filter(|key| self.is_idle(*key)) else { return false };
         self.remove(key);
         self.departures.expired += 1;
         true
+    }
+
+    /// Returns whether a tenant may have one more thread with a stop. Where its share is used up, threads whose agents have died behind
+    /// their stop are dropped first.
+    fn has_share(&mut self, tenant_id: Option<&str>) -> bool {
+        while self.shares.is_used_up(tenant_id, self.limits.tenant_stops_max) {
+            if !self.drop_idle_stop() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn holds_a_stop(&self, thread_id: &str) -> bool {
+        self.get(thread_id).is_some_and(|stored| stored.thread.holds_a_stop())
     }
 
     /// Returns whether a thread was not touched for twice the idle limit.
@@ -359,8 +397,4 @@ impl Slot {
     fn bytes(&self) -> usize {
         size_of::<Self>() + 3 * size_of::<SlotKey>() + self.id.heap_bytes() + self.stored.thread.heap_bytes()
     }
-}
-
-fn hash(thread_id: &[u8]) -> u64 {
-    FxBuildHasher.hash_one(thread_id)
 }
