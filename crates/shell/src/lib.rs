@@ -238,7 +238,7 @@ pub fn analyse(command: &str) -> Analysis {
     let unproven = |construct, at, name| Unproven { construct, place: place(command, at), program: Program { name } };
     let commands = walk.reached.into_iter().map(|reached| {
         let ways: Vec<String> = reached.ways.iter().map(ToString::to_string).collect();
-        ReachedCommand { words: reached.words, how: ways.join(", ") }
+        ReachedCommand { words: reached.words.to_vec(), how: ways.join(", ") }
     });
     let doubts = walk.doubts.into_iter().map(|doubt| unproven(doubt.construct, doubt.at, doubt.program));
     Analysis {

@@ -104,7 +104,7 @@ impl Texts {
         if self.forms.is_empty() {
             return;
         }
-        if path.contains('/') {
+        if ["//", "/./", "/../", "./"].iter().any(|detour| path.contains(detour)) {
             self.find(&paths::simplified(path), found);
         }
         if is_glob && path.contains(['*', '?', '[']) {

@@ -1,6 +1,7 @@
 //! Tree → the commands that run: loops over words are gone through, and what programs start by their tables is followed.
 
 use std::fmt;
+use std::rc::Rc;
 
 use super::allow::Allow;
 use super::argument::{Argument, Certainty};
@@ -22,7 +23,7 @@ const WORD_BYTES: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Reached {
     /// Program and arguments; never empty.
-    pub words: Vec<Argument>,
+    pub words: Rc<[Argument]>,
     /// How it is reached, from the outside in; empty if it stands openly in the line.
     pub ways: Vec<Way>,
     /// Whether the program's table knows all arguments, so that none of them is executed.
@@ -118,7 +119,7 @@ impl<'a> Walk<'a> {
 
     /// Calls a function with every word that may be a path, in every folder that the line goes to, and with whether it is a glob.
     pub fn paths(&self, call: &mut impl FnMut(&str, bool)) {
-        let words = self.reached.iter().flat_map(|reached| &reached.words);
+        let words = self.reached.iter().flat_map(|reached| reached.words.iter());
         let words = words.map(|word| (word.text.as_str(), word.certainty != Certainty::Known));
         for (path, is_glob) in words.chain(self.files.iter().map(|file| (file.path.as_str(), false))) {
             if self.directories.has_moved() {
@@ -293,7 +294,8 @@ impl<'a> Walk<'a> {
         }
         self.budget = self.budget.saturating_sub(words.iter().map(|word| word.text.len() + WORD_BYTES).sum());
         let index = self.reached.len();
-        self.reached.push(Reached { words: words.clone(), ways: self.ways.clone(), is_proven: true });
+        let words: Rc<[Argument]> = words.into();
+        self.reached.push(Reached { words: Rc::clone(&words), ways: self.ways.clone(), is_proven: true });
         let given = match self.allow {
             Some(allow) if FREE.contains(&program.as_str()) => allow.matched(&words).or(Some(1)),
             Some(allow) => allow.matched(&words),

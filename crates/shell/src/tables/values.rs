@@ -96,11 +96,13 @@ pub fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-+@%:,".contains(&byte))
 }
 
-/// Returns whether an operand is the name of a remote, and no address or path.
+/// TABLE: names that repositories give their remotes. A name that is no remote is a folder to git, and a folder has hooks.
+const REMOTES: [&str; 2] = ["origin", "upstream"];
+
+/// Returns whether an operand is the usual name of a remote, and no address, path or folder.
 #[must_use]
 pub fn is_remote(operand: &Argument) -> bool {
-    let text = operand.as_known().unwrap_or_default();
-    !text.is_empty() && !text.starts_with(['-', '.']) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    operand.as_known().is_some_and(|text| REMOTES.contains(&text))
 }
 
 /// Returns whether an operand is a reference, or a pair of them.
