@@ -3,9 +3,10 @@
 use super::path::{CLIMBS_MAX, count_parents};
 
 /// Directories of common systems that are links, in lower case, and where they lead. Both names are one place where a path is blocked.
-const LINKS: [(&str, &str); 11] = [
+const LINKS: [(&str, &str); 12] = [
     ("/var/run", "/run"),
     ("/var/lock", "/run/lock"),
+    ("/etc/mtab", "/proc/self/mounts"),
     ("/bin", "/usr/bin"),
     ("/sbin", "/usr/sbin"),
     ("/lib", "/usr/lib"),
@@ -55,7 +56,7 @@ pub(super) fn is_link(place: &str) -> bool {
 /// Returns the link of the system that a place goes through although it leads out of the link's own directory, and the place that is meant.
 pub(super) fn led_out_of(place: &str) -> Option<(&'static str, String)> {
     let led = |(link, target): &(&'static str, &'static str)| below(place, link).map(|rest| (*link, format!("{target}{rest}")));
-    LINKS.iter().filter(|(link, _)| link.starts_with("/var/")).find_map(led)
+    LINKS.iter().filter(|(link, _)| link.starts_with("/var/") || link.starts_with("/etc/")).find_map(led)
 }
 
 /// Returns whether a path is another name for a place that its text does not tell: it goes through a process' own root, working directory

@@ -4,7 +4,8 @@ use crate::random::Random;
 
 use super::Lists;
 
-const ALLOWED: [&str; 20] = [
+const ALLOWED: [&str; 21] = [
+    "/etc",
     "/work",
     "/work/",
     "/work/b",
