@@ -46,7 +46,7 @@ const OF_PROGRAMS: &[(&[&str], &[&str])] = &[
 #[must_use]
 pub fn is_harmless_for(program: &str, name: &str, value: &str) -> bool {
     let of_program = |(programs, names): &(&[&str], &[&str])| programs.contains(&program) && names.contains(&name);
-    is_harmless(name) || OF_PROGRAMS.iter().any(of_program) || (program == "cargo" && name == "RUSTFLAGS" && is_lints(value))
+    is_harmless(name, value) || OF_PROGRAMS.iter().any(of_program) || (program == "cargo" && name == "RUSTFLAGS" && is_lints(value))
 }
 
 /// Returns whether flags of the compiler only say which lints it reports, as `-D warnings` does. Others name linkers and files.
@@ -55,10 +55,27 @@ fn is_lints(flags: &str) -> bool {
     flags.split_whitespace().all(|word| is_name(word.strip_prefix(['-']).filter(|flag| ["A", "D", "W"].contains(flag)).unwrap_or(word)))
 }
 
-/// Returns whether a variable of this name may be set.
+/// Returns whether a variable may be set to this value in front of any program.
 #[must_use]
-pub fn is_harmless(name: &str) -> bool {
+pub fn is_harmless(name: &str, value: &str) -> bool {
     HARMLESS.contains(&name)
+        && match name {
+            // These are numbers to zsh, which evaluates what it takes for a number.
+            "COLUMNS" | "LINES" => value.bytes().all(|byte| byte.is_ascii_digit()),
+            // Debconf executes it as Perl.
+            "DEBIAN_FRONTEND" => ["noninteractive", "readline", "teletype"].contains(&value),
+            _ => !is_locale(name) || is_plain_locale(value),
+        }
+}
+
+fn is_locale(name: &str) -> bool {
+    name == "LANG" || name.starts_with("LC_")
+}
+
+/// Returns whether characters are bytes or UTF-8 in a locale. In others a byte of a letter may be a quote or a backslash to the shell.
+fn is_plain_locale(value: &str) -> bool {
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    is_word && (["", "C", "POSIX"].contains(&value) || value.ends_with(".UTF-8") || value.ends_with(".utf8"))
 }
 
 #[cfg(test)]
@@ -69,6 +86,9 @@ mod tests {
     fn variables_are_harmless_by_name_program_and_value() {
         assert!(is_harmless_for("ls", "LANG", "C") && is_harmless_for("python", "PYTHONPATH", "src"));
         assert!(is_harmless_for("cargo", "RUSTFLAGS", "-D warnings -A clippy::all"));
+        assert!(is_harmless("LC_ALL", "de_DE.UTF-8") && !is_harmless("LC_ALL", "zh_CN.GBK"));
+        assert!(is_harmless("COLUMNS", "80") && !is_harmless("COLUMNS", "path[$(id)]"));
+        assert!(is_harmless("DEBIAN_FRONTEND", "noninteractive") && !is_harmless("DEBIAN_FRONTEND", "x; BEGIN{}"));
         assert!(!is_harmless_for("ls", "PYTHONPATH", "src") && !is_harmless_for("ls", "PATH", "/bin"));
         for flags in ["-C linker=evil", "-Clinker=evil", "--codegen=linker=evil", "-D warnings @file"] {
             assert!(!is_harmless_for("cargo", "RUSTFLAGS", flags), "{flags}");

@@ -81,7 +81,8 @@ impl Deny {
         for reached in &walk.reached {
             self.command(&reached.words, &mut denied);
             self.removals(&reached.words, &mut denied);
-            let is_known = reached.words.first().is_some_and(|program| tables::is_known(&program.text));
+            let name = reached.words.first().map_or("", |program| program.text.as_str());
+            let is_known = tables::is_known(name) && tables::runs(name).is_none();
             if !reached.is_proven || !is_known {
                 // It may start another command with its arguments.
                 let last = reached.words.len().min(LOOSE_WORDS_MAX);
@@ -95,6 +96,7 @@ impl Deny {
         }
         self.texts.command(command, &mut denied.patterns);
         walk.reached.iter().for_each(|reached| self.texts.words(&reached.words, &mut denied.patterns));
+        walk.files.iter().for_each(|file| self.texts.text(&file.path, &mut denied.patterns));
         walk.paths(&mut |path, is_glob| self.texts.path(path, is_glob, &mut denied.patterns));
         denied.sort();
         denied

@@ -39,7 +39,10 @@ pub fn is_harmless_device(path: &str) -> bool {
 #[must_use]
 pub fn is_special(path: &str) -> bool {
     let path = paths::simplified(path);
-    ["/dev", "/proc", "/sys"].iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    // A path that climbs out of an unknown folder may end at the root.
+    let climbed = path.trim_start_matches("../");
+    let from_root = path.strip_prefix('/').or_else(|| (climbed.len() < path.len()).then_some(climbed));
+    from_root.is_some_and(|path| path.split('/').next().is_some_and(|first| ["dev", "proc", "sys"].contains(&first)))
 }
 
 /// The most folders that are followed.
@@ -49,24 +52,27 @@ const FOLLOWED_MAX: usize = 8;
 /// depends on conditions and subshells.
 #[derive(Debug, Default)]
 pub struct Directories {
-    folders: Vec<String>,
+    /// The folders, with whether they are globs.
+    folders: Vec<(String, bool)>,
     has_moved: bool,
     is_lost: bool,
 }
 
 impl Directories {
-    /// Notes a `cd` with these arguments.
-    pub fn go(&mut self, arguments: &[Argument]) {
+    /// Notes a `cd` with these arguments. If it may be repeated, a relative one leads nobody knows where.
+    pub fn go(&mut self, arguments: &[Argument], repeats: bool) {
         self.has_moved = true;
         let operands: Vec<&Argument> = arguments.iter().filter(|argument| argument.is_operand()).collect();
-        let target = match operands.as_slice() {
-            [] if arguments.is_empty() => "~",
-            [Argument { text, .. }] if !text.contains('*') && text != "-" => text,
+        let (target, is_glob) = match operands.as_slice() {
+            [] if arguments.is_empty() => ("~", false),
+            [target] if target.text != "-" => (target.text.as_str(), target.as_known().is_none() && target.text.contains(['*', '?', '['])),
             _ => return self.is_lost = true,
         };
+        self.is_lost |= is_glob || (repeats && is_relative(target));
         let from = if is_relative(target) { self.folders.clone() } else { Vec::new() };
-        let mut targets: Vec<String> = from.iter().map(|folder| format!("{folder}/{target}")).collect();
-        targets.push(target.to_owned());
+        let mut targets: Vec<(String, bool)> =
+            from.iter().map(|(folder, in_glob)| (format!("{folder}/{target}"), *in_glob || is_glob)).collect();
+        targets.push((target.to_owned(), is_glob));
         targets.retain(|target| !self.folders.contains(target));
         self.folders.append(&mut targets);
         self.is_lost |= self.folders.len() > FOLLOWED_MAX;
@@ -85,12 +91,12 @@ impl Directories {
         self.is_lost
     }
 
-    /// Returns a path as it is written and, if it is relative, in every folder that the line goes to.
+    /// Returns a path as it is written and, if it is relative, in every folder that the line goes to, with whether that is a glob.
     #[must_use]
-    pub fn all(&self, path: &str) -> Vec<String> {
-        let mut paths = vec![path.to_owned()];
+    pub fn all(&self, path: &str) -> Vec<(String, bool)> {
+        let mut paths = vec![(path.to_owned(), false)];
         if is_relative(path) {
-            paths.extend(self.folders.iter().map(|folder| format!("{folder}/{path}")));
+            paths.extend(self.folders.iter().map(|(folder, is_glob)| (format!("{folder}/{path}"), *is_glob)));
         }
         paths
     }

@@ -98,6 +98,13 @@ impl Texts {
         self.find(&joined, found);
     }
 
+    /// Appends the places of the patterns that are found in a text.
+    pub fn text(&self, text: &str, found: &mut Vec<usize>) {
+        if !self.forms.is_empty() {
+            self.find(text, found);
+        }
+    }
+
     /// Appends the places of the patterns that are found in a path, as it is written and without detours (`//`, `/./`, `/../`). A glob is
     /// found by the patterns that are paths of files which it may find.
     pub fn path(&self, path: &str, is_glob: bool, found: &mut Vec<usize>) {

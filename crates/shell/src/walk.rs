@@ -16,6 +16,9 @@ const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", 
 /// The most bytes of words that are looked at in a line, with every turn of a loop counted: what loops multiply is bounded so.
 const WALKED_MAX: usize = 1 << 20;
 
+/// The most doubts that are told of one line.
+const DOUBTS_MAX: usize = 16;
+
 /// What a word costs beside its text, in bytes.
 const WORD_BYTES: usize = 16;
 
@@ -83,6 +86,10 @@ pub struct Walk<'a> {
     /// The place of the text that is given to a shell, if this is inside one.
     text_at: Option<usize>,
     depth: usize,
+    /// How many `while` loops are around.
+    repeats: usize,
+    /// The places of programs that are named by relative paths.
+    relative_programs: Vec<usize>,
     /// How many bytes of words may still be looked at.
     budget: usize,
 }
@@ -102,6 +109,8 @@ impl<'a> Walk<'a> {
             values: Vec::new(),
             text_at: None,
             depth: 0,
+            repeats: 0,
+            relative_programs: Vec::new(),
             budget: WALKED_MAX,
         }
     }
@@ -123,7 +132,7 @@ impl<'a> Walk<'a> {
         let words = words.map(|word| (word.text.as_str(), word.certainty != Certainty::Known));
         for (path, is_glob) in words.chain(self.files.iter().map(|file| (file.path.as_str(), false))) {
             if self.directories.has_moved() {
-                self.directories.all(path).iter().for_each(|path| call(path, is_glob));
+                self.directories.all(path).iter().for_each(|(path, in_glob)| call(path, is_glob || *in_glob));
             } else {
                 call(path, is_glob);
             }
@@ -136,9 +145,13 @@ impl<'a> Walk<'a> {
 
     fn doubt_of(&mut self, program: Option<String>, construct: Construct, at: usize) {
         let doubt = Doubt { construct, at: self.text_at.unwrap_or(at), program };
-        if !self.doubts.contains(&doubt) {
+        if self.doubts.len() < DOUBTS_MAX && !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
         }
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.budget = self.budget.saturating_sub(bytes);
     }
 
     fn is_over(&self) -> bool {
@@ -162,6 +175,7 @@ impl<'a> Walk<'a> {
                 None
             }
             Kind::While { condition, body } => {
+                self.repeats += 1;
                 match reader(condition) {
                     Some(names) => self.bound(&names, &Argument { certainty: Certainty::Nothing, ..Argument::known("*") }, body),
                     None => {
@@ -169,10 +183,16 @@ impl<'a> Walk<'a> {
                         self.list(body);
                     }
                 }
+                self.repeats -= 1;
                 None
             }
             Kind::For { name, words, body } => {
                 for word in words {
+                    if self.is_over() {
+                        self.doubt(Construct::TooMuch, word.at);
+                        break;
+                    }
+                    self.spend(WORD_BYTES);
                     let value = self.argument(word);
                     self.bound(&[name.as_str()], &Argument { many: false, ..value }, body);
                 }
@@ -214,13 +234,11 @@ impl<'a> Walk<'a> {
     /// Returns what a word stands for.
     fn argument(&mut self, word: &Word) -> Argument {
         let mut argument = Argument { at: word.at, ..Argument::default() };
-        // Whether nothing of the text is in front of this piece.
-        let mut is_first = true;
         for (index, piece) in word.pieces.iter().enumerate() {
+            let front = argument.text.len();
             let unknown = match piece {
                 Piece::Text(text) => {
                     argument.text.push_str(text);
-                    is_first &= text.is_empty();
                     continue;
                 }
                 Piece::Glob(char) => {
@@ -228,21 +246,22 @@ impl<'a> Walk<'a> {
                     argument.text.push(*char);
                     Certainty::Nothing
                 }
-                Piece::Home => {
-                    argument.text.push('~');
+                Piece::Home | Piece::Directory => {
+                    if !(argument.text.is_empty() || argument.text.ends_with(['=', ':', '@', ','])) {
+                        self.doubt(Construct::Inside, word.at);
+                    }
+                    let is_home = *piece == Piece::Home;
+                    argument.text.push(if is_home { '~' } else { '.' });
                     let is_path = match word.pieces.get(index + 1) {
                         None => true,
-                        Some(Piece::Text(text)) => text.starts_with('/'),
+                        Some(Piece::Text(text)) => text.is_empty() || text.starts_with('/'),
                         Some(_) => false,
                     };
-                    if is_path { Certainty::Operand } else { Certainty::Nothing }
-                }
-                Piece::Directory => {
-                    argument.text.push('.');
-                    Certainty::Operand
+                    // Where the home directory is not set, only a slash behind it makes it a path.
+                    if is_path || !is_home { Certainty::Operand } else { Certainty::Nothing }
                 }
                 Piece::Status => {
-                    argument.text.push('0');
+                    argument.text.push('*');
                     Certainty::Operand
                 }
                 Piece::Variable { name, quoted, at } => self.variable(name, *quoted, *at, &mut argument.text),
@@ -256,12 +275,12 @@ impl<'a> Walk<'a> {
             };
             argument.certainty = match (argument.certainty, unknown) {
                 (certainty, Certainty::Known) => certainty,
-                (Certainty::Known, unknown) if is_first => unknown,
-                (Certainty::Known, _) => begun(&argument.text),
+                (Certainty::Known, unknown) if front == 0 => unknown,
+                (Certainty::Known, _) => begun(argument.text.get(..front).unwrap_or_default()),
                 (certainty, _) => certainty,
             };
-            is_first = false;
         }
+        self.spend(argument.text.len());
         argument
     }
 
@@ -274,11 +293,15 @@ impl<'a> Walk<'a> {
         let is_plain =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+".contains(&byte));
         let is_unquoted = !quoted && !value.as_known().is_some_and(is_plain);
-        text.push_str(&value.text);
         let certainty = value.certainty;
+        let length = value.text.len();
+        if length <= self.budget {
+            text.push_str(&value.text);
+        }
         if is_unquoted {
             self.doubt(Construct::Unquoted, at);
         }
+        self.spend(length);
         certainty
     }
 
@@ -292,12 +315,15 @@ impl<'a> Walk<'a> {
         if self.is_over() {
             return self.doubt(Construct::TooMuch, at);
         }
-        self.budget = self.budget.saturating_sub(words.iter().map(|word| word.text.len() + WORD_BYTES).sum());
+        self.spend(words.iter().map(|word| word.text.len() + WORD_BYTES).sum());
         let index = self.reached.len();
         let words: Rc<[Argument]> = words.into();
         self.reached.push(Reached { words: Rc::clone(&words), ways: self.ways.clone(), is_proven: true });
         let given = match self.allow {
-            Some(allow) if FREE.contains(&program.as_str()) => allow.matched(&words).or(Some(1)),
+            // Behind a program that starts it, it is whatever has this name.
+            Some(allow) if FREE.contains(&program.as_str()) && !matches!(self.ways.last(), Some(Way::Behind(_))) => {
+                allow.matched(&words).or(Some(1))
+            }
             Some(allow) => allow.matched(&words),
             None => Some(0),
         };
@@ -306,8 +332,8 @@ impl<'a> Walk<'a> {
             return;
         };
         let arguments = words.get(1..).unwrap_or_default();
-        if self.allow.is_some() && program.contains('/') && !program.starts_with('/') && self.directories.has_moved() {
-            self.doubt(Construct::RelativeProgram, at);
+        if self.allow.is_some() && program.contains('/') && !program.starts_with('/') {
+            self.relative_programs.push(at);
         }
         let name = program.rsplit('/').next().unwrap_or_default();
         match read(name, arguments, given) {
@@ -330,7 +356,7 @@ impl<'a> Walk<'a> {
             }
         }
         if matches!(name, "cd" | "pushd" | "popd") {
-            self.directories.go(arguments);
+            self.directories.go(arguments, self.repeats > 0);
         }
     }
 
@@ -370,7 +396,8 @@ impl<'a> Walk<'a> {
     fn redirect(&mut self, access: Access, target: &Word, bytes: Option<usize>) {
         let argument = self.argument(target);
         // The home directory is as literal as an absolute path.
-        let is_home = matches!(target.pieces.as_slice(), [Piece::Home] | [Piece::Home, Piece::Text(_)]);
+        let pieces: Vec<&Piece> = target.pieces.iter().filter(|piece| !matches!(piece, Piece::Text(text) if text.is_empty())).collect();
+        let is_home = matches!(pieces.as_slice(), [Piece::Home] | [Piece::Home, Piece::Text(_)]);
         if !is_home && argument.as_known().is_none_or(str::is_empty) {
             return self.doubt(Construct::Target, target.at);
         }
@@ -385,39 +412,48 @@ impl<'a> Walk<'a> {
 
     /// Follows relative paths through the folders that the line goes to.
     fn resolve_files(&mut self) {
-        if !self.directories.has_moved() {
-            return;
+        if self.directories.has_moved() {
+            for at in std::mem::take(&mut self.relative_programs) {
+                self.doubt(Construct::RelativeProgram, at);
+            }
         }
-        let lost = self.directories.is_lost();
         let mut resolved = Vec::new();
         for file in std::mem::take(&mut self.files) {
-            if file.is_relative() && lost {
+            if file.is_relative() && self.directories.is_lost() {
                 self.doubt(Construct::Directory, file.at);
             }
-            resolved.extend(self.directories.all(&file.path).into_iter().map(|path| FileUse { path, ..file.clone() }));
+            for (path, _) in self.directories.all(&file.path) {
+                if files::is_special(&path) {
+                    self.doubt(Construct::Device, file.at);
+                }
+                resolved.push(FileUse { path, ..file.clone() });
+            }
         }
         self.files = resolved;
     }
 }
 
 /// Reads the arguments of a program by its table. The first `given` words, the program with them, are the words of an entry of the list. Where
-/// the table refuses one of these, it is the author's word: an option is passed over, and behind another word, such as a subcommand, the
-/// rest must be literal.
+/// the table refuses one of these, it is the author's word: it is passed over, and the table reads the rest. Behind a subcommand that the
+/// table does not know, the rest must be literal.
 fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
     let mut unlisted = match tables::read(name, arguments) {
         Err(unlisted) if unlisted.index + 1 < given => unlisted,
         result => return result,
     };
     let mut rest: Vec<(usize, Argument)> = arguments.iter().cloned().enumerate().collect();
+    let mut is_value = false;
     loop {
         let (place, argument) = rest.get(unlisted.index).cloned().unwrap_or_default();
         if place + 1 >= given || unlisted.index >= rest.len() {
             return Err(Unlisted { index: place, ..unlisted });
         }
-        if !argument.text.starts_with('-') {
+        // Behind an option stands its value, and what is no subcommand is passed over as an option is.
+        if unlisted.what == tables::SUBCOMMAND && !is_value {
             let computed = arguments.iter().position(|argument| !argument.is_literal());
             return computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: tables::LITERAL }));
         }
+        is_value = argument.text.starts_with('-');
         rest.remove(unlisted.index);
         let words: Vec<Argument> = rest.iter().map(|(_, argument)| argument.clone()).collect();
         match tables::read(name, &words) {

@@ -62,7 +62,8 @@ impl<'t> Parser<'t> {
             if ended {
                 return if is_open { Err(self.refuse(Construct::Incomplete)) } else { Ok(list) };
             }
-            if let Some((name, value)) = self.setting()? {
+            // Behind `&&` and `||` it would hold only sometimes.
+            if !is_open && let Some((name, value)) = self.setting()? {
                 // What follows is the body of a loop over one word.
                 let body = self.deeper(|parser| parser.list(ends))?;
                 let kind = Kind::For { name, words: vec![value], body };
@@ -98,7 +99,7 @@ impl<'t> Parser<'t> {
         let start = self.at;
         let Some(name) = self.assignment(&Simple::default()).filter(|name| is_loop_name(name)) else { return Ok(None) };
         self.at += name.len() + 1;
-        let value = if ends_word(self.peek()) { Word { at: self.at, ..Word::default() } } else { self.word()? };
+        let value = self.value()?;
         self.blanks()?;
         let separator = match (self.peek(), self.peek_at(1)) {
             (Some(b'&'), Some(b'&')) => 2,
@@ -106,9 +107,6 @@ impl<'t> Parser<'t> {
             (Some(b'\n'), _) => 0,
             _ => return Err(Refusal { construct: Construct::Assignment, at: start }),
         };
-        if value.as_text().is_none() {
-            return Err(Refusal { construct: Construct::Assignment, at: start });
-        }
         self.at += separator;
         Ok(Some((name.to_owned(), value)))
     }
@@ -240,6 +238,8 @@ impl<'t> Parser<'t> {
         loop {
             self.blanks()?;
             match self.peek() {
+                // Dash and busybox sh do not read a here-document at this line end.
+                Some(b'\n') if !self.documents.is_empty() => return Err(self.refuse(Construct::DocumentPlace)),
                 Some(b';' | b'\n') => break,
                 byte if ends_word(byte) || self.is_redirect() => return Err(self.refuse(Construct::Unexpected)),
                 _ => words.push(self.word()?),
@@ -267,7 +267,7 @@ impl<'t> Parser<'t> {
                 redirects.extend(self.redirect()?);
             } else if let Some(name) = self.assignment(&simple) {
                 self.at += name.len() + 1;
-                let value = if ends_word(self.peek()) { Word { at: self.at, ..Word::default() } } else { self.word()? };
+                let value = self.value()?;
                 simple.assignments.push((name.to_owned(), value));
             } else {
                 simple.words.push(self.word()?);
@@ -301,10 +301,21 @@ impl<'t> Parser<'t> {
 
     /// Returns the name of an assignment in front of a command.
     fn assignment(&self, simple: &Simple) -> Option<&'t str> {
-        let (name, _) = self.rest().split_once('=')?;
-        let is_name = !name.is_empty()
-            && !name.starts_with(|char: char| char.is_ascii_digit())
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        (simple.words.is_empty() && is_name).then_some(name)
+        if !simple.words.is_empty() || self.peek().is_none_or(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let length = self.rest().bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let name = self.rest().get(..length).filter(|name| !name.is_empty());
+        name.filter(|_| self.peek_at(length) == Some(b'='))
+    }
+
+    /// Reads the value of an assignment: a literal in which zsh finds no `=command`.
+    fn value(&mut self) -> Result<Word, Refusal> {
+        let at = self.at;
+        let value = if ends_word(self.peek()) { Word { at, ..Word::default() } } else { self.word()? };
+        match value.as_text() {
+            Some(text) if !text.contains(":=") => Ok(value),
+            _ => Err(Refusal { construct: Construct::Assignment, at }),
+        }
     }
 }

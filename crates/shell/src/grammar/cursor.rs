@@ -135,6 +135,10 @@ impl<'t> Parser<'t> {
                 }
                 return Ok(());
             }
+            // Inside `$(…)` some versions of bash end it at a line that only begins so.
+            if self.in_substitution && line.starts_with(document.delimiter) {
+                return Err(self.refuse(Construct::DocumentPlace));
+            }
             self.at += line.len();
         }
         Err(Refusal { construct: Construct::Incomplete, at: document.at })

@@ -12,7 +12,7 @@ impl Parser<'_> {
             return Err(self.refuse(Construct::Incomplete));
         };
         self.literal(text)?;
-        word.push(text);
+        word.push_quoted(text);
         self.at += text.len() + 2;
         Ok(())
     }
@@ -39,7 +39,7 @@ impl Parser<'_> {
             let text = rest.get(..run).unwrap_or_default();
             self.literal(text)?;
             if !text.is_empty() {
-                word.push(text);
+                word.push_quoted(text);
             }
             self.at += run;
             match self.peek() {
@@ -65,12 +65,12 @@ impl Parser<'_> {
         match self.peek_at(1) {
             Some(byte @ (b'"' | b'\\' | b'$' | b'`')) => {
                 self.at += 2;
-                word.push(char::from(byte).encode_utf8(&mut [0; 4]));
+                word.push_quoted(char::from(byte).encode_utf8(&mut [0; 4]));
             }
             Some(b'\n') => return Err(self.refuse(Construct::Continuation)),
             _ => {
                 self.at += 1;
-                word.push("\\");
+                word.push_quoted("\\");
             }
         }
         Ok(())

@@ -53,6 +53,8 @@ pub struct Word {
     pub pieces: Vec<Piece>,
     /// Where it begins.
     pub at: usize,
+    /// Whether some of its quoted text would be part of a glob without its quotes.
+    pub quotes_glob: bool,
 }
 
 /// A piece of a word.

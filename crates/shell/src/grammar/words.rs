@@ -15,6 +15,12 @@ pub(super) fn ends_word(byte: Option<u8>) -> bool {
 }
 
 impl Word {
+    /// Appends quoted text.
+    pub(super) fn push_quoted(&mut self, text: &str) {
+        self.quotes_glob |= text.contains(['*', '?', '[', ']', '\\']);
+        self.push(text);
+    }
+
     /// Appends text to the last piece, if that is text.
     pub(super) fn push(&mut self, text: &str) {
         match self.pieces.last_mut() {
@@ -27,7 +33,7 @@ impl Word {
 impl Parser<'_> {
     /// Reads a word. There is one: the caller has seen its first character.
     pub(super) fn word(&mut self) -> Result<Word, Refusal> {
-        let mut word = Word { pieces: Vec::new(), at: self.at };
+        let mut word = Word { at: self.at, ..Word::default() };
         if let Some(whole) = self.whole_word() {
             self.at += whole.len();
             word.push(whole);
@@ -35,6 +41,14 @@ impl Parser<'_> {
         }
         while !ends_word(self.peek()) {
             self.piece(&mut word)?;
+        }
+        let refusal = |construct| Err(Refusal { construct, at: word.at });
+        if matches!(word.pieces.first(), Some(Piece::Text(text)) if text.starts_with('~')) {
+            // It is no home directory, and must not be taken for one.
+            return refusal(Construct::Tilde);
+        }
+        if word.quotes_glob && word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_))) {
+            return refusal(Construct::QuotedGlob);
         }
         Ok(word)
     }
@@ -99,7 +113,7 @@ impl Parser<'_> {
             Some(b'\n') => Err(self.refuse(Construct::Continuation)),
             Some(byte @ b' '..=b'~') => {
                 self.at += 2;
-                word.push(char::from(byte).encode_utf8(&mut [0; 4]));
+                word.push_quoted(char::from(byte).encode_utf8(&mut [0; 4]));
                 Ok(())
             }
             Some(_) => Err(self.refuse(Construct::Character)),
@@ -153,6 +167,8 @@ impl Parser<'_> {
     /// Refuses what zsh takes for a subscript of the parameter in front of it (`$x[1]`), or for a modifier (`$x:h`).
     fn no_modifier(&self) -> Result<(), Refusal> {
         match (self.peek(), self.peek_at(1)) {
+            // Letters beyond ASCII belong to the name for zsh.
+            (Some(byte), _) if !byte.is_ascii() => Err(self.refuse(Construct::Parameter)),
             (Some(b'['), _) => Err(self.refuse(Construct::Parameter)),
             (Some(b':'), behind) if !behind.is_none_or(|byte| b" \t\n\"/".contains(&byte)) => Err(self.refuse(Construct::Parameter)),
             _ => Ok(()),

@@ -12,7 +12,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         names: &["make", "gmake"],
         options: "-n --just-print --dry-run --recon -k --keep-going -s --silent --quiet -B --always-make -i --ignore-errors \
-        -j[=N] --jobs[=N] -C=WORD \
+        -j[=N] --jobs[=N] -C=BELOW \
                   --directory=WORD -q --question -t --touch --no-print-directory -v --version",
         operands: Operands::Checked(plain),
         runs: Some("the recipes of the makefile"),
@@ -20,14 +20,14 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["ninja", "ninja-build", "samu"],
-        options: "-C=WORD -j=WORD -k=WORD -l=WORD -n -v --verbose --quiet --version",
+        options: "-C=BELOW -j=WORD -k=WORD -l=WORD -n -v --verbose --quiet --version",
         operands: Operands::Checked(plain),
         runs: Some("the commands of the build file"),
         ..PROGRAM
     },
     Program {
         names: &["cmake"],
-        options: "--version --build=NAME -t=NAME --target=NAME -j[=N] --parallel[=N] --config=NAME --clean-first -v \
+        options: "--version --build=NAME -t=BELOW --target=BELOW -j[=N] --parallel[=N] --config=NAME --clean-first -v \
         --verbose -S=NAME -B=BELOW \
                   -G=NAME -D=CMAKE --fresh",
         operands: Operands::Checked(sources),
@@ -37,7 +37,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         names: &["ctest"],
         options: "--version -V --verbose --extra-verbose --output-on-failure -j[=N] --parallel[=N] -N --show-only -R=EXPRESSION \
-                  --tests-regex=EXPRESSION -E=EXPRESSION -L=EXPRESSION -C=NAME --test-dir=NAME --rerun-failed --stop-on-failure \
+                  --tests-regex=EXPRESSION -E=EXPRESSION -L=EXPRESSION -C=NAME --test-dir=BELOW --rerun-failed --stop-on-failure \
                   --timeout=NAME",
         style: Style::Anywhere,
         operands: Operands::Checked(plain),

@@ -1,6 +1,6 @@
 //! `find`: tests and actions that only look and print, and commands that it starts.
 //!
-//! Left out: `-delete`, `-ok`, `-okdir` (ask), `-fprint`, `-fprint0`, `-fprintf`, `-fls` (write), `-files0-from`, `-f` (starting points that
+//! Left out: `-execdir` (runs in other folders), `-delete`, `-ok`, `-okdir` (ask), `-fprint`, `-fprint0`, `-fprintf`, `-fls` (write), `-files0-from`, `-f` (starting points that
 //! are not seen), `-D`, `-O`. A `+` that does not end a command to every version, and words of a command that may turn out to be its end.
 
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION};
@@ -44,8 +44,8 @@ fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
                 return Err(Unlisted { index: at + 1, what: COMPUTED });
             }
             at += 2;
-        } else if word == "-exec" || word == "-execdir" {
-            let (command, behind) = command(arguments, at + 1, word == "-exec")?;
+        } else if word == "-exec" {
+            let (command, behind) = command(arguments, at + 1, true)?;
             started.push(Started::Command(command));
             at = behind;
         } else {

@@ -218,18 +218,6 @@ const SUBCOMMANDS: &[Subcommand] = &[
         "--quit --abort --skip -n --no-commit --no-edit -s --signoff -m=WORD --mainline=WORD --rerere-autoupdate -X=WORD \
          --strategy-option=WORD --no-gpg-sign -x --ff --allow-empty --allow-empty-message --keep-redundant-commits",
     ),
-    any(
-        "apply",
-        "--exclude=WORD --include=WORD -p=WORD --no-add --stat --numstat --summary --check --index -N --intent-to-add --cached -3 --3way \
-         --apply -z -C=WORD --whitespace=WORD --ignore-space-change --ignore-whitespace -R --reverse --unidiff-zero --reject \
-         --allow-overlap -v --verbose -q --quiet --inaccurate-eof --recount --allow-empty",
-    ),
-    any(
-        "am",
-        "-3 --3way -q --quiet -s --signoff -u --utf8 -k --keep --keep-non-patch -m --message-id --keep-cr --no-keep-cr -c --scissors \
-         --no-scissors --whitespace=WORD --ignore-space-change --ignore-whitespace --exclude=WORD --include=WORD -C=WORD -p=WORD --reject \
-         -r --resolved --continue --skip --abort --quit --committer-date-is-author-date --ignore-date --no-gpg-sign --no-verify",
-    ),
     // It writes files with names of its own to the working folder.
     any(
         "format-patch",

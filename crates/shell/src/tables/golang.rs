@@ -22,7 +22,7 @@ pub const PROGRAMS: &[Program] = &[
 /// Options of what builds.
 macro_rules! build {
     () => {
-        "-C=WORD -a -n -x -v -race -msan -asan -cover -covermode=WORD -coverpkg=WORD -p=WORD -tags=WORD -trimpath -work -mod=WORD \
+        "-C=BELOW -a -n -x -v -race -msan -asan -cover -covermode=WORD -coverpkg=WORD -p=WORD -tags=WORD -trimpath -work -mod=WORD \
          -buildvcs[=WORD] -json "
     };
 }

@@ -82,6 +82,15 @@ pub const PROGRAMS: &[Program] = &[
         runs: Some("the commands that it is given, some of which start programs or load code"),
         ..CODE
     },
+    // Programs that load plugins and configuration, or start what an option names.
+    Program {
+        names: &[
+            "bat", "c++", "cc", "clang", "clang++", "cpp", "eslint", "g++", "gcc", "gfortran", "gradlew", "hg", "ip", "jest", "ld", "ldd",
+            "mocha", "mvnw", "pager", "prettier", "rollup", "svn", "tcpdump", "tsc", "tshark", "vite", "vitest", "webpack",
+        ],
+        runs: Some("the plugins, wrappers and configuration that its options or the project name"),
+        ..CODE
+    },
     // Editors and debuggers.
     Program { names: &["kak"], runs: Some("the commands that it is given, some of which start programs"), ..CODE },
 ];

@@ -48,7 +48,12 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
     Program { names: &["man"], options: "-f -k", style: Style::First, operands: Operands::Checked(man), ..PROGRAM },
-    Program { names: &["nm", "size"], options: "-a -A -C -D -g -n -p -r -u -S --demangle --dynamic --extern-only", ..PROGRAM },
+    Program {
+        names: &["nm", "size"],
+        operands: Operands::Checked(no_file_of_arguments),
+        options: "-a -A -C -D -g -n -p -r -u -S --demangle --dynamic --extern-only",
+        ..PROGRAM
+    },
     Program {
         names: &["shuf"],
         options: "-e -i=RANGE -n=NUM -r -z --echo --input-range=RANGE --head-count=NUM --repeat --zero-terminated",
@@ -114,4 +119,10 @@ fn dd(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
         // Without a file to read it is of no use, but harmless.
         None => Ok(Vec::new()),
     }
+}
+
+/// Refuses `@file`, which these programs replace by the arguments in the file.
+fn no_file_of_arguments(operands: &[&Argument]) -> Result<(), &'static str> {
+    let is_file = |operand: &&Argument| operand.is_operand() && !operand.text.starts_with(['@', '*', '?', '[']);
+    if operands.iter().all(|operand| is_file(operand)) { Ok(()) } else { Err(OPERAND) }
 }

@@ -54,7 +54,7 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use builtins::is_refused;
 use options::Options;
-pub use reading::{COMPUTED, LITERAL, Started, Unlisted, read};
+pub use reading::{COMPUTED, LITERAL, SUBCOMMAND, Started, Unlisted, read};
 
 /// What is known of a program.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! Left out: what runs a package or program that is named (`exec`, `npx`, `dlx`, `create`), settings (`config set`, `--script-shell`,
 //! `--registry`, `--userconfig`), packages from addresses, folders or archives, and what is global. Older versions of `npm` give what
 //! stands behind `--` to a shell within double quotes, so it must be plain; and they take the value of an
-//! option that they do not know for a package, so values stand behind `=`. A folder's option (`--prefix`) is as good as `cd`.
+//! option that they do not know for a package, so values stand behind `=`. A folder (`--prefix`) must lie below the working folder.
 
 use super::checks::{Checked, accept, packages, plain, plain_with_options};
 use super::{Operands, PROGRAM, Program, Subcommand};
@@ -14,7 +14,7 @@ const RUNS: Option<&str> = Some("the package's scripts, and what its dependencie
 pub const PROGRAMS: &[Program] = &[
     Program {
         names: &["npm"],
-        options: "-v --version -s --silent -q --quiet --prefix=WORD --workspace[=WORD] --workspaces",
+        options: "-v --version -s --silent -q --quiet --prefix=BELOW --workspace[=WORD] --workspaces",
         subcommands: NPM,
         runs: RUNS,
         ..PROGRAM
@@ -22,7 +22,7 @@ pub const PROGRAMS: &[Program] = &[
     Program { names: &["yarn", "yarnpkg"], options: "-v --version -s --silent --cwd=WORD", subcommands: YARN, runs: RUNS, ..PROGRAM },
     Program {
         names: &["pnpm"],
-        options: "-v --version -s --silent -C=WORD --dir=WORD --filter=WORD -r --recursive -w --workspace-root",
+        options: "-v --version -s --silent -C=BELOW --dir=BELOW --filter=WORD -r --recursive -w --workspace-root",
         subcommands: PNPM,
         runs: RUNS,
         ..PROGRAM
@@ -57,7 +57,7 @@ const NPM: &[Subcommand] = &[
         "-a --all --json -l --long -p --parseable --depth=WORD --omit[=WORD] --prod --production --dev \
              --workspace[=WORD] --workspaces",
     ),
-    checked("outdated", packages, "-a --all --json -l --long -p --parseable --prefix=WORD --workspace[=WORD]"),
+    checked("outdated", packages, "-a --all --json -l --long -p --parseable --prefix=BELOW --workspace[=WORD]"),
     checked("explain why", packages, "--json --workspace[=WORD]"),
     checked("view info show v", package_fields, "--json --workspace[=WORD]"),
     checked("version", none, "--json"),
@@ -70,14 +70,14 @@ const NPM: &[Subcommand] = &[
 
 /// Options of scripts.
 const SCRIPT: &str = "-s --silent -q --quiet --if-present --ignore-scripts --workspace[=WORD] --workspaces --include-workspace-root \
-                      --prefix=WORD";
+                      --prefix=BELOW";
 
 /// Options of installing.
 const INSTALL: &str = "-s --silent -q --quiet -S --save -D --save-dev -O --save-optional --save-peer -P --save-prod -E --save-exact \
                        -B --save-bundle --no-save --omit[=WORD] --include[=WORD] --production --prefer-offline --prefer-online --offline \
                        --no-audit --no-fund --no-package-lock --package-lock-only --legacy-peer-deps --strict-peer-deps -f --force \
                        --ignore-scripts --no-optional --dry-run --json --progress --no-progress --loglevel=WORD --verbose \
-                       --prefix=WORD --workspace[=WORD] --workspaces";
+                       --prefix=BELOW --workspace[=WORD] --workspaces";
 
 /// TABLE: subcommands of `yarn`.
 const YARN: &[Subcommand] = &[

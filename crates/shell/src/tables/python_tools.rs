@@ -28,7 +28,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["tox", "nox"],
-        options: "--version -e=NAME -s=NAME -l --list --listenvs -q -v -r --recreate -k=NAME -p[=NAME] --parallel[=NAME] \
+        options: "--version -e=NAME -s=NAME -l --list --listenvs -q -v -r --recreate -k=EXPRESSION -p[=NAME] --parallel[=NAME] \
         --skip-missing-interpreters -R \
                   --no-install",
         operands: Operands::Checked(none),
@@ -79,7 +79,7 @@ const fn starts(names: &'static str, options: &'static str) -> Subcommand {
 /// Options of installing.
 macro_rules! install {
     () => {
-        "-q --quiet -v --verbose -r=NAME --requirement=NAME -c=NAME --constraint=NAME -U --upgrade --upgrade-strategy=WORD --user --pre \
+        "-q --quiet -v --verbose -r=BELOW --requirement=BELOW -c=BELOW --constraint=BELOW -U --upgrade --upgrade-strategy=WORD --user --pre \
          --no-deps --force-reinstall -I --ignore-installed --no-build-isolation --no-cache-dir --break-system-packages --dry-run \
          --disable-pip-version-check --no-input --no-color --progress-bar=WORD --only-binary=WORD --no-binary=WORD --prefer-binary \
          --timeout=WORD --retries=WORD --root-user-action=WORD --no-warn-script-location --no-compile --compile --require-hashes "
@@ -89,7 +89,7 @@ macro_rules! install {
 /// TABLE: subcommands of `pip`. `-e` stands in front of the project's folder, which is an operand here.
 const PIP: &[Subcommand] = &[
     checked("install", project_or_packages, concat!(install!(), "-e --editable")),
-    checked("uninstall", packages, "-y --yes -r=NAME --requirement=NAME -q --quiet -v --break-system-packages --root-user-action=WORD"),
+    checked("uninstall", packages, "-y --yes -r=BELOW --requirement=BELOW -q --quiet -v --break-system-packages --root-user-action=WORD"),
     checked(
         "list freeze",
         none,

@@ -336,14 +336,18 @@ impl<'a> Reader<'a> {
             }
             Operands::Checked(check) => {
                 let found: Vec<&'a Argument> = all.iter().filter_map(|at| self.arguments.get(*at)).collect();
-                check(&found).map_err(|what| Unlisted { index: all.first().copied().unwrap_or(self.at), what })
+                check(&found).map_err(|what| {
+                    // The first operand with which it does not hold any more.
+                    let held = (0..found.len()).rev().find(|count| found.get(..*count).is_some_and(|some| check(some).is_ok()));
+                    Unlisted { index: all.get(held.unwrap_or_default()).copied().unwrap_or(self.at), what }
+                })
             }
         }
     }
 
     fn is_assignment(&self, at: usize) -> bool {
         let text = self.arguments.get(at).and_then(Argument::as_known);
-        text.and_then(|text| text.split_once('=')).is_some_and(|(name, _)| crate::assignments::is_harmless(name))
+        text.and_then(|text| text.split_once('=')).is_some_and(|(name, value)| crate::assignments::is_harmless(name, value))
     }
 }
 

@@ -31,7 +31,7 @@ macro_rules! build {
     () => {
         "-p=WORD --package=WORD --workspace --all --exclude=WORD --lib --bins --bin=WORD --examples --example=WORD --tests --test=WORD \
          --benches --bench=WORD --all-targets -F=WORD --features=WORD --all-features --no-default-features -r --release --profile=WORD \
-         -j=WORD --jobs=WORD --keep-going --message-format=WORD --manifest-path=WORD --ignore-rust-version --locked --offline --frozen \
+         -j=WORD --jobs=WORD --keep-going --message-format=WORD --manifest-path=BELOW --ignore-rust-version --locked --offline --frozen \
          -v --verbose -q --quiet --color=WORD "
     };
 }
@@ -51,7 +51,7 @@ const CARGO: &[Subcommand] = &[
     checked("run r", literal, build!()),
     checked("clippy", lints, concat!(build!(), "--fix --allow-dirty --allow-staged --allow-no-vcs --no-deps")),
     any("fix", concat!(build!(), "--allow-dirty --allow-staged --allow-no-vcs --edition")),
-    checked("fmt", format, "-p=WORD --package=WORD --all --check --manifest-path=WORD -v --verbose -q --quiet"),
+    checked("fmt", format, "-p=WORD --package=WORD --all --check --manifest-path=BELOW -v --verbose -q --quiet"),
     any("doc", concat!(build!(), "--no-deps --document-private-items")),
     checked(
         "nextest.run",
@@ -67,21 +67,21 @@ const CARGO: &[Subcommand] = &[
         "-p=WORD --package=WORD --workspace --exclude=WORD -F=WORD --features=WORD --all-features --no-default-features \
         -e=WORD --edges=WORD -i[=WORD] \
          --invert[=WORD] --prune=WORD --depth=WORD --prefix=WORD --no-dedupe -d --duplicates --charset=WORD -f=WORD --format=WORD \
-         --manifest-path=WORD --locked --offline --frozen",
+         --manifest-path=BELOW --locked --offline --frozen",
     ),
     any(
         "metadata",
         "--format-version=WORD --no-deps -F=WORD --features=WORD --all-features --no-default-features \
-             --filter-platform=WORD --manifest-path=WORD --locked --offline --frozen",
+             --filter-platform=WORD --manifest-path=BELOW --locked --offline --frozen",
     ),
     any(
         "fetch generate-lockfile verify-project locate-project pkgid",
-        "--manifest-path=WORD --locked --offline --frozen --workspace --message-format=WORD -p=WORD --package=WORD",
+        "--manifest-path=BELOW --locked --offline --frozen --workspace --message-format=WORD -p=WORD --package=WORD",
     ),
     any(
         "update",
         "-p=WORD --package=WORD -w --workspace --precise=WORD --recursive --aggressive --dry-run --offline --locked \
-             --manifest-path=WORD",
+             --manifest-path=BELOW",
     ),
     checked(
         "add",
@@ -90,7 +90,7 @@ const CARGO: &[Subcommand] = &[
              --rename=WORD -p=WORD --package=WORD --dry-run -n --offline --locked",
     ),
     checked("remove rm", crates, "--dev --build -p=WORD --package=WORD --dry-run -n --offline --locked"),
-    any("clean", "-p=WORD --package=WORD -r --release --profile=WORD --doc --dry-run -n --manifest-path=WORD"),
+    any("clean", "-p=WORD --package=WORD -r --release --profile=WORD --doc --dry-run -n --manifest-path=BELOW"),
     checked("search", crates, "--limit=WORD -q --quiet"),
     any("version", ""),
 ];

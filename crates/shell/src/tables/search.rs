@@ -6,6 +6,7 @@
 //! with its meanings. `zgrep` and its like are scripts, some versions of which execute names of files: these must be known.
 
 use super::reading::OPERAND;
+use super::reading::nothing;
 use super::{Operands, PROGRAM, Program};
 use crate::argument::Argument;
 
@@ -51,8 +52,10 @@ pub const PROGRAMS: &[Program] = &[
             --trim --type-list --type-add=TEXT --passthru --crlf --no-pre --debug --version",
         ..PROGRAM
     },
+    // They start pagers and other programs, by options and by what they find in names.
+    Program { names: &["zcmp", "zdiff", "zless", "zmore"], operands: Operands::Own(nothing), ..PROGRAM },
     Program {
-        names: &["bzgrep", "xzgrep", "zcmp", "zdiff", "zegrep", "zfgrep", "zgrep", "zless", "zmore", "zstdgrep"],
+        names: &["bzgrep", "xzgrep", "zegrep", "zfgrep", "zgrep", "zstdgrep"],
         options: "-i -n -c -l -v -E -F -h -H -q -w -o -s",
         operands: Operands::Checked(names),
         ..PROGRAM

@@ -47,7 +47,7 @@ fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 
 /// Variables that may be set, with their values.
 fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    first_not(arguments, |text| text.split_once('=').is_some_and(|(name, _)| crate::assignments::is_harmless(name)))
+    first_not(arguments, |text| text.split_once('=').is_some_and(|(name, value)| crate::assignments::is_harmless(name, value)))
 }
 
 /// Signals and process ids.

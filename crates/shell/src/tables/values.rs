@@ -59,7 +59,9 @@ pub fn holds(kind: Value, value: &Argument) -> bool {
 /// Returns whether a text is known and is no address, no option and no file of arguments (`@file`).
 #[must_use]
 pub fn is_name(value: &Argument) -> bool {
-    matches!(value.certainty, Certainty::Known | Certainty::Operand) && !value.text.starts_with(['-', '@']) && !value.text.contains(':')
+    matches!(value.certainty, Certainty::Known | Certainty::Operand)
+        && !value.text.starts_with(['-', '@'])
+        && !value.text.contains([':', ';'])
 }
 
 /// Returns whether a text combines names with `and`, `or`, `not` and brackets. Without dots and quotes there is nothing to evaluate.
@@ -70,7 +72,10 @@ fn is_expression(text: &str) -> bool {
 /// Returns whether a path leads below the working folder, and to nothing hidden.
 #[must_use]
 pub fn is_below(path: &str) -> bool {
-    is_plain(path) && !path.starts_with(['/', '~', '-']) && path.split('/').all(|segment| segment == "." || !segment.starts_with('.'))
+    is_plain(path)
+        && !path.contains(':')
+        && !path.starts_with(['/', '~', '-'])
+        && path.split('/').all(|segment| segment == "." || !segment.starts_with('.'))
 }
 
 /// Returns whether a setting of `git` may have the value; without one, whether it may have one of any.
