@@ -29,6 +29,12 @@ const OTHER_ARGUMENTS: [&str; 17] = [
     "data",
 ];
 
+/// The longest word that is taken for one path, in bytes. In a longer one every piece is.
+const WORD_BYTES_MAX: usize = 512;
+
+/// The longest path of Linux, in bytes.
+const PATH_BYTES_MAX: usize = 4096;
+
 #[derive(Debug)]
 pub(super) struct CommandLimits {
     rules: Field<CommandRules>,
@@ -75,8 +81,14 @@ impl CommandLimits {
 fn check_words(checked: &Checked) -> Result<(), Denial> {
     let (mut is_secret, mut is_other_name) = (false, false);
     checked.each_word(&mut |word, is_glob| {
-        is_secret |= secrets::secret_word(word) || (is_glob && secrets::secret_glob(word));
-        is_other_name |= secrets::other_name_word(word);
+        // A long word is a text, in which a path may stand between blanks and punctuation. No glob is that long.
+        is_secret |= is_glob && (word.len() > WORD_BYTES_MAX || secrets::secret_glob(word));
+        let is_separator = |char: char| char.is_whitespace() || "=@:,;'\"()[]{}<>|&".contains(char);
+        let pieces = word.split(|char| word.len() > WORD_BYTES_MAX && is_separator(char));
+        for piece in pieces.filter(|piece| piece.len() <= PATH_BYTES_MAX) {
+            is_secret |= secrets::secret_word(piece);
+            is_other_name |= secrets::other_name_word(piece);
+        }
     });
     match (is_secret, is_other_name) {
         (true, _) => Err(Denial::new("oap.blocked_pattern", "Command names a file that matches default sensitive read pattern")),
