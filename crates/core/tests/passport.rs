@@ -288,7 +288,7 @@ fn bad_commands_are_denied() {
         ("null", "oap.invalid_tool_arguments"),
         (r#"{"command": "l"#, "oap.invalid_tool_arguments"),
         ("", "oap.invalid_tool_arguments"),
-        (r#"{"command": "echo 'open"}"#, "oap.command_chain_unsupported"),
+        (r#"{"command": "echo 'open"}"#, "oap.command_unproven"),
         (&long, "oap.context_too_large"),
         (&longer, "oap.context_too_large"),
     ] {
