@@ -94,6 +94,7 @@ fn a_call_is_explained_check_by_check() {
         "mapping passed",
         "capability passed",
         "command denied",
+        "secrets passed",
         "max_execution_time passed",
         "other limits passed",
     ];

@@ -10,7 +10,7 @@ pub struct Remark {
     pub index: usize,
     /// What it allows, as a sentence.
     pub says: String,
-    /// Whether it opens the door to all: whoever may run it may run anything.
+    /// Whether whoever may run it may run anything.
     pub runs_anything: bool,
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_that_open_the_door_are_told() {
+    fn entries_that_run_anything_are_told() {
         let list = ["ls", "git status", "python3", "npm run", "docker run", "sh", "eval", "frobnicate", "*", "sed -i"].map(str::to_owned);
         let remarks = remarks(&list);
         let loud: Vec<usize> = remarks.iter().filter(|remark| remark.runs_anything).map(|remark| remark.index).collect();

@@ -15,7 +15,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`grammar`] | text → tree, or the construct that is not in the grammar |
-//! | `walk` | tree → the commands that run, with the files that redirections open |
+//! | `walk`, `expand`, `files` | tree → the commands that run, with the files that redirections open |
+//! | `entry` | what an entry of the list says of the arguments |
 //! | [`tables`] | a file for each program: the arguments that are known to be harmless |
 //! | `assignments` | the variables that may be set |
 //! | `allow` | the list |
@@ -34,6 +35,8 @@ mod allow;
 mod argument;
 mod assignments;
 mod deny;
+mod entry;
+mod expand;
 mod files;
 mod finding;
 mod flags;

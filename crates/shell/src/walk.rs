@@ -7,8 +7,8 @@ use super::allow::Allow;
 use super::argument::{Argument, Certainty};
 use super::files::{self, Directories, FileUse};
 use super::grammar::{self, Access, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word, is_loop_name};
-use super::tables::{self, Started, Unlisted};
-use super::{COMMANDS_MAX, assignments};
+use super::tables::{self, Started};
+use super::{COMMANDS_MAX, assignments, entry};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
 const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
@@ -80,9 +80,9 @@ pub struct Walk<'a> {
     pub not_allowed: Vec<usize>,
     /// What cannot be proven.
     pub doubts: Vec<Doubt>,
-    ways: Vec<Way>,
+    pub(super) ways: Vec<Way>,
     /// The variables of the loops around, with their values.
-    values: Vec<(String, Argument)>,
+    pub(super) values: Vec<(String, Argument)>,
     /// The place of the text that is given to a shell, if this is inside one.
     text_at: Option<usize>,
     depth: usize,
@@ -91,7 +91,7 @@ pub struct Walk<'a> {
     /// The places of programs that are named by relative paths.
     relative_programs: Vec<usize>,
     /// How many bytes of words may still be looked at.
-    budget: usize,
+    pub(super) budget: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn doubt(&mut self, construct: Construct, at: usize) {
+    pub(super) fn doubt(&mut self, construct: Construct, at: usize) {
         self.doubt_of(None, construct, at);
     }
 
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn spend(&mut self, bytes: usize) {
+    pub(super) fn spend(&mut self, bytes: usize) {
         self.budget = self.budget.saturating_sub(bytes);
     }
 
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
         self.budget == 0 || self.reached.len() >= COMMANDS_MAX
     }
 
-    fn list(&mut self, list: &List) {
+    pub(super) fn list(&mut self, list: &List) {
         for command in list.iter().flatten() {
             if self.is_over() {
                 return self.doubt(Construct::TooMuch, 0);
@@ -231,80 +231,6 @@ impl<'a> Walk<'a> {
         written
     }
 
-    /// Returns what a word stands for.
-    fn argument(&mut self, word: &Word) -> Argument {
-        let mut argument = Argument { at: word.at, ..Argument::default() };
-        for (index, piece) in word.pieces.iter().enumerate() {
-            let front = argument.text.len();
-            let unknown = match piece {
-                Piece::Text(text) => {
-                    argument.text.push_str(text);
-                    continue;
-                }
-                Piece::Glob(char) => {
-                    argument.many = true;
-                    argument.text.push(*char);
-                    Certainty::Nothing
-                }
-                Piece::Home | Piece::Directory => {
-                    if !(argument.text.is_empty() || argument.text.ends_with(['=', ':', '@', ','])) {
-                        self.doubt(Construct::Inside, word.at);
-                    }
-                    let is_home = *piece == Piece::Home;
-                    argument.text.push(if is_home { '~' } else { '.' });
-                    let is_path = match word.pieces.get(index + 1) {
-                        None => true,
-                        Some(Piece::Text(text)) => text.is_empty() || text.starts_with('/'),
-                        Some(_) => false,
-                    };
-                    // Where the home directory is not set, only a slash behind it makes it a path.
-                    if is_path || !is_home { Certainty::Operand } else { Certainty::Nothing }
-                }
-                Piece::Status => {
-                    argument.text.push('*');
-                    Certainty::Operand
-                }
-                Piece::Variable { name, quoted, at } => self.variable(name, *quoted, *at, &mut argument.text),
-                Piece::Output(list) => {
-                    self.ways.push(Way::Substitution);
-                    self.list(list);
-                    self.ways.pop();
-                    argument.text.push('*');
-                    Certainty::Nothing
-                }
-            };
-            argument.certainty = match (argument.certainty, unknown) {
-                (certainty, Certainty::Known) => certainty,
-                (Certainty::Known, unknown) if front == 0 => unknown,
-                (Certainty::Known, _) => begun(argument.text.get(..front).unwrap_or_default()),
-                (certainty, _) => certainty,
-            };
-        }
-        self.spend(argument.text.len());
-        argument
-    }
-
-    /// Appends the value of a variable, and returns what is known of it.
-    fn variable(&mut self, name: &str, quoted: bool, at: usize, text: &mut String) -> Certainty {
-        let Some((_, value)) = self.values.iter().rev().find(|(bound, _)| bound == name) else {
-            self.doubt(Construct::Variable, at);
-            return Certainty::Nothing;
-        };
-        let is_plain =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+".contains(&byte));
-        let is_unquoted = !quoted && !value.as_known().is_some_and(is_plain);
-        let certainty = value.certainty;
-        let length = value.text.len();
-        if length <= self.budget {
-            text.push_str(&value.text);
-        }
-        if is_unquoted {
-            self.doubt(Construct::Unquoted, at);
-        }
-        self.spend(length);
-        certainty
-    }
-
     /// Notes a command, and walks what it starts.
     fn run(&mut self, words: Vec<Argument>) {
         let Some(first) = words.first() else { return };
@@ -336,7 +262,7 @@ impl<'a> Walk<'a> {
             self.relative_programs.push(at);
         }
         let name = program.rsplit('/').next().unwrap_or_default();
-        match read(name, arguments, given) {
+        match entry::read(name, arguments, given) {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
             // An interpreter that is listed by its name alone runs whatever it is given.
             Err(unlisted) if unlisted.what == tables::LITERAL && given == 1 && tables::runs(name).is_some() => {}
@@ -430,45 +356,6 @@ impl<'a> Walk<'a> {
             }
         }
         self.files = resolved;
-    }
-}
-
-/// Reads the arguments of a program by its table. The first `given` words, the program with them, are the words of an entry of the list. Where
-/// the table refuses one of these, it is the author's word: it is passed over, and the table reads the rest. Behind a subcommand that the
-/// table does not know, the rest must be literal.
-fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
-    let mut unlisted = match tables::read(name, arguments) {
-        Err(unlisted) if unlisted.index + 1 < given => unlisted,
-        result => return result,
-    };
-    let mut rest: Vec<(usize, Argument)> = arguments.iter().cloned().enumerate().collect();
-    let mut is_value = false;
-    loop {
-        let (place, argument) = rest.get(unlisted.index).cloned().unwrap_or_default();
-        if place + 1 >= given || unlisted.index >= rest.len() {
-            return Err(Unlisted { index: place, ..unlisted });
-        }
-        // Behind an option stands its value, and what is no subcommand is passed over as an option is.
-        if unlisted.what == tables::SUBCOMMAND && !is_value {
-            let computed = arguments.iter().position(|argument| !argument.is_literal());
-            return computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: tables::LITERAL }));
-        }
-        is_value = argument.text.starts_with('-');
-        rest.remove(unlisted.index);
-        let words: Vec<Argument> = rest.iter().map(|(_, argument)| argument.clone()).collect();
-        match tables::read(name, &words) {
-            Ok(started) => return Ok(started),
-            Err(next) => unlisted = next,
-        }
-    }
-}
-
-/// Returns what is known of a word that begins with this text and goes on with something unknown.
-fn begun(text: &str) -> Certainty {
-    match text.strip_prefix('-') {
-        None => Certainty::Operand,
-        Some(rest) if rest.starts_with('-') && rest.contains('=') => Certainty::Value,
-        Some(_) => Certainty::Nothing,
     }
 }
 
