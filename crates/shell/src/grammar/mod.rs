@@ -5,13 +5,14 @@
 //!
 //! ```text
 //! list      = pipeline { (";" | "&" | "&&" | "||" | newline) pipeline }
+//!           | name "=" literal (";" | "&&" | newline) list
 //! pipeline  = [ "!" ] command { "|" command }
 //! command   = (simple | "(" list ")" | "{" list "}" | if | while | for) { redirect }
 //! if        = "if" list "then" list { "elif" list "then" list } [ "else" list ] "fi"
 //! while     = ("while" | "until") list "do" list "done"
 //! for       = "for" name "in" { word } (";" | newline) "do" list "done"
-//! simple    = { name "=" word } word { word | redirect }
-//! redirect  = "<" word | ["1" | "2"] (">" | ">>") word | "2>&1" | "1>&2" | ">&2" | "<<" 'quoted delimiter'
+//! simple    = { name "=" literal } word { word | redirect }
+//! redirect  = "<" word | ["1" | "2"] (">" | ">>") word | "2>&1" | "1>&2" | ">&2" | ">&1" | "<<" 'quoted delimiter'
 //! word      = pieces: bare | \c | '…' | "…" | * ? [ ] | ~ | $name | ${name} | "$(" list ")"
 //! ```
 

@@ -124,5 +124,5 @@ fn dd(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 /// Refuses `@file`, which these programs replace by the arguments in the file.
 fn no_file_of_arguments(operands: &[&Argument]) -> Result<(), &'static str> {
     let is_file = |operand: &&Argument| operand.is_operand() && !operand.text.starts_with(['@', '*', '?', '[']);
-    if operands.iter().all(|operand| is_file(operand)) { Ok(()) } else { Err(OPERAND) }
+    if operands.iter().all(is_file) { Ok(()) } else { Err(OPERAND) }
 }
