@@ -14,7 +14,9 @@ const PLAIN: [&str; 2] = ["ssl.key.location", "sasl.oauthbearer.token.endpoint.u
 
 pub(super) fn redacted(settings: &Settings) -> Value {
     let mut kafka = json!(settings.kafka);
-    kafka["brokers"] = settings.kafka.shown_brokers().into();
+    if let Some(brokers) = kafka.get_mut("brokers") {
+        *brokers = settings.kafka.shown_brokers().into();
+    }
     if let Some(properties) = kafka.get_mut("properties").and_then(Value::as_object_mut) {
         for (_, value) in properties.iter_mut().filter(|(name, _)| is_secret(name)) {
             *value = Value::from(REDACTED);
