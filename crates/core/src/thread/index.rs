@@ -4,7 +4,7 @@
 //! fall on one place and have to be compared one by one. Nothing that leaves a store depends on the key: the index is asked and never
 //! listed.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use hashbrown::HashTable;
 
@@ -26,8 +26,8 @@ impl Index {
 
     /// Adds a slot, which must not be there yet. `id_of` returns the id of another slot.
     pub(super) fn insert<'s>(&mut self, id: &str, key: SlotKey, id_of: impl Fn(&SlotKey) -> Option<&'s ThreadId>) {
-        let (hash, hasher) = (self.hash(id.as_bytes()), &self.hasher);
-        self.slots.insert_unique(hash, key, |key| id_of(key).map_or(0, |id| hasher.hash_one(id.as_bytes())));
+        let (place, hasher) = (self.hash(id.as_bytes()), &self.hasher);
+        self.slots.insert_unique(place, key, |key| id_of(key).map_or(0, |id| hash(hasher, id.as_bytes())));
     }
 
     /// Removes the slot of an id.
@@ -38,8 +38,15 @@ impl Index {
     }
 
     fn hash(&self, id: &[u8]) -> u64 {
-        self.hasher.hash_one(id)
+        hash(&self.hasher, id)
     }
+}
+
+/// Returns the hash of an id. Nothing else is hashed with it, so its length need not be.
+fn hash(hasher: &RandomState, id: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(id);
+    hasher.finish()
 }
 
 #[cfg(test)]
