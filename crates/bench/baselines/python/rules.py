@@ -96,7 +96,10 @@ class Thread:
         self.has_ended = False
         self.earlier = ()
         self._forget()
-        self._lift()
+        self.suppressed_ids = set()
+        self.suppressed_tools = set()
+        self.any_suppressed = False
+        self.all_suppressed = False
 
     def _forget(self):
         self.failures = {}
@@ -104,23 +107,14 @@ class Thread:
         self.progress = {}
         self.calls = OrderedDict()
 
-    def _lift(self):
-        self.suppressed_ids = set()
-        self.suppressed_tools = set()
-        self.any_suppressed = False
-        self.all_suppressed = False
-
     def has_suppressed(self):
         return bool(self.suppressed_ids or self.suppressed_tools or self.any_suppressed or self.all_suppressed)
 
     def next_turn(self, turn_id, started_by):
-        # A host that begins to name its turns in the middle of one may be naming the one in which calls were suppressed.
-        may_be_the_same = self.turn_id is None and turn_id is not None and started_by is None and not self.has_ended
+        # What was suppressed stays so: a call that comes late may bear the id of any turn.
         if self.turn_id is not None:
             self.earlier = (*self.earlier[-(EARLIER_TURNS_MAX - 1) :], self.turn_id)
         self._forget()
-        if not may_be_the_same:
-            self._lift()
         self.turn_id, self.started_by, self.has_ended = turn_id, started_by, False
 
     def end_turn(self):
@@ -166,8 +160,10 @@ class Thread:
         if entry not in entries:
             if len(entries) < SUPPRESSED_MAX:
                 entries.add(entry)
-            else:
+            elif call_id is not None:
                 self.all_suppressed = True
+            else:
+                self.any_suppressed = True
 
     def is_suppressed(self, call_id, tool):
         return (

@@ -88,8 +88,7 @@ final class ThreadState {
   }
 
   private void next(String turn, String started) {
-    // A host that begins to name its turns in the middle of one may be naming the one in which calls were suppressed.
-    boolean mayBeTheSame = turnId == null && turn != null && started == null && !hasEnded;
+    // What was suppressed stays so: a call that comes late may bear the id of any turn.
     if (turnId != null) {
       if (earlier.size() == EARLIER_TURNS_MAX) {
         earlier.remove(0);
@@ -97,9 +96,6 @@ final class ThreadState {
       earlier.add(turnId);
     }
     forget();
-    if (!mayBeTheSame) {
-      lift();
-    }
     turnId = turn;
     startedBy = started;
     hasEnded = false;
@@ -123,13 +119,6 @@ final class ThreadState {
     calls.clear();
   }
 
-  private void lift() {
-    suppressedIds.clear();
-    suppressedTools.clear();
-    anySuppressed = false;
-    allSuppressed = false;
-  }
-
   void suppress(String callId, String tool) {
     if (allSuppressed) {
       return;
@@ -143,7 +132,8 @@ final class ThreadState {
     if (entries.size() < SUPPRESSED_MAX) {
       entries.add(entry);
     } else if (!entries.contains(entry)) {
-      allSuppressed = true;
+      allSuppressed |= callId != null;
+      anySuppressed |= callId == null;
     }
   }
 
