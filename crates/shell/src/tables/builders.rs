@@ -5,7 +5,7 @@
 //! applies changes elsewhere (`terraform apply`, `ansible-playbook`) a list has to name.
 
 use super::checks::{Checked, accept, files, plain};
-use super::{Operands, PROGRAM, Program, Style, Subcommand};
+use super::{Operands, PROGRAM, Program, Style, Subcommand, checked};
 use crate::argument::Argument;
 
 pub const PROGRAMS: &[Program] = &[
@@ -126,10 +126,6 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program { names: &["mix"], options: "-v --version", subcommands: MIX, runs: Some("the project's tasks and tests"), ..PROGRAM },
 ];
-
-const fn checked(names: &'static str, check: fn(&[&Argument]) -> Checked, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Checked(check) }
-}
 
 /// TABLE: subcommands of `bazel`.
 const BAZEL: &[Subcommand] = &[

@@ -5,7 +5,7 @@
 //! look up names of a chart's choice, and `search hub`. Subcommands that are not listed may be plugins.
 
 use super::checks::{Checked, files};
-use super::{Operands, PROGRAM, Program, Subcommand};
+use super::{Operands, PROGRAM, Program, Subcommand, any, most};
 use crate::argument::Argument;
 
 pub const PROGRAMS: &[Program] = &[
@@ -24,14 +24,6 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program { names: &["helm"], options: "-n=WORD --namespace=WORD --kube-context=WORD", subcommands: HELM, ..PROGRAM },
 ];
-
-const fn any(names: &'static str, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Inert }
-}
-
-const fn most(names: &'static str, most: usize, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::AtMost(most) }
-}
 
 /// TABLE: what `docker` shows.
 const DOCKER: &[Subcommand] = &[

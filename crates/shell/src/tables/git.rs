@@ -11,7 +11,7 @@
 
 use super::git_options::{diff, log, references, revisions};
 use super::values::{is_git_setting, is_refspec, is_remote};
-use super::{Operands, PROGRAM, Program, Subcommand};
+use super::{PROGRAM, Program, Subcommand, any, checked, most};
 use crate::argument::Argument;
 
 pub const PROGRAMS: &[Program] = &[Program {
@@ -21,18 +21,6 @@ pub const PROGRAMS: &[Program] = &[Program {
     subcommands: SUBCOMMANDS,
     ..PROGRAM
 }];
-
-const fn any(names: &'static str, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Inert }
-}
-
-const fn most(names: &'static str, most: usize, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::AtMost(most) }
-}
-
-const fn checked(names: &'static str, check: fn(&[&Argument]) -> Result<(), &'static str>, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Checked(check) }
-}
 
 /// TABLE: subcommands of which much is known: those that show, those that change the repository, those that use its remotes.
 const SUBCOMMANDS: &[Subcommand] = &[

@@ -93,6 +93,21 @@ pub struct Subcommand {
     pub operands: Operands,
 }
 
+/// Returns a subcommand with operands of any kind.
+const fn any(names: &'static str, options: &'static str) -> Subcommand {
+    Subcommand { names, options, operands: Operands::Inert }
+}
+
+/// Returns a subcommand with at most so many operands.
+const fn most(names: &'static str, most: usize, options: &'static str) -> Subcommand {
+    Subcommand { names, options, operands: Operands::AtMost(most) }
+}
+
+/// Returns a subcommand with operands that a function checks.
+const fn checked(names: &'static str, check: fn(&[&Argument]) -> Result<(), &'static str>, options: &'static str) -> Subcommand {
+    Subcommand { names, options, operands: Operands::Checked(check) }
+}
+
 /// How options are told from operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {

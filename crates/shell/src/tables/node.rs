@@ -6,7 +6,7 @@
 //! option that they do not know for a package, so values stand behind `=`. A folder (`--prefix`) must lie below the working folder.
 
 use super::checks::{Checked, accept, packages, plain, plain_with_options};
-use super::{Operands, PROGRAM, Program, Subcommand};
+use super::{Operands, PROGRAM, Program, Subcommand, checked};
 use crate::argument::Argument;
 
 const RUNS: Option<&str> = Some("the package's scripts, and what its dependencies run when they are installed");
@@ -36,10 +36,6 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program { names: &["corepack", "nvm", "fnm", "volta"], options: "? !--version", operands: Operands::AtMost(0), ..PROGRAM },
 ];
-
-const fn checked(names: &'static str, check: fn(&[&Argument]) -> Checked, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Checked(check) }
-}
 
 /// TABLE: subcommands of `npm`.
 const NPM: &[Subcommand] = &[

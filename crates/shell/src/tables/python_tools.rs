@@ -6,7 +6,7 @@
 
 use super::checks::{Checked, accept, files, is_package, none, packages};
 use super::values::is_below;
-use super::{Operands, PROGRAM, Program, Subcommand};
+use super::{Operands, PROGRAM, Program, Subcommand, checked};
 use crate::argument::Argument;
 
 const INSTALLS: Option<&str> = Some("what packages run when they are installed");
@@ -67,10 +67,6 @@ const PYTEST: &str = "-v --verbose -q --quiet -x --exitfirst -s -k=EXPRESSION -m
                       --ignore-glob=NAME --color=NAME --cache-clear --fixtures --markers --setup-show --setup-plan --strict-markers \
                       --strict-config --strict --runxfail --capture=NAME --import-mode=NAME --asyncio-mode=NAME --reruns=NAME \
                       --show-capture=NAME --full-trace --forked --version -V -h --help";
-
-const fn checked(names: &'static str, check: fn(&[&Argument]) -> Checked, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Checked(check) }
-}
 
 const fn starts(names: &'static str, options: &'static str) -> Subcommand {
     Subcommand { names, options, operands: Operands::Command { skipped: 0, assignments: false, appended: false } }

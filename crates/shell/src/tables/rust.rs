@@ -5,7 +5,7 @@
 //! `clippy -- -C`). Subcommands that are not listed may be aliases or plugins.
 
 use super::checks::{Checked, accept, files, is_package};
-use super::{Operands, PROGRAM, Program, Subcommand};
+use super::{Operands, PROGRAM, Program, Subcommand, any, checked};
 use crate::argument::Argument;
 
 pub const PROGRAMS: &[Program] = &[
@@ -34,14 +34,6 @@ macro_rules! build {
          -j=WORD --jobs=WORD --keep-going --message-format=WORD --manifest-path=BELOW --ignore-rust-version --locked --offline --frozen \
          -v --verbose -q --quiet --color=WORD "
     };
-}
-
-const fn any(names: &'static str, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Inert }
-}
-
-const fn checked(names: &'static str, check: fn(&[&Argument]) -> Checked, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Checked(check) }
 }
 
 /// TABLE: subcommands of `cargo`.

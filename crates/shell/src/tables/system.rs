@@ -4,7 +4,7 @@
 //! files to write to (`-out`, `--output`), engines and providers, which are loaded; servers to connect to.
 
 use super::checks::{Checked, accept, files};
-use super::{Operands, PROGRAM, Program, Style, Subcommand};
+use super::{Operands, PROGRAM, Program, Style, Subcommand, any};
 use crate::argument::Argument;
 
 pub const PROGRAMS: &[Program] = &[
@@ -41,10 +41,6 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
 ];
-
-const fn any(names: &'static str, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Inert }
-}
 
 /// TABLE: what `systemctl` shows.
 const SYSTEMCTL: &[Subcommand] = &[any(

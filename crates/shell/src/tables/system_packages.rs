@@ -4,7 +4,7 @@
 //! takes a formula or package from a path or an address; macros of `rpm` (`--eval`, `--define`, `--qf`, `--pipe`).
 
 use super::checks::{Checked, accept, packages};
-use super::{Operands, PROGRAM, Program, Style, Subcommand};
+use super::{Operands, PROGRAM, Program, Style, Subcommand, any};
 use crate::argument::Argument;
 
 pub const PROGRAMS: &[Program] = &[
@@ -50,10 +50,6 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
 ];
-
-const fn any(names: &'static str, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Inert }
-}
 
 const fn named(names: &'static str, options: &'static str) -> Subcommand {
     Subcommand { names, options, operands: Operands::Checked(packages) }
