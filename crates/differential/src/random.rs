@@ -1,28 +1,19 @@
 //! Random numbers that are the same for the same seed.
 
-/// A generator of random numbers (SplitMix64).
+/// A generator of random numbers, with the ways in which cases are made.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(fastrand::Rng);
 
 impl Random {
     /// Returns the generator for a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Returns the next number.
-    pub fn next_number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     /// Returns a number below `end`; 0 if that is 0.
     pub fn below(&mut self, end: usize) -> usize {
-        let end = end.max(1) as u64;
-        usize::try_from(self.next_number() % end).unwrap_or_default()
+        self.0.usize(..end.max(1))
     }
 
     /// Returns true in `percent` of 100 cases.

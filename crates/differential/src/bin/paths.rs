@@ -2,22 +2,18 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use tollgate_differential::Fault;
 use tollgate_differential::options::Options;
 use tollgate_differential::paths::{self, jail};
 
 fn main() -> Result<ExitCode, Fault> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some(jail) = jail::entered(&mut arguments) else {
-        let options = Options::read(arguments.clone())?;
-        return jail::run_in_one(&[
-            "--seed".to_owned(),
-            options.seed.to_string(),
-            "--seconds".to_owned(),
-            options.time.as_secs().to_string(),
-        ]);
+    let jail = jail::entered(&mut arguments);
+    let options = Options::parse_from(std::iter::once("paths".to_owned()).chain(arguments));
+    let Some(jail) = jail else {
+        return jail::run_in_one(&["--seed".to_owned(), options.seed.to_string(), "--seconds".to_owned(), options.seconds.to_string()]);
     };
-    let options = Options::read(arguments)?;
     println!("paths: seed {}", options.seed);
     jail::furnish(&jail)?;
     let run = paths::run(&options)?;

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use tollgate_differential::Fault;
 use tollgate_differential::options::Options;
 use tollgate_differential::urls;
 
 fn main() -> Result<ExitCode, Fault> {
-    let options = Options::read(std::env::args().skip(1))?;
+    let options = Options::parse();
     println!("urls: seed {}", options.seed);
     let run = urls::run(&options)?;
     println!("urls: {run}");

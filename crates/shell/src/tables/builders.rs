@@ -160,7 +160,7 @@ const TERRAFORM: &[Subcommand] = &[
 
 /// TABLE: subcommands of `bundle`. What `bundle exec` starts is a command of its own.
 const BUNDLE: &[Subcommand] = &[
-    Subcommand { names: "exec", options: "", operands: Operands::Command { skipped: 0, assignments: false, appended: false } },
+    Subcommand { names: "exec", options: "", operands: Operands::Command { assignments: false } },
     checked("install", none, "-j=NAME --jobs=NAME --quiet --local --prefer-local --retry=NAME --frozen --verbose"),
     checked("check list outdated env", none, "--verbose --name-only --paths --strict --parseable"),
     checked("show info", plain, "--paths --path"),

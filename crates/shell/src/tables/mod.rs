@@ -136,14 +136,10 @@ pub enum Operands {
     Inert,
     /// At most so many of the kind, because one more would be written to.
     AtMost(usize),
-    /// A command that is started, behind so many operands (`timeout 5 COMMAND`).
+    /// A command that is started.
     Command {
-        /// How many operands stand in front of the command.
-        skipped: usize,
         /// Whether `NAME=value` may stand in front of it.
         assignments: bool,
-        /// Whether words that are not known are appended to it.
-        appended: bool,
     },
     /// What a function says of them. It gets all operands in order, and returns what it objects to.
     Checked(fn(&[&Argument]) -> Result<(), &'static str>),

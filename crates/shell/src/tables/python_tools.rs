@@ -69,7 +69,7 @@ const PYTEST: &str = "-v --verbose -q --quiet -x --exitfirst -s -k=EXPRESSION -m
                       --show-capture=NAME --full-trace --forked --version -V -h --help";
 
 const fn starts(names: &'static str, options: &'static str) -> Subcommand {
-    Subcommand { names, options, operands: Operands::Command { skipped: 0, assignments: false, appended: false } }
+    Subcommand { names, options, operands: Operands::Command { assignments: false } }
 }
 
 /// Options of installing.

@@ -314,8 +314,8 @@ impl<'a> Reader<'a> {
                     None => Ok(()),
                 }
             }
-            Operands::Command { skipped, assignments, appended } => {
-                let mut rest = all.into_iter().skip(skipped).peekable();
+            Operands::Command { assignments } => {
+                let mut rest = all.into_iter().peekable();
                 while assignments && rest.next_if(|at| self.is_assignment(*at)).is_some() {}
                 if let Some(index) = rest.next_if(|at| assignments && self.arguments.get(*at).is_some_and(|word| word.text.contains('='))) {
                     return Err(Unlisted { index, what: ASSIGNMENT });
@@ -324,12 +324,9 @@ impl<'a> Reader<'a> {
                 if let Some(index) = rest.next_if(|at| assignments && self.arguments.get(*at).is_some_and(|word| !word.is_operand())) {
                     return Err(Unlisted { index, what: OPTION });
                 }
-                let mut command: Vec<Argument> = rest.filter_map(|at| self.arguments.get(at)).cloned().collect();
+                let command: Vec<Argument> = rest.filter_map(|at| self.arguments.get(at)).cloned().collect();
                 if command.is_empty() {
                     return Ok(());
-                }
-                if appended {
-                    command.push(Argument { text: "*".to_owned(), certainty: Certainty::Nothing, many: true, at: 0 });
                 }
                 self.started.push(Started::Command(command));
                 Ok(())

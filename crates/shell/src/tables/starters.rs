@@ -11,8 +11,8 @@ use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, nothing, scan};
 use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
 use crate::argument::Argument;
 
-const COMMAND: Operands = Operands::Command { skipped: 0, assignments: false, appended: false };
-const ASSIGNED: Operands = Operands::Command { skipped: 0, assignments: true, appended: false };
+const COMMAND: Operands = Operands::Command { assignments: false };
+const ASSIGNED: Operands = Operands::Command { assignments: true };
 const STARTER: Program = Program { style: Style::First, operands: COMMAND, ..PROGRAM };
 
 /// TABLE: the programs.

@@ -4,7 +4,6 @@ mod command;
 mod file;
 mod mcp;
 mod messaging;
-#[allow(dead_code, reason = "the command rules are to call the checks of words")]
 mod secrets;
 mod session;
 mod web;

@@ -30,8 +30,9 @@ const BACKGROUND_TIME: Duration = Duration::from_millis(200);
 /// How often it is looked whether the time is over, and what does not end is killed again.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// From how many processes on, that had to be killed, a line has multiplied itself.
-const BOMB_PROCESSES: usize = 24;
+/// From how many processes on, that outlived their shell, a line has multiplied itself. They need not be there when the time is over: at the limit of
+/// processes a shell that cannot start another one ends by itself.
+const BOMB_PROCESSES: usize = 48;
 
 /// How much of what a line writes to the standard error is read, in bytes.
 const ERROR_BYTES_MAX: u64 = 16 << 10;
@@ -153,7 +154,7 @@ impl Runner {
         self.watch.start(if self.slow { SLOW_LINE_TIME } else { LINE_TIME });
         let child = command.spawn().with_context(|| format!("{} cannot be started", shell.name()))?;
         let first = i32::try_from(child.id()).map(Pid::from_raw)?;
-        let mut killed = 0;
+        let mut left = 0;
         // The first process of the jail inherits all others.
         loop {
             match wait() {
@@ -162,7 +163,7 @@ impl Runner {
                 Err(Errno::EINTR) => continue,
                 Err(_) => break,
             }
-            killed += usize::from(self.watch.has_killed());
+            left += 1;
         }
         self.slow |= self.watch.has_killed();
         self.watch.stop();
@@ -172,7 +173,7 @@ impl Runner {
         if let Some(harm) = self.read_errors(run.set)? {
             return Ok(Some(harm));
         }
-        Ok((killed >= BOMB_PROCESSES).then_some(Harm::Endless))
+        Ok((left >= BOMB_PROCESSES).then_some(Harm::Endless))
     }
 
     /// Returns what the first canary wrote that may not run, and empties the log.
