@@ -1,12 +1,14 @@
 //! The health of the process: the condition of its members and of the controls, as `/livez` and `/readyz` show it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 use serde::Serialize;
 
 use tollgate_core::record::Partition;
+
+use crate::threads::Threads;
 
 /// A member that has not polled for this long is stuck.
 const BEAT_AGE_MAX: Duration = Duration::from_secs(60);
@@ -56,6 +58,7 @@ impl MemberHealth {
 pub struct Health {
     members: DashMap<usize, MemberHealth>,
     controls: Mutex<ControlsHealth>,
+    threads: Arc<Threads>,
 }
 
 #[derive(Debug, Default)]
@@ -133,13 +136,25 @@ impl Health {
         }
     }
 
-    /// Returns whether every member and the feed of controls still poll. The brokers do not matter here: a restart would not bring them
-    /// back.
+    /// Returns the threads that do not run although they have to.
     #[must_use]
-    pub fn is_alive(&self) -> bool {
+    pub fn threads(&self) -> &Arc<Threads> {
+        &self.threads
+    }
+
+    /// Returns what is wrong with the process, in a sentence for each fault: a thread that panicked or ended, a member or the feed of controls
+    /// that does not poll. Without any it is alive. The brokers do not matter here: a restart would not bring them back.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
         let polls = |phase| matches!(phase, MemberPhase::Starting | MemberPhase::Assigned);
-        self.controls().beat.is_none_or(|beat| beat.elapsed() < BEAT_AGE_MAX)
-            && self.members.iter().all(|member| !polls(member.phase) || member.beat.elapsed() < BEAT_AGE_MAX)
+        let mut faults = self.threads.sentences();
+        if let Some(age) = self.controls().beat.map(|beat| beat.elapsed()).filter(|age| *age >= BEAT_AGE_MAX) {
+            faults.push(format!("the feed of controls has not polled for {} s", age.as_secs()));
+        }
+        let silent = self.members.iter().filter(|member| polls(member.phase) && member.beat.elapsed() >= BEAT_AGE_MAX);
+        faults.extend(silent.map(|member| format!("member {} has not polled for {} s", member.key(), member.beat.elapsed().as_secs())));
+        faults.sort();
+        faults
     }
 
     /// Returns whether the controls are known, and there are members, each with its assignment and its state.
@@ -180,17 +195,17 @@ mod tests {
     fn ready_means_that_every_member_has_its_assignment_and_the_state_of_it() {
         let health = Health::default();
         health.set_controls(true);
-        assert!(!health.is_ready() && health.is_alive());
+        assert!(!health.is_ready() && health.faults().is_empty());
         let nothing = MemberPartitions::default();
         let whole = MemberPartitions { held: vec![Partition(3)], ..MemberPartitions::default() };
         health.set(0, MemberPhase::Assigned, MemberPartitions { restoring: vec![Partition(3)], ..whole.clone() });
-        assert!(!health.is_ready() && health.is_alive());
+        assert!(!health.is_ready() && health.faults().is_empty());
         health.set(0, MemberPhase::Assigned, MemberPartitions { failed: vec![Partition(3)], ..whole.clone() });
-        assert!(!health.is_ready() && health.is_alive());
+        assert!(!health.is_ready() && health.faults().is_empty());
         health.set(0, MemberPhase::Assigned, whole);
         assert!(health.is_ready());
         health.set_controls(false);
-        assert!(!health.is_ready() && health.is_alive());
+        assert!(!health.is_ready() && health.faults().is_empty());
         assert_eq!(health.report().controls, "catching_up");
         health.set_controls(true);
         health.set(1, MemberPhase::Starting, nothing.clone());
@@ -198,6 +213,8 @@ mod tests {
         health.set(1, MemberPhase::Assigned, nothing.clone());
         assert!(health.is_ready());
         health.set(0, MemberPhase::Failed, nothing);
-        assert!(!health.is_ready() && health.is_alive());
+        assert!(!health.is_ready() && health.faults().is_empty());
+        health.threads().panicked("member-0");
+        assert_eq!(health.faults(), ["thread member-0 panicked and is being started over"]);
     }
 }

@@ -13,8 +13,10 @@
 //! | [`kafka`] | clients' configuration, librdkafka's log, messages as records |
 //!
 //! The other modules are [`topics`] (the table of all topics), [`control_feed`] (it reads the controls topic into the table that decisions
-//! use), [`policy_servers`] (requests over HTTP within a deadline), [`metrics`], [`health`] and [`admin`], [`settings`] and [`config`]
+//! use), [`policy_servers`] (requests over HTTP within a deadline), [`metrics`], [`health`], [`threads`], [`logging`] and [`admin`], [`settings`] and [`config`]
 //! (they turn file, environment and secret files into settings), and [`commands`].
+
+#![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if nobody reads")]
 
 pub mod admin;
 pub mod commands;
@@ -22,6 +24,7 @@ pub mod config;
 pub mod control_feed;
 pub mod health;
 pub mod kafka;
+pub mod logging;
 pub mod member;
 pub mod metrics;
 pub mod outbox;
@@ -30,6 +33,7 @@ pub mod policy_servers;
 pub mod settings;
 pub mod stages;
 mod stop;
+pub mod threads;
 pub mod topics;
 pub mod worker;
 

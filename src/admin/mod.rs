@@ -14,6 +14,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 
 use crate::health::Health;
+use crate::logging::log_counts;
 use crate::metrics::Metrics;
 
 pub use connections::ConnectionLimits;
@@ -49,11 +50,19 @@ impl Admin {
 
 async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     admin.metrics.ready.set(i64::from(admin.health.is_ready()));
+    let counts = log_counts();
+    for (metric, count) in [(&admin.metrics.lost_log_lines, counts.lost_lines), (&admin.metrics.thread_panics, counts.panics)] {
+        metric.inc_by(count.saturating_sub(metric.get()));
+    }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], admin.metrics.render())
 }
 
 async fn livez(State(admin): State<Admin>) -> impl IntoResponse {
-    if admin.health.is_alive() { (StatusCode::OK, "ok\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "a member does not poll\n") }
+    let faults = admin.health.faults();
+    if faults.is_empty() {
+        return (StatusCode::OK, "ok\n".to_owned());
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, faults.join("\n") + "\n")
 }
 
 async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {

@@ -10,7 +10,7 @@ pub(super) fn execute(settings: &Settings) -> anyhow::Result<ExitCode> {
     // JSON is YAML too, so what is printed here can be used as a configuration file.
     let text = serde_json::to_string_pretty(&settings.redacted())?;
     writeln!(std::io::stdout(), "{text}")?;
-    settings.policy.unusable().for_each(|fault| eprintln!("tollgate: {fault}"));
-    eprintln!("the configuration is valid; policy_version {}", Policy::new(&settings.policy).version());
+    settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
+    say!("the configuration is valid; policy_version {}", Policy::new(&settings.policy).version());
     Ok(ExitCode::SUCCESS)
 }

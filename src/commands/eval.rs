@@ -41,7 +41,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         Some(path) => Box::new(File::open(path).with_context(|| format!("{}: cannot be read", path.display()))?),
         None => Box::new(io::stdin().lock()),
     };
-    settings.policy.unusable().for_each(|fault| eprintln!("tollgate: {fault}"));
+    settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
     let controls = Controls::new(settings.subject_key.as_deref());

@@ -1,6 +1,14 @@
 //! The command line: each command has a module.
 //!
-//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line.
+//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line, 70 for a
+//! worker that stopped because one of its threads ended, 143 if a second signal ended it.
+
+/// Writes a line for people to stderr, as `eprintln!` does, but without a panic if stderr is closed: then there is nobody to tell.
+macro_rules! say {
+    ($($line:tt)*) => {
+        $crate::commands::say(format_args!($($line)*))
+    };
+}
 
 mod completions;
 mod config_check;
@@ -14,14 +22,14 @@ mod run;
 mod state;
 mod topics;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use process::start_logging;
-
 use crate::config::load;
+use crate::logging::finish_logging;
 use crate::settings::Settings;
 
 /// The gate that every tool call of a fleet of AI agents passes.
@@ -105,12 +113,13 @@ pub fn execute(cli: Cli) -> ExitCode {
 /// Returns the exit code for the outcome of a command. An error is printed on stderr under the program's name.
 #[must_use]
 pub fn exit_code(program: &str, outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    finish_logging();
     outcome.unwrap_or_else(|error| {
         // It is no failure if the reader of our output has closed it.
         if is_broken_pipe(&error) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("{program}: {error:#}");
+        say!("{program}: {error:#}");
         ExitCode::FAILURE
     })
 }
@@ -127,6 +136,10 @@ impl Common {
         }
         Ok(settings)
     }
+}
+
+fn say(line: std::fmt::Arguments<'_>) {
+    let _nobody_reads = writeln!(std::io::stderr(), "{line}");
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,56 +1,43 @@
 //! The parts that long-running commands share: logging, signals, the admin endpoint.
 
-use std::io::IsTerminal;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
-use tracing_subscriber::EnvFilter;
 
 use crate::admin::{Admin, ConnectionLimits};
 use crate::health::Health;
+use crate::logging::finish_logging;
 use crate::metrics::Metrics;
 use crate::policy_servers::{Endpoint, PolicyServers};
-use crate::settings::{LogFormat, LogSettings};
 use crate::stop::Stop;
+use crate::threads::{MustRun, THREAD_ENDED};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{GuardrailSettings, PolicySettings};
 
 /// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as shells report it.
 const ENDED_AT_ONCE: i32 = 143;
 
-/// Starts logging to stderr.
-///
-/// # Errors
-/// `log.filter` is no filter, or logging was started before.
-pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&log.filter).map_err(|error| {
-        anyhow::anyhow!("log.filter: found a string that is no filter ({error}); write a level such as info, or info,librdkafka=error")
-    })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let started = match log.format {
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
-        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
-    };
-    started.map_err(|error| anyhow::anyhow!("logging cannot be started: {error}"))
-}
-
 /// Watches signals: the first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
-pub(super) fn watch_signals(stop: Stop) -> anyhow::Result<()> {
+pub(super) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::spawn(async move {
+    let (guard, stop) = (MustRun::new("signals", health.threads(), stop), stop.clone());
+    guard.spawn_task(async move {
+        fail::fail_point!("signals");
         for is_first in [true, false] {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             if is_first {
-                tracing::info!("stopping: draining and committing; a second signal ends the process at once");
                 stop.give();
+                tracing::info!("stopping: draining and committing; a second signal ends the process at once");
             }
         }
+        finish_logging();
         std::process::exit(ENDED_AT_ONCE);
     });
     Ok(())
@@ -66,9 +53,17 @@ pub(super) fn controls(subject_key: Option<&str>) -> Arc<Controls> {
 }
 
 /// Serves the admin endpoint for as long as the process lives.
-pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>) -> JoinHandle<()> {
+pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
-    tokio::spawn(admin.serve(listener, ConnectionLimits::default(), std::future::pending()))
+    MustRun::new("admin", health.threads(), stop).spawn_task(async {
+        fail::fail_point!("admin");
+        admin.serve(listener, ConnectionLimits::default(), std::future::pending()).await;
+    })
+}
+
+/// Returns the exit code of a process that has stopped: success, unless it had to stop because a thread ended.
+pub(super) fn stopped(health: &Health) -> ExitCode {
+    if health.threads().has_ended() { ExitCode::from(THREAD_ENDED) } else { ExitCode::SUCCESS }
 }
 
 /// Returns the policy servers of a configuration. They are asked on the current runtime.

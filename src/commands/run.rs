@@ -9,12 +9,14 @@ use clap::Args;
 use crate::admin::Admin;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::logging::{finish_logging, start_logging};
 use crate::member::Membership;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::stages::deciding::deciding;
 use crate::stages::pass_through;
 use crate::stop::Stop;
+use crate::threads::THREAD_ENDED;
 use crate::worker::{PreflightError, Worker, WorkerParts, check_configs, check_topics};
 use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::Policy;
@@ -34,7 +36,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<ExitCode> {
-    process::start_logging(&settings.log)?;
+    start_logging(&settings.log)?;
     if args.pass_through {
         tracing::warn!(
             group = settings.kafka.group_id,
@@ -49,11 +51,11 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
 
 async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCode> {
     let (metrics, health, stop) = (Metrics::new()?, Arc::new(Health::default()), Stop::default());
-    process::watch_signals(stop.clone())?;
+    process::watch_signals(&health, &stop)?;
     if let Some(admin) = &settings.admin {
         let listener = Admin::bind(admin.listen).await?;
         tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
-        process::serve_admin(listener, &metrics, &health);
+        process::serve_admin(listener, &metrics, &health, &stop);
     }
     let kafka = Arc::new(settings.kafka);
     let checked = tokio::task::spawn_blocking({
@@ -62,7 +64,7 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
     });
     let topics = match checked.await? {
         Ok(topics) => check_configs(&kafka, topics, settings.policy.limits.thread_bytes_max).await?,
-        Err(PreflightError::Stopped(_)) => return Ok(ExitCode::SUCCESS),
+        Err(PreflightError::Stopped(_)) => return Ok(process::stopped(&health)),
         Err(error) => return Err(error.into()),
     };
     settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
@@ -72,7 +74,7 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
     let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
     let feed = ControlFeed::start(feed)?;
     if !feed.caught_up().await {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(process::stopped(&health));
     }
     tracing::info!(
         brokers = kafka.shown_brokers(),
@@ -90,20 +92,23 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
         Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics))?
     };
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
-    let stop_deadline = async {
-        while !parts.stop.is_given() {
-            tokio::time::sleep(STOP_POLL).await;
-        }
-        tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
-    };
     tokio::select! {
         joined = tokio::task::spawn_blocking(move || { worker.join(); feed.join() }) => joined?,
-        () = stop_deadline => {
+        () = stop_deadline(&parts.stop, drain_timeout) => {
             // The brokers are away and the group cannot be left. Nothing is lost: what is not committed is decided again.
             tracing::error!("not stopped in time; ending");
-            std::process::exit(1);
+            finish_logging();
+            std::process::exit(if parts.health.threads().has_ended() { THREAD_ENDED.into() } else { 1 });
         }
     }
     tracing::info!("stopped");
-    Ok(ExitCode::SUCCESS)
+    Ok(process::stopped(&parts.health))
+}
+
+/// Waits until a worker that was asked to stop should have done so.
+async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
+    while !stop.is_given() {
+        tokio::time::sleep(STOP_POLL).await;
+    }
+    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
 }

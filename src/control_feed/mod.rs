@@ -23,6 +23,7 @@ use crate::kafka::partitions_of;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
+use crate::threads::MustRun;
 use tollgate_core::controls::Controls;
 use tollgate_core::ruling::SubjectKind;
 
@@ -40,6 +41,9 @@ const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
 const CAUGHT_UP_POLL: Duration = Duration::from_millis(2);
 /// How often to warn that it has not caught up.
 const WAITING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The name of the thread.
+const THREAD: &str = "controls";
 
 /// What a feed is made of.
 #[derive(Debug, Clone)]
@@ -88,7 +92,7 @@ impl ControlFeed {
     pub fn start(parts: FeedParts) -> std::io::Result<Self> {
         parts.health.set_controls(false);
         let mut feed = Feed { parts: parts.clone(), next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now() };
-        let thread = std::thread::Builder::new().name("controls".to_owned()).spawn(move || feed.keep_running())?;
+        let thread = MustRun::new(THREAD, parts.health.threads(), &parts.stop).spawn(move || feed.keep_running())?;
         Ok(Self { parts, thread })
     }
 
@@ -129,9 +133,13 @@ impl Feed {
     fn keep_running(&mut self) {
         let mut pause = RESTART_PAUSE_MIN;
         while !self.parts.stop.is_given() {
+            self.parts.health.threads().recovered(THREAD);
             let started = Instant::now();
             let outcome = catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or(Err(FeedError::Panicked));
             let Err(error) = outcome else { break };
+            if matches!(error, FeedError::Panicked) {
+                self.parts.health.threads().panicked(THREAD);
+            }
             pause = if started.elapsed() > RESTART_PAUSE_MAX { RESTART_PAUSE_MIN } else { (pause * 2).min(RESTART_PAUSE_MAX) };
             tracing::error!(%error, pause_ms = pause.as_millis(), "reading the controls failed; what was last known stays in force");
             self.parts.metrics.control_feed_restarts.inc();
@@ -161,6 +169,7 @@ impl Feed {
         let mut unread: BTreeSet<i32> = (0..count).collect();
         while !stop.is_given() {
             health.beat_controls();
+            fail::fail_point!("controls");
             match consumer.poll(POLL) {
                 Some(Ok(message)) => self.apply(&message),
                 Some(Err(KafkaError::PartitionEOF(partition))) => {

@@ -101,7 +101,10 @@ impl<R: StageRuntime> Assignment<R> {
 
     /// Gives partitions up. Acknowledgements that still come for them are ignored.
     pub fn release(&mut self, partitions: impl IntoIterator<Item = Partition>) {
-        partitions.into_iter().for_each(|partition| _ = self.partitions.remove(&partition));
+        for partition in partitions {
+            self.partitions.remove(&partition);
+            self.checkpointing.released(partition);
+        }
     }
 
     /// Returns the partitions held, in order.

@@ -1,5 +1,6 @@
 //! The checkpoints of the partitions that a member holds: it takes what their writers report, and decides when they write.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,9 @@ use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
 
 use crate::metrics::Metrics;
-use crate::partition::{AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, WriterParts, WriterReport};
+use crate::partition::{
+    AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, WriterParts, WriterReport, writer_thread,
+};
 use crate::stages::StageRuntime;
 
 use super::MemberParts;
@@ -60,6 +63,7 @@ where
             limits,
             batch_bytes_max: parts.state_batch_bytes_max,
             metrics: parts.metrics.clone(),
+            threads: Arc::clone(parts.health.threads()),
             reports: sender,
         };
         // A member that has lost a partition learns it from the group with the answer to its next heartbeat.
@@ -86,6 +90,11 @@ where
     fn start_writer(&self, partition: Partition, generation: u64) -> Result<CheckpointWriter, Failure> {
         let started = CheckpointWriter::start(self.parts.clone(), partition, generation);
         started.map_err(|error| Failure::Thread { partition, error: error.to_string() })
+    }
+
+    /// Forgets a panic of the writer of a partition that was given up.
+    pub(super) fn released(&self, partition: Partition) {
+        self.parts.threads.recovered(&writer_thread(partition));
     }
 
     fn next_generation(&mut self) -> u64 {

@@ -161,6 +161,7 @@ impl<R: StageRuntime> Member<R> {
         let (mut beat_due, mut checkpoint_due, mut report_due) = (Instant::now(), Instant::now(), Instant::now());
         while !self.parts.stop.is_given() {
             self.parts.health.beat(self.number);
+            fail::fail_point!("member");
             let in_flight = self.load(&consumer);
             if flow.update(&consumer, in_flight, limit).map_err(MemberError::Consumer)? {
                 self.parts.metrics.backpressure.inc();

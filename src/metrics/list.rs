@@ -74,6 +74,10 @@ define_metrics! {
         gauge controls_stale_seconds = "tollgate_controls_stale_seconds" []
             "Seconds since the brokers of the controls were heard of.", alert "above 30";
         counter control_feed_restarts = "tollgate_control_feed_restarts_total" [] "Times reading the controls failed and went on.";
+        counter thread_panics = "tollgate_thread_panics_total" []
+            "Times a thread panicked. The log names it, and `/livez` does until it runs again.", alert "any growth";
+        counter lost_log_lines = "tollgate_lost_log_lines_total" []
+            "Log lines that were lost because stderr is closed or nobody reads it.", alert "any growth";
         gauge policy_info = "tollgate_policy_info" ["version"] "1, with the version of the policy in force.";
         gauge ready = "tollgate_ready" [] "1 while every member has its assignment and the state of it, and the controls are known.";
     }

@@ -27,7 +27,7 @@ mod writer;
 pub use phase::{AtWork, Effect, Phase, Retry};
 pub use restore::{RestoreError, Takeover, read_to_end};
 pub use transaction::Job;
-pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport};
+pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport, writer_thread};
 
 use std::time::{Duration, Instant};
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
+use crate::threads::Threads;
 use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::record::Partition;
 
@@ -35,14 +36,23 @@ pub struct WriterParts<K: KeyedState> {
     pub batch_bytes_max: u64,
     /// The metrics to count in.
     pub metrics: Metrics,
+    /// The register of threads that panicked.
+    pub threads: Arc<Threads>,
     /// The channel for reports.
     pub reports: Sender<WriterReport<K>>,
 }
 
 impl<K: KeyedState> Clone for WriterParts<K> {
     fn clone(&self) -> Self {
-        let (kafka, topics, metrics) = (Arc::clone(&self.kafka), Arc::clone(&self.topics), self.metrics.clone());
-        Self { kafka, topics, limits: self.limits, batch_bytes_max: self.batch_bytes_max, metrics, reports: self.reports.clone() }
+        Self {
+            kafka: Arc::clone(&self.kafka),
+            topics: Arc::clone(&self.topics),
+            limits: self.limits,
+            batch_bytes_max: self.batch_bytes_max,
+            metrics: self.metrics.clone(),
+            threads: Arc::clone(&self.threads),
+            reports: self.reports.clone(),
+        }
     }
 }
 
@@ -103,10 +113,11 @@ impl CheckpointWriter {
         let work = Work { parts, partition, generation, is_wanted: Arc::clone(&is_wanted) };
         let run = move || {
             if catch_unwind(AssertUnwindSafe(|| work.run(&wanted))).is_err() {
+                work.parts.threads.panicked(&writer_thread(work.partition));
                 work.report(Report::Lost);
             }
         };
-        std::thread::Builder::new().name(format!("state-{partition}")).spawn(run)?;
+        std::thread::Builder::new().name(writer_thread(partition)).spawn(run)?;
         Ok(Self { jobs, is_wanted })
     }
 
@@ -115,6 +126,11 @@ impl CheckpointWriter {
         // A writer that has ended has already reported so.
         let _sent = self.jobs.send(job);
     }
+}
+
+/// Returns the name of the thread of a partition's checkpoint writer.
+pub fn writer_thread(partition: Partition) -> String {
+    format!("state-{partition}")
 }
 
 struct Work<K: KeyedState> {
@@ -128,6 +144,7 @@ impl<K: KeyedState> Work<K> {
     fn run(&self, jobs: &Receiver<Job>) {
         let Some(transactions) = self.restore() else { return };
         while let Ok(job) = jobs.recv() {
+            fail::fail_point!("state");
             if !self.write(&transactions, &job) {
                 return;
             }
@@ -150,6 +167,7 @@ impl<K: KeyedState> Work<K> {
             metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
             match outcome {
                 Ok(Some(TakenOver { takeover, transactions, readers })) => {
+                    self.parts.threads.recovered(&writer_thread(self.partition));
                     self.log(&takeover, started.elapsed());
                     self.report(Report::Restored(Box::new(takeover)));
                     drop(readers);

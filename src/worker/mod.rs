@@ -15,6 +15,7 @@ use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, WorkerSettings};
 use crate::stages::{StageRuntime, StageSetup};
 use crate::stop::Stop;
+use crate::threads::MustRun;
 
 /// The longest pause before a failed member starts over.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -63,7 +64,8 @@ impl Worker {
         for number in 0..count {
             parts.health.set(number, MemberPhase::Starting, MemberPartitions::default());
             let member = Member::new(number, parts.clone(), Arc::clone(&stage));
-            members.push(std::thread::Builder::new().name(format!("member-{number}")).spawn(move || keep_running(&member))?);
+            let (name, health, stop) = (member_thread(number), Arc::clone(&parts.health), parts.stop.clone());
+            members.push(MustRun::new(name, health.threads(), &stop).spawn(move || keep_running(&member))?);
         }
         Ok(Self { members })
     }
@@ -81,12 +83,17 @@ impl Worker {
 fn keep_running<R: StageRuntime>(member: &Member<R>) {
     let parts = member.parts();
     let mut pause = Duration::from_millis(500);
+    let thread = member_thread(member.number());
     loop {
         let started = Instant::now();
+        parts.health.threads().recovered(&thread);
         let outcome = catch_unwind(AssertUnwindSafe(|| member.run())).unwrap_or(Err(MemberError::Panicked));
         match outcome {
             Ok(()) => return parts.health.set(member.number(), MemberPhase::Stopped, MemberPartitions::default()),
             Err(error) => {
+                if matches!(error, MemberError::Panicked) {
+                    parts.health.threads().panicked(&thread);
+                }
                 parts.health.set(member.number(), MemberPhase::Failed, MemberPartitions::default());
                 parts.metrics.member_restarts.inc();
                 pause =
@@ -98,6 +105,10 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
             }
         }
     }
+}
+
+fn member_thread(number: usize) -> String {
+    format!("member-{number}")
 }
 
 fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {

@@ -4,6 +4,7 @@
 //! broker of our own; the tests that must take the broker down are ignored then.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod bad_day;
 mod chaos;
 mod clients;
 mod controls;
@@ -40,6 +41,10 @@ const CASES: &[Case] = &[
     sharing!(trouble::oversized_records_lose_nothing),
     sharing!(trouble::a_missing_topic_is_named),
     sharing!(trouble::replies_go_where_they_are_allowed),
+    sharing!(bad_day::a_lost_reader_of_stderr_stops_nothing),
+    sharing!(bad_day::a_full_stderr_stops_nothing),
+    sharing!(bad_day::a_thread_that_panics_is_seen_and_started_over),
+    sharing!(bad_day::a_thread_that_cannot_be_started_over_ends_the_process),
     sharing!(trouble::the_admin_endpoint_tells_the_condition),
     sharing!(trouble::a_full_queue_loses_nothing),
     sharing!(trouble::no_record_holds_its_partition_up),

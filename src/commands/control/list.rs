@@ -16,6 +16,6 @@ pub(super) fn execute(kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
     out.flush()?;
     let (in_force, refused) = listing.counts();
     let refused_text = if refused > 0 { format!(", refused records: {refused}") } else { String::new() };
-    eprintln!("controls in force: {in_force}{refused_text}");
+    say!("controls in force: {in_force}{refused_text}");
     Ok(if refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -12,7 +12,7 @@ use clap::Subcommand;
 
 use crate::settings::Settings;
 
-use super::process;
+use crate::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {
@@ -34,7 +34,7 @@ pub(super) fn execute(command: &ControlCommand, mut settings: Settings) -> anyho
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
     }
-    process::start_logging(&settings.log)?;
+    start_logging(&settings.log)?;
     match command {
         ControlCommand::Suspend(args) => subject::suspend(args, &settings),
         ControlCommand::Resume(args) => subject::resume(args, &settings),

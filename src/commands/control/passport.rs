@@ -37,7 +37,7 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings) -> anyho
             let text = read_file(file)?;
             let passport = Passport::read(&text).map_err(|fault| anyhow!("{}: no passport: {fault}", file.display()))?;
             write(kafka, &ControlId::Passport(agent.clone()), Some(&value(agent, &text)?))?;
-            eprintln!("its digest is sha256:{}", passport.digest);
+            say!("its digest is sha256:{}", passport.digest);
         }
         PassportCommand::Remove { agent } => {
             let id = ControlId::Passport(agent.clone());
@@ -45,9 +45,9 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings) -> anyho
             write(kafka, &id, None)?;
             match was_in_force {
                 Ok(true) => {}
-                Ok(false) => eprintln!("there was no passport of {agent}; `tollgate control list` tells whose there are"),
+                Ok(false) => say!("there was no passport of {agent}; `tollgate control list` tells whose there are"),
                 // The passport is removed all the same.
-                Err(error) => eprintln!("whether there was one cannot be told: {error:#}"),
+                Err(error) => say!("whether there was one cannot be told: {error:#}"),
             }
         }
     }

@@ -89,9 +89,9 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<E
     write(&settings.kafka, &id, None)?;
     match was_in_force {
         Ok(true) => {}
-        Ok(false) => eprintln!("this {} was not suspended; `tollgate control list` tells who is", kind.as_str()),
+        Ok(false) => say!("this {} was not suspended; `tollgate control list` tells who is", kind.as_str()),
         // The suspension is lifted all the same.
-        Err(error) => eprintln!("whether it was suspended cannot be told: {error:#}"),
+        Err(error) => say!("whether it was suspended cannot be told: {error:#}"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -130,11 +130,11 @@ impl SubjectArgs {
         ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
         let hasher = SubjectHasher::new(settings.subject_key.as_deref());
         if !hasher.is_keyed() {
-            eprintln!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
+            say!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
         }
         let tenant = self.tenant.as_deref().unwrap_or_default();
         if tenant.is_empty() && !is_tenant {
-            eprintln!("tollgate: without --tenant this is the {} of events that carry no tenant_id", self.kind.as_str());
+            say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", self.kind.as_str());
         }
         Ok((self.kind, hasher.hash(&Subject { kind: self.kind, tenant, id: &id })))
     }

@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use crate::admin::Admin;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::logging::start_logging;
 use crate::member::Membership;
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
@@ -50,7 +51,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) 
     if settings.log.filter == "info" {
         settings.log.filter = if args.sample { "error" } else { "warn,librdkafka=error" }.to_owned();
     }
-    process::start_logging(&settings.log)?;
+    start_logging(&settings.log)?;
     let denies_bash = args.sample && !has_config && settings.policy.guardrails.is_none();
     if denies_bash {
         settings.policy.guardrails = PolicySettings::from_yaml(SAMPLE_POLICY)?.guardrails;
@@ -69,7 +70,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) 
 
 async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
-    process::watch_signals(stop.clone())?;
+    process::watch_signals(&health, &stop)?;
     let mut admin_url = None;
     if let Some(admin) = &settings.admin {
         let listener = match Admin::bind(admin.listen).await {
@@ -78,7 +79,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
             Err(_) => TcpListener::bind((admin.listen.ip(), 0)).await?,
         };
         admin_url = Some(format!("http://{}", listener.local_addr()?));
-        process::serve_admin(listener, &metrics, &health);
+        process::serve_admin(listener, &metrics, &health, &stop);
     }
     let kafka = Arc::new(settings.kafka);
     settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
@@ -115,7 +116,7 @@ async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool)
         played
     });
     played.await??;
-    Ok(ExitCode::SUCCESS)
+    Ok(process::stopped(&health))
 }
 
 /// Returns every topic that the configuration names. A prefix of reply topics names none.
@@ -127,15 +128,15 @@ fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
 fn greet(kafka: &KafkaSettings, admin_url: Option<&str>, denies_bash: bool) {
     let (brokers, events, decisions) = (&kafka.brokers, &kafka.topics.events, &kafka.topics.decisions);
     let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"ls","tool_input":{"path":"."}}"#;
-    eprintln!("tollgate dev: an embedded broker on {brokers}, {PARTITIONS} partitions a topic, and a worker that decides");
-    eprintln!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning");
-    eprintln!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random");
-    eprintln!("  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it", kafka.reply_topics.join(" or "));
+    say!("tollgate dev: an embedded broker on {brokers}, {PARTITIONS} partitions a topic, and a worker that decides");
+    say!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning");
+    say!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random");
+    say!("  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it", kafka.reply_topics.join(" or "));
     if let Some(url) = admin_url {
-        eprintln!("  metrics curl -s {url}/metrics | grep ^tollgate");
+        say!("  metrics curl -s {url}/metrics | grep ^tollgate");
     }
     if denies_bash {
-        eprintln!("  policy  the sample's: the defaults, and the tool bash is denied (give --config FILE for your own)");
+        say!("  policy  the sample's: the defaults, and the tool bash is denied (give --config FILE for your own)");
     }
-    eprintln!("Ctrl-C ends it.");
+    say!("Ctrl-C ends it.");
 }

@@ -52,7 +52,7 @@ pub(super) fn play(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<()> {
         }
         out.flush()?;
     }
-    eprintln!("played {events} events, {verdicts} verdicts in {} ms", started.elapsed().as_millis());
+    say!("played {events} events, {verdicts} verdicts in {} ms", started.elapsed().as_millis());
     Ok(())
 }
 

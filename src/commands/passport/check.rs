@@ -103,9 +103,9 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
         std::io::stdout().write_all(findings.as_text(&name).as_bytes())?;
     } else {
         writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&findings)?)?;
-        eprintln!("{}", findings.summary(&name));
+        say!("{}", findings.summary(&name));
         for EntryRemark { path, entry, says, .. } in findings.remarks.iter().filter(|remark| remark.runs_anything) {
-            eprintln!("WARNING: {path}: '{entry}' {says}");
+            say!("WARNING: {path}: '{entry}' {says}");
         }
     }
     let is_open = args.strict && findings.remarks.iter().any(|remark| remark.runs_anything);

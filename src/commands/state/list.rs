@@ -59,7 +59,7 @@ pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings) -> anyhow::Result<
         let scanned = scan.finish();
         totals.add(&scanned);
         for (offset, error) in &scanned.unreadable {
-            eprintln!("tollgate: partition {partition} of {}, record at offset {offset}: {error}", topic.name);
+            say!("tollgate: partition {partition} of {}, record at offset {offset}: {error}", topic.name);
         }
         if let Some(owner) = scanned.owner.filter(|owner| !owners.contains(owner)) {
             warn_of_other_owner(kafka, &owner);
@@ -72,7 +72,7 @@ pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings) -> anyhow::Result<
         writeln!(out, "{}", serde_json::to_string(line)?)?;
     }
     out.flush()?;
-    eprintln!("{}", totals.text());
+    say!("{}", totals.text());
     Ok(if totals.unreadable > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -15,8 +15,8 @@ use tollgate_core::decode::THREAD_ID_BYTES_MAX;
 use tollgate_core::record::Partition;
 use tollgate_core::record::partition_of;
 
-use super::process;
 use super::topics::Topic;
+use crate::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
@@ -51,7 +51,7 @@ pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow:
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
     }
-    process::start_logging(&settings.log)?;
+    start_logging(&settings.log)?;
     let kafka = &settings.kafka;
     match command {
         StateCommand::Show(args) => show::execute(args, kafka),
@@ -63,10 +63,7 @@ pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow:
 /// Prints a warning if the state is not that of the configured group.
 fn warn_of_other_owner(kafka: &KafkaSettings, owner: &str) {
     if owner != kafka.state_owner() {
-        eprintln!(
-            "tollgate: this is the state of {owner} (group/topic of events), and this configuration's would be {}",
-            kafka.state_owner()
-        );
+        say!("tollgate: this is the state of {owner} (group/topic of events), and this configuration's would be {}", kafka.state_owner());
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn execute(args: &ResetArgs, kafka: &KafkaSettings) -> anyhow::Result
         let outgoing = Outgoing { topic: topic.name, partition: Some(partition), key: reset.thread_id, value: Some(&value), what: &what };
         let (_, offset) = publish(kafka, &outgoing)?;
         print(topic, partition, Some(offset), &reset)?;
-        eprintln!("published; `tollgate state show` tells its effect after the next checkpoint");
+        say!("published; `tollgate state show` tells its effect after the next checkpoint");
         return Ok(ExitCode::SUCCESS);
     }
     print(topic, partition, None, &reset)?;
@@ -73,12 +73,12 @@ pub(super) fn execute(args: &ResetArgs, kafka: &KafkaSettings) -> anyhow::Result
             if let Some(owner) = known.owner() {
                 warn_of_other_owner(kafka, owner);
             }
-            eprintln!("{}", known.summary(args.turn.as_deref()));
+            say!("{}", known.summary(args.turn.as_deref()));
         }
         // The event can be published all the same.
-        Err(error) => eprintln!("what is known of the thread cannot be told: {error:#}"),
+        Err(error) => say!("what is known of the thread cannot be told: {error:#}"),
     }
-    eprintln!("nothing was changed; --execute publishes the event");
+    say!("nothing was changed; --execute publishes the event");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -139,15 +139,26 @@ impl Deployment {
     }
 
     fn spawn_with(&self, instance_id: &str, arguments: &[&str]) -> Result<Worker> {
+        self.spawn_adapted(|command| {
+            command.args(arguments);
+            if !instance_id.is_empty() {
+                command.env("TOLLGATE__WORKER__INSTANCE_ID", instance_id);
+            }
+        })
+    }
+
+    /// Starts a worker whose command was changed before.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn spawn_adapted(&self, adapt: impl FnOnce(&mut Command)) -> Result<Worker> {
         let admin_port = next_free_port()?;
         let log = self.directory.path().join(format!("worker-{admin_port}.log"));
         let mut command = self.command("run");
-        command.args(arguments);
         command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
-        if !instance_id.is_empty() {
-            command.env("TOLLGATE__WORKER__INSTANCE_ID", instance_id);
-        }
-        let child = command.stderr(File::create(&log)?).stdout(Stdio::null()).spawn()?;
+        command.stderr(File::create(&log)?).stdout(Stdio::null());
+        adapt(&mut command);
+        let child = command.spawn()?;
         Ok(Worker::new(child, admin_port, log))
     }
 

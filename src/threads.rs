@@ -1,0 +1,149 @@
+//! Threads and tasks that have to run for as long as their process does, and what is known of those that do not.
+//!
+//! A group member, a checkpoint writer and the feed of controls are started over when they panic. The other threads are not: when one of
+//! them ends, the process stops, drains and exits with [`THREAD_ENDED`]. Either way `/livez` names the thread until it runs again.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::task::JoinHandle as TaskHandle;
+
+use crate::stop::Stop;
+
+/// The exit code of a process that stopped because a thread ended that has to run. It is `EX_SOFTWARE` of sysexits.
+pub const THREAD_ENDED: u8 = 70;
+
+/// Why a thread does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It panicked and starts over.
+    Panicked,
+    /// It ended and does not start over.
+    Ended,
+}
+
+/// The threads of a process that do not run although they have to, by name.
+#[derive(Debug, Default)]
+pub struct Threads(Mutex<BTreeMap<String, Fault>>);
+
+impl Threads {
+    /// Records that a thread panicked and will be started over.
+    pub fn panicked(&self, name: &str) {
+        self.faults().insert(name.to_owned(), Fault::Panicked);
+    }
+
+    /// Records that a thread runs again, or is not needed any more.
+    pub fn recovered(&self, name: &str) {
+        self.faults().remove(name);
+    }
+
+    /// Returns whether a thread has ended that is not started over.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.faults().values().any(|fault| *fault == Fault::Ended)
+    }
+
+    /// Returns a sentence for each thread that does not run.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let says = |fault: &Fault| match fault {
+            Fault::Panicked => "panicked and is being started over",
+            Fault::Ended => "ended, so the process stops",
+        };
+        self.faults().iter().map(|(name, fault)| format!("thread {name} {}", says(fault))).collect()
+    }
+
+    fn faults(&self) -> MutexGuard<'_, BTreeMap<String, Fault>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes the process stop if it is dropped before the sign to stop, which happens when its thread or task returns or panics.
+#[derive(Debug)]
+pub struct MustRun {
+    name: String,
+    threads: Arc<Threads>,
+    stop: Stop,
+}
+
+impl MustRun {
+    /// Returns the guard of a thread or task. Move it there.
+    #[must_use]
+    pub fn new(name: impl Into<String>, threads: &Arc<Threads>, stop: &Stop) -> Self {
+        Self { name: name.into(), threads: Arc::clone(threads), stop: stop.clone() }
+    }
+
+    /// Starts a thread under this guard.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub fn spawn(self, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name(self.name.clone()).spawn(move || {
+            let _guard = self;
+            run();
+        })
+    }
+
+    /// Starts a task under this guard, on the current runtime.
+    pub fn spawn_task(self, run: impl Future<Output = ()> + Send + 'static) -> TaskHandle<()> {
+        tokio::spawn(async move {
+            let _guard = self;
+            run.await;
+        })
+    }
+}
+
+impl Drop for MustRun {
+    fn drop(&mut self) {
+        if !self.stop.is_given() {
+            self.threads.faults().insert(self.name.clone(), Fault::Ended);
+            self.stop.give();
+            tracing::error!(thread = self.name, exit_code = THREAD_ENDED, "a thread ended that has to run; the process drains and ends");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panicked_is_named_until_it_runs_again() {
+        let threads = Threads::default();
+        threads.panicked("member-1");
+        assert_eq!(threads.sentences(), ["thread member-1 panicked and is being started over"]);
+        assert!(!threads.has_ended());
+        threads.recovered("member-1");
+        assert!(threads.sentences().is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_returns_or_panics_too_early_stops_the_process() {
+        for panics in [false, true] {
+            let (threads, stop) = (Arc::new(Threads::default()), Stop::default());
+            let thread = MustRun::new("feed", &threads, &stop).spawn(move || assert!(!panics, "as the test wants it")).unwrap();
+            assert_eq!(thread.join().is_err(), panics);
+            assert!(stop.is_given() && threads.has_ended());
+            assert_eq!(threads.sentences(), ["thread feed ended, so the process stops"]);
+        }
+    }
+
+    #[test]
+    fn a_task_that_panics_stops_the_process() {
+        let (threads, stop) = (Arc::new(Threads::default()), Stop::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let guard = MustRun::new("signals", &threads, &stop);
+        let outcome = runtime.block_on(async { guard.spawn_task(async { panic!("as the test wants it") }).await });
+        assert!(outcome.is_err() && stop.is_given() && threads.has_ended());
+    }
+
+    #[test]
+    fn a_thread_that_ends_after_the_sign_to_stop_is_no_fault() {
+        let (threads, stop) = (Arc::new(Threads::default()), Stop::default());
+        stop.give();
+        MustRun::new("feed", &threads, &stop).spawn(|| ()).unwrap().join().unwrap();
+        assert!(!threads.has_ended() && threads.sentences().is_empty());
+    }
+}

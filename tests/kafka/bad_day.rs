@@ -1,0 +1,125 @@
+//! Tests bad days of the process itself: nobody reads its log, and threads of it panic.
+
+use std::fs::File;
+use std::io::{PipeReader, pipe};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker};
+
+const TIME_MAX: Duration = Duration::from_secs(40);
+
+/// How often `/livez` is asked while something is about to be seen there.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+fn calls(from: usize, count: usize) -> Vec<Outgoing> {
+    let call =
+        |n| json!({"type": "tool_call", "event_id": format!("e{n}"), "tool_call_id": format!("c{n}"), "tool_name": "ls", "tool_input": {}});
+    (from..from + count).map(|n| Outgoing::new(format!("t{}", n % 7), call(n).to_string())).collect()
+}
+
+fn spawn_with_pipe(deployment: &Deployment, adapt: impl FnOnce(&mut Command)) -> Result<(Worker, PipeReader)> {
+    let (reader, writer) = pipe()?;
+    let worker = deployment.spawn_adapted(|command| {
+        command.stderr(writer);
+        adapt(command);
+    })?;
+    Ok((worker, reader))
+}
+
+/// Whoever reads the log goes away: the worker decides, tells that lines are lost, and stops when it is asked to.
+pub(crate) fn a_lost_reader_of_stderr_stops_nothing(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 2)?;
+    let (worker, reader) = spawn_with_pipe(&deployment, |_| ())?;
+    drop(reader);
+    worker.wait_ready()?;
+    cluster.produce(&deployment.events, &calls(0, 20))?;
+    deployment.verdicts(cluster, 20, TIME_MAX)?;
+    assert_eq!(worker.get("/livez")?, (200, "ok\n".to_owned()));
+    assert!(worker.metric("tollgate_lost_log_lines_total")? > 0.0);
+    assert_eq!(worker.metric("tollgate_thread_panics_total")?, 0.0);
+    assert!(worker.stop()?.success());
+    assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), 20);
+    Ok(())
+}
+
+/// Nobody reads the log, and it is long: no thread waits until somebody does.
+pub(crate) fn a_full_stderr_stops_nothing(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 2)?;
+    deployment.configure("/kafka/properties/debug", json!("all"));
+    let (worker, reader) = spawn_with_pipe(&deployment, |command| _ = command.env("TOLLGATE__LOG__FILTER", "trace"))?;
+    worker.wait_ready()?;
+    let (deadline, mut sent) = (Instant::now() + TIME_MAX, 0);
+    while worker.metric("tollgate_lost_log_lines_total")? == 0.0 {
+        ensure!(Instant::now() < deadline, "the pipe did not get full");
+        cluster.produce(&deployment.events, &calls(sent, 50))?;
+        sent += 50;
+    }
+    deployment.verdicts(cluster, sent, TIME_MAX)?;
+    assert_eq!(worker.get("/livez")?, (200, "ok\n".to_owned()));
+    assert!(worker.stop()?.success());
+    assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), sent as i64);
+    drop(reader);
+    Ok(())
+}
+
+/// A panic in a thread that can be started over is seen at once and mended.
+pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -> Result<()> {
+    for (place, thread) in [("member", "member-0"), ("controls", "controls"), ("state", "state-0")] {
+        let deployment = Deployment::new(cluster, 1)?;
+        // The first passages are spared, so that it happens in the middle of work.
+        let spared = if place == "state" { 1 } else { 20 };
+        let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", format!("{place}={spared}*off->1*panic->off")))?;
+        let (deadline, mut sent) = (Instant::now() + TIME_MAX, 0);
+        let told = loop {
+            ensure!(Instant::now() < deadline, "no panic in {place} was told:\n{}", worker.log());
+            if place == "state" {
+                cluster.produce(&deployment.events, &calls(sent, 1))?;
+                sent += 1;
+            }
+            // The endpoint may not be there yet.
+            match worker.get("/livez") {
+                Ok((503, body)) => break body,
+                _ => std::thread::sleep(LOOK_INTERVAL),
+            }
+        };
+        assert_eq!(told, format!("thread {thread} panicked and is being started over\n"));
+        worker.wait_ready()?;
+        cluster.produce(&deployment.events, &calls(sent, 20))?;
+        deployment.verdicts(cluster, sent + 20, TIME_MAX)?;
+        while worker.get("/livez")?.0 != 200 {
+            ensure!(Instant::now() < deadline, "{place} was not started over:\n{}", worker.log());
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+        assert_eq!(worker.metric("tollgate_thread_panics_total")?, 1.0, "{place}");
+        let log = worker.log();
+        assert!(log.contains("a thread panicked") && log.contains(thread) && log.contains("src/"), "{log}");
+        assert!(worker.stop()?.success(), "{place}");
+    }
+    // The log's own thread goes on after a panic, and nothing but a line is lost.
+    let deployment = Deployment::new(cluster, 1)?;
+    let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", "log=1*panic->off"))?;
+    worker.wait_ready()?;
+    assert_eq!((worker.metric("tollgate_thread_panics_total")?, worker.metric("tollgate_lost_log_lines_total")?), (1.0, 1.0));
+    assert!(worker.log().contains("restored"), "{}", worker.log());
+    assert!(worker.stop()?.success());
+    Ok(())
+}
+
+/// A panic in a thread that cannot be started over ends the process, with a code of its own.
+pub(crate) fn a_thread_that_cannot_be_started_over_ends_the_process(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 1)?;
+    for thread in ["signals", "admin"] {
+        let log = tempfile::NamedTempFile::new()?;
+        let mut command = deployment.command("run");
+        command.env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0").env("FAILPOINTS", format!("{thread}=panic"));
+        let status = command.stderr(File::create(log.path())?).status().context("it starts")?;
+        let log = std::fs::read_to_string(log.path())?;
+        assert_eq!(status.code(), Some(70), "{thread}: {log}");
+        assert!(log.contains("a thread ended that has to run") && log.contains(thread), "{log}");
+    }
+    Ok(())
+}
