@@ -14,6 +14,7 @@ mod produce;
 mod run;
 mod state;
 mod tap;
+mod top;
 mod topics;
 mod verdicts;
 
@@ -66,6 +67,8 @@ enum Command {
     Run(run::RunArgs),
     /// Verdicts as they come: lines on a terminal, JSONL in a pipe
     Tap(tap::TapArgs),
+    /// What is going on, live: rates by verdict, waits, lag, the worst threads
+    Top(top::TopArgs),
     /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
     Eval(eval::EvalArgs),
     /// What is remembered of threads: show one, list them, reset one
@@ -114,6 +117,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, screen)),
         Command::Run(args) => cli.common.settings().and_then(|settings| run::execute(&args, settings)),
         Command::Tap(args) => cli.common.settings().and_then(|settings| tap::execute(&args, settings, screen)),
+        Command::Top(args) => cli.common.settings().and_then(|settings| top::execute(&args, settings, screen)),
         Command::Dev(args) => cli.common.settings().and_then(|settings| {
             let (has_config, has_brokers) = (cli.common.config.is_some(), cli.common.brokers.is_some());
             dev::execute(&args, settings, DevContext { has_config, has_brokers, screen })

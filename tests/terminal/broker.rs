@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
@@ -96,13 +96,4 @@ pub fn cpu_time(process: u32) -> Duration {
     let behind_name = stat.rsplit_once(')').unwrap().1;
     let ticks: u64 = behind_name.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum();
     Duration::from_millis(ticks * 10)
-}
-
-/// Waits until something is so.
-pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + TIME_MAX;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -12,7 +12,9 @@
 
 mod broker;
 mod dev;
+mod lists;
 #[path = "../support/mod.rs"]
 mod support;
 mod tap;
 mod terminal;
+mod top;

@@ -54,7 +54,7 @@ fn it_begins_at_the_end_and_a_reader_that_has_gone_is_no_failure() {
             }
             assert!(number < 600, "it does not end");
         }
-        unreachable!()
+        panic!("numbers end")
     });
     let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!(first["thread_id"], "after");

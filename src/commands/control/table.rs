@@ -81,16 +81,22 @@ mod tests {
         let narrow = rows(false);
         assert_eq!(
             narrow[1].trim_end(),
-            "-         a key that names no control   refused     key_invalid: key: found a string of 5 bytes; write x"
+            "-         a key that names no control  refused    key_invalid: key: found a string of 5 bytes; write x"
         );
-        assert!(narrow[2].contains("passport  coder") && narrow[2].contains("in force    status active"), "{narrow:?}");
+        assert!(narrow[2].contains("passport  coder") && narrow[2].contains("in force   status active"), "{narrow:?}");
         let suspended = &narrow[3];
         assert!(
             suspended.starts_with("user      6e1f6e1f6e1f6e1f ")
-                && suspended.contains("suspended   chargeback, until 2000-01-01T00:00:00Z ("),
+                && suspended.contains("suspended  chargeback, until 2000-01-01T00:00:00Z ("),
             "{suspended}"
         );
         let wide = rows(true);
-        assert!(wide[0].ends_with("partition   offset") && wide[3].contains(&hash) && wide[3].ends_with("0        0"), "{wide:?}");
+        assert!(
+            wide[0].ends_with("partition  offset")
+                && wide[3].contains("suspended")
+                && wide[3].contains(&hash)
+                && wide[3].trim_end().ends_with("0       0"),
+            "{wide:?}"
+        );
     }
 }

@@ -15,10 +15,12 @@ use clap::{Args, ValueEnum};
 pub(super) use table::{Column, Table};
 pub(super) use text::{fit, shown};
 pub(super) use time::{ago, clock, now_ms, read_since, stamp};
-pub(super) use units::bytes;
+pub(super) use units::{bytes, count, seconds};
 
 /// The width that is assumed where a terminal does not say its own.
 const WIDTH: usize = 80;
+/// The width where there is no terminal: lines are as long as they need to be.
+const WIDTH_MAX: usize = 400;
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -78,8 +80,11 @@ impl Screen {
         Self { is_terminal: stdout.is_terminal(), has_color }
     }
 
-    /// Returns the columns and rows of the terminal as it is now.
+    /// Returns the columns and rows of the terminal as it is now. Without a terminal there are columns enough for everything.
     pub(super) fn size(self) -> (usize, usize) {
+        if !self.is_terminal {
+            return (WIDTH_MAX, 24);
+        }
         let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
         let of = |read: fn(&rustix::termios::Winsize) -> u16, default| {
             size.as_ref().map(read).filter(|length| *length > 0).map_or(default, usize::from)

@@ -97,10 +97,10 @@ mod tests {
         let mut table = Table::new(COLUMNS);
         table.row(vec!["a\u{1b}[31m".to_owned(), "7".to_owned(), "now".to_owned()]);
         table.row(vec!["nightly-deploy".to_owned(), "1234".to_owned(), "3 min ago".to_owned()]);
-        assert_eq!(table.lines(false, 40), ["thread          bytes", "a?[31m             7", "nightly-deploy   1234"]);
+        assert_eq!(table.lines(false, 40), ["thread          bytes", "a?[31m              7", "nightly-deploy   1234"]);
         assert_eq!(
             table.lines(true, 10),
-            ["thread          bytes  touched", "a?[31m             7  now", "nightly-deploy   1234  3 min ago"]
+            ["thread          bytes  touched", "a?[31m              7  now", "nightly-deploy   1234  3 min ago"]
         );
         assert!(table.lines(false, 14).iter().all(|line| line.chars().count() <= 14), "{:?}", table.lines(false, 14));
     }

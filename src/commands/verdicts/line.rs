@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn columns_grow_with_the_terminal() {
         assert_eq!(Widths::of(60, false), Widths { thread: 18, event: 0, tool: 0, code: 18, message: 0 });
-        assert_eq!(Widths::of(100, false), Widths { thread: 19, event: 8, tool: 12, code: 30, message: 0 });
+        assert_eq!(Widths::of(100, false), Widths { thread: 22, event: 8, tool: 12, code: 30, message: 0 });
         assert!(Widths::of(160, false).message >= MESSAGE_MIN);
     }
 
