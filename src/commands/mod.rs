@@ -6,7 +6,7 @@
 /// Writes a line for people to stderr, as `eprintln!` does, but without a panic if stderr is closed: then there is nobody to tell.
 macro_rules! say {
     ($($line:tt)*) => {
-        $crate::commands::say(format_args!($($line)*))
+        $crate::commands::output::note(&format!($($line)*))
     };
 }
 
@@ -15,22 +15,30 @@ mod config_check;
 mod control;
 mod dev;
 mod eval;
+mod output;
 mod passport;
 mod process;
 mod produce;
 mod run;
 mod state;
+mod tap;
+mod top;
 mod topics;
+mod verdicts;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use output::ColorChoice;
+
 use crate::config::load;
 use crate::logging::finish_logging;
 use crate::settings::Settings;
+
+use dev::DevContext;
+use output::Screen;
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]
@@ -51,6 +59,12 @@ pub struct Common {
     /// Set a librdkafka property, over those of the configuration
     #[arg(short = 'X', global = true, value_name = "KEY=VALUE")]
     pub properties: Vec<String>,
+    /// Bootstrap addresses of the brokers, over those of the configuration
+    #[arg(short, long, global = true, value_name = "ADDRESSES")]
+    pub brokers: Option<String>,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,6 +73,10 @@ enum Command {
     Dev(dev::DevArgs),
     /// A worker against real Kafka
     Run(run::RunArgs),
+    /// Verdicts as they come: lines on a terminal, JSONL in a pipe
+    Tap(tap::TapArgs),
+    /// What is going on, live: rates by verdict, waits, lag, the worst threads
+    Top(top::TopArgs),
     /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
     Eval(eval::EvalArgs),
     /// What is remembered of threads: show one, list them, reset one
@@ -97,15 +115,21 @@ enum ConfigCommand {
 /// Runs a parsed command line, and returns its exit code.
 #[must_use]
 pub fn execute(cli: Cli) -> ExitCode {
+    let screen = Screen::stdout(cli.common.color);
     let outcome = match cli.command {
         Command::Completions { shell } => completions::execute(shell),
         Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
-        Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
-        Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings)),
+        Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
+        Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, screen)),
         Command::Run(args) => cli.common.settings().and_then(|settings| run::execute(&args, settings)),
-        Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
+        Command::Tap(args) => cli.common.settings().and_then(|settings| tap::execute(&args, settings, screen)),
+        Command::Top(args) => cli.common.settings().and_then(|settings| top::execute(&args, settings, screen)),
+        Command::Dev(args) => cli.common.settings().and_then(|settings| {
+            let (has_config, has_brokers) = (cli.common.config.is_some(), cli.common.brokers.is_some());
+            dev::execute(&args, settings, DevContext { has_config, has_brokers, screen })
+        }),
     };
     exit_code("tollgate", outcome)
 }
@@ -131,15 +155,14 @@ impl Common {
     /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
+        if let Some(brokers) = &self.brokers {
+            brokers.clone_into(&mut settings.kafka.brokers);
+        }
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
         }
         Ok(settings)
     }
-}
-
-fn say(line: std::fmt::Arguments<'_>) {
-    let _nobody_reads = writeln!(std::io::stderr(), "{line}");
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

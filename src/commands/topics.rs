@@ -42,6 +42,11 @@ impl<'s> Topics<'s> {
         self.find(TopicRole::Events)
     }
 
+    /// Finds the decisions topic.
+    pub(super) fn decisions(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(TopicRole::Decisions)
+    }
+
     /// Finds the state topic.
     pub(super) fn state(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::State)

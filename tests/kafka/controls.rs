@@ -237,7 +237,7 @@ pub(crate) fn what_does_not_fit_is_named(cluster: &Cluster) -> Result<()> {
     };
     for (arguments, code, says) in [
         (&["suspend", "--kind", "user"][..], 2, "--id <ID>|--hash <HEX>"),
-        (&["suspend", "--kind", "bot", "--id", "x"], 2, "write user, tenant, agent or thread"),
+        (&["suspend", "--kind", "bot", "--id", "x"], 2, "[possible values: user, tenant, agent, thread]"),
         (&["suspend", "--kind", "user", "--hash", "AB"], 2, "write 64 lower-case hex digits"),
         (&["suspend", "--kind", "user", "--id", ""], 1, "--id: it is empty"),
         (&["suspend", "--kind", "tenant", "--tenant", "acme", "--id", "acme"], 1, "--tenant: a tenant has none itself"),

@@ -1,19 +1,34 @@
-//! `tollgate control list`: what is in force and what was refused, as JSONL.
+//! `tollgate control list`: what is in force and what was refused, as a table or as JSONL.
 
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
+use clap::Args;
+
 use crate::settings::KafkaSettings;
 
+use super::super::output::{OutputArgs, OutputFormat, Screen};
+use super::table::table;
 use super::written::read;
 
-pub(super) fn execute(kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
+#[derive(Debug, Args)]
+pub(in crate::commands) struct ListArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings, screen: Screen) -> anyhow::Result<ExitCode> {
     let listing = read(kafka)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    for line in listing.lines() {
-        writeln!(out, "{line}")?;
+    match args.output.format() {
+        OutputFormat::Json => {
+            for line in listing.lines() {
+                writeln!(out, "{line}")?;
+            }
+            out.flush()?;
+        }
+        format => table(listing.lines(), format == OutputFormat::Wide).write(&mut out, screen, format)?,
     }
-    out.flush()?;
     let (in_force, refused) = listing.counts();
     let refused_text = if refused > 0 { format!(", refused records: {refused}") } else { String::new() };
     say!("controls in force: {in_force}{refused_text}");

@@ -4,6 +4,7 @@ mod list;
 mod listing;
 mod passport;
 mod subject;
+mod table;
 mod written;
 
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use clap::Subcommand;
 
 use crate::settings::Settings;
 
+use super::output::Screen;
 use crate::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
@@ -25,11 +27,11 @@ pub(super) enum ControlCommand {
         #[command(subcommand)]
         command: passport::PassportCommand,
     },
-    /// What is in force, and what was refused, as JSONL
-    List,
+    /// What is in force, and what was refused
+    List(list::ListArgs),
 }
 
-pub(super) fn execute(command: &ControlCommand, mut settings: Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(command: &ControlCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
     // librdkafka's lines about its connections would mix with the output of the command.
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
@@ -39,6 +41,6 @@ pub(super) fn execute(command: &ControlCommand, mut settings: Settings) -> anyho
         ControlCommand::Suspend(args) => subject::suspend(args, &settings),
         ControlCommand::Resume(args) => subject::resume(args, &settings),
         ControlCommand::Passport { command } => passport::execute(command, &settings.kafka),
-        ControlCommand::List => list::execute(&settings.kafka),
+        ControlCommand::List(args) => list::execute(args, &settings.kafka, screen),
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -23,7 +24,7 @@ const ID_BYTES_MAX: u64 = 65_536;
 #[derive(Debug, Args)]
 pub(in crate::commands) struct SubjectArgs {
     /// What it is: user, tenant, agent or thread
-    #[arg(long, value_name = "KIND", value_parser = read_kind)]
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
     kind: SubjectKind,
     /// The tenant_id that its events carry; left out: of events without one
     #[arg(long, value_name = "TENANT", conflicts_with = "hash")]
@@ -151,8 +152,10 @@ fn read_id(input: impl Read) -> anyhow::Result<String> {
     Ok(line.to_owned())
 }
 
-fn read_kind(text: &str) -> Result<SubjectKind, String> {
-    SubjectKind::from_name(text).ok_or_else(|| "write user, tenant, agent or thread".to_owned())
+/// Reads a kind. The names are a closed set, which the help, errors and completions show.
+fn kinds() -> impl TypedValueParser<Value = SubjectKind> {
+    PossibleValuesParser::new(SubjectKind::ALL.map(SubjectKind::as_str))
+        .try_map(|name| SubjectKind::from_name(&name).ok_or("write user, tenant, agent or thread"))
 }
 
 fn read_hash(text: &str) -> Result<Digest, String> {

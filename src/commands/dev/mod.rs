@@ -1,13 +1,15 @@
-//! `tollgate dev`: everything in one process, on an embedded broker.
+//! `tollgate dev`: everything in one process, on an embedded broker or on topics of its own of a real one.
 
 mod broker;
+mod cluster;
+mod console;
 mod sample;
-mod table;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::Args;
 use tokio::net::TcpListener;
 
@@ -20,12 +22,14 @@ use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
 use crate::stages::deciding::deciding;
 use crate::stop::Stop;
-use crate::worker::{Preflight, Worker, WorkerParts};
+use crate::worker::{Preflight, Worker, WorkerParts, check_configs, check_topics};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{Policy, PolicySettings};
 
+use super::output::Screen;
 use super::process;
 use broker::EmbeddedBroker;
+use console::Console;
 
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
@@ -33,110 +37,171 @@ const PARTITIONS: u32 = 32;
 /// The reply topic that is used if the configuration allows none.
 const REPLY_TOPIC: &str = "agent.replies";
 
+/// What the names of topics and of the group begin with on real brokers.
+const PREFIX: &str = "tollgate-dev.";
+
 /// The policy that the sample is written for, used if no configuration was given.
 const SAMPLE_POLICY: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [bash]}}}";
 
 #[derive(Debug, Args)]
 pub(super) struct DevArgs {
-    /// Play bundled sample traffic and print its verdicts: a table on a terminal, JSONL otherwise
+    /// Play bundled sample traffic
     #[arg(long)]
     sample: bool,
     /// End when the sample has been played
     #[arg(long, requires = "sample")]
     once: bool,
+    /// The port of the embedded broker [default: 9092, or another one if that is taken]
+    #[arg(long, conflicts_with = "brokers")]
+    port: Option<u16>,
+    /// With --brokers: what the names of the topics and of the group begin with [default: tollgate-dev.]
+    #[arg(long)]
+    prefix: Option<String>,
 }
 
-pub(super) fn execute(args: &DevArgs, mut settings: Settings, has_config: bool) -> anyhow::Result<ExitCode> {
+/// What the command line says besides the settings.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DevContext {
+    /// Whether a configuration file was given.
+    pub(super) has_config: bool,
+    /// Whether brokers were given.
+    pub(super) has_brokers: bool,
+    pub(super) screen: Screen,
+}
+
+pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContext) -> anyhow::Result<ExitCode> {
     // Log lines of the workers would mix with the verdicts.
     if settings.log.filter == "info" {
         settings.log.filter = if args.sample { "error" } else { "warn,librdkafka=error" }.to_owned();
     }
     start_logging(&settings.log)?;
-    let denies_bash = args.sample && !has_config && settings.policy.guardrails.is_none();
+    let denies_bash = args.sample && !context.has_config && settings.policy.guardrails.is_none();
     if denies_bash {
         settings.policy.guardrails = PolicySettings::from_yaml(SAMPLE_POLICY)?.guardrails;
     }
-    if settings.kafka.reply_topics.is_empty() {
-        settings.kafka.reply_topics.push(REPLY_TOPIC.to_owned());
+    let kafka = &mut settings.kafka;
+    if kafka.reply_topics.is_empty() {
+        kafka.reply_topics.push(REPLY_TOPIC.to_owned());
     }
-    let stop = Stop::default();
-    let broker = EmbeddedBroker::start(topics_of(&settings.kafka), PARTITIONS)?;
-    settings.kafka.brokers = broker.bootstrap().to_owned();
-    // On the embedded broker, unlike on real ones, an empty fetch waits for the whole of this time.
-    settings.kafka.properties.insert("fetch.wait.max.ms".to_owned(), "1".to_owned());
-    let runtime = process::runtime()?;
-    runtime.block_on(work(args, settings, stop, denies_bash))
+    // It is dropped last.
+    let mut broker = None;
+    if context.has_brokers {
+        cluster::put_prefix(kafka, args.prefix.as_deref().unwrap_or(PREFIX));
+    } else {
+        ensure!(args.prefix.is_none(), "--prefix is for real brokers; name them with --brokers");
+        let embedded = EmbeddedBroker::start(cluster::topics_of(kafka), PARTITIONS, args.port)?;
+        embedded.bootstrap().clone_into(&mut kafka.brokers);
+        broker = Some(embedded);
+    }
+    let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded: broker.is_some(), screen: context.screen };
+    process::runtime()?.block_on(dev.work(settings))
 }
 
-async fn work(args: &DevArgs, settings: Settings, stop: Stop, denies_bash: bool) -> anyhow::Result<ExitCode> {
-    let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
-    process::watch_signals(&health, &stop)?;
-    let mut admin_url = None;
-    if let Some(admin) = &settings.admin {
-        let listener = match Admin::bind(admin.listen).await {
-            Ok(listener) => listener,
-            // Another worker that has the address on this machine should not stop anybody from trying things out.
-            Err(_) => TcpListener::bind((admin.listen.ip(), 0)).await?,
+/// What is to be done.
+#[derive(Debug, Clone, Copy)]
+struct Dev {
+    is_sample: bool,
+    is_once: bool,
+    denies_bash: bool,
+    is_embedded: bool,
+    screen: Screen,
+}
+
+impl Dev {
+    async fn work(self, settings: Settings) -> anyhow::Result<ExitCode> {
+        let (metrics, health, stop) = (Metrics::new()?, Arc::new(Health::default()), Stop::default());
+        process::watch_signals(&health, &stop)?;
+        let admin_url = serve_admin(&settings, &metrics, &health, &stop).await?;
+        let kafka = Arc::new(settings.kafka);
+        let Some(topics) = self.topics(&kafka, settings.policy.limits.thread_bytes_max, &stop).await? else {
+            return Ok(ExitCode::SUCCESS);
         };
-        admin_url = Some(format!("http://{}", listener.local_addr()?));
-        process::serve_admin(listener, &metrics, &health, &stop);
-    }
-    let kafka = Arc::new(settings.kafka);
-    settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
-    let servers = process::policy_servers(&settings.policy, &metrics)?;
-    let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
-    let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
-    let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
-    let feed = ControlFeed::start(feed)?;
-    let parts = WorkerParts {
-        kafka: Arc::clone(&kafka),
-        settings: settings.worker,
-        topics: Preflight::of(PARTITIONS),
-        membership: Membership::Alone,
-        metrics: metrics.clone(),
-        health: Arc::clone(&health),
-        stop: stop.clone(),
-    };
-    if !feed.caught_up().await {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics))?;
-    while !health.is_ready() && !stop.is_given() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    greet(&kafka, admin_url.as_deref(), denies_bash);
-    let (is_sample, is_once) = (args.sample, args.once);
-    let played = tokio::task::spawn_blocking(move || {
-        let played = if is_sample { sample::play(&kafka, &stop) } else { Ok(()) };
-        if is_once || played.is_err() {
-            stop.give();
+        settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
+        let servers = process::policy_servers(&settings.policy, &metrics)?;
+        let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
+        let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+        let feed =
+            FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
+        let feed = ControlFeed::start(feed)?;
+        let parts = WorkerParts {
+            kafka: Arc::clone(&kafka),
+            settings: settings.worker,
+            topics,
+            membership: if self.is_embedded { Membership::Alone } else { Membership::Group },
+            metrics: metrics.clone(),
+            health: Arc::clone(&health),
+            stop: stop.clone(),
+        };
+        if !feed.caught_up().await {
+            return Ok(ExitCode::SUCCESS);
         }
-        worker.join();
-        feed.join();
-        played
-    });
-    played.await??;
-    Ok(process::stopped(&health))
+        let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics))?;
+        while !health.is_ready() && !stop.is_given() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let shown = tokio::task::spawn_blocking(move || {
+            let shown = Console::new(&kafka, self.screen, self.is_sample, self.is_once).and_then(|console| {
+                self.greet(&kafka, topics.partitions, admin_url.as_deref());
+                console.run(&stop)
+            });
+            // Either the sample is over, or the sign was given, or there is nobody left to show anything to.
+            stop.give();
+            worker.join();
+            feed.join();
+            shown
+        });
+        shown.await??;
+        Ok(process::stopped(&health))
+    }
+
+    /// Returns what is known of the topics, which are created on real brokers; `None` if the sign to stop came first.
+    async fn topics(self, kafka: &Arc<KafkaSettings>, thread_bytes_max: usize, stop: &Stop) -> anyhow::Result<Option<Preflight>> {
+        if self.is_embedded {
+            return Ok(Some(Preflight::of(PARTITIONS)));
+        }
+        let created = cluster::create_topics(kafka).await?;
+        if !created.is_empty() {
+            say!("created topics: {}", created.join(", "));
+        }
+        let (asked, stop_asking) = (Arc::clone(kafka), stop.clone());
+        let checked = tokio::task::spawn_blocking(move || check_topics(&asked, &stop_asking)).await?;
+        if stop.is_given() {
+            return Ok(None);
+        }
+        Ok(Some(check_configs(kafka, checked?, thread_bytes_max).await?))
+    }
+
+    fn greet(self, kafka: &KafkaSettings, partitions: u32, admin_url: Option<&str>) {
+        let (brokers, events, decisions) = (kafka.shown_brokers(), &kafka.topics.events, &kafka.topics.decisions);
+        let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"ls","tool_input":{"path":"."}}"#;
+        let broker = if self.is_embedded { "an embedded broker on" } else { "topics of its own at" };
+        let mut lines = vec![
+            format!("tollgate dev: {broker} {brokers}, {partitions} partitions a topic, and a worker that decides"),
+            format!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning"),
+            format!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random"),
+            format!(
+                "  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it",
+                kafka.reply_topics.join(" or ")
+            ),
+        ];
+        lines.extend(admin_url.map(|url| format!("  metrics curl -s {url}/metrics | grep ^tollgate")));
+        if self.denies_bash {
+            lines.push("  policy  the sample's: the defaults, and the tool bash is denied (give --config FILE for your own)".to_owned());
+        }
+        lines.push("Ctrl-C ends it.".to_owned());
+        say!("{}", lines.join("\n"));
+    }
 }
 
-/// Returns every topic that the configuration names. A prefix of reply topics names none.
-fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
-    let ours = kafka.topics.each().map(|topic| topic.name.to_owned());
-    ours.chain(kafka.reply_topics.iter().filter(|topic| !topic.ends_with('*')).cloned()).collect()
-}
-
-fn greet(kafka: &KafkaSettings, admin_url: Option<&str>, denies_bash: bool) {
-    let (brokers, events, decisions) = (&kafka.brokers, &kafka.topics.events, &kafka.topics.decisions);
-    let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"ls","tool_input":{"path":"."}}"#;
-    say!("tollgate dev: an embedded broker on {brokers}, {PARTITIONS} partitions a topic, and a worker that decides");
-    say!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning");
-    say!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random");
-    say!("  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it", kafka.reply_topics.join(" or "));
-    if let Some(url) = admin_url {
-        say!("  metrics curl -s {url}/metrics | grep ^tollgate");
-    }
-    if denies_bash {
-        say!("  policy  the sample's: the defaults, and the tool bash is denied (give --config FILE for your own)");
-    }
-    say!("Ctrl-C ends it.");
+/// Serves metrics and health, and returns the endpoint's address.
+async fn serve_admin(settings: &Settings, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> anyhow::Result<Option<String>> {
+    let Some(admin) = &settings.admin else { return Ok(None) };
+    let listener = match Admin::bind(admin.listen).await {
+        Ok(listener) => listener,
+        // Another worker that has the address on this machine should not stop anybody from trying things out.
+        Err(_) => TcpListener::bind((admin.listen.ip(), 0)).await?,
+    };
+    let url = format!("http://{}", listener.local_addr()?);
+    process::serve_admin(listener, metrics, health, stop);
+    Ok(Some(url))
 }

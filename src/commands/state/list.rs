@@ -1,4 +1,4 @@
-//! `tollgate state list`: lists the largest or the oldest threads as JSONL, one partition after the other.
+//! `tollgate state list`: lists the largest or the oldest threads, as a table or as JSONL, one partition after the other.
 
 use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
@@ -9,8 +9,9 @@ use clap::Args;
 use crate::settings::KafkaSettings;
 use tollgate_core::record::Partition;
 
+use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
 use super::super::topics::Topics;
-use super::scan::{Order, Scan, Scanned, Selection};
+use super::scan::{Line, Order, Scan, Scanned, Selection};
 use super::warn_of_other_owner;
 
 /// How many threads are listed by default.
@@ -28,6 +29,8 @@ pub(in crate::commands) struct ListArgs {
     /// Look at this partition only; may be given several times
     #[arg(long = "partition", value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
     partitions: Vec<u32>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// The sums over all partitions.
@@ -40,7 +43,7 @@ struct Totals {
     unreadable: usize,
 }
 
-pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
     let topic = topics.state()?;
     let mut partitions = if args.partitions.is_empty() {
@@ -68,12 +71,48 @@ pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings) -> anyhow::Result<
         selection.add(scanned.lines);
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
-    for line in selection.lines() {
-        writeln!(out, "{}", serde_json::to_string(line)?)?;
+    match args.output.format() {
+        OutputFormat::Json => {
+            for line in selection.lines() {
+                writeln!(out, "{}", serde_json::to_string(line)?)?;
+            }
+            out.flush()?;
+        }
+        format => table(selection.lines()).write(&mut out, screen, format)?,
     }
-    out.flush()?;
     say!("{}", totals.text());
     Ok(if totals.unreadable > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+const COLUMNS: &[Column] = &[
+    Column::text("thread"),
+    Column::number("partition"),
+    Column::number("size"),
+    Column::number("calls"),
+    Column::text("stop"),
+    Column::text("last event"),
+    Column::text("touched").wide(),
+    Column::number("applied").wide(),
+];
+
+/// Returns the lines as a table.
+fn table<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Table {
+    let now = now_ms();
+    let time = |time_ms: Option<i64>| time_ms.map_or_else(|| "-".to_owned(), |time_ms| ago(time_ms, now));
+    let mut table = Table::new(COLUMNS);
+    for line in lines {
+        table.row(vec![
+            line.thread_id.to_string(),
+            line.partition.to_string(),
+            bytes(line.bytes as u64),
+            line.calls.to_string(),
+            if line.holds_a_stop { "yes" } else { "" }.to_owned(),
+            time(line.last_event_ms),
+            time(line.touched_ms),
+            line.applied.to_string(),
+        ]);
+    }
+    table
 }
 
 impl ListArgs {

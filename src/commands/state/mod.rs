@@ -5,6 +5,7 @@ mod lookup;
 mod reset;
 mod scan;
 mod show;
+mod shown;
 
 use std::process::ExitCode;
 
@@ -15,14 +16,15 @@ use tollgate_core::decode::THREAD_ID_BYTES_MAX;
 use tollgate_core::record::Partition;
 use tollgate_core::record::partition_of;
 
+use super::output::Screen;
 use super::topics::Topic;
 use crate::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
-    /// A thread's state at the last checkpoint, as JSON: hashes, codes and counters
+    /// A thread's state at the last checkpoint: hashes, codes and counters
     Show(show::ShowArgs),
-    /// The largest or the oldest threads at the last checkpoint, as JSONL
+    /// The largest or the oldest threads at the last checkpoint
     List(list::ListArgs),
     /// Have a thread forget what it remembers, stops included; without --execute, only say what would be published
     Reset(reset::ResetArgs),
@@ -46,7 +48,7 @@ impl ThreadArgs {
     }
 }
 
-pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(command: &StateCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
     // librdkafka's lines about its connections would mix with the output of the command.
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
@@ -54,8 +56,8 @@ pub(super) fn execute(command: &StateCommand, mut settings: Settings) -> anyhow:
     start_logging(&settings.log)?;
     let kafka = &settings.kafka;
     match command {
-        StateCommand::Show(args) => show::execute(args, kafka),
-        StateCommand::List(args) => list::execute(args, kafka),
+        StateCommand::Show(args) => show::execute(args, kafka, screen),
+        StateCommand::List(args) => list::execute(args, kafka, screen),
         StateCommand::Reset(args) => reset::execute(args, kafka),
     }
 }

@@ -11,14 +11,14 @@ use tollgate_core::thread::{StoredThread, ThreadStore};
 /// The summary of one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Line {
-    thread_id: Box<str>,
-    partition: i32,
+    pub(super) thread_id: Box<str>,
+    pub(super) partition: i32,
     /// The size of its record, key and value, in bytes.
     pub(super) bytes: usize,
-    applied: i64,
-    last_event_ms: Option<i64>,
-    touched_ms: Option<i64>,
-    calls: usize,
+    pub(super) applied: i64,
+    pub(super) last_event_ms: Option<i64>,
+    pub(super) touched_ms: Option<i64>,
+    pub(super) calls: usize,
     pub(super) holds_a_stop: bool,
 }
 

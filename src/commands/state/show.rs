@@ -1,4 +1,4 @@
-//! `tollgate state show`: prints one thread's state on stdout.
+//! `tollgate state show`: prints one thread's state on stdout, for people or as JSON.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,17 +8,20 @@ use clap::Args;
 
 use crate::settings::KafkaSettings;
 
+use super::super::output::{OutputArgs, OutputFormat, Screen};
 use super::super::topics::Topics;
 use super::lookup::look_up;
-use super::{ThreadArgs, warn_of_other_owner};
+use super::{ThreadArgs, shown, warn_of_other_owner};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ShowArgs {
     #[command(flatten)]
     thread: ThreadArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
-pub(super) fn execute(args: &ShowArgs, kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(args: &ShowArgs, kafka: &KafkaSettings, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
     let topic = topics.state()?;
     let known = look_up(&topics, topic, args.thread.partition_in(topic)?, &args.thread.thread_id)?;
@@ -26,6 +29,10 @@ pub(super) fn execute(args: &ShowArgs, kafka: &KafkaSettings) -> anyhow::Result<
         warn_of_other_owner(kafka, owner);
     }
     let Some(view) = known.view()? else { bail!("{}; --partition N looks in another partition", known.absence()) };
-    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&view)?)?;
+    let mut out = std::io::stdout().lock();
+    match args.output.format() {
+        OutputFormat::Json => writeln!(out, "{}", serde_json::to_string_pretty(&view)?)?,
+        format => shown::write(&mut out, &serde_json::to_value(&view)?, screen, format)?,
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,9 +5,13 @@
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 420.0;
+const HEIGHT: f64 = 444.0;
 /// The margins: left, right, top, bottom.
-const MARGINS: [f64; 4] = [70.0, 160.0, 20.0, 50.0];
+const MARGINS: [f64; 4] = [70.0, 160.0, 44.0, 50.0];
+/// What the plot shows.
+const TITLE: &str = "Latency against offered load";
+/// Where the title's line stands.
+const TITLE_Y: f64 = 27.0;
 
 /// Every colour has a contrast of at least 3 to 1 against its background; lines differ in their dashes as well.
 const STYLE: &str = "<style>
@@ -80,11 +84,14 @@ fn draw(out: &mut String, series: &[Series]) -> std::fmt::Result {
     writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <title>Latency against offered load</title>\n{STYLE}\n\
+         <title>{TITLE}</title>\n{STYLE}\n\
          <rect class=\"page\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>",
         WIDTH - 1.0,
         HEIGHT - 1.0
     )?;
+    // Browsers show the element `title` only as a tooltip, and an image in a page shows nothing of it.
+    let middle = (MARGINS[0] + WIDTH - MARGINS[1]) / 2.0;
+    writeln!(out, "<text x=\"{middle}\" y=\"{TITLE_Y}\" text-anchor=\"middle\" font-size=\"15\" font-weight=\"bold\">{TITLE}</text>")?;
     draw_axes(out, &axes)?;
     for (at, line) in series.iter().filter(|series| !series.points.is_empty()).enumerate() {
         let mut points = line.points.clone();
@@ -159,9 +166,10 @@ pub(crate) mod tests {
         let axes = Axes::of(&series);
         assert_eq!((axes.load_max, axes.decades), (9_000.0, (0, 2)));
         assert_eq!((axes.x(0.0), axes.x(9_000.0)), (70.0, 600.0));
-        assert_eq!((axes.y(1.0), axes.y(10.0), axes.y(100.0)), (370.0, 195.0, 20.0));
+        assert_eq!((axes.y(1.0), axes.y(10.0), axes.y(100.0)), (394.0, 219.0, 44.0));
         let drawn = plot(&series);
         assert!(drawn.contains("a &lt; b") && drawn.matches("<circle").count() == 2, "{drawn}");
+        assert!(drawn.contains(">Latency against offered load</text>"), "{drawn}");
         assert!(plot(&[]).ends_with("</svg>\n"));
         assert_eq!([round_up(1.0), round_up(21_300.0), round_up(950.0)], [1.0, 25_000.0, 950.0]);
     }

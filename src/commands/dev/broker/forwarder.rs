@@ -1,0 +1,147 @@
+//! The forwarder in front of the mock cluster: it gives the cluster a port that can be chosen, and fetches that wait as a real broker's do.
+//!
+//! librdkafka's mock cluster picks its port itself, and answers an empty fetch only when its wait is over, whatever is produced meanwhile.
+//! So clients connect to the forwarder. It puts its own address where responses name the cluster's, and it answers a fetch as soon as there
+//! are records: it sends the fetch on without its wait, and again after each produce request, until there is something or the wait is over.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::protocol::{
+    API_VERSIONS, FETCH, FIND_COORDINATOR, METADATA, PRODUCE, Request, address_bytes, is_empty_fetch, name_controller, replace_address,
+};
+
+/// The largest request, as brokers have it by default.
+const FRAME_BYTES_MAX: usize = 100 * 1024 * 1024;
+/// The longest time that a fetch is held.
+const FETCH_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long the cluster may take for a produce request that it does not answer.
+const UNANSWERED_PAUSE: Duration = Duration::from_millis(10);
+/// How long to wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What every connection needs.
+#[derive(Debug, Clone)]
+struct Forwarding {
+    cluster: SocketAddr,
+    cluster_bytes: Vec<u8>,
+    own_bytes: Vec<u8>,
+    /// How often something was produced. Fetches that wait look again when it changes.
+    produced: watch::Sender<u64>,
+}
+
+/// Forwards connections to the cluster for as long as it is polled.
+pub(super) async fn forward(listener: TcpListener, cluster: SocketAddr) -> std::io::Result<()> {
+    let own = listener.local_addr()?;
+    let bytes = |address: SocketAddr| address_bytes(&address.ip().to_string(), address.port());
+    let forwarding = Forwarding { cluster, cluster_bytes: bytes(cluster), own_bytes: bytes(own), produced: watch::Sender::new(0) };
+    loop {
+        match listener.accept().await {
+            Ok((client, _)) => {
+                let forwarding = forwarding.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = forwarding.serve(client).await {
+                        tracing::debug!(%error, "a connection to the embedded broker ended");
+                    }
+                });
+            }
+            // Such as too many open files: others may close some.
+            Err(error) => {
+                tracing::warn!(%error, "the embedded broker cannot accept a connection");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+impl Forwarding {
+    /// Serves a client. Its requests are answered one after the other, as a broker does.
+    async fn serve(&self, mut client: TcpStream) -> std::io::Result<()> {
+        let mut cluster = TcpStream::connect(self.cluster).await?;
+        client.set_nodelay(true)?;
+        cluster.set_nodelay(true)?;
+        while let Some(frame) = read_frame(&mut client).await? {
+            let Some(request) = Request::read(&frame) else { return Err(invalid("a request without a head")) };
+            let response = match request.kind {
+                API_VERSIONS => request.versions_response(),
+                FETCH => self.fetch(&mut cluster, &request, &frame).await?,
+                _ => {
+                    write_frame(&mut cluster, &frame).await?;
+                    if !request.is_answered() {
+                        self.note_unanswered();
+                        continue;
+                    }
+                    self.response(&mut cluster, &request).await?
+                }
+            };
+            write_frame(&mut client, &response).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the cluster's response, with our address in place of its own.
+    async fn response(&self, cluster: &mut TcpStream, request: &Request<'_>) -> std::io::Result<Vec<u8>> {
+        let Some(mut response) = read_frame(cluster).await? else { return Err(invalid("a request that the embedded broker refuses")) };
+        if request.kind == METADATA {
+            name_controller(request.version, &mut response);
+        }
+        match request.kind {
+            METADATA | FIND_COORDINATOR => replace_address(&mut response, &self.cluster_bytes, &self.own_bytes),
+            PRODUCE => self.produced.send_modify(|count| *count = count.wrapping_add(1)),
+            _ => {}
+        }
+        Ok(response)
+    }
+
+    /// Returns the response to a fetch, once there is something or its wait is over.
+    async fn fetch(&self, cluster: &mut TcpStream, request: &Request<'_>, frame: &[u8]) -> std::io::Result<Vec<u8>> {
+        let wait = Duration::from_millis(request.fetch_wait_ms().unwrap_or(0)).min(FETCH_WAIT_MAX);
+        let (deadline, sent) = (Instant::now() + wait, request.without_wait(frame));
+        let mut produced = self.produced.subscribe();
+        loop {
+            produced.mark_unchanged();
+            write_frame(cluster, &sent).await?;
+            let response = self.response(cluster, request).await?;
+            // Whatever was produced since the mark was set may not be in the response, and wakes us at once.
+            if !is_empty_fetch(request.version, &response) || timeout_at(deadline, produced.changed()).await.is_err() {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// Wakes the fetches that wait once a produce request without a response has been dealt with.
+    fn note_unanswered(&self) {
+        let produced = self.produced.clone();
+        tokio::spawn(async move {
+            sleep(UNANSWERED_PAUSE).await;
+            produced.send_modify(|count| *count = count.wrapping_add(1));
+        });
+    }
+}
+
+/// Reads a frame; `None` if the connection has ended before one.
+async fn read_frame(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
+    let mut length = [0; 4];
+    match stream.read_exact(&mut length).await {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    };
+    let length = usize::try_from(i32::from_be_bytes(length)).ok().filter(|length| *length <= FRAME_BYTES_MAX);
+    let mut frame = vec![0; length.ok_or_else(|| invalid("a frame of more than 100 MiB"))?];
+    stream.read_exact(&mut frame).await?;
+    Ok(Some(frame))
+}
+
+async fn write_frame(stream: &mut TcpStream, frame: &[u8]) -> std::io::Result<()> {
+    let length = i32::try_from(frame.len()).map_err(|_| invalid("a frame of more than 2 GiB"))?;
+    stream.write_all(&[&length.to_be_bytes(), frame].concat()).await
+}
+
+fn invalid(what: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, what)
+}

@@ -1,0 +1,100 @@
+//! The embedded broker: librdkafka's mock cluster, on a thread of its own, behind a forwarder that clients connect to.
+
+mod forwarder;
+mod protocol;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use rdkafka::mocking::MockCluster;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+/// The port of brokers, which clients try first.
+const PORT: u16 = 9092;
+
+/// A running broker. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct EmbeddedBroker {
+    bootstrap: String,
+    /// Dropped first, which makes the thread end.
+    keep_alive: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EmbeddedBroker {
+    /// Starts a broker with these topics. Without a port it takes 9092, or another one if that is taken.
+    pub(super) fn start(topics: Vec<String>, partitions: u32, port: Option<u16>) -> anyhow::Result<Self> {
+        let partitions = i32::try_from(partitions)?;
+        let listener = bind(port)?;
+        let bootstrap = listener.local_addr()?.to_string();
+        let (started, wait_started) = channel();
+        let (keep_alive, wait_end) = oneshot::channel::<()>();
+        // The cluster's handle must stay on the thread that made it.
+        let thread = std::thread::Builder::new().name("embedded-broker".to_owned()).spawn(move || {
+            let served = serve(listener, &topics, partitions, &started, wait_end);
+            if let Err(error) = served {
+                // If the receiver has gone, the broker had been running.
+                if let Err(unsent) = started.send(Err(error)) {
+                    tracing::error!(error = ?unsent.0, "the embedded broker failed");
+                }
+            }
+        })?;
+        wait_started.recv().context("the embedded broker did not start")?.context("the embedded broker did not start")?;
+        Ok(Self { bootstrap, keep_alive: Some(keep_alive), thread: Some(thread) })
+    }
+
+    /// Returns the broker's address.
+    pub(super) fn bootstrap(&self) -> &str {
+        &self.bootstrap
+    }
+}
+
+/// Runs the cluster and the forwarder until the other end of `wait_end` is dropped.
+fn serve(
+    listener: StdListener,
+    topics: &[String],
+    partitions: i32,
+    started: &Sender<anyhow::Result<()>>,
+    wait_end: oneshot::Receiver<()>,
+) -> anyhow::Result<()> {
+    let cluster = MockCluster::new(1)?;
+    topics.iter().try_for_each(|name| cluster.create_topic(name, partitions, 1))?;
+    let address: SocketAddr = cluster.bootstrap_servers().parse().context("the address of the mock cluster")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::from_std(listener)?;
+        // If the receiver has gone, nobody needs the broker.
+        if started.send(Ok(())).is_err() {
+            return Ok(());
+        }
+        tokio::select! {
+            forwarded = forwarder::forward(listener, address) => Ok(forwarded?),
+            _ended = wait_end => Ok(()),
+        }
+    })
+}
+
+/// Returns a listener on the port; without one on 9092, or on any port if that is taken.
+fn bind(port: Option<u16>) -> anyhow::Result<StdListener> {
+    let on = |port| StdListener::bind((Ipv4Addr::LOCALHOST, port));
+    let listener = match port {
+        Some(port) => {
+            on(port).with_context(|| format!("--port {port}: the embedded broker cannot listen there; name another port, or 0 for any"))?
+        }
+        None => on(PORT).or_else(|_| on(0)).context("the embedded broker cannot listen on 127.0.0.1")?,
+    };
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+impl Drop for EmbeddedBroker {
+    fn drop(&mut self) {
+        drop(self.keep_alive.take());
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}

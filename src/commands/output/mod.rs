@@ -1,0 +1,122 @@
+//! What commands print on a terminal and what in a pipe: colour, width, tables, and times as people read them.
+//!
+//! Data goes to stdout, and a reader that has gone is no failure: nothing here panics, and every write returns its error.
+
+mod table;
+mod text;
+mod time;
+mod units;
+
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use clap::{Args, ValueEnum};
+
+pub(super) use table::{Column, Table};
+pub(super) use text::{fit, shown};
+pub(super) use time::{ago, clock, now_ms, read_since, stamp};
+pub(super) use units::{bytes, count, seconds};
+
+/// The width that is assumed where a terminal does not say its own.
+const WIDTH: usize = 80;
+/// The width where there is no terminal: lines are as long as they need to be.
+const WIDTH_MAX: usize = 400;
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb
+    #[default]
+    Auto,
+    /// Everywhere
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// How a command lists things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    /// A table in the width of the terminal
+    Table,
+    /// One JSON object a line
+    Json,
+    /// A table with every column, however wide
+    Wide,
+}
+
+/// The option of commands that list things.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct OutputArgs {
+    /// How to print [default: table on a terminal, else json]
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    output: Option<OutputFormat>,
+}
+
+impl OutputArgs {
+    /// Returns the format: the one that was asked for, or the one that fits stdout.
+    pub(super) fn format(self) -> OutputFormat {
+        let default = || if std::io::stdout().is_terminal() { OutputFormat::Table } else { OutputFormat::Json };
+        self.output.unwrap_or_else(default)
+    }
+}
+
+/// What is known of stdout.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Screen {
+    pub(super) is_terminal: bool,
+    has_color: bool,
+}
+
+impl Screen {
+    /// Looks at stdout.
+    pub(super) fn stdout(choice: ColorChoice) -> Self {
+        let stdout = std::io::stdout();
+        let has_color = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never,
+        };
+        Self { is_terminal: stdout.is_terminal(), has_color }
+    }
+
+    /// Returns the columns and rows of the terminal as it is now. Without a terminal there are columns enough for everything.
+    pub(super) fn size(self) -> (usize, usize) {
+        if !self.is_terminal {
+            return (WIDTH_MAX, 24);
+        }
+        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+        let of = |read: fn(&rustix::termios::Winsize) -> u16, default| {
+            size.as_ref().map(read).filter(|length| *length > 0).map_or(default, usize::from)
+        };
+        (of(|size| size.ws_col, WIDTH), of(|size| size.ws_row, 24))
+    }
+
+    /// Returns the text in a style, where there is colour.
+    pub(super) fn paint(self, style: Style, text: &str) -> String {
+        if self.has_color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// The style of titles.
+pub(super) const TITLE: Style = Style::new().bold();
+/// The style of what matters less.
+pub(super) const DIM: Style = Style::new().dimmed();
+
+/// Returns the style of a verdict's action.
+pub(super) fn style_of(action: &str) -> Style {
+    let color = match action {
+        "allow" => AnsiColor::Green,
+        "warn" => AnsiColor::Yellow,
+        "suppress" => AnsiColor::Magenta,
+        _ => AnsiColor::Red,
+    };
+    Style::new().fg_color(Some(color.into()))
+}
+
+/// Writes lines for people to stderr. If nobody reads them any more, that is no failure of the command.
+pub(super) fn note(text: &str) {
+    let mut lines = text.to_owned();
+    lines.push('\n');
+    let _reader_gone = std::io::stderr().lock().write_all(lines.as_bytes());
+}

@@ -1,0 +1,112 @@
+//! What the listing commands show on a terminal, and that a pipe gets what it always got.
+
+use std::path::Path;
+
+use rdkafka::ClientConfig;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use serde_json::Value;
+
+use super::broker::Dev;
+use super::support::{run, tollgate};
+use super::terminal::{TIME_MAX, Terminal, assert_snapshot};
+
+/// Publishes the state that the core's golden of version 4 holds to partition 0.
+fn publish_state(brokers: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/tests/fixtures/state-v4.jsonl");
+    let producer: BaseProducer = ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let value = record["value_hex"].as_str().map(bytes);
+        let mut outgoing = BaseRecord::<str, [u8]>::to("tollgate.state").partition(0).key(record["key"].as_str().unwrap());
+        outgoing.payload = value.as_deref();
+        producer.send(outgoing).unwrap();
+    }
+    producer.flush(TIME_MAX).unwrap();
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+/// Times ago depend on when the test runs.
+fn without_ages(screen: &str) -> String {
+    let mut out = Vec::new();
+    for line in screen.lines() {
+        let words: Vec<&str> = line.split("  ").map(|cell| if cell.trim_end().ends_with(" ago") { "AGO" } else { cell }).collect();
+        let line = words.join("  ");
+        // A table is as wide as its ages are long.
+        let parts: Vec<&str> = line.split("AGO").enumerate().map(|(at, part)| if at == 0 { part } else { part.trim_start() }).collect();
+        let line = parts.join("AGO  ");
+        let line = line.find(" (").filter(|_| line.contains(" ago)")).map_or(line.clone(), |at| format!("{} (AGO)", &line[..at]));
+        out.push(line.trim_end().to_owned());
+    }
+    out.join("\n")
+}
+
+#[test]
+fn threads_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
+    let dev = Dev::start(&["--port", "0"]);
+    publish_state(&dev.brokers);
+    let list = |arguments: &[&str], columns| {
+        let mut terminal = Terminal::start(&[&["state", "list", "-b", &dev.brokers], arguments].concat(), (columns, 40), &[]);
+        let shown = terminal.wait_for("threads that hold a stop");
+        assert!(terminal.wait().success());
+        without_ages(&shown)
+    };
+    assert_snapshot("state-list", &list(&[], 100));
+    assert_snapshot("state-list-wide", &list(&["-o", "wide"], 160));
+    let piped = run(tollgate().args(["state", "list", "-b", &dev.brokers]), b"");
+    let as_json = run(tollgate().args(["state", "list", "-b", &dev.brokers, "-o", "json"]), b"");
+    assert_eq!((piped.exit, &piped.stdout), (Some(0), &as_json.stdout), "{}", piped.stderr);
+    let first = piped.stdout.lines().next().unwrap();
+    assert!(first.starts_with(r#"{"thread_id":""#) && first.ends_with('}') && first.contains(r#","holds_a_stop":"#), "{first}");
+    let table = run(tollgate().args(["state", "list", "-b", &dev.brokers, "--output", "table"]), b"");
+    assert!(table.stdout.starts_with("thread "), "{}", table.stdout);
+}
+
+#[test]
+fn a_thread_is_shown_line_by_line() {
+    let dev = Dev::start(&["--port", "0"]);
+    publish_state(&dev.brokers);
+    let listed = run(tollgate().args(["state", "list", "-b", &dev.brokers]), b"").json_lines();
+    let with_calls = listed.iter().filter(|line| line["calls"].as_u64() > Some(1)).map(|line| line["thread_id"].as_str().unwrap());
+    let thread = with_calls.min_by_key(|thread| thread.len()).expect("a thread with calls").to_owned();
+    let mut terminal = Terminal::start(&["state", "show", &thread, "--partition", "0", "-b", &dev.brokers], (110, 60), &[]);
+    assert!(terminal.wait().success());
+    let shown = terminal.wait_for("the result's verdict");
+    assert_snapshot("state-show", &without_ages(&shown));
+    let piped = run(tollgate().args(["state", "show", &thread, "--partition", "0", "-b", &dev.brokers]), b"");
+    let view: Value = serde_json::from_str(&piped.stdout).unwrap();
+    assert_eq!(view["thread_id"], thread.as_str());
+    assert!(piped.stdout.starts_with("{\n  \"thread_id\""), "{}", piped.stdout);
+}
+
+#[test]
+fn controls_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
+    let dev = Dev::start(&["--port", "0"]);
+    let control = |arguments: &[&str], input: &str| {
+        let ran = run(tollgate().args(["control", "-b", &dev.brokers]).args(arguments), input.as_bytes());
+        assert_eq!(ran.exit, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran
+    };
+    control(
+        &["suspend", "--kind", "user", "--tenant", "acme", "--id", "-", "--reason", "chargeback", "--until", "2999-01-01T00:00:00Z"],
+        "42",
+    );
+    control(&["suspend", "--kind", "thread", "--id", "nightly-deploy"], "");
+    control(&["passport", "set", "coder", "-"], r#"{"status": "active"}"#);
+    let list = |arguments: &[&str], columns| {
+        let mut terminal = Terminal::start(&[&["control", "list", "-b", &dev.brokers], arguments].concat(), (columns, 40), &[]);
+        let shown = terminal.wait_for("controls in force: 3");
+        assert!(terminal.wait().success());
+        // The end of the suspension is as far away as the calendar says.
+        shown.lines().map(|line| line.split(" (in ").next().unwrap().trim_end()).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot("control-list", &list(&[], 120));
+    let piped = control(&["list"], "");
+    assert_eq!(piped.json_lines().len(), 3);
+    assert!(piped.stdout.starts_with(r#"{"key":"passport/coder","state":"in_force","partition":"#), "{}", piped.stdout);
+    assert!(piped.stderr.ends_with("controls in force: 3\n"));
+    let wide = control(&["list", "-o", "wide"], "").stdout;
+    assert!(wide.lines().next().unwrap().ends_with("partition  offset"), "{wide}");
+}
