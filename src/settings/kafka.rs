@@ -84,11 +84,18 @@ impl KafkaSettings {
 }
 
 pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
+    let topics = TopicSettings::read(&section.section("topics"));
+    let reply_topics = section.strings("reply_topics").unwrap_or_default();
+    // A prefix that covers one of them is no mistake: the topic that an event names is checked again.
+    for ours in topics.each().filter(|ours| reply_topics.iter().any(|reply| reply == ours.name)) {
+        let found = format!("the name of {} among them", ours.spec.path());
+        section.fault("reply_topics", found, "remove it: replies need topics of their own");
+    }
     KafkaSettings {
         brokers: section.string("brokers"),
         group_id: section.string("group_id"),
-        topics: TopicSettings::read(&section.section("topics")),
-        reply_topics: section.strings("reply_topics").unwrap_or_default(),
+        topics,
+        reply_topics,
         properties: section.entries("properties", Spelling::Dots).into_iter().filter_map(read_property).collect(),
     }
 }
