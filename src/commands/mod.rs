@@ -48,6 +48,9 @@ pub struct Common {
     /// Configuration file (YAML); without one the built-in defaults apply
     #[arg(short, long, global = true, value_name = "FILE", env = "TOLLGATE_CONFIG")]
     pub config: Option<PathBuf>,
+    /// Brokers to begin with, separated by commas, over `kafka.brokers` of the configuration
+    #[arg(short, long, global = true, value_name = "HOST:PORT,…")]
+    pub brokers: Option<String>,
     /// Set a librdkafka property, over those of the configuration
     #[arg(short = 'X', global = true, value_name = "KEY=VALUE")]
     pub properties: Vec<String>,
@@ -131,6 +134,9 @@ impl Common {
     /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
+        if let Some(brokers) = &self.brokers {
+            settings.kafka.set_brokers(brokers).map_err(anyhow::Error::msg)?;
+        }
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
         }

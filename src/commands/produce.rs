@@ -82,6 +82,9 @@ impl ClientContext for Acknowledgements {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(target: "librdkafka", %error, reason, "producer");
     }
+
+    /// Statistics are for metrics and not for the log.
+    fn stats_raw(&self, _: &[u8]) {}
 }
 
 impl ProducerContext for Acknowledgements {

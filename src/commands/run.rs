@@ -59,12 +59,18 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
     }
     let kafka = Arc::new(settings.kafka);
     let checked = tokio::task::spawn_blocking({
-        let (kafka, stop) = (Arc::clone(&kafka), stop.clone());
-        move || check_topics(&kafka, &stop)
+        let (kafka, health, stop) = (Arc::clone(&kafka), Arc::clone(&health), stop.clone());
+        move || check_topics(&kafka, &health, &stop)
     });
     let topics = match checked.await? {
-        Ok(topics) => check_configs(&kafka, topics, settings.policy.limits.thread_bytes_max).await?,
-        Err(PreflightError::Stopped(_)) => return Ok(process::stopped(&health)),
+        Ok(topics) => tokio::select! {
+            checked = check_configs(&kafka, topics, settings.policy.limits.thread_bytes_max) => checked?,
+            () = stopped(&stop) => return Ok(process::stopped(&health)),
+        },
+        Err(error @ PreflightError::Stopped(_)) => {
+            tracing::info!("{error}");
+            return Ok(process::stopped(&health));
+        }
         Err(error) => return Err(error.into()),
     };
     settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
@@ -107,8 +113,13 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
 
 /// Waits until a worker that was asked to stop should have done so.
 async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
+    stopped(stop).await;
+    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
+}
+
+/// Waits for the sign to stop.
+async fn stopped(stop: &Stop) {
     while !stop.is_given() {
         tokio::time::sleep(STOP_POLL).await;
     }
-    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
 }

@@ -17,6 +17,9 @@ impl ClientContext for PlainContext {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(target: "librdkafka", %error, reason, "client");
     }
+
+    /// Statistics are for metrics and not for the log.
+    fn stats_raw(&self, _: &[u8]) {}
 }
 
 impl ConsumerContext for PlainContext {}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
@@ -182,8 +182,8 @@ pub(super) fn take_over<K: KeyedState>(
 ///
 /// # Errors
 /// Returns [`RestoreError::Kafka`] or [`RestoreError::Silence`].
-pub fn read_to_end(
-    reader: &BaseConsumer<PlainContext>,
+pub fn read_to_end<C: ConsumerContext>(
+    reader: &BaseConsumer<C>,
     topic: &str,
     partition: Partition,
     mut show: impl FnMut(Offset, Offset, Option<&[u8]>, Option<&[u8]>) -> bool,

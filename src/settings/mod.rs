@@ -3,6 +3,7 @@
 //! It is pure: the caller reads the files. Values that the user leaves out come from the defaults (`config/tollgate.yaml`). A fault names
 //! the key, the shape of the value found there and what to write. Values are never quoted, since some are secrets.
 
+mod brokers;
 mod kafka;
 mod process;
 mod redact;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
-use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-use crate::kafka::{PlainContext, consumer_config, partitions_of};
+use crate::health::Health;
+use crate::kafka::{Inquirer, PlainContext, Watch, consumer_config, partitions_of};
 use crate::settings::KafkaSettings;
 use crate::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
@@ -16,6 +16,8 @@ use crate::stop::Stop;
 const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before unreachable brokers are asked again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The part of the health report that says whether the brokers can be reached.
+const BROKERS: &str = "brokers";
 /// The upper limit of a batch of verdicts in bytes, whatever the topics take. It is librdkafka's own default.
 const BATCH_BYTES_MAX: u64 = 1_000_000;
 
@@ -67,32 +69,45 @@ pub enum PreflightError {
     Stopped(String),
 }
 
-/// Checks the topics and their partitions, and asks again for as long as the brokers cannot be reached.
+/// Checks the topics and their partitions, and asks again for as long as the brokers cannot be reached. Why they cannot is logged, and shown
+/// by the health report.
 ///
 /// # Errors
 /// Returns [`PreflightError`], with what to do about it.
-pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, PreflightError> {
-    let client: BaseConsumer<PlainContext> =
-        consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext).map_err(PreflightError::Client)?;
+pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Result<Preflight, PreflightError> {
+    let inquirer = Inquirer::new(consumer_config(kafka, &kafka.group_id, None)).map_err(PreflightError::Client)?;
     let topics = required(kafka);
+    let brokers = kafka.shown_brokers();
+    let is_wanted = || !stop.is_given();
+    let mut say = |reason: &str| {
+        health.set_problem(BROKERS, Some(format!("the brokers at {brokers} cannot be reached: {reason}")));
+        tracing::warn!(brokers, reason, "the brokers cannot be reached; trying again");
+    };
+    let watch = &mut Watch { is_wanted: &is_wanted, say: &mut say };
     loop {
-        let counts: Result<Vec<_>, _> = topics.iter().map(|topic| partitions_of(&client, topic.name, METADATA_TIMEOUT)).collect();
-        match counts {
-            Ok(counts) => {
-                check_partitions(&topics, &counts, &kafka.shown_brokers())?;
+        let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
+        let answer = inquirer.ask(watch, move |client| {
+            names.iter().map(|name| partitions_of(client, name, METADATA_TIMEOUT)).collect::<Result<Vec<_>, _>>()
+        });
+        match answer {
+            Some(Ok(counts)) => {
+                if health.set_problem(BROKERS, None) {
+                    tracing::info!(brokers, "the brokers answer");
+                }
+                check_partitions(&topics, &counts, &brokers)?;
                 let events = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == TopicRole::Events.spec());
                 return Ok(Preflight::of(events.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))));
             }
-            Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
+            Some(Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed))) => {
                 let names: Vec<_> = topics.iter().map(|topic| topic.name).collect();
                 return Err(PreflightError::Forbidden { topics: names.join(", ") });
             }
-            Err(error) => {
-                tracing::warn!(brokers = kafka.shown_brokers(), %error, "the brokers do not answer; trying again");
-                if stop.wait(RETRY_PAUSE) {
-                    return Err(PreflightError::Stopped(kafka.shown_brokers()));
-                }
-            }
+            Some(Err(error)) => tracing::debug!(brokers, %error, "no answer"),
+            None => {}
+        }
+        if !inquirer.pause(watch, RETRY_PAUSE) {
+            inquirer.abandon();
+            return Err(PreflightError::Stopped(brokers.clone()));
         }
     }
 }

@@ -47,6 +47,12 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ("a fraction", "worker: {members: 1.5}", "worker.members: found a fraction; write a whole number of 1 or more"),
         ("too little memory", "limits: {thread_bytes_max: 100}", "limits.thread_bytes_max: found a smaller number; write 4096 or more"),
         (
+            "a URL as broker address",
+            "kafka: {brokers: 'a:1,http://kafka:9092'}",
+            "kafka.brokers: found a URL at place 2; write HOST:PORT, several of them separated by commas",
+        ),
+        ("a broker's port", "kafka: {brokers: 'kafka:x'}", "kafka.brokers: found an address whose port is no number of 1 to 65535"),
+        (
             "verdicts that would be read as events",
             "kafka: {topics: {events: a, decisions: a}}",
             "kafka.topics.decisions: found the name of kafka.topics.events too; give each of the two a topic of its own",
