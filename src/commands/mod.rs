@@ -94,7 +94,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Validate the configuration and print what is in force, secrets redacted
-    Check,
+    Check(config_check::CheckArgs),
 }
 
 /// Runs a parsed command line, and returns its exit code.
@@ -102,13 +102,15 @@ enum ConfigCommand {
 pub fn execute(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
         Command::Completions { shell } => completions::execute(shell),
-        Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
+        Command::Config { command: ConfigCommand::Check(args) } => {
+            cli.common.settings().and_then(|settings| config_check::execute(&args, &settings))
+        }
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings)),
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings)),
-        Command::Run(args) => cli.common.settings().and_then(|settings| run::execute(&args, settings)),
-        Command::Dev(args) => cli.common.settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
+        Command::Run(args) => cli.common.worker_settings().and_then(|settings| run::execute(&args, settings)),
+        Command::Dev(args) => cli.common.worker_settings().and_then(|settings| dev::execute(&args, settings, cli.common.config.is_some())),
     };
     exit_code("tollgate", outcome)
 }
@@ -140,6 +142,14 @@ impl Common {
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
         }
+        Ok(settings)
+    }
+
+    /// Reads the configuration, and checks that a worker can be started with it. A member that cannot make its clients would try again, as
+    /// after any other failure.
+    fn worker_settings(&self) -> anyhow::Result<Settings> {
+        let settings = self.settings()?;
+        config_check::check_start(&settings)?;
         Ok(settings)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail, ensure};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-use crate::kafka::{Inquirer, Watch, partitions_of, reader_config};
+use crate::kafka::{Inquirer, PropertyFault, Watch, partitions_of, reader_config};
 use crate::partition::read_to_end;
 use crate::settings::KafkaSettings;
 use crate::topics::TopicRole;
@@ -30,7 +30,7 @@ pub(super) struct Topic<'s> {
 
 impl<'s> Topics<'s> {
     pub(super) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
-        let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).context("kafka.properties")?;
+        let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(|error| PropertyFault::of(&error, kafka))?;
         Ok(Self { kafka, reader })
     }
 

@@ -4,6 +4,7 @@ use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
+use rdkafka::producer::{DeliveryResult, ProducerContext};
 
 /// A context for clients that need no callbacks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,6 +24,12 @@ impl ClientContext for PlainContext {
 }
 
 impl ConsumerContext for PlainContext {}
+
+impl ProducerContext for PlainContext {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, _: &DeliveryResult<'_>, (): ()) {}
+}
 
 /// Passes a log line on. One kind is dropped: `kafka.properties` go to consumers and producers alike, and each client complains about the
 /// properties of the other kind.

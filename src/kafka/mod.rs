@@ -1,5 +1,6 @@
 //! Kafka clients: how each is configured and why, librdkafka's log lines, why brokers do not answer, and messages as the core's records.
 
+mod check;
 mod connect;
 mod consumer;
 mod log;
@@ -9,6 +10,7 @@ mod producer;
 mod reason;
 mod state;
 
+pub use check::{PropertyFault, check_clients};
 pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::{consumer_config, heartbeat_interval};
 pub use log::{PlainContext, log};

@@ -66,6 +66,12 @@ impl KafkaSettings {
             })
     }
 
+    /// Returns whether a property holds a secret, whose value must not be shown.
+    #[must_use]
+    pub fn is_secret(property: &str) -> bool {
+        is_secret(property)
+    }
+
     /// Returns the protocol that clients speak with the brokers, as the properties have it.
     #[must_use]
     pub fn protocol(&self) -> &str {

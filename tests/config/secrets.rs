@@ -11,7 +11,7 @@ fn secrets_come_from_files_and_are_never_shown() {
     let text = format!(
         "privacy: {{subject_key: {SECRET}}}\nkafka:\n  properties:\n    sasl.password: {SECRET}\n    ssl.key.password: {SECRET}\n    ssl.keystore.password: {SECRET}\n    ssl.key.pem: {SECRET}\n    sasl.oauthbearer.client.secret: {SECRET}\n    sasl.oauthbearer.config: {SECRET}\n    sasl.oauthbearer.assertion.private.key.pem: {SECRET}\n    sasl.oauthbearer.assertion.private.key.passphrase: {SECRET}\n    sasl.username: alice\n    ssl.key.location: /etc/key.pem\n"
     );
-    let shown = effective(&yaml(&text));
+    let shown = loaded(&text);
     assert_eq!(shown["privacy"]["subject_key"], "[redacted]");
     assert_has(
         "shown",
@@ -32,6 +32,12 @@ fn secrets_come_from_files_and_are_never_shown() {
     assert_eq!(shown["kafka"]["properties"]["client.rack"], "a #b 007");
 }
 
+/// Returns what is shown of a configuration, whether a worker could use it or not: not every librdkafka has every property.
+fn loaded(text: &str) -> Value {
+    let file = temporary(text);
+    tollgate::config::load(Some(file.path()), []).unwrap().redacted()
+}
+
 /// A URL may hold a secret wherever a server takes one: as user info, or in its query.
 #[test]
 fn user_info_and_queries_of_urls_are_never_shown() {
@@ -41,9 +47,9 @@ fn user_info_and_queries_of_urls_are_never_shown() {
          kafka:\n  properties:\n    \
          sasl.oauthbearer.token.endpoint.url: https://alice:{SECRET}@idp/token?secret={SECRET}\n"
     );
+    // This librdkafka has no OpenID Connect, and says so, without the address.
     let ran = check(&yaml(&text));
-    assert_eq!(ran.exit, Some(0), "{ran:?}");
-    assert!(!format!("{ran:?}").contains(SECRET), "{ran:?}");
+    assert!(ran.exit == Some(1) && !format!("{ran:?}").contains(SECRET), "{ran:?}");
     let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(shown["guardrails"]["providers"][0]["config"]["url"], "https://policy:8443/v1?[redacted]");
     assert_eq!(shown["kafka"]["properties"]["sasl.oauthbearer.token.endpoint.url"], "https://[redacted]@idp/token?[redacted]");
