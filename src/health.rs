@@ -118,6 +118,12 @@ impl Health {
         }
     }
 
+    /// Returns whether anything keeps a part of the process from working.
+    #[must_use]
+    pub fn has_problems(&self) -> bool {
+        !self.problems().is_empty()
+    }
+
     fn problems(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,10 +181,11 @@ impl Health {
         faults
     }
 
-    /// Returns whether the controls are known, and there are members, each with its assignment and its state.
+    /// Returns whether the controls are known, there are members, each with its assignment and its state, and nothing keeps them from
+    /// working.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
+        !self.has_problems() && self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
     }
 
     /// Returns the condition of the controls and of every member.

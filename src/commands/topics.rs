@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 
-use crate::kafka::{Inquirer, PropertyFault, Watch, partitions_of, reader_config};
+use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, partitions_of, reader_config};
 use crate::partition::read_to_end;
 use crate::settings::KafkaSettings;
 use crate::topics::TopicRole;
@@ -53,17 +53,19 @@ impl<'s> Topics<'s> {
         let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
         let brokers = self.kafka.shown_brokers();
         let say = &mut |reason: &str| {
-            eprintln!("tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s", METADATA_TIMEOUT.as_secs());
+            eprintln!(
+                "tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s",
+                METADATA_TIMEOUT.as_secs()
+            );
         };
         let asked = name.to_owned();
         // Nobody takes the wish back: Ctrl-C ends a command at once.
-        let answer = self.reader.ask(&mut Watch { is_wanted: &|| true, say }, move |client| partitions_of(client, &asked, METADATA_TIMEOUT));
+        let answer =
+            self.reader.ask(&mut Watch { is_wanted: &|| true, say }, move |client| partitions_of(client, &asked, METADATA_TIMEOUT));
         match answer.unwrap_or(Err(KafkaError::Canceled)) {
             Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
             Ok(partitions) => Ok(Topic { name, partitions: u32::try_from(partitions)? }),
-            Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
-                bail!("no permission to describe topic {name}: allow it to the principal that kafka.properties log in as")
-            }
+            Err(error) if is_forbidden(&error) => bail!("{}", Right::read(name).refusal(self.kafka)),
             Err(error) => {
                 self.reader.abandon();
                 let reason = self.reader.last_reason().map_or_else(|| error.to_string(), |reason| reason.to_string());
@@ -83,7 +85,10 @@ impl<'s> Topics<'s> {
             show(offset, key, value);
             true
         });
-        read.map(|_| ()).with_context(|| format!("partition {partition} of {}", topic.name))
+        match read {
+            Err(error) if error.reason() == "forbidden" => bail!("{}", Right::read(topic.name).refusal(self.kafka)),
+            read => read.map(|_| ()).with_context(|| format!("partition {partition} of {}", topic.name)),
+        }
     }
 }
 

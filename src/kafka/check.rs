@@ -11,7 +11,9 @@ use tollgate_core::record::Partition;
 
 use crate::settings::KafkaSettings;
 
-use super::{Linger, PlainContext, StageTopics, consumer_config, producer_config, reader_config, reply_producer_config, state_producer_config};
+use super::{
+    Linger, PlainContext, StageTopics, consumer_config, producer_config, reader_config, reply_producer_config, state_producer_config,
+};
 
 /// A batch size that every configuration takes, in bytes.
 const BATCH_BYTES_MAX: u64 = 1_000_000;
@@ -51,6 +53,10 @@ impl PropertyFault {
                     _ if what.starts_with("No provider for SASL mechanism") => {
                         ("kafka.properties.sasl.mechanism".to_owned(), "write PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
                     }
+                    Some(key) if what.contains("must be set") => (
+                        format!("kafka.properties.{key}"),
+                        "set both; a password belongs into a file: TOLLGATE__KAFKA__PROPERTIES__SASL_PASSWORD_FILE=…",
+                    ),
                     Some(key) if key.ends_with(".location") => (format!("kafka.properties.{key}"), "name a readable file that holds it"),
                     Some(key) => (format!("kafka.properties.{key}"), "mend it, or remove it"),
                     None => ("kafka.properties".to_owned(), "mend them"),

@@ -3,7 +3,7 @@
 //! A request of librdkafka blocks for as long as it may take, and the reasons wait in a queue until the client is polled. So the request
 //! runs on a thread of its own, and the caller's thread polls, says what it hears, and gives up when it is told to.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::reason::{Reason, Told};
 /// How long to serve the client at a time.
 const POLL: Duration = Duration::from_millis(20);
 /// How long the brokers may say nothing before that is said.
-const SILENCE: Duration = Duration::from_millis(900);
+const SILENCE: Duration = Duration::from_secs(2);
 /// How many reasons are held until they are said. More of them come only from more brokers.
 const HEARD_MAX: usize = 64;
 /// The longest pause between two attempts to connect, in milliseconds, unless a property sets it: a changed reason should be seen at once.
@@ -31,6 +31,8 @@ const SETUP_TIMEOUT_MS: &str = "5000";
 #[derive(Debug, Default)]
 pub struct ReasonContext {
     heard: Mutex<Vec<Reason>>,
+    /// The want of a right to the group, which librdkafka tells once. Requests to the group are repeated until their time is up.
+    group_refused: Mutex<Option<KafkaError>>,
 }
 
 impl ReasonContext {
@@ -59,6 +61,9 @@ impl ClientContext for ReasonContext {
     fn error(&self, error: KafkaError, reason: &str) {
         self.hear(reason);
         tracing::debug!(target: "librdkafka", %error, reason, "client");
+        if error.rdkafka_error_code() == Some(RDKafkaErrorCode::GroupAuthorizationFailed) {
+            *self.group_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
     }
 
     /// Statistics are for metrics and not for the log.
@@ -85,6 +90,8 @@ impl std::fmt::Debug for Watch<'_> {
 pub struct Inquirer {
     client: Arc<BaseConsumer<ReasonContext>>,
     told: RefCell<Told>,
+    /// Whether the brokers have answered any question.
+    has_answered: Cell<bool>,
 }
 
 impl std::fmt::Debug for Inquirer {
@@ -99,8 +106,7 @@ impl Inquirer {
     /// # Errors
     /// librdkafka does not take a property.
     pub fn new(mut config: ClientConfig) -> KafkaResult<Self> {
-        for (property, value) in
-            [("reconnect.backoff.max.ms", RECONNECT_MAX_MS), ("socket.connection.setup.timeout.ms", SETUP_TIMEOUT_MS)]
+        for (property, value) in [("reconnect.backoff.max.ms", RECONNECT_MAX_MS), ("socket.connection.setup.timeout.ms", SETUP_TIMEOUT_MS)]
         {
             if config.get(property).is_none() {
                 config.set(property, value);
@@ -111,7 +117,11 @@ impl Inquirer {
         }
         // A listener that hangs up is only a notice to librdkafka.
         config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Info);
-        Ok(Self { client: Arc::new(config.create_with_context(ReasonContext::default())?), told: RefCell::default() })
+        Ok(Self {
+            client: Arc::new(config.create_with_context(ReasonContext::default())?),
+            told: RefCell::default(),
+            has_answered: Cell::new(false),
+        })
     }
 
     /// Returns the client.
@@ -133,6 +143,24 @@ impl Inquirer {
         watch: &mut Watch<'_>,
         question: impl FnOnce(&BaseConsumer<ReasonContext>) -> KafkaResult<T> + Send + 'static,
     ) -> Option<KafkaResult<T>> {
+        self.ask_until(watch, false, question)
+    }
+
+    /// Asks a question about the group, like [`Inquirer::ask`]. If the brokers refuse the right to the group, that is the answer at once.
+    pub fn ask_group<T: Send + 'static>(
+        &self,
+        watch: &mut Watch<'_>,
+        question: impl FnOnce(&BaseConsumer<ReasonContext>) -> KafkaResult<T> + Send + 'static,
+    ) -> Option<KafkaResult<T>> {
+        self.ask_until(watch, true, question)
+    }
+
+    fn ask_until<T: Send + 'static>(
+        &self,
+        watch: &mut Watch<'_>,
+        is_about_the_group: bool,
+        question: impl FnOnce(&BaseConsumer<ReasonContext>) -> KafkaResult<T> + Send + 'static,
+    ) -> Option<KafkaResult<T>> {
         let (sender, answer) = channel();
         let client = Arc::clone(&self.client);
         let ask = move || {
@@ -142,11 +170,17 @@ impl Inquirer {
         if std::thread::Builder::new().name("ask-brokers".to_owned()).spawn(ask).is_err() {
             return Some(Err(KafkaError::Global(RDKafkaErrorCode::CriticalSystemResource)));
         }
-        self.serve(watch, || match answer.try_recv() {
+        let group_refused = &self.client.context().group_refused;
+        let answered = self.serve(watch, || match answer.try_recv() {
             Ok(answer) => Some(answer),
+            Err(TryRecvError::Empty) if is_about_the_group => group_refused.lock().unwrap_or_else(PoisonError::into_inner).take().map(Err),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Err(KafkaError::Global(RDKafkaErrorCode::Fail))),
-        })
+        });
+        if matches!(answered, Some(Ok(_))) {
+            self.has_answered.set(true);
+        }
+        answered
     }
 
     /// Waits before a question is asked again, and says what is heard. Returns `false` as soon as no answer is wanted any more.
@@ -163,7 +197,7 @@ impl Inquirer {
     }
 
     fn serve<T>(&self, watch: &mut Watch<'_>, mut done: impl FnMut() -> Option<T>) -> Option<T> {
-        let (started, mut is_silent) = (Instant::now(), true);
+        let (started, mut is_silent) = (Instant::now(), !self.has_answered.get());
         loop {
             if let Some(value) = done() {
                 return Some(value);

@@ -115,7 +115,9 @@ mod tests {
     fn a_reason_is_news_once_and_when_it_changes() {
         let reason = |text: &str| Reason::read(text).unwrap();
         let mut told = Told::default();
-        assert!(told.is_news(&reason("h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)")));
+        assert!(
+            told.is_news(&reason("h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)"))
+        );
         assert!(!told.is_news(&reason("h:1/bootstrap: Connect to ipv6#[::1]:1 failed: Connection refused (after 7ms in state CONNECT)")));
         assert!(told.is_news(&reason("h:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
         assert!(told.is_news(&reason("g:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));

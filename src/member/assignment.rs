@@ -15,7 +15,7 @@ use tollgate_core::stage::{Progress, Resumed, Stage};
 use crate::health::MemberPartitions;
 use crate::kafka::headers_of;
 use crate::metrics::{MemberMetrics, Metrics};
-use crate::outbox::{Delivery, Outbox, Refusal};
+use crate::outbox::{Delivery, Outbox, Refusal, Role};
 use crate::partition::AssignedPartition;
 use crate::stages::{Done, RequestId, StageRuntime};
 
@@ -59,6 +59,10 @@ pub struct Assignment<R: StageRuntime> {
     metrics: Metrics,
     gauges: MemberMetrics,
     failure: Option<Failure>,
+    /// Whether any record was taken.
+    has_taken_records: bool,
+    /// Which roles have had a publication acknowledged: verdicts, dead letters.
+    acknowledged_roles: [bool; 2],
 }
 
 impl<R: StageRuntime> std::fmt::Debug for Assignment<R> {
@@ -86,6 +90,8 @@ impl<R: StageRuntime> Assignment<R> {
             metrics: parts.metrics.clone(),
             gauges,
             failure: None,
+            has_taken_records: false,
+            acknowledged_roles: [false; 2],
         }
     }
 
@@ -141,6 +147,21 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions.values().any(|assigned| !assigned.phase().is_at_work())
     }
 
+    /// Returns whether any record was taken.
+    #[must_use]
+    pub fn has_taken_records(&self) -> bool {
+        self.has_taken_records
+    }
+
+    /// Returns the roles of which a publication was acknowledged, replies left out.
+    pub fn acknowledged_roles(&self) -> impl Iterator<Item = Role> {
+        [Role::Verdict, Role::DeadLetter]
+            .into_iter()
+            .zip(self.acknowledged_roles)
+            .filter(|(_, is_acknowledged)| *is_acknowledged)
+            .map(|(role, _)| role)
+    }
+
     /// Returns whether a partition's state is restored and its records do not flow yet.
     #[must_use]
     pub fn is_ready(&self, partition: Partition) -> bool {
@@ -151,6 +172,7 @@ impl<R: StageRuntime> Assignment<R> {
     /// partition that is not held, or whose state is not restored, is ignored: its owner reads it again.
     pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: &dyn Fn() -> OwnedHeaders) {
         let Some(assigned) = self.partitions.get_mut(&record.partition).filter(|assigned| assigned.phase().is_running()) else { return };
+        self.has_taken_records = true;
         let timer = self.runtime.timer();
         let applied = assigned.apply(record, rejection, &mut self.output);
         if let Some(timer) = timer {
@@ -195,6 +217,12 @@ impl<R: StageRuntime> Assignment<R> {
     }
 
     fn acknowledge(&mut self, delivery: &Delivery) {
+        let [verdicts, dead_letters] = &mut self.acknowledged_roles;
+        match delivery.role {
+            Role::Verdict => *verdicts = true,
+            Role::DeadLetter => *dead_letters = true,
+            Role::Reply => {}
+        }
         if self.partitions.get(&delivery.partition).is_some_and(|assigned| assigned.generation() == delivery.generation) {
             self.track(delivery.partition, |assigned| assigned.acknowledge(delivery.offset));
         }

@@ -52,7 +52,9 @@ mod tests {
 
     #[test]
     fn addresses_are_hosts_with_ports() {
-        for good in ["a:1", "kafka-1:9092,kafka-2:9092", "a:1, b:2", "a", "127.0.0.1:65535", "[::1]:9092", "[::1]", "ssl://a:1", "SSL://a:1,b:1"] {
+        for good in
+            ["a:1", "kafka-1:9092,kafka-2:9092", "a:1, b:2", "a", "127.0.0.1:65535", "[::1]:9092", "[::1]", "ssl://a:1", "SSL://a:1,b:1"]
+        {
             assert_eq!(check(good, "ssl"), Ok(()), "{good}");
         }
         for (bad, found) in [

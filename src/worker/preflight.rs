@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use rdkafka::TopicPartitionList;
 use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
+use rdkafka::consumer::Consumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::health::Health;
-use crate::kafka::{Inquirer, PlainContext, Watch, consumer_config, partitions_of};
+use crate::kafka::{Inquirer, PlainContext, Right, Watch, consumer_config, is_forbidden, partitions_of};
 use crate::settings::KafkaSettings;
-use crate::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
+use crate::topics::{Cleanup, Limits, Party, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
 use crate::stop::Stop;
 
@@ -55,11 +57,11 @@ pub enum PreflightError {
     /// A property of the client is wrong.
     #[error("kafka.properties: {0}")]
     Client(KafkaError),
-    /// The brokers do not let us see a topic.
-    #[error("no permission to describe all of the topics {topics}: allow it to the principal that kafka.properties log in as")]
+    /// The brokers refuse rights without which a worker cannot work.
+    #[error("{}", .refusals.join("\n"))]
     Forbidden {
-        /// The names of all topics that are needed.
-        topics: String,
+        /// Each right that is wanting, with the command that grants it.
+        refusals: Vec<String>,
     },
     /// The topics are not as a worker needs them.
     #[error(transparent)]
@@ -87,20 +89,28 @@ pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Resu
     loop {
         let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
         let answer = inquirer.ask(watch, move |client| {
-            names.iter().map(|name| partitions_of(client, name, METADATA_TIMEOUT)).collect::<Result<Vec<_>, _>>()
+            // A topic that is forbidden is an answer too, so that all of them are named at once.
+            let count = |name: &String| match partitions_of(client, name, METADATA_TIMEOUT) {
+                Err(error) if is_forbidden(&error) => Ok(None),
+                counted => counted.map(Some),
+            };
+            names.iter().map(count).collect::<Result<Vec<_>, _>>()
         });
         match answer {
             Some(Ok(counts)) => {
                 if health.set_problem(BROKERS, None) {
                     tracing::info!(brokers, "the brokers answer");
                 }
+                let mut refusals: Vec<_> =
+                    topics.iter().zip(&counts).filter(|(_, count)| count.is_none()).flat_map(|(topic, _)| rights_on(topic)).collect();
+                refusals.extend(group_refusal(&inquirer, kafka, watch));
+                if !refusals.is_empty() {
+                    return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
+                }
+                let counts: Vec<_> = counts.into_iter().flatten().collect();
                 check_partitions(&topics, &counts, &brokers)?;
                 let events = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == TopicRole::Events.spec());
                 return Ok(Preflight::of(events.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))));
-            }
-            Some(Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed))) => {
-                let names: Vec<_> = topics.iter().map(|topic| topic.name).collect();
-                return Err(PreflightError::Forbidden { topics: names.join(", ") });
             }
             Some(Err(error)) => tracing::debug!(brokers, %error, "no answer"),
             None => {}
@@ -110,6 +120,25 @@ pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Resu
             return Err(PreflightError::Stopped(brokers.clone()));
         }
     }
+}
+
+/// Returns the rights that a worker needs on a topic.
+fn rights_on(topic: &Topic<'_>) -> Vec<Right> {
+    let is_worker = |parties: &[Party]| parties.contains(&Party::Workers);
+    let read = is_worker(topic.spec.read_by).then(|| Right::read(topic.name));
+    read.into_iter().chain(is_worker(topic.spec.written_by).then(|| Right::write(topic.name))).collect()
+}
+
+/// Returns the right to the group if the brokers refuse it. A group whose coordinator does not answer yet is left to the members.
+fn group_refusal(inquirer: &Inquirer, kafka: &KafkaSettings, watch: &mut Watch<'_>) -> Option<Right> {
+    let topic = kafka.topics.events.clone();
+    let answer = inquirer.ask_group(watch, move |client| {
+        let mut list = TopicPartitionList::with_capacity(1);
+        list.add_partition(&topic, 0);
+        client.committed_offsets(list, METADATA_TIMEOUT)
+    });
+    let answer = answer?.and_then(|list| list.elements().iter().try_for_each(|element| element.error()));
+    Right::refused_by(answer.err()?.rdkafka_error_code(), &kafka.group_id, || Right::read(&kafka.topics.events))
 }
 
 /// Returns the topics that a worker needs.
@@ -153,5 +182,19 @@ async fn describe(kafka: &KafkaSettings, topics: &[Topic<'_>]) -> Result<Vec<Con
     let resources: Vec<_> = topics.iter().map(|topic| ResourceSpecifier::Topic(topic.name)).collect();
     let options = AdminOptions::new().request_timeout(Some(METADATA_TIMEOUT));
     let described = admin.describe_configs(&resources, &options).await?;
-    Ok(described.into_iter().filter_map(Result::ok).collect())
+    let mut known = Vec::with_capacity(topics.len());
+    for (topic, described) in topics.iter().zip(described) {
+        match described {
+            Ok(described) => known.push(described),
+            Err(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+                tracing::warn!(
+                    "how topic {} is configured is not checked: {}",
+                    topic.name,
+                    Right::describe_configs(topic.name).refusal(kafka)
+                );
+            }
+            Err(code) => tracing::warn!(topic = topic.name, %code, "how the topic is configured is not checked"),
+        }
+    }
+    Ok(known)
 }

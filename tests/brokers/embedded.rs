@@ -17,7 +17,8 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Returns a reader of all of a topic.
 fn reader(brokers: &str, topic: &str) -> BaseConsumer {
     let mut config = ClientConfig::new();
-    let reader: BaseConsumer = config.set("bootstrap.servers", brokers).set("group.id", "test").set("fetch.wait.max.ms", "1").create().unwrap();
+    let reader: BaseConsumer =
+        config.set("bootstrap.servers", brokers).set("group.id", "test").set("fetch.wait.max.ms", "1").create().unwrap();
     let metadata = reader.fetch_metadata(Some(topic), TIME_MAX).unwrap();
     let mut list = TopicPartitionList::new();
     for partition in metadata.topics()[0].partitions() {
@@ -58,7 +59,9 @@ fn a_verdict_on_the_events_topic_multiplies_nothing() {
         producer.send(BaseRecord::to("agent.events").key("t").payload(value)).map_err(|(error, _)| error).unwrap();
         producer.flush(TIME_MAX).unwrap();
     };
-    let call = |id: &str| format!(r#"{{"type":"tool_call","thread_id":"t","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#);
+    let call = |id: &str| {
+        format!(r#"{{"type":"tool_call","thread_id":"t","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#)
+    };
     send(&call("first"));
     let verdict = text(&next(&decisions, TIME_MAX).expect("a verdict"));
     send(&verdict);

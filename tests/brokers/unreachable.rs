@@ -77,7 +77,11 @@ fn worker(brokers: &str, properties: &[&str]) -> Process {
 fn a_worker_says_why_it_reaches_no_broker() {
     let cases: Vec<(String, Vec<&str>, &[&str])> = vec![
         (refused(), vec![], &["Connection refused", "check kafka.brokers, and that a broker listens there"]),
-        ("nowhere.invalid:9092".to_owned(), vec![], &["Failed to resolve 'nowhere.invalid:9092'", "check the host's name in kafka.brokers"]),
+        (
+            "nowhere.invalid:9092".to_owned(),
+            vec![],
+            &["Failed to resolve 'nowhere.invalid:9092'", "check the host's name in kafka.brokers"],
+        ),
         (server(tls()), vec![], &["may want TLS", "check security.protocol in kafka.properties"]),
         (server(plaintext), vec!["security.protocol=ssl"], &["SSL handshake failed", "check security.protocol"]),
         (server(tls()), vec!["security.protocol=ssl"], &["certificate verify failed", "check ssl.ca.location in kafka.properties"]),

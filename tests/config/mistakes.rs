@@ -62,11 +62,7 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "kafka: {topics: {events: agent.events.dlq}}",
             "kafka.topics.dlq: found the name of kafka.topics.events too; give each of the two a topic of its own",
         ),
-        (
-            "state among alerts",
-            "kafka: {topics: {alerts: b, state: b}}",
-            "kafka.topics.state: found the name of kafka.topics.alerts too",
-        ),
+        ("state among alerts", "kafka: {topics: {alerts: b, state: b}}", "kafka.topics.state: found the name of kafka.topics.alerts too"),
         (
             "replies on a topic of another role",
             "kafka: {topics: {decisions: d}, reply_topics: [r.*, d]}",

@@ -129,5 +129,11 @@ fn a_wrong_property_ends_what_it_was_given_to() {
         assert!(ran.stderr.starts_with("tollgate: kafka.properties.a: found a property that librdkafka does not know"), "{}", ran.stderr);
     }
     let ran = run(tollgate().args(["run", "-b", "http://kafka:9092"]), b"");
-    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(1), "tollgate: --brokers: found a URL; write HOST:PORT, several of them separated by commas, such as kafka-1:9092,kafka-2:9092\n"));
+    assert_eq!(
+        (ran.exit, ran.stderr.as_str()),
+        (
+            Some(1),
+            "tollgate: --brokers: found a URL; write HOST:PORT, several of them separated by commas, such as kafka-1:9092,kafka-2:9092\n"
+        )
+    );
 }

@@ -177,7 +177,11 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
 /// A verdict that comes back as an event, in whichever envelope and under whichever key, ends as a dead letter and gets no verdict.
 #[test]
 fn no_verdict_is_read_as_an_event() {
-    let event = |kind: &str| format!(r#"{{"type":"{kind}","thread_id":"t","event_id":"e","tool_call_id":"c","tool_name":"ls","tool_input":{{}},"result":"","response":{{}}}}"#);
+    let event = |kind: &str| {
+        format!(
+            r#"{{"type":"{kind}","thread_id":"t","event_id":"e","tool_call_id":"c","tool_name":"ls","tool_input":{{}},"result":"","response":{{}}}}"#
+        )
+    };
     let events = ["model_response", "tool_call", "tool_result", "other"].map(event);
     for event in &events {
         let mut gate = Gate::new(default_policy());
