@@ -188,6 +188,12 @@ impl Health {
         !self.has_problems() && self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
     }
 
+    /// Returns how many partitions the members hold, or `None` if the process is not ready.
+    #[must_use]
+    pub fn ready_partitions(&self) -> Option<usize> {
+        self.is_ready().then(|| self.members.iter().map(|member| member.partitions.held.len()).sum())
+    }
+
     /// Returns the condition of the controls and of every member.
     #[must_use]
     pub fn report(&self) -> HealthReport {

@@ -14,7 +14,7 @@ use crate::logging::{read_filter, start_logging};
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
 use crate::stop::Stop;
-use crate::worker::{PreflightError, check_configs, check_topics};
+use crate::worker::{PreflightError, check_configs, check_topics, check_transactions};
 use tollgate_core::policy::Policy;
 
 use super::process;
@@ -90,5 +90,7 @@ fn ask(kafka: &KafkaSettings) -> anyhow::Result<crate::worker::Preflight> {
         let why = health.report().problems.join("; ");
         bail!("--connect: no answer within {} s: {why}", CONNECT_TIMEOUT.as_secs());
     }
-    checked.context("--connect")
+    let checked = checked.context("--connect")?;
+    check_transactions(kafka).context("--connect")?;
+    Ok(checked)
 }

@@ -18,6 +18,7 @@ mod eval;
 mod passport;
 mod process;
 mod produce;
+mod ready;
 mod run;
 mod state;
 mod topics;

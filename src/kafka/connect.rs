@@ -1,7 +1,7 @@
 //! A client that asks the brokers and meanwhile says why they do not answer.
 //!
 //! A request of librdkafka blocks for as long as it may take, and the reasons wait in a queue until the client is polled. So the request
-//! runs on a thread of its own, and the caller's thread polls, says what it hears, and gives up when it is told to.
+//! runs on a thread of its own, and the caller's thread polls, says what it hears, and gives up when it is said to.
 
 use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{TryRecvError, channel};
@@ -13,7 +13,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::{ClientConfig, ClientContext};
 
-use super::reason::{Reason, Told};
+use super::reason::{Reason, Said};
 
 /// How long to serve the client at a time.
 const POLL: Duration = Duration::from_millis(20);
@@ -89,14 +89,14 @@ impl std::fmt::Debug for Watch<'_> {
 /// A client that says why its brokers do not answer.
 pub struct Inquirer {
     client: Arc<BaseConsumer<ReasonContext>>,
-    told: RefCell<Told>,
+    said: RefCell<Said>,
     /// Whether the brokers have answered any question.
     has_answered: Cell<bool>,
 }
 
 impl std::fmt::Debug for Inquirer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inquirer").field("told", &self.told).finish_non_exhaustive()
+        f.debug_struct("Inquirer").field("said", &self.said).finish_non_exhaustive()
     }
 }
 
@@ -119,7 +119,7 @@ impl Inquirer {
         config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Info);
         Ok(Self {
             client: Arc::new(config.create_with_context(ReasonContext::default())?),
-            told: RefCell::default(),
+            said: RefCell::default(),
             has_answered: Cell::new(false),
         })
     }
@@ -133,7 +133,7 @@ impl Inquirer {
     /// Returns the last reason that was heard.
     #[must_use]
     pub fn last_reason(&self) -> Option<Reason> {
-        self.told.borrow().last().cloned()
+        self.said.borrow().last().cloned()
     }
 
     /// Asks the brokers a question, which may block, and says meanwhile why there is no answer. Returns `None` as soon as the answer is not
@@ -208,13 +208,13 @@ impl Inquirer {
             // No partition is assigned, so only events come.
             let _event = self.client.poll(POLL);
             for reason in std::mem::take(&mut *self.client.context().heard()) {
-                if self.told.borrow_mut().is_news(&reason) {
+                if self.said.borrow_mut().is_news(&reason) {
                     (watch.say)(&reason.to_string());
                 }
             }
             if is_silent && started.elapsed() > SILENCE {
                 is_silent = false;
-                if self.told.borrow().last().is_none() {
+                if self.said.borrow().last().is_none() {
                     (watch.say)("no answer yet, and no error either");
                 }
             }

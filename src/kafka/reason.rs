@@ -63,12 +63,12 @@ impl Reason {
 
 /// What was said of each broker, so that each reason is said once and again when it changes.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Said {
     brokers: HashMap<String, String>,
     last: Option<Reason>,
 }
 
-impl Told {
+impl Said {
     /// Returns whether this reason is news of its broker, and notes it.
     pub fn is_news(&mut self, reason: &Reason) -> bool {
         self.last = Some(reason.clone());
@@ -114,13 +114,13 @@ mod tests {
     #[test]
     fn a_reason_is_news_once_and_when_it_changes() {
         let reason = |text: &str| Reason::read(text).unwrap();
-        let mut told = Told::default();
+        let mut said = Said::default();
         assert!(
-            told.is_news(&reason("h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)"))
+            said.is_news(&reason("h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)"))
         );
-        assert!(!told.is_news(&reason("h:1/bootstrap: Connect to ipv6#[::1]:1 failed: Connection refused (after 7ms in state CONNECT)")));
-        assert!(told.is_news(&reason("h:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
-        assert!(told.is_news(&reason("g:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
-        assert_eq!(told.last().map(|last| last.broker.as_str()), Some("g:1"));
+        assert!(!said.is_news(&reason("h:1/bootstrap: Connect to ipv6#[::1]:1 failed: Connection refused (after 7ms in state CONNECT)")));
+        assert!(said.is_news(&reason("h:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
+        assert!(said.is_news(&reason("g:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
+        assert_eq!(said.last().map(|last| last.broker.as_str()), Some("g:1"));
     }
 }

@@ -3,13 +3,14 @@
 //! Records go in; requests and publications go out. Responses and acknowledgements come back to their partition, and then a checkpoint can
 //! commit the offset.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
 use tollgate_core::decode::Rejection;
 use tollgate_core::processor::{Applied, TrackerError};
-use tollgate_core::record::{Offset, Partition, Record, partition_of};
+use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::{Progress, Resumed, Stage};
 
 use crate::health::MemberPartitions;
@@ -19,8 +20,8 @@ use crate::outbox::{Delivery, Outbox, Refusal, Role};
 use crate::partition::AssignedPartition;
 use crate::stages::{Done, RequestId, StageRuntime};
 
-use super::MemberParts;
 use super::checkpointing::{Checkpointing, FlowChange};
+use super::{MemberParts, MisplacedRecords};
 
 /// Why a member must not commit any more. It starts over from the committed offsets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,9 +58,12 @@ pub struct Assignment<R: StageRuntime> {
     /// How many partitions the input topic has.
     partition_count: u32,
     metrics: Metrics,
+    misplaced: Arc<MisplacedRecords>,
     gauges: MemberMetrics,
     failure: Option<Failure>,
-    /// Whether any record was taken.
+    /// Whether the group has assigned partitions since it last refused a right.
+    has_joined: bool,
+    /// Whether any record was taken since a right was last refused.
     has_taken_records: bool,
     /// Which roles have had a publication acknowledged: verdicts, dead letters.
     acknowledged_roles: [bool; 2],
@@ -88,8 +92,10 @@ impl<R: StageRuntime> Assignment<R> {
             checkpointing,
             partition_count: parts.partition_count,
             metrics: parts.metrics.clone(),
+            misplaced: Arc::clone(&parts.misplaced),
             gauges,
             failure: None,
+            has_joined: false,
             has_taken_records: false,
             acknowledged_roles: [false; 2],
         }
@@ -97,6 +103,7 @@ impl<R: StageRuntime> Assignment<R> {
 
     /// Takes on partitions. Where state is written to a topic, their records wait until the state is read.
     pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
+        self.has_joined = true;
         for partition in partitions {
             match self.checkpointing.assigned(partition, || self.runtime.stage(None), &self.metrics) {
                 Ok(assigned) => _ = self.partitions.insert(partition, assigned),
@@ -147,7 +154,18 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions.values().any(|assigned| !assigned.phase().is_at_work())
     }
 
-    /// Returns whether any record was taken.
+    /// Notes that the brokers have refused a right: what was allowed before says nothing any more.
+    pub fn note_refusal(&mut self) {
+        (self.has_joined, self.has_taken_records) = (false, false);
+    }
+
+    /// Returns whether the group has assigned partitions since it last refused a right.
+    #[must_use]
+    pub fn has_joined(&self) -> bool {
+        self.has_joined
+    }
+
+    /// Returns whether any record was taken since a right was last refused.
     #[must_use]
     pub fn has_taken_records(&self) -> bool {
         self.has_taken_records
@@ -178,7 +196,7 @@ impl<R: StageRuntime> Assignment<R> {
         if let Some(timer) = timer {
             timer.observe_duration();
         }
-        if record.key.is_some_and(|key| partition_of(key, self.partition_count) != record.partition) {
+        if self.misplaced.take(record, self.partition_count) {
             self.metrics.misplaced_records.inc();
         }
         let (partition, generation, offset) = (record.partition, assigned.generation(), record.offset);

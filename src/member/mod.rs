@@ -11,14 +11,17 @@
 //! | `assignment` | the partitions, the stage that runs on them, and the outbox that they share |
 //! | `checkpointing` | what the checkpoint writers report, and when they write |
 //! | `flow_control` | which partitions are paused |
+//! | `misplaced` | warns of records on other partitions than their keys hash to |
 //! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
 
 mod assignment;
 mod callbacks;
 mod checkpointing;
 mod flow_control;
+mod misplaced;
 
 pub use assignment::Failure;
+pub use misplaced::MisplacedRecords;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -106,6 +109,8 @@ pub struct MemberParts {
     pub checkpoint_interval: Option<Duration>,
     /// The metrics to count in.
     pub metrics: Metrics,
+    /// The misplaced records of the process.
+    pub misplaced: Arc<MisplacedRecords>,
     /// The health report that shows the members.
     pub health: Arc<Health>,
     /// The sign to stop.
@@ -201,7 +206,7 @@ impl<R: StageRuntime> Member<R> {
             return;
         }
         let assignment = consumer.context().assignment();
-        if !assignment.partitions().is_empty() {
+        if assignment.has_joined() {
             Right::group(&topics.group_id).report_granted(health);
         }
         if assignment.has_taken_records() {
@@ -270,7 +275,7 @@ impl<R: StageRuntime> Member<R> {
         for _ in 0..RECORDS_PER_ROUND {
             match consumer.poll(timeout) {
                 Some(Ok(message)) => take(consumer, &message),
-                Some(Err(error)) => self.check_error(error)?,
+                Some(Err(error)) => self.check_error(consumer, error)?,
                 None => break,
             }
             timeout = Duration::ZERO;
@@ -279,7 +284,7 @@ impl<R: StageRuntime> Member<R> {
     }
 
     /// Returns an error that does not pass by itself, and logs the others.
-    fn check_error(&self, error: KafkaError) -> Result<(), MemberError> {
+    fn check_error(&self, consumer: &BaseConsumer<MemberContext<R>>, error: KafkaError) -> Result<(), MemberError> {
         match error {
             KafkaError::MessageConsumptionFatal(_) => Err(MemberError::Consumer(error)),
             KafkaError::PartitionEOF(_) => Ok(()),
@@ -288,6 +293,7 @@ impl<R: StageRuntime> Member<R> {
                 if is_down {
                     tracing::debug!(member = self.number, %code, "the brokers cannot be reached");
                 } else if let Some(right) = self.right_refused(Some(code)) {
+                    consumer.context().assignment().note_refusal();
                     right.report_refused(&self.parts.health, &self.parts.kafka);
                 } else {
                     tracing::warn!(member = self.number, %code, "consumer");

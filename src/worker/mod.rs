@@ -2,7 +2,7 @@
 
 mod preflight;
 
-pub use preflight::{Preflight, PreflightError, check_configs, check_topics};
+pub use preflight::{Preflight, PreflightError, check_configs, check_topics, check_transactions};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -131,6 +131,7 @@ fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
             Membership::Alone => None,
         },
         metrics: parts.metrics.clone(),
+        misplaced: Arc::default(),
         health: Arc::clone(&parts.health),
         stop: parts.stop.clone(),
     }

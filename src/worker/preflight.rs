@@ -6,9 +6,13 @@ use rdkafka::TopicPartitionList;
 use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
 use rdkafka::consumer::Consumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{BaseProducer, Producer};
+use tollgate_core::record::Partition;
 
 use crate::health::Health;
-use crate::kafka::{Inquirer, PlainContext, Right, Watch, consumer_config, is_forbidden, partitions_of};
+use crate::kafka::{
+    Inquirer, PlainContext, Right, StageTopics, Watch, consumer_config, is_forbidden, partitions_of, state_producer_config,
+};
 use crate::settings::KafkaSettings;
 use crate::topics::{Cleanup, Limits, Party, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
@@ -144,6 +148,21 @@ fn group_refusal(inquirer: &Inquirer, kafka: &KafkaSettings, watch: &mut Watch<'
 /// Returns the topics that a worker needs.
 fn required(kafka: &KafkaSettings) -> Vec<Topic<'_>> {
     kafka.topics.each().filter(|topic| topic.spec.is_required).collect()
+}
+
+/// Checks the right to transactional ids, with an id of the group that no partition has. The brokers keep it for some days.
+///
+/// # Errors
+/// Returns [`PreflightError::Forbidden`]. Any other failure shows when a worker starts, and is none of rights.
+pub fn check_transactions(kafka: &KafkaSettings) -> Result<(), PreflightError> {
+    let topics = StageTopics { group_id: kafka.group_id.clone(), input: kafka.topics.events.clone(), state: kafka.topics.state.clone() };
+    let mut config = state_producer_config(kafka, &topics, Partition(0), BATCH_BYTES_MAX);
+    config.set("transactional.id", format!("{}/check", kafka.group_id));
+    let producer: BaseProducer<PlainContext> = config.create_with_context(PlainContext).map_err(PreflightError::Client)?;
+    let Err(error) = producer.init_transactions(METADATA_TIMEOUT) else { return Ok(()) };
+    tracing::debug!(%error, "no transactional id");
+    let right = Right::refused_by(error.rdkafka_error_code(), &kafka.group_id, || Right::write(&kafka.topics.state));
+    right.map_or(Ok(()), |right| Err(PreflightError::Forbidden { refusals: vec![right.refusal(kafka)] }))
 }
 
 /// Checks how the topics are configured, and returns what is known of them with the sizes that they take. Brokers may refuse to say, since

@@ -80,6 +80,14 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
         };
         grant(cluster.bootstrap(), &line)?;
     }
+    // Describing the group is enough to ask for its offsets; the transactional ids are the next that a check misses.
+    let check = || Ok::<_, anyhow::Error>(deployment.command("config").args(["check", "--connect"]).output()?);
+    let checked = check()?;
+    let stderr = String::from_utf8_lossy(&checked.stderr).into_owned();
+    ensure!(
+        checked.status.code() == Some(1) && stderr.contains("--connect: User:worker lacks the right to Write and Describe on tr"),
+        "{stderr}"
+    );
     let worker = deployment.spawn("")?;
     let line = await_grant(&worker, &["--operation Read", &format!("--group {group}")])?;
     check_unready(&worker, &format!("to Read on group {group}"))?;
@@ -107,6 +115,8 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
         ensure!(log.matches(&format!("{right} is there now")).count() == 1, "{right}:\n{log}");
     }
     ensure!(worker.stop()?.success());
+    let checked = check()?;
+    ensure!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     Ok(())
 }
 

@@ -160,6 +160,7 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
+    assert_eq!(worker.log().matches("ready: deciding on 2 of 2 partitions").count(), 1, "{}", worker.log());
     assert!(worker.metric("tollgate_live_threads")? == 1.0 && worker.metric("tollgate_state_bytes")? > 0.0);
     Ok(())
 }
