@@ -53,7 +53,7 @@ impl<'s> Topics<'s> {
         let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
         let brokers = self.kafka.shown_brokers();
         let say = &mut |reason: &str| {
-            eprintln!(
+            say!(
                 "tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s",
                 METADATA_TIMEOUT.as_secs()
             );

@@ -73,7 +73,7 @@ mod tests {
     #[cfg(feature = "tls")]
     #[test]
     fn the_principal_is_the_subject_of_the_certificate() {
-        use openssl::{hash::MessageDigest, pkey::PKey, rsa::Rsa, x509::X509, x509::X509NameBuilder};
+        use openssl::{asn1::Asn1Time, hash::MessageDigest, pkey::PKey, rsa::Rsa, x509::X509, x509::X509NameBuilder};
         let key = PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap();
         let mut name = X509NameBuilder::new().unwrap();
         for (part, value) in [("C", "CH"), ("O", "Acme, Inc."), ("CN", "tollgate")] {
@@ -83,6 +83,8 @@ mod tests {
         let mut certificate = X509::builder().unwrap();
         certificate.set_subject_name(&name).unwrap();
         certificate.set_pubkey(&key).unwrap();
+        certificate.set_not_before(&Asn1Time::days_from_now(0).unwrap()).unwrap();
+        certificate.set_not_after(&Asn1Time::days_from_now(1).unwrap()).unwrap();
         certificate.sign(&key, MessageDigest::sha256()).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), certificate.build().to_pem().unwrap()).unwrap();
