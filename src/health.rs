@@ -1,5 +1,6 @@
 //! The health of the process: the condition of its members and of the controls, as `/livez` and `/readyz` show it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,7 @@ pub struct Health {
     members: DashMap<usize, MemberHealth>,
     controls: Mutex<ControlsHealth>,
     threads: Arc<Threads>,
+    problems: Mutex<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,9 @@ pub struct HealthReport {
     pub controls: &'static str,
     /// The members in the order of their numbers.
     pub members: Vec<MemberReport>,
+    /// What keeps the process from working and does not pass by itself, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// One member of a report.
@@ -102,6 +107,25 @@ impl Health {
         if let Some(mut health) = self.members.get_mut(&member) {
             health.partitions = partitions;
         }
+    }
+
+    /// Sets what keeps a part of the process from working, or that nothing does any more. Returns whether that is news.
+    pub fn set_problem(&self, part: &str, problem: Option<String>) -> bool {
+        let mut problems = self.problems();
+        match problem {
+            Some(problem) => problems.insert(part.to_owned(), problem.clone()).is_none_or(|before| before != problem),
+            None => problems.remove(part).is_some(),
+        }
+    }
+
+    /// Returns whether anything keeps a part of the process from working.
+    #[must_use]
+    pub fn has_problems(&self) -> bool {
+        !self.problems().is_empty()
+    }
+
+    fn problems(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.problems.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets whether the controls have been read to their end. This counts as a beat.
@@ -157,10 +181,17 @@ impl Health {
         faults
     }
 
-    /// Returns whether the controls are known, and there are members, each with its assignment and its state.
+    /// Returns whether the controls are known, there are members, each with its assignment and its state, and nothing keeps them from
+    /// working.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
+        !self.has_problems() && self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
+    }
+
+    /// Returns how many partitions the members hold, or `None` if the process is not ready.
+    #[must_use]
+    pub fn ready_partitions(&self) -> Option<usize> {
+        self.is_ready().then(|| self.members.iter().map(|member| member.partitions.held.len()).sum())
     }
 
     /// Returns the condition of the controls and of every member.
@@ -179,7 +210,8 @@ impl Health {
             .collect();
         members.sort_by_key(|member| member.member);
         let controls = if self.has_caught_up() { "caught_up" } else { "catching_up" };
-        HealthReport { ready: self.is_ready(), controls, members }
+        let problems = self.problems().values().cloned().collect();
+        HealthReport { ready: self.is_ready(), controls, members, problems }
     }
 }
 

@@ -4,6 +4,10 @@
 //! writes them. While nobody reads stderr the queue fills up, and further lines are dropped and counted. If stderr is closed, lines that
 //! cannot be written are counted. Both counts are metrics.
 
+mod filter;
+
+pub use filter::read_filter;
+
 use std::io::{IsTerminal, Write};
 use std::panic::{PanicHookInfo, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +15,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::EnvFilter;
 
 use crate::settings::{LogFormat, LogSettings};
 
@@ -54,9 +57,7 @@ pub fn log_counts() -> LogCounts {
 /// # Errors
 /// `log.filter` is no filter, or logging was started before.
 pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&log.filter).map_err(|error| {
-        anyhow::anyhow!("log.filter: found a string that is no filter ({error}); write a level such as info, or info,librdkafka=error")
-    })?;
+    let filter = read_filter(&log.filter)?;
     let is_terminal = std::io::stderr().is_terminal();
     let (lines, guard) = NonBlockingBuilder::default().buffered_lines_limit(QUEUED_LINES_MAX).lossy(true).thread_name("log").finish(Stderr);
     *DROPPED.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines.error_counter());

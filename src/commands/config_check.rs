@@ -1,16 +1,96 @@
-//! `tollgate config check`: the effective configuration on stdout, its policy version on stderr.
+//! `tollgate config check`: the effective configuration on stdout, its policy version on stderr. Everything is made that a worker makes of
+//! it; with `--connect` the brokers are asked too.
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use crate::settings::Settings;
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use crate::health::Health;
+use crate::kafka::check_clients;
+use crate::logging::{read_filter, start_logging};
+use crate::metrics::Metrics;
+use crate::settings::{KafkaSettings, Settings};
+use crate::stop::Stop;
+use crate::worker::{PreflightError, check_configs, check_topics, check_transactions};
 use tollgate_core::policy::Policy;
 
-pub(super) fn execute(settings: &Settings) -> anyhow::Result<ExitCode> {
+use super::process;
+
+/// How long the brokers may take to answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Ask the brokers too: whether they can be reached, and whether the topics fit and may be used
+    #[arg(long)]
+    connect: bool,
+}
+
+pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     // JSON is YAML too, so what is printed here can be used as a configuration file.
     let text = serde_json::to_string_pretty(&settings.redacted())?;
     writeln!(std::io::stdout(), "{text}")?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
-    say!("the configuration is valid; policy_version {}", Policy::new(&settings.policy).version());
+    let mut refused = check_start(settings);
+    if refused.is_ok() && args.connect {
+        refused = process::runtime()?.block_on(connect(settings));
+    }
+    let version = format!("policy_version {}", Policy::new(&settings.policy).version());
+    if let Err(error) = refused {
+        say!("tollgate: {error:#}\na worker would not start with this configuration; {version}");
+        return Ok(ExitCode::FAILURE);
+    }
+    say!("the configuration is valid; {version}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks all that a worker is started with, without connecting anything: the log's filter, the clients and their TLS, the policy servers,
+/// and the order of thresholds.
+///
+/// # Errors
+/// Names every fault, one a line, with its key and the fix.
+pub(super) fn check_start(settings: &Settings) -> anyhow::Result<()> {
+    let runtime = process::runtime()?;
+    let _entered = runtime.enter();
+    let filter = read_filter(&settings.log.filter).map(drop);
+    let clients = check_clients(&settings.kafka).map_err(Into::into);
+    let servers = process::policy_servers(&settings.policy, &Metrics::new()?).map(drop);
+    let refused = [filter, clients, servers].into_iter().filter_map(Result::err).map(|error| format!("{error:#}"));
+    let faults: Vec<_> = refused.chain(settings.unreachable_thresholds()).collect();
+    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+}
+
+/// Asks the brokers what a worker asks before it joins.
+async fn connect(settings: &Settings) -> anyhow::Result<()> {
+    start_logging(&settings.log)?;
+    let kafka = settings.kafka.clone();
+    let topics = tokio::task::spawn_blocking(move || ask(&kafka)).await??;
+    let checked = check_configs(&settings.kafka, topics, settings.policy.limits.thread_bytes_max).await?;
+    say!(
+        "the brokers at {} answer, and the topics fit: {} partitions of {}",
+        settings.kafka.shown_brokers(),
+        checked.partitions,
+        settings.kafka.topics.events
+    );
+    Ok(())
+}
+
+fn ask(kafka: &KafkaSettings) -> anyhow::Result<crate::worker::Preflight> {
+    let stop = Stop::default();
+    let (timer, health) = (stop.clone(), Health::default());
+    std::thread::Builder::new().name("timeout".to_owned()).spawn(move || {
+        std::thread::sleep(CONNECT_TIMEOUT);
+        timer.give();
+    })?;
+    let checked = check_topics(kafka, &health, &stop);
+    if let Err(PreflightError::Stopped(_)) = &checked {
+        let why = health.report().problems.join("; ");
+        bail!("--connect: no answer within {} s: {why}", CONNECT_TIMEOUT.as_secs());
+    }
+    let checked = checked.context("--connect")?;
+    check_transactions(kafka).context("--connect")?;
+    Ok(checked)
 }

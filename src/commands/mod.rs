@@ -19,6 +19,7 @@ mod output;
 mod passport;
 mod process;
 mod produce;
+mod ready;
 mod run;
 mod state;
 mod tap;
@@ -56,12 +57,12 @@ pub struct Common {
     /// Configuration file (YAML); without one the built-in defaults apply
     #[arg(short, long, global = true, value_name = "FILE", env = "TOLLGATE_CONFIG")]
     pub config: Option<PathBuf>,
+    /// Brokers to begin with, separated by commas, over `kafka.brokers` of the configuration
+    #[arg(short, long, global = true, value_name = "HOST:PORT,…")]
+    pub brokers: Option<String>,
     /// Set a librdkafka property, over those of the configuration
     #[arg(short = 'X', global = true, value_name = "KEY=VALUE")]
     pub properties: Vec<String>,
-    /// Bootstrap addresses of the brokers, over those of the configuration
-    #[arg(short, long, global = true, value_name = "ADDRESSES")]
-    pub brokers: Option<String>,
     /// When to use colour
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
@@ -109,7 +110,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Validate the configuration and print what is in force, secrets redacted
-    Check,
+    Check(config_check::CheckArgs),
 }
 
 /// Runs a parsed command line, and returns its exit code.
@@ -118,15 +119,17 @@ pub fn execute(cli: Cli) -> ExitCode {
     let screen = Screen::stdout(cli.common.color);
     let outcome = match cli.command {
         Command::Completions { shell } => completions::execute(shell),
-        Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
+        Command::Config { command: ConfigCommand::Check(args) } => {
+            cli.common.settings().and_then(|settings| config_check::execute(&args, &settings))
+        }
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, screen)),
-        Command::Run(args) => cli.common.settings().and_then(|settings| run::execute(&args, settings)),
+        Command::Run(args) => cli.common.worker_settings().and_then(|settings| run::execute(&args, settings)),
         Command::Tap(args) => cli.common.settings().and_then(|settings| tap::execute(&args, settings, screen)),
         Command::Top(args) => cli.common.settings().and_then(|settings| top::execute(&args, settings, screen)),
-        Command::Dev(args) => cli.common.settings().and_then(|settings| {
+        Command::Dev(args) => cli.common.worker_settings().and_then(|settings| {
             let (has_config, has_brokers) = (cli.common.config.is_some(), cli.common.brokers.is_some());
             dev::execute(&args, settings, DevContext { has_config, has_brokers, screen })
         }),
@@ -156,11 +159,19 @@ impl Common {
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
         if let Some(brokers) = &self.brokers {
-            brokers.clone_into(&mut settings.kafka.brokers);
+            settings.kafka.set_brokers(brokers).map_err(anyhow::Error::msg)?;
         }
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
         }
+        Ok(settings)
+    }
+
+    /// Reads the configuration, and checks that a worker can be started with it. A member that cannot make its clients would try again, as
+    /// after any other failure.
+    fn worker_settings(&self) -> anyhow::Result<Settings> {
+        let settings = self.settings()?;
+        config_check::check_start(&settings)?;
         Ok(settings)
     }
 }

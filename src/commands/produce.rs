@@ -10,7 +10,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
 
-use crate::kafka::{Linger, producer_config};
+use crate::kafka::{Linger, Right, producer_config};
 use crate::settings::KafkaSettings;
 use tollgate_core::record::{Offset, Partition};
 
@@ -65,7 +65,10 @@ pub(super) fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_>) -> anyhow:
             kafka.brokers,
             PUBLISH_TIMEOUT.as_secs()
         ),
-        _ => anyhow!("{what} was not published to {place}: {error}"),
+        code => match Right::refused_by(code, &kafka.group_id, || Right::write(topic)) {
+            Some(right) => anyhow!("{what} was not published to {place}: {}", right.refusal(kafka)),
+            None => anyhow!("{what} was not published to {place}: {error}"),
+        },
     })
 }
 
@@ -82,6 +85,9 @@ impl ClientContext for Acknowledgements {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(target: "librdkafka", %error, reason, "producer");
     }
+
+    /// Statistics are for metrics and not for the log.
+    fn stats_raw(&self, _: &[u8]) {}
 }
 
 impl ProducerContext for Acknowledgements {

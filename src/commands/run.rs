@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -12,21 +12,24 @@ use crate::health::Health;
 use crate::logging::{finish_logging, start_logging};
 use crate::member::Membership;
 use crate::metrics::Metrics;
-use crate::settings::Settings;
+use crate::settings::{KafkaSettings, Settings};
 use crate::stages::deciding::deciding;
 use crate::stages::pass_through;
 use crate::stop::Stop;
 use crate::threads::THREAD_ENDED;
-use crate::worker::{PreflightError, Worker, WorkerParts, check_configs, check_topics};
+use crate::worker::{Preflight, PreflightError, Worker, WorkerParts, check_configs, check_topics};
 use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::Policy;
 
 use super::process;
+use super::ready::Readiness;
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often to check for the sign to stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
+/// How often to check whether the worker is ready.
+const READY_POLL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -58,14 +61,8 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
         process::serve_admin(listener, &metrics, &health, &stop);
     }
     let kafka = Arc::new(settings.kafka);
-    let checked = tokio::task::spawn_blocking({
-        let (kafka, stop) = (Arc::clone(&kafka), stop.clone());
-        move || check_topics(&kafka, &stop)
-    });
-    let topics = match checked.await? {
-        Ok(topics) => check_configs(&kafka, topics, settings.policy.limits.thread_bytes_max).await?,
-        Err(PreflightError::Stopped(_)) => return Ok(process::stopped(&health)),
-        Err(error) => return Err(error.into()),
+    let Some(topics) = preflight(&kafka, &health, settings.policy.limits.thread_bytes_max, &stop).await? else {
+        return Ok(process::stopped(&health));
     };
     settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
     let servers = process::policy_servers(&settings.policy, &metrics)?;
@@ -91,6 +88,7 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
     } else {
         Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics))?
     };
+    tokio::spawn(announce(Arc::clone(&parts.health), parts.stop.clone(), topics.partitions, passes_through));
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
     tokio::select! {
         joined = tokio::task::spawn_blocking(move || { worker.join(); feed.join() }) => joined?,
@@ -107,8 +105,49 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
 
 /// Waits until a worker that was asked to stop should have done so.
 async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
+    stopped(stop).await;
+    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
+}
+
+/// Waits for the sign to stop.
+async fn stopped(stop: &Stop) {
     while !stop.is_given() {
         tokio::time::sleep(STOP_POLL).await;
     }
-    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
+}
+
+/// Checks the topics before the worker joins. Returns `None` if the sign to stop came first.
+async fn preflight(
+    kafka: &Arc<KafkaSettings>,
+    health: &Arc<Health>,
+    thread_bytes_max: usize,
+    stop: &Stop,
+) -> anyhow::Result<Option<Preflight>> {
+    let checked = tokio::task::spawn_blocking({
+        let (kafka, health, stop) = (Arc::clone(kafka), Arc::clone(health), stop.clone());
+        move || check_topics(&kafka, &health, &stop)
+    });
+    match checked.await? {
+        Ok(topics) => tokio::select! {
+            checked = check_configs(kafka, topics, thread_bytes_max) => Ok(Some(checked?)),
+            () = stopped(stop) => Ok(None),
+        },
+        Err(error @ PreflightError::Stopped(_)) => {
+            tracing::info!("{error}");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says on how many partitions the worker is at work, once it is, and when that changes.
+async fn announce(health: Arc<Health>, stop: Stop, partitions: u32, passes_through: bool) {
+    let mut readiness = Readiness::new(Instant::now());
+    while !stop.is_given() {
+        if let Some(count) = readiness.take(health.ready_partitions(), Instant::now()) {
+            let work = if passes_through { "passing through" } else { "deciding on" };
+            tracing::info!("ready: {work} {count} of {partitions} partitions");
+        }
+        tokio::time::sleep(READY_POLL).await;
+    }
 }

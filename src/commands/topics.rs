@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use rdkafka::consumer::BaseConsumer;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 
-use crate::kafka::PlainContext;
-use crate::kafka::partitions_of;
-use crate::kafka::reader_config;
+use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, partitions_of, reader_config};
 use crate::partition::read_to_end;
 use crate::settings::KafkaSettings;
 use crate::topics::TopicRole;
@@ -20,7 +17,7 @@ const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 /// A reader of the brokers' topics, in no consumer group.
 pub(super) struct Topics<'s> {
     kafka: &'s KafkaSettings,
-    reader: BaseConsumer<PlainContext>,
+    reader: Inquirer,
 }
 
 /// A topic that exists.
@@ -33,7 +30,7 @@ pub(super) struct Topic<'s> {
 
 impl<'s> Topics<'s> {
     pub(super) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
-        let reader = reader_config(kafka, &kafka.group_id).create_with_context(PlainContext).context("kafka.properties")?;
+        let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(|error| PropertyFault::of(&error, kafka))?;
         Ok(Self { kafka, reader })
     }
 
@@ -60,13 +57,25 @@ impl<'s> Topics<'s> {
     fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
         let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
         let brokers = self.kafka.shown_brokers();
-        match partitions_of(&self.reader, name, METADATA_TIMEOUT) {
+        let say = &mut |reason: &str| {
+            say!(
+                "tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s",
+                METADATA_TIMEOUT.as_secs()
+            );
+        };
+        let asked = name.to_owned();
+        // Nobody takes the wish back: Ctrl-C ends a command at once.
+        let answer =
+            self.reader.ask(&mut Watch { is_wanted: &|| true, say }, move |client| partitions_of(client, &asked, METADATA_TIMEOUT));
+        match answer.unwrap_or(Err(KafkaError::Canceled)) {
             Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
             Ok(partitions) => Ok(Topic { name, partitions: u32::try_from(partitions)? }),
-            Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
-                bail!("no permission to describe topic {name}: allow it to the principal that kafka.properties log in as")
+            Err(error) if is_forbidden(&error) => bail!("{}", Right::read(name).refusal(self.kafka)),
+            Err(error) => {
+                self.reader.abandon();
+                let reason = self.reader.last_reason().map_or_else(|| error.to_string(), |reason| reason.to_string());
+                Err(anyhow!("the brokers at {brokers} (kafka.brokers) do not answer: {reason}"))
             }
-            Err(error) => Err(anyhow!("the brokers at {brokers} (kafka.brokers) do not answer: {error}")),
         }
     }
 
@@ -77,11 +86,14 @@ impl<'s> Topics<'s> {
         partition: Partition,
         mut show: impl FnMut(Offset, Option<&[u8]>, Option<&[u8]>),
     ) -> anyhow::Result<()> {
-        let read = read_to_end(&self.reader, topic.name, partition, |offset, _, key, value| {
+        let read = read_to_end(self.reader.client(), topic.name, partition, |offset, _, key, value| {
             show(offset, key, value);
             true
         });
-        read.map(|_| ()).with_context(|| format!("partition {partition} of {}", topic.name))
+        match read {
+            Err(error) if error.reason() == "forbidden" => bail!("{}", Right::read(topic.name).refusal(self.kafka)),
+            read => read.map(|_| ()).with_context(|| format!("partition {partition} of {}", topic.name)),
+        }
     }
 }
 

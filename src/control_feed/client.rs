@@ -9,7 +9,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::{Partition, Statistics};
 use rdkafka::{ClientConfig, ClientContext};
 
-use crate::kafka::consumer_config;
+use crate::kafka::{consumer_config, is_forbidden};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 
@@ -83,8 +83,8 @@ impl ClientContext for FeedContext {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        // The end of a partition is reported as an error too.
-        if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) {
+        // The end of a partition is reported as an error too, and a right that is wanting is reported once.
+        if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) && !is_forbidden(&error) {
             tracing::warn!(target: "librdkafka", %error, reason, "controls");
         }
     }

@@ -19,7 +19,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::Health;
-use crate::kafka::partitions_of;
+use crate::kafka::{Right, partitions_of};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
@@ -84,6 +84,14 @@ enum FeedError {
     Panicked,
 }
 
+impl FeedError {
+    /// Returns the right whose want is the failure, if it is one.
+    fn right_wanted(&self, kafka: &KafkaSettings) -> Option<Right> {
+        let Self::Consumer(error) = self else { return None };
+        Right::refused_by(error.rdkafka_error_code(), &kafka.group_id, || Right::read(&kafka.topics.controls))
+    }
+}
+
 impl ControlFeed {
     /// Starts the thread that reads the controls.
     ///
@@ -141,7 +149,12 @@ impl Feed {
                 self.parts.health.threads().panicked(THREAD);
             }
             pause = if started.elapsed() > RESTART_PAUSE_MAX { RESTART_PAUSE_MIN } else { (pause * 2).min(RESTART_PAUSE_MAX) };
-            tracing::error!(%error, pause_ms = pause.as_millis(), "reading the controls failed; what was last known stays in force");
+            let right = error.right_wanted(&self.parts.kafka);
+            if let Some(right) = &right {
+                right.report_refused(&self.parts.health, &self.parts.kafka);
+            } else {
+                tracing::error!(%error, pause_ms = pause.as_millis(), "reading the controls failed; what was last known stays in force");
+            }
             self.parts.metrics.control_feed_restarts.inc();
             self.parts.health.beat_controls();
             if self.parts.stop.wait(pause) {
@@ -175,6 +188,7 @@ impl Feed {
                 Some(Err(KafkaError::PartitionEOF(partition))) => {
                     unread.remove(&partition);
                     if unread.is_empty() {
+                        Right::read(topic).report_granted(&health);
                         self.set_caught_up();
                     }
                 }

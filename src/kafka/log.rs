@@ -4,6 +4,7 @@ use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
+use rdkafka::producer::{DeliveryResult, ProducerContext};
 
 /// A context for clients that need no callbacks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,9 +18,18 @@ impl ClientContext for PlainContext {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(target: "librdkafka", %error, reason, "client");
     }
+
+    /// Statistics are for metrics and not for the log.
+    fn stats_raw(&self, _: &[u8]) {}
 }
 
 impl ConsumerContext for PlainContext {}
+
+impl ProducerContext for PlainContext {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, _: &DeliveryResult<'_>, (): ()) {}
+}
 
 /// Passes a log line on. One kind is dropped: `kafka.properties` go to consumers and producers alike, and each client complains about the
 /// properties of the other kind.

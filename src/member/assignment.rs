@@ -3,24 +3,25 @@
 //! Records go in; requests and publications go out. Responses and acknowledgements come back to their partition, and then a checkpoint can
 //! commit the offset.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
 use tollgate_core::decode::Rejection;
 use tollgate_core::processor::{Applied, TrackerError};
-use tollgate_core::record::{Offset, Partition, Record, partition_of};
+use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::{Progress, Resumed, Stage};
 
 use crate::health::MemberPartitions;
 use crate::kafka::headers_of;
 use crate::metrics::{MemberMetrics, Metrics};
-use crate::outbox::{Delivery, Outbox, Refusal};
+use crate::outbox::{Delivery, Outbox, Refusal, Role};
 use crate::partition::AssignedPartition;
 use crate::stages::{Done, RequestId, StageRuntime};
 
-use super::MemberParts;
 use super::checkpointing::{Checkpointing, FlowChange};
+use super::{MemberParts, MisplacedRecords};
 
 /// Why a member must not commit any more. It starts over from the committed offsets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,8 +58,15 @@ pub struct Assignment<R: StageRuntime> {
     /// How many partitions the input topic has.
     partition_count: u32,
     metrics: Metrics,
+    misplaced: Arc<MisplacedRecords>,
     gauges: MemberMetrics,
     failure: Option<Failure>,
+    /// Whether the group has assigned partitions since it last refused a right.
+    has_joined: bool,
+    /// Whether any record was taken since a right was last refused.
+    has_taken_records: bool,
+    /// Which roles have had a publication acknowledged: verdicts, dead letters.
+    acknowledged_roles: [bool; 2],
 }
 
 impl<R: StageRuntime> std::fmt::Debug for Assignment<R> {
@@ -84,13 +92,18 @@ impl<R: StageRuntime> Assignment<R> {
             checkpointing,
             partition_count: parts.partition_count,
             metrics: parts.metrics.clone(),
+            misplaced: Arc::clone(&parts.misplaced),
             gauges,
             failure: None,
+            has_joined: false,
+            has_taken_records: false,
+            acknowledged_roles: [false; 2],
         }
     }
 
     /// Takes on partitions. Where state is written to a topic, their records wait until the state is read.
     pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
+        self.has_joined = true;
         for partition in partitions {
             match self.checkpointing.assigned(partition, || self.runtime.stage(None), &self.metrics) {
                 Ok(assigned) => _ = self.partitions.insert(partition, assigned),
@@ -141,6 +154,32 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions.values().any(|assigned| !assigned.phase().is_at_work())
     }
 
+    /// Notes that the brokers have refused a right: what was allowed before says nothing any more.
+    pub fn note_refusal(&mut self) {
+        (self.has_joined, self.has_taken_records) = (false, false);
+    }
+
+    /// Returns whether the group has assigned partitions since it last refused a right.
+    #[must_use]
+    pub fn has_joined(&self) -> bool {
+        self.has_joined
+    }
+
+    /// Returns whether any record was taken since a right was last refused.
+    #[must_use]
+    pub fn has_taken_records(&self) -> bool {
+        self.has_taken_records
+    }
+
+    /// Returns the roles of which a publication was acknowledged, replies left out.
+    pub fn acknowledged_roles(&self) -> impl Iterator<Item = Role> {
+        [Role::Verdict, Role::DeadLetter]
+            .into_iter()
+            .zip(self.acknowledged_roles)
+            .filter(|(_, is_acknowledged)| *is_acknowledged)
+            .map(|(role, _)| role)
+    }
+
     /// Returns whether a partition's state is restored and its records do not flow yet.
     #[must_use]
     pub fn is_ready(&self, partition: Partition) -> bool {
@@ -151,12 +190,13 @@ impl<R: StageRuntime> Assignment<R> {
     /// partition that is not held, or whose state is not restored, is ignored: its owner reads it again.
     pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: &dyn Fn() -> OwnedHeaders) {
         let Some(assigned) = self.partitions.get_mut(&record.partition).filter(|assigned| assigned.phase().is_running()) else { return };
+        self.has_taken_records = true;
         let timer = self.runtime.timer();
         let applied = assigned.apply(record, rejection, &mut self.output);
         if let Some(timer) = timer {
             timer.observe_duration();
         }
-        if record.key.is_some_and(|key| partition_of(key, self.partition_count) != record.partition) {
+        if self.misplaced.take(record, self.partition_count) {
             self.metrics.misplaced_records.inc();
         }
         let (partition, generation, offset) = (record.partition, assigned.generation(), record.offset);
@@ -195,6 +235,12 @@ impl<R: StageRuntime> Assignment<R> {
     }
 
     fn acknowledge(&mut self, delivery: &Delivery) {
+        let [verdicts, dead_letters] = &mut self.acknowledged_roles;
+        match delivery.role {
+            Role::Verdict => *verdicts = true,
+            Role::DeadLetter => *dead_letters = true,
+            Role::Reply => {}
+        }
         if self.partitions.get(&delivery.partition).is_some_and(|assigned| assigned.generation() == delivery.generation) {
             self.track(delivery.partition, |assigned| assigned.acknowledge(delivery.offset));
         }

@@ -11,6 +11,7 @@ use rdkafka::statistics::Statistics;
 use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::{Health, MemberPhase};
+use crate::kafka::is_forbidden;
 use crate::metrics::Metrics;
 use tollgate_core::record::{Offset, Partition};
 
@@ -107,7 +108,12 @@ impl<R: StageRuntime> ClientContext for MemberContext<R> {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        tracing::warn!(target: "librdkafka", member = self.member, %error, reason, "consumer");
+        // The member reports a right that is wanting, once.
+        if is_forbidden(&error) {
+            tracing::debug!(target: "librdkafka", member = self.member, %error, reason, "consumer");
+        } else {
+            tracing::warn!(target: "librdkafka", member = self.member, %error, reason, "consumer");
+        }
     }
 }
 

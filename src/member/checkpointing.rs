@@ -63,7 +63,7 @@ where
             limits,
             batch_bytes_max: parts.state_batch_bytes_max,
             metrics: parts.metrics.clone(),
-            threads: Arc::clone(parts.health.threads()),
+            health: Arc::clone(&parts.health),
             reports: sender,
         };
         // A member that has lost a partition learns it from the group with the answer to its next heartbeat.
@@ -94,7 +94,7 @@ where
 
     /// Forgets a panic of the writer of a partition that was given up.
     pub(super) fn released(&self, partition: Partition) {
-        self.parts.threads.recovered(&writer_thread(partition));
+        self.parts.health.threads().recovered(&writer_thread(partition));
     }
 
     fn next_generation(&mut self) -> u64 {

@@ -11,14 +11,17 @@
 //! | `assignment` | the partitions, the stage that runs on them, and the outbox that they share |
 //! | `checkpointing` | what the checkpoint writers report, and when they write |
 //! | `flow_control` | which partitions are paused |
+//! | `misplaced` | warns of records on other partitions than their keys hash to |
 //! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
 
 mod assignment;
 mod callbacks;
 mod checkpointing;
 mod flow_control;
+mod misplaced;
 
 pub use assignment::Failure;
+pub use misplaced::MisplacedRecords;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,9 +35,9 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::record::Partition;
 
 use crate::health::{Health, MemberPartitions, MemberPhase};
-use crate::kafka::{StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
+use crate::kafka::{Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::metrics::{MemberMetrics, Metrics};
-use crate::outbox::{Outbox, Producers};
+use crate::outbox::{Outbox, OutboxTopics, Producers, Role};
 use crate::settings::{KafkaSettings, WorkerSettings};
 use crate::stages::{StageRuntime, StageSetup};
 use crate::stop::Stop;
@@ -106,6 +109,8 @@ pub struct MemberParts {
     pub checkpoint_interval: Option<Duration>,
     /// The metrics to count in.
     pub metrics: Metrics,
+    /// The misplaced records of the process.
+    pub misplaced: Arc<MisplacedRecords>,
     /// The health report that shows the members.
     pub health: Arc<Health>,
     /// The sign to stop.
@@ -186,11 +191,32 @@ impl<R: StageRuntime> Member<R> {
             }
             if now >= report_due {
                 report_due = now + REPORT_INTERVAL;
+                self.report_rights(&consumer);
                 consumer.context().assignment().report();
                 consumer.context().show_partitions();
             }
         }
         self.leave(&consumer)
+    }
+
+    /// Reports rights that were refused and are there now. What the member has got by now shows which.
+    fn report_rights(&self, consumer: &BaseConsumer<MemberContext<R>>) {
+        let (health, topics) = (&self.parts.health, &self.parts.topics);
+        if !health.has_problems() {
+            return;
+        }
+        let assignment = consumer.context().assignment();
+        if assignment.has_joined() {
+            Right::group(&topics.group_id).report_granted(health);
+        }
+        if assignment.has_taken_records() {
+            Right::read(&topics.input).report_granted(health);
+        }
+        for role in assignment.acknowledged_roles() {
+            let OutboxTopics { output, dead_letters } = &self.stage.output;
+            Right::write(if role == Role::DeadLetter { dead_letters } else { output }).report_granted(health);
+            Right::idempotent_write().report_granted(health);
+        }
     }
 
     /// Returns how many publications and events are in flight. If waiting events hold too many bytes, it returns at least the limit.
@@ -249,7 +275,7 @@ impl<R: StageRuntime> Member<R> {
         for _ in 0..RECORDS_PER_ROUND {
             match consumer.poll(timeout) {
                 Some(Ok(message)) => take(consumer, &message),
-                Some(Err(error)) => self.check_error(error)?,
+                Some(Err(error)) => self.check_error(consumer, error)?,
                 None => break,
             }
             timeout = Duration::ZERO;
@@ -258,7 +284,7 @@ impl<R: StageRuntime> Member<R> {
     }
 
     /// Returns an error that does not pass by itself, and logs the others.
-    fn check_error(&self, error: KafkaError) -> Result<(), MemberError> {
+    fn check_error(&self, consumer: &BaseConsumer<MemberContext<R>>, error: KafkaError) -> Result<(), MemberError> {
         match error {
             KafkaError::MessageConsumptionFatal(_) => Err(MemberError::Consumer(error)),
             KafkaError::PartitionEOF(_) => Ok(()),
@@ -266,6 +292,9 @@ impl<R: StageRuntime> Member<R> {
                 let is_down = matches!(code, RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::AllBrokersDown);
                 if is_down {
                     tracing::debug!(member = self.number, %code, "the brokers cannot be reached");
+                } else if let Some(right) = self.right_refused(Some(code)) {
+                    consumer.context().assignment().note_refusal();
+                    right.report_refused(&self.parts.health, &self.parts.kafka);
                 } else {
                     tracing::warn!(member = self.number, %code, "consumer");
                 }
@@ -275,6 +304,22 @@ impl<R: StageRuntime> Member<R> {
                 tracing::warn!(member = self.number, error = %other, "consumer");
                 Ok(())
             }
+        }
+    }
+
+    fn right_refused(&self, code: Option<RDKafkaErrorCode>) -> Option<Right> {
+        Right::refused_by(code, &self.parts.topics.group_id, || Right::read(&self.parts.topics.input))
+    }
+
+    /// Returns the right whose want made the member fail, if it was one.
+    #[must_use]
+    pub fn right_wanted(&self, error: &MemberError) -> Option<Right> {
+        match error {
+            MemberError::Publish(Failure::Refused(refusal)) => {
+                Right::refused_by(Some(refusal.code), &self.parts.topics.group_id, || Right::write(&refusal.topic))
+            }
+            MemberError::Consumer(error) => self.right_refused(error.rdkafka_error_code()),
+            _ => None,
         }
     }
 

@@ -121,6 +121,9 @@ impl ClientContext for DeliveryQueue {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::warn!(target: "librdkafka", %error, reason, "producer");
     }
+
+    /// Statistics are for metrics and not for the log.
+    fn stats_raw(&self, _: &[u8]) {}
 }
 
 impl ProducerContext for DeliveryQueue {

@@ -146,6 +146,8 @@ impl Outbox {
     }
 
     fn refused(&self, delivery: Delivery, code: RDKafkaErrorCode, settled: &mut Settled) {
+        // A producer that has failed for good knows why.
+        let code = if code == RDKafkaErrorCode::Fatal { self.producers.fatal_error().unwrap_or(code) } else { code };
         // The producer is being dropped and discards what it holds; the records are read again.
         if matches!(code, RDKafkaErrorCode::PurgeInflight | RDKafkaErrorCode::PurgeQueue) {
             return;

@@ -153,6 +153,11 @@ impl Producers {
         }
     }
 
+    /// Returns why a producer has failed for good, if one has.
+    pub(super) fn fatal_error(&self) -> Option<RDKafkaErrorCode> {
+        [&self.low_latency, &self.batched].into_iter().find_map(|producer| producer.client().fatal_error()).map(|(code, _)| code)
+    }
+
     /// Returns how many publications are not acknowledged, without replies.
     #[must_use]
     pub fn in_flight(&self) -> usize {

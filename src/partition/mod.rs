@@ -176,10 +176,11 @@ impl<S: Stage> AssignedPartition<S> {
             Report::RestoreFailed(error) => {
                 let partition = self.partition;
                 // It is no fault of the state if Kafka is away, and the clients log it; state that does not fit needs somebody to look.
-                if error.reason() == "kafka" {
-                    tracing::warn!(%partition, %error, "the state could not be read; trying again");
-                } else {
-                    tracing::error!(%partition, %error, "the state could not be read, and its events are not decided until it can be");
+                match error.reason() {
+                    "kafka" => tracing::warn!(%partition, %error, "the state could not be read; trying again"),
+                    // The checkpoint writer has reported it, once for all partitions.
+                    "forbidden" => tracing::debug!(%partition, %error, "the state could not be read for want of a right; trying again"),
+                    _ => tracing::error!(%partition, %error, "the state could not be read, and its events are not decided until it can be"),
                 }
                 self.phase.restore_failed()
             }

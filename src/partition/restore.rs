@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::kafka::{PlainContext, StageTopics, asker_config, reader_config};
+use crate::kafka::{PlainContext, Right, StageTopics, asker_config, is_forbidden, reader_config};
 use crate::metrics::{Metrics, PartitionMetrics};
 use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateError};
@@ -25,6 +25,10 @@ const POLL: Duration = Duration::from_millis(50);
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// How often progress is reported.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The steps of a restore that are about the events and not about the state.
+const ASKING_FOR_OFFSET: &str = "asking for the committed offset";
+const ASKING_FOR_END: &str = "asking where the events end";
 
 /// Why a partition's state could not be restored. The restore is tried again; until then the partition waits.
 #[derive(Debug, thiserror::Error)]
@@ -82,18 +86,13 @@ impl RestoreError {
             Self::Behind { .. } | Self::BeyondEvents { .. } => "mismatch",
         }
     }
-}
 
-fn is_forbidden(error: &KafkaError) -> bool {
-    matches!(
-        error.rdkafka_error_code(),
-        Some(
-            RDKafkaErrorCode::TopicAuthorizationFailed
-                | RDKafkaErrorCode::GroupAuthorizationFailed
-                | RDKafkaErrorCode::TransactionalIdAuthorizationFailed
-                | RDKafkaErrorCode::ClusterAuthorizationFailed
-        )
-    )
+    /// Returns the right whose want is the failure, if it is one.
+    pub(super) fn right_wanted(&self, topics: &StageTopics) -> Option<Right> {
+        let Self::Kafka { doing, error } = self else { return None };
+        let topic = if [ASKING_FOR_OFFSET, ASKING_FOR_END].contains(doing) { &topics.input } else { &topics.state };
+        Right::refused_by(error.rdkafka_error_code(), &topics.group_id, || Right::read(topic))
+    }
 }
 
 /// The result of a restore.
@@ -165,8 +164,8 @@ pub(super) fn take_over<K: KeyedState>(
         return Ok(None);
     }
     let restored = restore.finish(&topics.owner(), limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
-    let committed = committed(&asker, &topics.input, *partition).map_err(failed("asking for the committed offset"))?;
-    let (low, end) = asker.fetch_watermarks(&topics.input, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the events end"))?;
+    let committed = committed(&asker, &topics.input, *partition).map_err(failed(ASKING_FOR_OFFSET))?;
+    let (low, end) = asker.fetch_watermarks(&topics.input, partition.0, QUESTION_TIMEOUT).map_err(failed(ASKING_FOR_END))?;
     tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
     let next = restored.as_ref().map(|restored| restored.next);
     let start = first_event(next, committed, Offset(end))?;
@@ -182,8 +181,8 @@ pub(super) fn take_over<K: KeyedState>(
 ///
 /// # Errors
 /// Returns [`RestoreError::Kafka`] or [`RestoreError::Silence`].
-pub fn read_to_end(
-    reader: &BaseConsumer<PlainContext>,
+pub fn read_to_end<C: ConsumerContext>(
+    reader: &BaseConsumer<C>,
     topic: &str,
     partition: Partition,
     mut show: impl FnMut(Offset, Offset, Option<&[u8]>, Option<&[u8]>) -> bool,

@@ -203,6 +203,9 @@ impl ClientContext for DebugLogContext {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(target: "librdkafka", %error, reason, "state producer");
     }
+
+    /// Statistics are for metrics and not for the log.
+    fn stats_raw(&self, _: &[u8]) {}
 }
 
 impl ProducerContext for DebugLogContext {

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::kafka::StageTopics;
+use rdkafka::error::KafkaError;
+
+use crate::health::Health;
+use crate::kafka::{Right, StageTopics};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use crate::threads::Threads;
 use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::record::Partition;
 
@@ -36,8 +38,8 @@ pub struct WriterParts<K: KeyedState> {
     pub batch_bytes_max: u64,
     /// The metrics to count in.
     pub metrics: Metrics,
-    /// The register of threads that panicked.
-    pub threads: Arc<Threads>,
+    /// The health report that shows rights that are wanting and threads that panicked.
+    pub health: Arc<Health>,
     /// The channel for reports.
     pub reports: Sender<WriterReport<K>>,
 }
@@ -50,7 +52,7 @@ impl<K: KeyedState> Clone for WriterParts<K> {
             limits: self.limits,
             batch_bytes_max: self.batch_bytes_max,
             metrics: self.metrics.clone(),
-            threads: Arc::clone(&self.threads),
+            health: Arc::clone(&self.health),
             reports: self.reports.clone(),
         }
     }
@@ -113,7 +115,7 @@ impl CheckpointWriter {
         let work = Work { parts, partition, generation, is_wanted: Arc::clone(&is_wanted) };
         let run = move || {
             if catch_unwind(AssertUnwindSafe(|| work.run(&wanted))).is_err() {
-                work.parts.threads.panicked(&writer_thread(work.partition));
+                work.parts.health.threads().panicked(&writer_thread(work.partition));
                 work.report(Report::Lost);
             }
         };
@@ -167,7 +169,8 @@ impl<K: KeyedState> Work<K> {
             metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
             match outcome {
                 Ok(Some(TakenOver { takeover, transactions, readers })) => {
-                    self.parts.threads.recovered(&writer_thread(self.partition));
+                    self.parts.health.threads().recovered(&writer_thread(self.partition));
+                    self.report_granted();
                     self.log(&takeover, started.elapsed());
                     self.report(Report::Restored(Box::new(takeover)));
                     drop(readers);
@@ -176,6 +179,9 @@ impl<K: KeyedState> Work<K> {
                 Ok(None) => return None,
                 Err(error) => {
                     metrics.restore_failures.with_label_values(&[error.reason()]).inc();
+                    if let Some(right) = error.right_wanted(topics) {
+                        right.report_refused(&self.parts.health, kafka);
+                    }
                     self.report(Report::RestoreFailed(error));
                 }
             }
@@ -193,6 +199,8 @@ impl<K: KeyedState> Work<K> {
         let (label, report) = match transactions.write(job) {
             Outcome::Written => {
                 metrics.checkpoint_duration.observe(started.elapsed().as_secs_f64());
+                Right::write(&self.parts.topics.state).report_granted(&self.parts.health);
+                Right::group(&self.parts.topics.group_id).report_granted(&self.parts.health);
                 metrics.checkpoint_records.inc_by(job.checkpoint.records.len() as u64);
                 metrics.checkpoint_bytes.inc_by(job.checkpoint.bytes() as u64);
                 ("written", Report::Written)
@@ -202,7 +210,9 @@ impl<K: KeyedState> Work<K> {
                 ("refused", Report::Outdated)
             }
             Outcome::Refused(error) => {
-                tracing::warn!(%partition, %error, "a checkpoint was refused; the next one covers it");
+                if !self.report_refused(&error) {
+                    tracing::warn!(%partition, %error, "a checkpoint was refused; the next one covers it");
+                }
                 ("refused", Report::Refused)
             }
             Outcome::Fenced => {
@@ -210,7 +220,9 @@ impl<K: KeyedState> Work<K> {
                 ("fenced", Report::Fenced)
             }
             Outcome::Lost(error) => {
-                tracing::warn!(%partition, %error, "what became of a checkpoint is unknown; the state is read again");
+                if !self.report_refused(&error) {
+                    tracing::warn!(%partition, %error, "what became of a checkpoint is unknown; the state is read again");
+                }
                 ("lost", Report::Lost)
             }
         };
@@ -221,6 +233,21 @@ impl<K: KeyedState> Work<K> {
         let can_go_on = !matches!(report, Report::Fenced | Report::Lost);
         self.report(report);
         can_go_on
+    }
+
+    /// Reports the right whose want refused a checkpoint, and returns whether it was one.
+    fn report_refused(&self, error: &KafkaError) -> bool {
+        let WriterParts { kafka, topics, health, .. } = &self.parts;
+        let right = Right::refused_by(error.rdkafka_error_code(), &topics.group_id, || Right::write(&topics.state));
+        right.inspect(|right| right.report_refused(health, kafka)).is_some()
+    }
+
+    /// Reports the rights without which no state is taken over.
+    fn report_granted(&self) {
+        let WriterParts { topics, health, .. } = &self.parts;
+        for right in [Right::transactional_ids(&topics.group_id), Right::read(&topics.state), Right::idempotent_write()] {
+            right.report_granted(health);
+        }
     }
 
     fn log(&self, takeover: &Takeover<K>, took: Duration) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::redact::is_secret;
-use super::urls;
+use super::{brokers, urls};
 pub use crate::topics::TopicSettings;
 use tollgate_core::settings::{Entry, REDACTED, Section, Spelling, shape};
 
@@ -66,6 +66,28 @@ impl KafkaSettings {
             })
     }
 
+    /// Returns whether a property holds a secret, whose value must not be shown.
+    #[must_use]
+    pub fn is_secret(property: &str) -> bool {
+        is_secret(property)
+    }
+
+    /// Returns the protocol that clients speak with the brokers, as the properties have it.
+    #[must_use]
+    pub fn protocol(&self) -> &str {
+        protocol(&self.properties)
+    }
+
+    /// Sets the addresses of the brokers, as `--brokers` does.
+    ///
+    /// # Errors
+    /// Returns a sentence for people if one of them is no address.
+    pub fn set_brokers(&mut self, addresses: &str) -> Result<(), String> {
+        brokers::check(addresses, self.protocol()).map_err(|(found, fix)| format!("--brokers: found {found}; {fix}"))?;
+        addresses.clone_into(&mut self.brokers);
+        Ok(())
+    }
+
     /// Sets a property from `key=value`, as `-X` does.
     ///
     /// # Errors
@@ -84,13 +106,27 @@ impl KafkaSettings {
 }
 
 pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
-    KafkaSettings {
-        brokers: section.string("brokers"),
-        group_id: section.string("group_id"),
-        topics: TopicSettings::read(&section.section("topics")),
-        reply_topics: section.strings("reply_topics").unwrap_or_default(),
-        properties: section.entries("properties", Spelling::Dots).into_iter().filter_map(read_property).collect(),
+    let topics = TopicSettings::read(&section.section("topics"));
+    let reply_topics = section.strings("reply_topics").unwrap_or_default();
+    // A prefix that covers one of them is no mistake: the topic that an event names is checked again.
+    for ours in topics.each().filter(|ours| reply_topics.iter().any(|reply| reply == ours.name)) {
+        let found = format!("the name of {} among them", ours.spec.path());
+        section.fault("reply_topics", found, "remove it: replies need topics of their own");
     }
+    let properties: BTreeMap<_, _> = section.entries("properties", Spelling::Dots).into_iter().filter_map(read_property).collect();
+    let brokers = section.string("brokers");
+    // An empty string, and one that was redacted, is a fault already.
+    if !brokers.is_empty()
+        && !brokers.contains(REDACTED)
+        && let Err((found, fix)) = brokers::check(&brokers, protocol(&properties))
+    {
+        section.fault("brokers", found, fix);
+    }
+    KafkaSettings { brokers, group_id: section.string("group_id"), topics, reply_topics, properties }
+}
+
+fn protocol(properties: &BTreeMap<String, String>) -> &str {
+    properties.get("security.protocol").map_or("plaintext", String::as_str)
 }
 
 fn read_property(entry: Entry<'_>) -> Option<(String, String)> {

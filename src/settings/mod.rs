@@ -3,9 +3,11 @@
 //! It is pure: the caller reads the files. Values that the user leaves out come from the defaults (`config/tollgate.yaml`). A fault names
 //! the key, the shape of the value found there and what to write. Values are never quoted, since some are secrets.
 
+mod brokers;
 mod kafka;
 mod process;
 mod redact;
+mod thresholds;
 mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};
@@ -62,6 +64,12 @@ impl Settings {
             log: process::read_log(&root.section("log")),
             subject_key: root.section("privacy").optional_string("subject_key"),
         }
+    }
+
+    /// Returns a sentence for each threshold that cannot be reached, because another one acts before it.
+    #[must_use]
+    pub fn unreachable_thresholds(&self) -> Vec<String> {
+        thresholds::unreachable(&self.policy.tool_loop_guardrails)
     }
 
     /// Returns the effective settings for people to read, secrets redacted, and user info and queries of URLs.

@@ -9,7 +9,7 @@ Written from the table in `src/topics/table.rs`; `UPDATE_DOCS=1 cargo test --tes
 
 `tollgate run` ends if a topic that it needs is missing or does not fit, and says how to mend it. `tollgate dev` makes all of them. Every
 producer has to use the murmur2 partitioner, so that a thread stays on one partition. Every group and events topic needs a state topic of
-its own; controls may be shared.
+its own; controls may be shared. No two roles may have the same topic, and no reply topic may be one of these.
 
 | key | default name | records | keyed by | needed |
 |---|---|---|---|---|

@@ -61,9 +61,17 @@ macro_rules! define_topics {
                 TopicRole::ALL.iter().map(|role| self.of(*role))
             }
 
-            /// Reads the names from `kafka.topics`.
+            /// Reads the names from `kafka.topics`. Two roles with one name are a fault: what is published for the one would be read as the
+            /// other, without end if verdicts are read as events.
             pub(crate) fn read(section: &Section<'_>) -> Self {
-                Self::named(|spec| section.string(spec.key))
+                let names = Self::named(|spec| section.string(spec.key));
+                for (place, topic) in names.each().enumerate() {
+                    if let Some(first) = names.each().take(place).find(|first| first.name == topic.name && !first.name.is_empty()) {
+                        let found = format!("the name of {} too", first.spec.path());
+                        section.fault(topic.spec.key, found, "give each of the two a topic of its own");
+                    }
+                }
+                names
             }
         }
     };

@@ -2,7 +2,7 @@
 
 mod preflight;
 
-pub use preflight::{Preflight, PreflightError, check_configs, check_topics};
+pub use preflight::{Preflight, PreflightError, check_configs, check_topics, check_transactions};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -98,7 +98,13 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
                 parts.metrics.member_restarts.inc();
                 pause =
                     if started.elapsed() > RESTART_PAUSE_RESET { Duration::from_millis(500) } else { (pause * 2).min(RESTART_PAUSE_MAX) };
-                tracing::error!(member = member.number(), %error, pause_ms = pause.as_millis(), "member failed; it starts over from the committed offsets");
+                let pause_ms = pause.as_millis();
+                if let Some(right) = member.right_wanted(&error) {
+                    right.report_refused(&parts.health, &parts.kafka);
+                    tracing::debug!(member = member.number(), %error, pause_ms, "member failed for want of a right; it starts over");
+                } else {
+                    tracing::error!(member = member.number(), %error, pause_ms, "member failed; it starts over from the committed offsets");
+                }
                 if parts.stop.wait(pause) {
                     return;
                 }
@@ -125,6 +131,7 @@ fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
             Membership::Alone => None,
         },
         metrics: parts.metrics.clone(),
+        misplaced: Arc::default(),
         health: Arc::clone(&parts.health),
         stop: parts.stop.clone(),
     }

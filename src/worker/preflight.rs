@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use rdkafka::TopicPartitionList;
 use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
-use rdkafka::consumer::BaseConsumer;
+use rdkafka::consumer::Consumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{BaseProducer, Producer};
+use tollgate_core::record::Partition;
 
-use crate::kafka::{PlainContext, consumer_config, partitions_of};
+use crate::health::Health;
+use crate::kafka::{
+    Inquirer, PlainContext, Right, StageTopics, Watch, consumer_config, is_forbidden, partitions_of, state_producer_config,
+};
 use crate::settings::KafkaSettings;
-use crate::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
+use crate::topics::{Cleanup, Limits, Party, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
 use crate::stop::Stop;
 
@@ -16,6 +22,8 @@ use crate::stop::Stop;
 const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before unreachable brokers are asked again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The part of the health report that says whether the brokers can be reached.
+const BROKERS: &str = "brokers";
 /// The upper limit of a batch of verdicts in bytes, whatever the topics take. It is librdkafka's own default.
 const BATCH_BYTES_MAX: u64 = 1_000_000;
 
@@ -53,11 +61,11 @@ pub enum PreflightError {
     /// A property of the client is wrong.
     #[error("kafka.properties: {0}")]
     Client(KafkaError),
-    /// The brokers do not let us see a topic.
-    #[error("no permission to describe all of the topics {topics}: allow it to the principal that kafka.properties log in as")]
+    /// The brokers refuse rights without which a worker cannot work.
+    #[error("{}", .refusals.join("\n"))]
     Forbidden {
-        /// The names of all topics that are needed.
-        topics: String,
+        /// Each right that is wanting, with the command that grants it.
+        refusals: Vec<String>,
     },
     /// The topics are not as a worker needs them.
     #[error(transparent)]
@@ -67,39 +75,94 @@ pub enum PreflightError {
     Stopped(String),
 }
 
-/// Checks the topics and their partitions, and asks again for as long as the brokers cannot be reached.
+/// Checks the topics and their partitions, and asks again for as long as the brokers cannot be reached. Why they cannot is logged, and shown
+/// by the health report.
 ///
 /// # Errors
 /// Returns [`PreflightError`], with what to do about it.
-pub fn check_topics(kafka: &KafkaSettings, stop: &Stop) -> Result<Preflight, PreflightError> {
-    let client: BaseConsumer<PlainContext> =
-        consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext).map_err(PreflightError::Client)?;
+pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Result<Preflight, PreflightError> {
+    let inquirer = Inquirer::new(consumer_config(kafka, &kafka.group_id, None)).map_err(PreflightError::Client)?;
     let topics = required(kafka);
+    let brokers = kafka.shown_brokers();
+    let is_wanted = || !stop.is_given();
+    let mut say = |reason: &str| {
+        health.set_problem(BROKERS, Some(format!("the brokers at {brokers} cannot be reached: {reason}")));
+        tracing::warn!(brokers, reason, "the brokers cannot be reached; trying again");
+    };
+    let watch = &mut Watch { is_wanted: &is_wanted, say: &mut say };
     loop {
-        let counts: Result<Vec<_>, _> = topics.iter().map(|topic| partitions_of(&client, topic.name, METADATA_TIMEOUT)).collect();
-        match counts {
-            Ok(counts) => {
-                check_partitions(&topics, &counts, &kafka.shown_brokers())?;
+        let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
+        let answer = inquirer.ask(watch, move |client| {
+            // A topic that is forbidden is an answer too, so that all of them are named at once.
+            let count = |name: &String| match partitions_of(client, name, METADATA_TIMEOUT) {
+                Err(error) if is_forbidden(&error) => Ok(None),
+                counted => counted.map(Some),
+            };
+            names.iter().map(count).collect::<Result<Vec<_>, _>>()
+        });
+        match answer {
+            Some(Ok(counts)) => {
+                if health.set_problem(BROKERS, None) {
+                    tracing::info!(brokers, "the brokers answer");
+                }
+                let mut refusals: Vec<_> =
+                    topics.iter().zip(&counts).filter(|(_, count)| count.is_none()).flat_map(|(topic, _)| rights_on(topic)).collect();
+                refusals.extend(group_refusal(&inquirer, kafka, watch));
+                if !refusals.is_empty() {
+                    return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
+                }
+                let counts: Vec<_> = counts.into_iter().flatten().collect();
+                check_partitions(&topics, &counts, &brokers)?;
                 let events = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == TopicRole::Events.spec());
                 return Ok(Preflight::of(events.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))));
             }
-            Err(KafkaError::MetadataFetch(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
-                let names: Vec<_> = topics.iter().map(|topic| topic.name).collect();
-                return Err(PreflightError::Forbidden { topics: names.join(", ") });
-            }
-            Err(error) => {
-                tracing::warn!(brokers = kafka.shown_brokers(), %error, "the brokers do not answer; trying again");
-                if stop.wait(RETRY_PAUSE) {
-                    return Err(PreflightError::Stopped(kafka.shown_brokers()));
-                }
-            }
+            Some(Err(error)) => tracing::debug!(brokers, %error, "no answer"),
+            None => {}
+        }
+        if !inquirer.pause(watch, RETRY_PAUSE) {
+            inquirer.abandon();
+            return Err(PreflightError::Stopped(brokers.clone()));
         }
     }
+}
+
+/// Returns the rights that a worker needs on a topic.
+fn rights_on(topic: &Topic<'_>) -> Vec<Right> {
+    let is_worker = |parties: &[Party]| parties.contains(&Party::Workers);
+    let read = is_worker(topic.spec.read_by).then(|| Right::read(topic.name));
+    read.into_iter().chain(is_worker(topic.spec.written_by).then(|| Right::write(topic.name))).collect()
+}
+
+/// Returns the right to the group if the brokers refuse it. A group whose coordinator does not answer yet is left to the members.
+fn group_refusal(inquirer: &Inquirer, kafka: &KafkaSettings, watch: &mut Watch<'_>) -> Option<Right> {
+    let topic = kafka.topics.events.clone();
+    let answer = inquirer.ask_group(watch, move |client| {
+        let mut list = TopicPartitionList::with_capacity(1);
+        list.add_partition(&topic, 0);
+        client.committed_offsets(list, METADATA_TIMEOUT)
+    });
+    let answer = answer?.and_then(|list| list.elements().iter().try_for_each(|element| element.error()));
+    Right::refused_by(answer.err()?.rdkafka_error_code(), &kafka.group_id, || Right::read(&kafka.topics.events))
 }
 
 /// Returns the topics that a worker needs.
 fn required(kafka: &KafkaSettings) -> Vec<Topic<'_>> {
     kafka.topics.each().filter(|topic| topic.spec.is_required).collect()
+}
+
+/// Checks the right to transactional ids, with an id of the group that no partition has. The brokers keep it for some days.
+///
+/// # Errors
+/// Returns [`PreflightError::Forbidden`]. Any other failure shows when a worker starts, and is none of rights.
+pub fn check_transactions(kafka: &KafkaSettings) -> Result<(), PreflightError> {
+    let topics = StageTopics { group_id: kafka.group_id.clone(), input: kafka.topics.events.clone(), state: kafka.topics.state.clone() };
+    let mut config = state_producer_config(kafka, &topics, Partition(0), BATCH_BYTES_MAX);
+    config.set("transactional.id", format!("{}/check", kafka.group_id));
+    let producer: BaseProducer<PlainContext> = config.create_with_context(PlainContext).map_err(PreflightError::Client)?;
+    let Err(error) = producer.init_transactions(METADATA_TIMEOUT) else { return Ok(()) };
+    tracing::debug!(%error, "no transactional id");
+    let right = Right::refused_by(error.rdkafka_error_code(), &kafka.group_id, || Right::write(&kafka.topics.state));
+    right.map_or(Ok(()), |right| Err(PreflightError::Forbidden { refusals: vec![right.refusal(kafka)] }))
 }
 
 /// Checks how the topics are configured, and returns what is known of them with the sizes that they take. Brokers may refuse to say, since
@@ -138,5 +201,19 @@ async fn describe(kafka: &KafkaSettings, topics: &[Topic<'_>]) -> Result<Vec<Con
     let resources: Vec<_> = topics.iter().map(|topic| ResourceSpecifier::Topic(topic.name)).collect();
     let options = AdminOptions::new().request_timeout(Some(METADATA_TIMEOUT));
     let described = admin.describe_configs(&resources, &options).await?;
-    Ok(described.into_iter().filter_map(Result::ok).collect())
+    let mut known = Vec::with_capacity(topics.len());
+    for (topic, described) in topics.iter().zip(described) {
+        match described {
+            Ok(described) => known.push(described),
+            Err(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+                tracing::warn!(
+                    "how topic {} is configured is not checked: {}",
+                    topic.name,
+                    Right::describe_configs(topic.name).refusal(kafka)
+                );
+            }
+            Err(code) => tracing::warn!(topic = topic.name, %code, "how the topic is configured is not checked"),
+        }
+    }
+    Ok(known)
 }

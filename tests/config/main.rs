@@ -3,6 +3,7 @@
 
 mod every_key;
 mod mistakes;
+mod refused;
 mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
@@ -174,8 +175,8 @@ tool_loop_guardrails:
         ("admin switched off", "admin: null", json!({"admin": null})),
         (
             "librdkafka's properties keep their dots and case",
-            "kafka: {properties: {security.protocol: SASL_SSL, socket.timeout.ms: 5000, enable.ssl.certificate.verification: false}}",
-            json!({"kafka": {"properties": {"security.protocol": "SASL_SSL", "socket.timeout.ms": "5000", "enable.ssl.certificate.verification": "false"}}}),
+            "kafka: {properties: {security.protocol: SSL, socket.timeout.ms: 5000, enable.ssl.certificate.verification: false}}",
+            json!({"kafka": {"properties": {"security.protocol": "SSL", "socket.timeout.ms": "5000", "enable.ssl.certificate.verification": "false"}}}),
         ),
         (
             "tools keep their case",
@@ -206,7 +207,7 @@ fn what_is_printed_can_be_loaded() {
         |case| (*case).to_owned(),
         |case| {
             let first = check(&yaml(case));
-            assert_eq!(first.exit, Some(0), "{first:?}");
+            assert!(first.stdout.starts_with('{'), "{first:?}");
             let second = check(&yaml(&first.stdout));
             assert!(second == first, "{}", second.stderr);
         },
@@ -221,7 +222,7 @@ fn the_policy_version_changes_exactly_when_decisions_can() {
         "{plain}"
     );
     let same = [
-        "kafka: {brokers: \"x:1\", group_id: g, topics: {events: a, decisions: b}, reply_topics: [r], properties: {a.b: c}}",
+        "kafka: {brokers: \"x:1\", group_id: g, topics: {events: a, decisions: b}, reply_topics: [r], properties: {client.rack: c}}",
         "worker: {members: 3, checkpoint_interval_ms: 5, in_flight_max: 1, instance_id: x, drain_timeout_ms: 1}",
         "admin: null",
         "log: {filter: debug, format: json}",

@@ -46,6 +46,28 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ),
         ("a fraction", "worker: {members: 1.5}", "worker.members: found a fraction; write a whole number of 1 or more"),
         ("too little memory", "limits: {thread_bytes_max: 100}", "limits.thread_bytes_max: found a smaller number; write 4096 or more"),
+        (
+            "a URL as broker address",
+            "kafka: {brokers: 'a:1,http://kafka:9092'}",
+            "kafka.brokers: found a URL at place 2; write HOST:PORT, several of them separated by commas",
+        ),
+        ("a broker's port", "kafka: {brokers: 'kafka:x'}", "kafka.brokers: found an address whose port is no number of 1 to 65535"),
+        (
+            "verdicts that would be read as events",
+            "kafka: {topics: {events: a, decisions: a}}",
+            "kafka.topics.decisions: found the name of kafka.topics.events too; give each of the two a topic of its own",
+        ),
+        (
+            "a default that a name collides with",
+            "kafka: {topics: {events: agent.events.dlq}}",
+            "kafka.topics.dlq: found the name of kafka.topics.events too; give each of the two a topic of its own",
+        ),
+        ("state among alerts", "kafka: {topics: {alerts: b, state: b}}", "kafka.topics.state: found the name of kafka.topics.alerts too"),
+        (
+            "replies on a topic of another role",
+            "kafka: {topics: {decisions: d}, reply_topics: [r.*, d]}",
+            "kafka.reply_topics: found the name of kafka.topics.decisions among them; remove it: replies need topics of their own",
+        ),
         ("a list instead of a mapping", "kafka: [a]", "kafka: found a list; write a mapping"),
         ("a mapping instead of a string", "kafka: {brokers: {a: 1}}", "kafka.brokers: found a mapping; write a string"),
         ("an empty string", "kafka: {group_id: \"\"}", "kafka.group_id: found an empty string"),

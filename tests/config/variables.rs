@@ -41,8 +41,11 @@ fn variables_and_arguments_win_over_the_file() {
         ("a section", over(&[("TOLLGATE__ADMIN", "null")], &[]), json!({"admin": null})),
         (
             "-X over all",
-            over(&[("TOLLGATE__KAFKA__PROPERTIES__SECURITY_PROTOCOL", "ssl")], &["-X", "security.protocol=sasl_ssl", "-X", "a.b=c=d"]),
-            json!({"kafka": {"properties": {"security.protocol": "sasl_ssl", "a.b": "c=d"}}}),
+            over(
+                &[("TOLLGATE__KAFKA__PROPERTIES__SECURITY_PROTOCOL", "ssl")],
+                &["-X", "security.protocol=plaintext", "-X", "client.rack=c=d"],
+            ),
+            json!({"kafka": {"properties": {"security.protocol": "plaintext", "client.rack": "c=d"}}}),
         ),
         ("a name that is a number", over(&[("TOLLGATE__KAFKA__GROUP_ID", "42")], &[]), json!({"kafka": {"group_id": "42"}})),
         (

@@ -13,6 +13,7 @@ mod pass_through;
 #[path = "../../crates/core/tests/support/recorded.rs"]
 mod recorded;
 mod remote;
+mod rights;
 mod second_stage;
 mod smoke;
 mod state;
@@ -57,6 +58,7 @@ const CASES: &[Case] = &[
     sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
     sharing!(controls::what_does_not_fit_is_named),
     sharing!(pass_through::a_pass_through_answers_every_record_and_commits),
+    sharing!(rights::each_refusal_is_named_once_with_its_grant),
     sharing!(clients::the_python_client_does_what_verdicts_say),
     sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),

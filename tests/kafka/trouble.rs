@@ -97,7 +97,7 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     let mut deployment = Deployment::new(cluster, 2)?;
     let replies = cluster.topic("replies", 4, &[])?;
     let other = cluster.topic("other", 1, &[])?;
-    deployment.configure("/kafka/reply_topics", json!([format!("{}*", "replies-"), "missing.replies"]));
+    deployment.configure("/kafka/reply_topics", json!(["replies-*", "decisions-*", "missing.replies"]));
     let worker = deployment.start()?;
     let ask = |id: &str, topic: &str| {
         let call = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}});
@@ -109,6 +109,8 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
         ask("e2", &other),
         ask("e3", "missing.replies"),
         ask("e4", &replies),
+        // The prefix covers it, and it is a topic of ours.
+        ask("e6", &deployment.decisions),
         unreadable.header("kafka_replyTopic", replies.as_str()).header("kafka_correlationId", "e5"),
     ];
     cluster.produce(&deployment.events, &events)?;
@@ -116,12 +118,13 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     let of = |id: &str| answers.iter().find(|answer| header(answer, "kafka_correlationId") == id).expect(id);
     assert_eq!(of("e1").partition, 3);
     assert_eq!(parsed(of("e5"))["code"], "invalid_event");
-    let verdicts = deployment.verdicts(cluster, 4, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 5, TIME_MAX)?;
+    assert_eq!(verdicts.iter().filter(|verdict| header(verdict, "event_id") == "e6").count(), 1);
     let published = verdicts.iter().find(|verdict| header(verdict, "event_id") == "e1").expect("a verdict on e1");
     assert_eq!(published.value, of("e1").value);
     assert!(cluster.read_all(&other)?.is_empty());
     let (_, metrics) = worker.get("/metrics")?;
-    assert!(metrics.contains("tollgate_replies_total{outcome=\"refused\"} 1"), "{metrics}");
+    assert!(metrics.contains("tollgate_replies_total{outcome=\"refused\"} 2"), "{metrics}");
     // The missing topic is given up after a few seconds, and its record is finished then.
     assert!(worker.stop()?.success());
     assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), events.len() as i64);
@@ -157,6 +160,7 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
+    assert_eq!(worker.log().matches("ready: deciding on 2 of 2 partitions").count(), 1, "{}", worker.log());
     assert!(worker.metric("tollgate_live_threads")? == 1.0 && worker.metric("tollgate_state_bytes")? > 0.0);
     Ok(())
 }

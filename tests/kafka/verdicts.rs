@@ -82,6 +82,10 @@ pub(crate) fn a_verdict_follows_its_event(cluster: &Cluster) -> Result<()> {
         assert_eq!(verdict.headers[3].1, Some(vec![0xff, 0x00]));
     }
     assert!(worker.metric("tollgate_misplaced_records_total")? >= 1.0);
+    let log = worker.log();
+    let warnings: Vec<_> = log.lines().filter(|line| line.contains("partitioner=murmur2_random")).collect();
+    let sample = format!("came_on={} belongs_on={home}", (home + 1) % 4);
+    assert!(warnings.len() == 1 && warnings[0].contains("key=\"a thread\"") && warnings[0].contains(&sample), "{warnings:?}");
     Ok(())
 }
 

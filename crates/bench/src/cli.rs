@@ -30,11 +30,9 @@ pub struct Cli {
     /// PATH
     #[arg(long, value_name = "PATH")]
     pub(super) tollgate: Option<PathBuf>,
-    /// Brokers to use; without them and without a configuration file a broker is started (Java and Maven are needed)
-    #[arg(long, value_name = "HOST:PORT,…", conflicts_with = "own_broker")]
-    pub(super) brokers: Option<String>,
-    /// Start a broker, whatever the configuration says
-    #[arg(long)]
+    /// Start a broker, whatever the configuration says (Java and Maven are needed). One is also started if neither --brokers nor a
+    /// configuration file names any
+    #[arg(long, conflicts_with = "brokers")]
     pub(super) own_broker: bool,
     /// Events per second to measure latency at; left out: half of the peak, which is searched first
     #[arg(long, value_name = "EVENTS", value_parser = positive)]

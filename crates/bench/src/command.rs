@@ -30,10 +30,7 @@ pub fn execute(args: Cli) -> anyhow::Result<ExitCode> {
     }
     start_logging(&settings.log)?;
     let names_cluster = args.common.config.is_some() || std::env::var_os("TOLLGATE__KAFKA__BROKERS").is_some();
-    if let Some(brokers) = &args.brokers {
-        settings.kafka.brokers.clone_from(brokers);
-    }
-    let starts_broker = args.own_broker || (args.brokers.is_none() && !names_cluster);
+    let starts_broker = args.own_broker || (args.common.brokers.is_none() && !names_cluster);
     let invocation = Invocation {
         binary: binary::resolve(args.tollgate.as_deref(), &Progress::default())?,
         config: args.common.config.clone(),

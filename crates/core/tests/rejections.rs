@@ -131,6 +131,11 @@ fn check_rejected(policy: Policy, case: &Case) {
     // These are the dead letter's message, and what is published with it.
     let message = rejection.to_string();
     assert!(message.starts_with(rejection.field) && message.len() < 300, "{name}: {message}");
+    if rejection.code == RejectionCode::ValueIsAVerdict {
+        assert!(verdict.is_empty(), "{name}: a verdict is answered with a verdict");
+        assert!(!message.contains(MARKER), "{name}: {message}");
+        return;
+    }
     check_invalid_event(name, &rejection.event, &message, &verdict, rejection.code);
     assert!(!message.contains(MARKER), "{name}: {message}");
 }
@@ -167,6 +172,35 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
     assert_eq!(rejection.event.thread_id.as_deref(), Some("t"));
     assert_eq!((out.thread_id.as_str(), out.event_id.as_str()), ("t", "agent.events/0/0"));
     check_invalid_event("a header", &rejection.event, &rejection.to_string(), &out.json, RejectionCode::HeaderInvalid);
+}
+
+/// A verdict that comes back as an event, in whichever envelope and under whichever key, ends as a dead letter and gets no verdict.
+#[test]
+fn no_verdict_is_read_as_an_event() {
+    let event = |kind: &str| {
+        format!(
+            r#"{{"type":"{kind}","thread_id":"t","event_id":"e","tool_call_id":"c","tool_name":"ls","tool_input":{{}},"result":"","response":{{}}}}"#
+        )
+    };
+    let events = ["model_response", "tool_call", "tool_result", "other"].map(event);
+    for event in &events {
+        let mut gate = Gate::new(default_policy());
+        let (_, verdict) = gate.record(None, Some(event.as_bytes()), &[]);
+        let text = std::str::from_utf8(&verdict).unwrap();
+        assert!(text.contains("\"thread_id\":\"t\""), "{text}");
+        let structured = format!(r#"{{"specversion":"1.0","source":"s","id":"1","type":"tool_call","subject":"t","data":{text}}}"#);
+        let prefixed = [b"\0\0\0\0\x01", text.as_bytes()].concat();
+        let reply = [Header { name: "kafka_replyTopic", value: Some(b"r") }];
+        for (value, headers) in [(text.as_bytes(), &[][..]), (structured.as_bytes(), &[]), (&prefixed, &reply)] {
+            let (outcome, answer) = gate.record(Some(b"t"), Some(value), headers);
+            let Outcome::DeadLetter(rejection) = outcome else { panic!("{text}: {outcome:?}") };
+            assert_eq!((rejection.code, answer.as_slice()), (RejectionCode::ValueIsAVerdict, b"".as_slice()), "{text}");
+            assert_eq!(*rejection.event, PartialEvent::default());
+        }
+    }
+    // An event may repeat some of a verdict's fields; only all of them make a verdict.
+    let quoting = r#"{"type":"turn_end","thread_id":"t","verdict_id":"x","policy_version":"y"}"#;
+    assert!(matches!(Gate::new(default_policy()).record(None, Some(quoting.as_bytes()), &[]).0, Outcome::Boundary(_)));
 }
 
 /// Headers of one name are no two keys of a fixture.

@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | `broker`, `process_guard`, `ports` | a broker of our own, which ends with its starter, whatever ends that |
+//! | `acl` | grants rights by the lines of `kafka-acls.sh` |
 //! | `cluster` | clients of a cluster: topics, records and groups |
 //! | `deployment` | a configuration with its topics, and worker processes on them |
 //! | [`harness`] | runs tests on one broker, and says which are skipped and why |
@@ -15,6 +16,7 @@
     reason = "it is there for tests and benchmarks, which fail by panicking"
 )]
 
+mod acl;
 mod broker;
 mod cluster;
 mod deployment;
@@ -24,6 +26,7 @@ mod ports;
 mod process_guard;
 mod traffic;
 
+pub use acl::grant;
 pub use broker::{Broker, default_cache, lacking, test_cache};
 pub use cluster::{Cluster, Outgoing, Position, Record};
 pub use deployment::{Deployment, Worker, by_thread, header, parsed, text};

@@ -113,8 +113,8 @@ impl Dev {
         process::watch_signals(&health, &stop)?;
         let admin_url = serve_admin(&settings, &metrics, &health, &stop).await?;
         let kafka = Arc::new(settings.kafka);
-        let Some(topics) = self.topics(&kafka, settings.policy.limits.thread_bytes_max, &stop).await? else {
-            return Ok(ExitCode::SUCCESS);
+        let Some(topics) = self.topics(&kafka, settings.policy.limits.thread_bytes_max, &health, &stop).await? else {
+            return Ok(process::stopped(&health));
         };
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
         let servers = process::policy_servers(&settings.policy, &metrics)?;
@@ -133,7 +133,7 @@ impl Dev {
             stop: stop.clone(),
         };
         if !feed.caught_up().await {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(process::stopped(&health));
         }
         let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics))?;
         while !health.is_ready() && !stop.is_given() {
@@ -155,7 +155,13 @@ impl Dev {
     }
 
     /// Returns what is known of the topics, which are created on real brokers; `None` if the sign to stop came first.
-    async fn topics(self, kafka: &Arc<KafkaSettings>, thread_bytes_max: usize, stop: &Stop) -> anyhow::Result<Option<Preflight>> {
+    async fn topics(
+        self,
+        kafka: &Arc<KafkaSettings>,
+        thread_bytes_max: usize,
+        health: &Arc<Health>,
+        stop: &Stop,
+    ) -> anyhow::Result<Option<Preflight>> {
         if self.is_embedded {
             return Ok(Some(Preflight::of(PARTITIONS)));
         }
@@ -163,8 +169,8 @@ impl Dev {
         if !created.is_empty() {
             say!("created topics: {}", created.join(", "));
         }
-        let (asked, stop_asking) = (Arc::clone(kafka), stop.clone());
-        let checked = tokio::task::spawn_blocking(move || check_topics(&asked, &stop_asking)).await?;
+        let (asked, health, stop_asking) = (Arc::clone(kafka), Arc::clone(health), stop.clone());
+        let checked = tokio::task::spawn_blocking(move || check_topics(&asked, &health, &stop_asking)).await?;
         if stop.is_given() {
             return Ok(None);
         }

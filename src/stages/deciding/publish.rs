@@ -26,7 +26,7 @@ impl VerdictPublisher {
         Self { kafka, metrics }
     }
 
-    /// Publishes the verdict on a record, and its dead letter if `dead_letter` holds headers for one.
+    /// Publishes the verdict on a record if there is one, and its dead letter if `dead_letter` holds headers for one.
     pub fn publish(
         &self,
         record: &Record<'_>,
@@ -38,6 +38,10 @@ impl VerdictPublisher {
         if let Some(headers) = dead_letter {
             let to = Destination { topic: &self.kafka.topics.dlq, partition: None, key: record.key, value: record.value };
             publications.send(Role::DeadLetter, to, headers, event_time_ms);
+        }
+        // A verdict that was read as an event is not answered: neither on the decisions topic nor by a reply.
+        if verdict.json.is_empty() {
+            return;
         }
         let key = (!verdict.thread_id.is_empty()).then_some(verdict.thread_id.as_bytes());
         let (value, headers) = (verdict.json.as_slice(), verdict_headers(record, &verdict.event_id));

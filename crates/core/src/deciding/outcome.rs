@@ -22,7 +22,7 @@ pub enum Outcome {
     /// The record is a turn boundary or a reset, which get no verdict.
     Boundary(EventType),
     /// The record cannot be read and becomes a dead letter. The buffer holds a verdict for the host that waits for one. It goes to the
-    /// decisions topic if the thread is known.
+    /// decisions topic if the thread is known. The buffer is empty if the record is a verdict itself: nobody waits for an answer to it.
     DeadLetter(Rejection),
 }
 
@@ -62,6 +62,8 @@ pub(super) fn reject(policy: &Policy, record: &Record<'_>, rejection: Rejection,
     let event = &rejection.event;
     let event_id = event.event_id.as_deref().map_or_else(|| Cow::Owned(record.coordinates()), Cow::Borrowed);
     out.address(event.thread_id.as_deref().unwrap_or_default(), &event_id);
-    verdict::write_invalid(&rejection, &event_id, policy.version(), &mut out.json);
+    if rejection.is_answered() {
+        verdict::write_invalid(&rejection, &event_id, policy.version(), &mut out.json);
+    }
     Outcome::DeadLetter(rejection)
 }

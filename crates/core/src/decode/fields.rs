@@ -52,6 +52,9 @@ fields!(
     error,
 );
 
+/// Members that every verdict has and no event does. A record with all of them is a verdict, whatever else it holds.
+const VERDICT_MEMBERS: [&[u8]; 3] = [b"verdict_id", b"allows_execution", b"policy_version"];
+
 /// How far an event's timestamp may be ahead of its record's, in milliseconds. One that is further ahead counts as that far ahead.
 const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
 
@@ -62,6 +65,8 @@ pub(super) fn read<'d>(record: &Record<'d>, envelope: &Envelope<'d>) -> Read<Eve
     let mut reader = Reader { record, envelope, fields: Fields::default(), event_type: None };
     match reader.collect().and_then(|()| reader.event()) {
         Ok(event) => Ok(event),
+        // Whoever is named in a verdict already has it.
+        Err(rejection) if !rejection.is_answered() => Err(rejection),
         Err(rejection) => Err(rejection.with_event(reader.partial_event())),
     }
 }
@@ -75,7 +80,7 @@ struct Reader<'r, 'd> {
 
 impl<'d> Reader<'_, 'd> {
     fn collect(&mut self) -> Read<()> {
-        let (mut repeated, mut others) = (None, Others::default());
+        let (mut repeated, mut others, mut verdict_members) = (None, Others::default(), 0);
         for (key, value) in self.envelope.fields.iter().flat_map(Value::members) {
             let Some(name) = key.as_text() else { continue };
             let (name, slot) = match name.as_bytes() {
@@ -85,6 +90,7 @@ impl<'d> Reader<'_, 'd> {
                     Some(slot) => slot,
                     None => {
                         others.note(key);
+                        verdict_members += usize::from(VERDICT_MEMBERS.contains(&name));
                         continue;
                     }
                 },
@@ -92,6 +98,9 @@ impl<'d> Reader<'_, 'd> {
             if slot.replace(value).is_some() {
                 repeated = Some(name);
             }
+        }
+        if verdict_members >= VERDICT_MEMBERS.len() {
+            return Err(own_verdict());
         }
         match repeated {
             Some(name) => Err(members::repeated(name)),
@@ -298,6 +307,12 @@ impl<'d> Reader<'_, 'd> {
             tool_name: short(fields.tool_name, TOOL_NAME_BYTES_MAX),
         }
     }
+}
+
+/// Returns the rejection of a verdict that was read as an event.
+fn own_verdict() -> Rejection {
+    let fix = "let verdicts go to another topic than kafka.topics.events, and let nothing copy them there";
+    Rejection::new(RejectionCode::ValueIsAVerdict, "value", "a verdict of Tollgate", fix)
 }
 
 /// Checks that arguments inside a string hold no more values than are read. With more of them they would count as no arguments at all.

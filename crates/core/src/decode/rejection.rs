@@ -25,6 +25,8 @@ codes! {
         ValueTooMany = "value_too_many_values",
         /// The value is JSON, but not an object.
         ValueNotAnObject = "value_not_an_object",
+        /// The record is a verdict. It is not answered: the answer would be the next record of that kind.
+        ValueIsAVerdict = "value_is_a_verdict",
         /// A member of the envelope stands twice. Which one counts would depend on the reader.
         FieldRepeated = "field_repeated",
         /// A CloudEvent of a version other than 1.x.
@@ -153,6 +155,12 @@ impl Rejection {
     #[must_use]
     pub fn new(code: RejectionCode, field: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
         Self { code, field, found: found.into(), fix, event: Box::default() }
+    }
+
+    /// Returns whether the record gets a verdict besides its dead letter. A verdict gets none, since one could be read in turn, without end.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.code != RejectionCode::ValueIsAVerdict
     }
 
     /// Returns the same rejection with what is known of the event.

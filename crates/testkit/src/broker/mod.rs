@@ -29,6 +29,8 @@ pub struct Broker {
     guard: ProcessGuard,
     class_path: String,
     port: u16,
+    /// The port of the listener that wants a password, if there is one.
+    secured_port: Option<u16>,
 }
 
 impl Broker {
@@ -38,20 +40,27 @@ impl Broker {
     /// # Errors
     /// Java, Maven or the jars are missing, or the broker does not come up: with the end of its log.
     pub fn start(jars: &Path, properties: &str) -> Result<Self> {
+        Self::start_with(jars, properties, &[])
+    }
+
+    fn start_with(jars: &Path, properties: &str, users: &[(&str, &str)]) -> Result<Self> {
         let class_path = jars::class_path(jars)?;
         let guard = ProcessGuard::start()?;
-        let [port, controller_port] = free_ports()?;
+        let [port, controller_port, secured_port] = free_ports()?;
         let home = guard.home();
+        let secured_port = (!users.is_empty()).then_some(secured_port);
+        let secured = secured_port.map_or_else(String::new, |port| format!(",SECURED://127.0.0.1:{port}"));
         let settings = [
             include_str!("server.properties").to_owned(),
-            format!("listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}"),
+            format!("listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}{secured}"),
+            if users.is_empty() { String::new() } else { security(users) },
             format!("controller.quorum.voters=1@127.0.0.1:{controller_port}"),
             format!("log.dirs={}", home.join("data").display()),
             properties.to_owned(),
         ];
         fs::write(home.join("server.properties"), settings.join("\n"))?;
         fs::write(home.join("log4j2.properties"), include_str!("log4j2.properties"))?;
-        let mut broker = Self { guard, class_path, port };
+        let mut broker = Self { guard, class_path, port, secured_port };
         broker.format()?;
         broker.start_again()?;
         Ok(broker)
@@ -64,6 +73,23 @@ impl Broker {
     /// Those of [`Broker::start`].
     pub fn start_for_tests(target_tmpdir: &Path) -> Result<Self> {
         Self::start(&test_cache(target_tmpdir), include_str!("tests.properties"))
+    }
+
+    /// Starts a broker for tests with a second listener, at which users log in with a name and a password (SASL/PLAIN) and may do only what
+    /// they were granted. Clients of the first listener are super users.
+    ///
+    /// # Errors
+    /// Those of [`Broker::start`].
+    pub fn start_secured(target_tmpdir: &Path, users: &[(&str, &str)]) -> Result<Self> {
+        Self::start_with(&test_cache(target_tmpdir), include_str!("tests.properties"), users)
+    }
+
+    /// Returns the address of the listener that wants a password.
+    ///
+    /// # Errors
+    /// The broker was not started with one.
+    pub fn secured_bootstrap(&self) -> Result<String> {
+        Ok(format!("127.0.0.1:{}", self.secured_port.context("a broker without users")?))
     }
 
     /// Returns the address for `bootstrap.servers`.
@@ -153,4 +179,19 @@ impl Broker {
             !metadata.brokers().is_empty() && led
         })
     }
+}
+
+/// Returns the properties of a broker whose users have passwords and rights.
+fn security(users: &[(&str, &str)]) -> String {
+    let users: String = users.iter().map(|(name, password)| format!(" user_{name}=\"{password}\"")).collect();
+    let module = "org.apache.kafka.common.security.plain.PlainLoginModule";
+    [
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURED:SASL_PLAINTEXT".to_owned(),
+        "listener.name.secured.sasl.enabled.mechanisms=PLAIN".to_owned(),
+        format!("listener.name.secured.plain.sasl.jaas.config={module} required{users};"),
+        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer".to_owned(),
+        "super.users=User:ANONYMOUS".to_owned(),
+        "allow.everyone.if.no.acl.found=false".to_owned(),
+    ]
+    .join("\n")
 }

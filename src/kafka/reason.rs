@@ -1,0 +1,126 @@
+//! Why brokers cannot be reached: librdkafka's sentences, without what changes from attempt to attempt, and with what to check.
+
+use std::collections::HashMap;
+
+/// Parts of librdkafka's sentences, each with what to check. The first that fits counts.
+const CHECKS: [(&str, &str); 9] = [
+    ("Connection refused", "check kafka.brokers, and that a broker listens there"),
+    ("connecting to a SSL listener", "the listener may want TLS: check security.protocol in kafka.properties"),
+    ("connecting to a PLAINTEXT broker listener", "the listener may not speak TLS: check security.protocol in kafka.properties"),
+    ("certificate verify failed", "check ssl.ca.location in kafka.properties"),
+    ("SSL handshake failed", "check security.protocol and the ssl.* properties in kafka.properties"),
+    ("require SASL authentication", "check security.protocol and the sasl.* properties in kafka.properties"),
+    ("SASL", "check sasl.mechanism, sasl.username and sasl.password in kafka.properties"),
+    ("Disconnected", "a listener that hangs up may want TLS or SASL: check security.protocol in kafka.properties"),
+    ("timed out", "check kafka.brokers, and that nothing between here and there drops packets"),
+];
+
+/// Why one broker cannot be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// The broker's address.
+    pub broker: String,
+    /// What librdkafka says.
+    pub what: String,
+    /// What to check, if that is known.
+    pub check: Option<&'static str>,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { broker, what, check } = self;
+        write!(f, "{broker}: {what}")?;
+        check.map_or(Ok(()), |check| write!(f, "; {check}"))
+    }
+}
+
+impl Reason {
+    /// Reads a sentence of librdkafka, such as `ssl://kafka-1:9093/bootstrap: SSL handshake failed: … (after 3ms in state SSL_HANDSHAKE)`.
+    /// Returns `None` if it is not about one broker.
+    #[must_use]
+    pub fn read(sentence: &str) -> Option<Self> {
+        let sentence = sentence.strip_prefix("[thrd:").and_then(|rest| rest.split_once("]: ")).map_or(sentence, |(_, rest)| rest);
+        let (name, what) = sentence.split_once(": ")?;
+        let (address, kind) = name.rsplit_once('/').filter(|(_, kind)| !kind.is_empty())?;
+        let broker = address.rsplit_once("://").map_or(address, |(_, address)| address);
+        // How long it took, and how often it was not said, is different every time.
+        let what = what.rsplit_once(" (after ").map_or(what, |(what, _)| what).trim_end();
+        let is_unresolved = what.contains("Failed to resolve");
+        let check = match (is_unresolved, kind) {
+            (true, "bootstrap") => Some("check the host's name in kafka.brokers"),
+            (true, _) => Some("the brokers themselves gave this name: check their advertised.listeners"),
+            _ => CHECKS.iter().find(|(part, _)| what.contains(part)).map(|(_, check)| *check),
+        };
+        Some(Self { broker: broker.to_owned(), what: what.to_owned(), check })
+    }
+
+    /// Returns the reason without the address that was tried. A host with an IPv4 and an IPv6 address is tried at both in turn.
+    fn essence(&self) -> String {
+        let is_address = |word: &&str| word.starts_with("ipv4#") || word.starts_with("ipv6#");
+        self.what.split(' ').filter(|word| !is_address(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What was said of each broker, so that each reason is said once and again when it changes.
+#[derive(Debug, Default)]
+pub struct Said {
+    brokers: HashMap<String, String>,
+    last: Option<Reason>,
+}
+
+impl Said {
+    /// Returns whether this reason is news of its broker, and notes it.
+    pub fn is_news(&mut self, reason: &Reason) -> bool {
+        self.last = Some(reason.clone());
+        let essence = reason.essence();
+        self.brokers.insert(reason.broker.clone(), essence.clone()).is_none_or(|before| before != essence)
+    }
+
+    /// Returns the last reason.
+    #[must_use]
+    pub fn last(&self) -> Option<&Reason> {
+        self.last.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_lose_what_changes_and_gain_what_to_check() {
+        for (sentence, expected) in [
+            (
+                "127.0.0.1:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)",
+                "127.0.0.1:1: Connect to ipv4#127.0.0.1:1 failed: Connection refused; check kafka.brokers, and that a broker listens there",
+            ),
+            (
+                "[thrd:sasl_ssl://k:9093/bootstrap]: sasl_ssl://k:9093/bootstrap: SASL authentication error: Authentication failed (after 302ms in state AUTH_REQ, 4 identical error(s) suppressed)",
+                "k:9093: SASL authentication error: Authentication failed; check sasl.mechanism, sasl.username and sasl.password in kafka.properties",
+            ),
+            (
+                "b.internal:9092/1: Failed to resolve 'b.internal:9092': Name or service not known (after 1ms in state CONNECT)",
+                "b.internal:9092: Failed to resolve 'b.internal:9092': Name or service not known; the brokers themselves gave this name: check their advertised.listeners",
+            ),
+            ("a:1/bootstrap: something new", "a:1: something new"),
+        ] {
+            assert_eq!(Reason::read(sentence).map(|reason| reason.to_string()).as_deref(), Some(expected));
+        }
+        for nothing in ["1/1 brokers are down", "", "a: b", "[thrd:main]: Disconnected"] {
+            assert_eq!(Reason::read(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_reason_is_news_once_and_when_it_changes() {
+        let reason = |text: &str| Reason::read(text).unwrap();
+        let mut said = Said::default();
+        assert!(
+            said.is_news(&reason("h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)"))
+        );
+        assert!(!said.is_news(&reason("h:1/bootstrap: Connect to ipv6#[::1]:1 failed: Connection refused (after 7ms in state CONNECT)")));
+        assert!(said.is_news(&reason("h:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
+        assert!(said.is_news(&reason("g:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
+        assert_eq!(said.last().map(|last| last.broker.as_str()), Some("g:1"));
+    }
+}

@@ -1,0 +1,78 @@
+//! What a worker does with what comes, on the embedded broker.
+
+use std::time::{Duration, Instant};
+
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::message::{Headers, Message, OwnedMessage};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::{Offset, TopicPartitionList};
+
+use crate::process::{Process, TIME_MAX};
+use crate::support::{temporary, tollgate};
+
+/// How long to look for what should not come.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Returns a reader of all of a topic.
+fn reader(brokers: &str, topic: &str) -> BaseConsumer {
+    let mut config = ClientConfig::new();
+    let reader: BaseConsumer =
+        config.set("bootstrap.servers", brokers).set("group.id", "test").set("fetch.wait.max.ms", "1").create().unwrap();
+    let metadata = reader.fetch_metadata(Some(topic), TIME_MAX).unwrap();
+    let mut list = TopicPartitionList::new();
+    for partition in metadata.topics()[0].partitions() {
+        list.add_partition_offset(topic, partition.id(), Offset::Beginning).unwrap();
+    }
+    reader.assign(&list).unwrap();
+    reader
+}
+
+/// Returns the next record of a topic, if one comes in that time.
+fn next(reader: &BaseConsumer, time_max: Duration) -> Option<OwnedMessage> {
+    let deadline = Instant::now() + time_max;
+    while Instant::now() < deadline {
+        if let Some(Ok(message)) = reader.poll(Duration::from_millis(50)) {
+            return Some(message.detach());
+        }
+    }
+    None
+}
+
+fn text(message: &OwnedMessage) -> String {
+    String::from_utf8(message.payload().unwrap().to_vec()).unwrap()
+}
+
+/// A verdict that comes back as an event ends among the dead letters, and nothing follows from it.
+#[test]
+fn a_verdict_on_the_events_topic_multiplies_nothing() {
+    let config = temporary("admin: null");
+    let mut command = tollgate();
+    let worker = Process::start(command.args(["dev", "--config"]).arg(config.path()));
+    let line = worker.line(&["broker", "127.0.0.1:"]);
+    let port: String = line.split("127.0.0.1:").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
+    let brokers = format!("127.0.0.1:{port}");
+    let (decisions, dead_letters) = (reader(&brokers, "agent.decisions"), reader(&brokers, "agent.events.dlq"));
+    let producer: BaseProducer =
+        ClientConfig::new().set("bootstrap.servers", &brokers).set("partitioner", "murmur2_random").create().unwrap();
+    let send = |value: &str| {
+        producer.send(BaseRecord::to("agent.events").key("t").payload(value)).map_err(|(error, _)| error).unwrap();
+        producer.flush(TIME_MAX).unwrap();
+    };
+    let call = |id: &str| {
+        format!(r#"{{"type":"tool_call","thread_id":"t","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#)
+    };
+    send(&call("first"));
+    let verdict = text(&next(&decisions, TIME_MAX).expect("a verdict"));
+    send(&verdict);
+    send(&call("second"));
+    let after = text(&next(&decisions, TIME_MAX).expect("a verdict"));
+    assert!(after.contains(r#""event_id":"second""#), "a verdict on a verdict: {after}");
+    assert!(next(&decisions, QUIET).is_none());
+    let letter = next(&dead_letters, TIME_MAX).expect("a dead letter");
+    assert_eq!(text(&letter), verdict);
+    let headers = letter.headers().unwrap();
+    let class = headers.iter().find(|header| header.key == "__connect.errors.class.name").and_then(|header| header.value);
+    assert_eq!(class, Some(b"value_is_a_verdict".as_slice()));
+    assert!(next(&dead_letters, QUIET).is_none());
+}

@@ -1,0 +1,139 @@
+//! Checks that `config check` refuses what a worker would refuse when it starts, and connects nothing.
+
+use std::net::TcpListener;
+
+use super::*;
+
+/// Checks that the configuration is shown, and refused.
+fn check_no_start(ran: &Ran, expected: &str) {
+    assert!(ran.exit == Some(1) && ran.stdout.starts_with('{'), "it was accepted, or ended with {:?}: {}", ran.exit, ran.stderr);
+    assert!(ran.stderr.contains(expected), "{} instead of {expected}", ran.stderr);
+    assert!(ran.stderr.contains("\na worker would not start with this configuration; policy_version sha256:"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_a_worker_refuses_is_refused() {
+    let broken = temporary("-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n");
+    let broken = broken.path().display().to_string();
+    let provider = |ca_file: &str| {
+        format!("guardrails: {{enabled: true, provider: {{use: http, config: {{url: 'https://p/', ca_file: {ca_file}}}}}}}")
+    };
+    let properties = |text: &str| format!("kafka: {{properties: {{{text}}}}}");
+    let cases = vec![
+        ("an unknown property", properties("acks.all: 1"), "kafka.properties.acks.all: found a property that librdkafka does not know"),
+        (
+            "a value that is none",
+            properties("security.protocol: tls"),
+            "kafka.properties.security.protocol: found what librdkafka refuses (Invalid value \"tls\"",
+        ),
+        (
+            "a value out of range",
+            properties("socket.timeout.ms: 1"),
+            "kafka.properties.socket.timeout.ms: found what librdkafka refuses (Configuration property \"socket.timeout.ms\" value 1 is outside allowed range",
+        ),
+        (
+            "a property of producers",
+            properties("compression.type: lzma"),
+            "kafka.properties.compression.type: found what librdkafka refuses",
+        ),
+        (
+            "a mechanism that was not built in",
+            properties("security.protocol: sasl_plaintext, sasl.mechanism: GSSAPI"),
+            "kafka.properties.sasl.mechanism: found what librdkafka refuses",
+        ),
+        (
+            "authorities that are not there",
+            properties("security.protocol: ssl, ssl.ca.location: /nowhere/ca.pem"),
+            "kafka.properties.ssl.ca.location: found what librdkafka refuses (ssl.ca.location failed",
+        ),
+        (
+            "authorities that are none",
+            properties(&format!("security.protocol: ssl, ssl.ca.location: {broken}")),
+            "kafka.properties.ssl.ca.location: found what librdkafka refuses (ssl.ca.location failed",
+        ),
+        (
+            "a client's certificate that is not there",
+            properties("security.protocol: ssl, ssl.certificate.location: /nowhere/client.pem"),
+            "kafka.properties.ssl.certificate.location: found what librdkafka refuses",
+        ),
+        (
+            "a policy server's authorities that are not there",
+            provider("/nowhere/ca.pem"),
+            "ca_file: found no certificates in /nowhere/ca.pem; name a readable PEM file of authorities",
+        ),
+        ("a policy server's authorities that are none", provider(&broken), "ca_file: found no certificates in "),
+        (
+            "a filter that matches nothing",
+            "log: {filter: tollgat=info}".to_owned(),
+            "log.filter: found \"tollgat\", which is no level and no module that logs; write a level (off, error, warn, info, debug, trace)",
+        ),
+        ("a level that is none", "log: {filter: verbose}".to_owned(), "log.filter: found \"verbose\""),
+        (
+            "a warning behind its block",
+            "tool_loop_guardrails: {exact_failure_warn_after: 5, exact_failure_block_after: 3, same_tool_failure_halt_after: 9}".to_owned(),
+            "tool_loop_guardrails.exact_failure_warn_after: found 5, and exact_failure_block_after acts before that; write 3 or less",
+        ),
+        (
+            "a warning in the place of a halt",
+            "tool_loop_guardrails: {same_tool_failure_warn_after: 5}".to_owned(),
+            "tool_loop_guardrails.same_tool_failure_warn_after: found 5, and same_tool_failure_halt_after acts before that; write 4 or less",
+        ),
+        (
+            "a warning behind a halt, nested",
+            "tool_loop_guardrails: {hard_stop_enabled: true, warn_after: {idempotent_no_progress: 6}}".to_owned(),
+            "tool_loop_guardrails.no_progress_warn_after: found 6, and no_progress_block_after acts before that; write 5 or less",
+        ),
+    ];
+    check_each(cases, |(name, ..)| (*name).to_owned(), |(_, text, expected)| check_no_start(&check(&yaml(text)), expected));
+}
+
+#[test]
+fn all_of_it_is_said_at_once() {
+    let ran = check(&yaml("log: {filter: verbose}\nkafka: {properties: {no.such: 1}}"));
+    check_no_start(&ran, "log.filter: found \"verbose\"");
+    check_no_start(&ran, "\nkafka.properties.no.such: found a property that librdkafka does not know");
+}
+
+/// A value may be a password, whatever is wrong with it.
+#[test]
+fn no_secret_is_repeated() {
+    for properties in ["ssl.key.pem: MARKER-7f3a, security.protocol: ssl", "sasl.password: MARKER-7f3a, no.such: 1"] {
+        let ran = check(&yaml(&format!("kafka: {{properties: {{{properties}}}}}")));
+        check_no_start(&ran, "kafka.properties");
+        assert!(!format!("{ran:?}").contains("MARKER-7f3a"), "{ran:?}");
+    }
+}
+
+/// Every client is made, and none has an address.
+#[test]
+fn nothing_is_connected_unless_it_is_asked_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let brokers = listener.local_addr().unwrap().to_string();
+    let text = format!("kafka: {{brokers: '{brokers}'}}");
+    assert_eq!(check(&yaml(&text)).exit, Some(0));
+    assert_eq!(listener.accept().map(drop).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    drop(listener);
+    let ran = check(&Setup { arguments: vec!["--connect"], ..yaml(&text) });
+    check_no_start(&ran, "--connect: no answer within 10 s: the brokers at ");
+    check_no_start(&ran, "Connection refused");
+}
+
+/// A worker that cannot make its clients ends, and does not try again.
+#[test]
+fn a_wrong_property_ends_what_it_was_given_to() {
+    for command in ["dev", "run"] {
+        let ran = run(tollgate().args([command, "-X", "a=b"]), b"");
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""), "{command}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("tollgate: kafka.properties.a: found a property that librdkafka does not know"), "{}", ran.stderr);
+    }
+    let ran = run(tollgate().args(["run", "-b", "http://kafka:9092"]), b"");
+    assert_eq!(
+        (ran.exit, ran.stderr.as_str()),
+        (
+            Some(1),
+            "tollgate: --brokers: found a URL; write HOST:PORT, several of them separated by commas, such as kafka-1:9092,kafka-2:9092\n"
+        )
+    );
+}
