@@ -19,6 +19,7 @@ mod passport;
 mod process;
 mod produce;
 mod run;
+mod schema;
 mod state;
 mod topics;
 
@@ -81,6 +82,8 @@ enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Print the JSON Schema of events, verdicts, controls or the configuration
+    Schema(schema::SchemaArgs),
     /// Print shell completions
     Completions {
         /// The shell
@@ -99,6 +102,7 @@ enum ConfigCommand {
 pub fn execute(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
         Command::Completions { shell } => completions::execute(shell),
+        Command::Schema(args) => schema::execute(&args),
         Command::Config { command: ConfigCommand::Check } => cli.common.settings().and_then(|settings| config_check::execute(&settings)),
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),

@@ -6,6 +6,7 @@
 mod kafka;
 mod process;
 mod redact;
+mod schema;
 mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};

@@ -293,8 +293,8 @@ fn read_settings(section: &Section<'_>) -> RepetitionSettings {
         no_progress_block_after: section.u32("no_progress_block_after"),
         idempotent_tools: lists("idempotent_tools"),
         mutating_tools: lists("mutating_tools"),
-        warnings_enabled: switch_of(section, "warnings_enabled", true),
-        hard_stop_enabled: switch_of(section, "hard_stop_enabled", true),
+        warnings_enabled: section.bool_or("warnings_enabled", true),
+        hard_stop_enabled: section.bool_or("hard_stop_enabled", true),
     };
     // A switch without flat thresholds beside it is Hermes' form, so Hermes' defaults apply.
     if nested.is_some() || (switch.is_some() && flat.is_none()) { read_nested(section, settings) } else { settings }
@@ -303,21 +303,15 @@ fn read_settings(section: &Section<'_>) -> RepetitionSettings {
 /// Reads the nested form, with the defaults that it has in Hermes: warnings only, unless hard stops are switched on.
 fn read_nested(section: &Section<'_>, flat: RepetitionSettings) -> RepetitionSettings {
     let (warn, stop) = (section.section("warn_after"), section.section("hard_stop_after"));
-    let count =
-        |thresholds: &Section<'_>, key: &'static str, default| if thresholds.is_written(key) { thresholds.u32(key) } else { default };
     RepetitionSettings {
-        exact_failure_warn_after: count(&warn, "exact_failure", 2),
-        exact_failure_block_after: count(&stop, "exact_failure", 5),
-        same_tool_failure_warn_after: count(&warn, "same_tool_failure", 3),
-        same_tool_failure_halt_after: count(&stop, "same_tool_failure", 8),
-        no_progress_warn_after: count(&warn, "idempotent_no_progress", 2),
-        no_progress_block_after: count(&stop, "idempotent_no_progress", 5),
-        warnings_enabled: switch_of(section, "warnings_enabled", true),
-        hard_stop_enabled: switch_of(section, "hard_stop_enabled", false),
+        exact_failure_warn_after: warn.u32_or("exact_failure", 2),
+        exact_failure_block_after: stop.u32_or("exact_failure", 5),
+        same_tool_failure_warn_after: warn.u32_or("same_tool_failure", 3),
+        same_tool_failure_halt_after: stop.u32_or("same_tool_failure", 8),
+        no_progress_warn_after: warn.u32_or("idempotent_no_progress", 2),
+        no_progress_block_after: stop.u32_or("idempotent_no_progress", 5),
+        warnings_enabled: section.bool_or("warnings_enabled", true),
+        hard_stop_enabled: section.bool_or("hard_stop_enabled", false),
         ..flat
     }
-}
-
-fn switch_of(section: &Section<'_>, key: &'static str, default: bool) -> bool {
-    if section.is_written(key) { section.bool(key) } else { default }
 }
