@@ -10,6 +10,8 @@ mod schema;
 mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};
+pub(crate) use redact::may_be_secret;
+
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
 
 use serde::Serialize;

@@ -5,16 +5,22 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use tollgate_core::policy::{Descriptions, Registry, add_rules, notes_of};
-use tollgate_core::settings::{SchemaWriter, put};
+use tollgate_core::settings::{Notes, SchemaWriter, put};
 
 /// The annotated configuration.
 const EXAMPLE: &str = include_str!("../../config/example.yaml");
 
 impl Settings {
+    /// Returns what is read of a configuration, over these defaults. What `config` of detectors and providers may hold is left out.
+    #[must_use]
+    pub fn notes(defaults: &Value) -> Notes {
+        notes_of(defaults, |root| drop(Self::read_sections(root)))
+    }
+
     /// Returns the JSON Schema of the configuration, over these defaults.
     #[must_use]
     pub fn schema(defaults: &Value) -> Value {
-        let notes = notes_of(defaults, |root| drop(Self::read_sections(root)));
+        let notes = Self::notes(defaults);
         let descriptions = descriptions(EXAMPLE);
         let mut schema = SchemaWriter { notes: &notes, defaults, descriptions: &descriptions }.section("");
         add_rules(&mut schema, &Registry::builtin(), &descriptions);

@@ -188,7 +188,7 @@ fn all_mistakes_are_told_at_once_and_no_value_is_quoted() {
     }
     assert!(!ran.stderr.contains("MARKER"), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("tollgate: FILE:\n"), "{}", ran.stderr);
-    assert_eq!(ran.stderr.lines().count(), 5, "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().filter(|line| line.contains(": found ")).count(), 4, "{}", ran.stderr);
 }
 
 #[test]
