@@ -138,6 +138,10 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
     let deployment = Deployment::new(cluster, 2)?;
     let worker = deployment.start()?;
     assert_eq!(worker.get("/livez")?.0, 200);
+    let (_, metrics) = worker.get("/metrics")?;
+    for name in ["tollgate_build_info{revision=", "process_resident_memory_bytes ", "process_cpu_seconds_total ", "process_open_fds "] {
+        assert!(metrics.lines().any(|line| line.starts_with(name)), "{name} is not in\n{metrics}");
+    }
     let (status, ready) = worker.get("/readyz")?;
     assert_eq!(
         (status, ready.trim()),
