@@ -52,7 +52,8 @@ mod tests {
         let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE process_")).collect();
         if cfg!(target_os = "linux") {
             let kind = |spec: &Spec| if spec.kind == Kind::Counter { "counter" } else { "gauge" };
-            let mut listed: Vec<_> = PROCESS.iter().map(|spec| format!("{} {}", &spec.name["process_".len()..], kind(spec))).collect();
+            let mut listed: Vec<_> =
+                PROCESS.iter().map(|spec| format!("{} {}", spec.name.trim_start_matches("process_"), kind(spec))).collect();
             listed.sort();
             assert_eq!(found, listed, "{text}");
             let value = |name: &str| -> f64 {
