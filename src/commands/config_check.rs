@@ -47,8 +47,7 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks all that a worker is started with, without connecting anything: the log's filter, the clients and their TLS, the policy servers,
-/// and the order of thresholds.
+/// Checks all that a worker is started with, without connecting anything: the log's filter, the clients and their TLS, and the policy servers.
 ///
 /// # Errors
 /// Names every fault, one a line, with its key and the fix.
@@ -59,7 +58,7 @@ pub(super) fn check_start(settings: &Settings) -> anyhow::Result<()> {
     let clients = check_clients(&settings.kafka).map_err(Into::into);
     let servers = process::policy_servers(&settings.policy, &Metrics::new()?).map(drop);
     let refused = [filter, clients, servers].into_iter().filter_map(Result::err).map(|error| format!("{error:#}"));
-    let faults: Vec<_> = refused.chain(settings.unreachable_thresholds()).collect();
+    let faults: Vec<_> = refused.collect();
     if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
 }
 

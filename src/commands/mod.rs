@@ -21,6 +21,7 @@ mod process;
 mod produce;
 mod ready;
 mod run;
+mod schema;
 mod state;
 mod tap;
 mod top;
@@ -100,6 +101,8 @@ enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Print the JSON Schema of events, verdicts, controls or the configuration
+    Schema(schema::SchemaArgs),
     /// Print shell completions
     Completions {
         /// The shell
@@ -119,6 +122,7 @@ pub fn execute(cli: Cli) -> ExitCode {
     let screen = Screen::stdout(cli.common.color);
     let outcome = match cli.command {
         Command::Completions { shell } => completions::execute(shell),
+        Command::Schema(args) => schema::execute(&args),
         Command::Config { command: ConfigCommand::Check(args) } => {
             cli.common.settings().and_then(|settings| config_check::execute(&args, &settings))
         }

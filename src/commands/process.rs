@@ -54,6 +54,9 @@ pub(super) fn controls(subject_key: Option<&str>) -> Arc<Controls> {
 
 /// Serves the admin endpoint for as long as the process lives.
 pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
+    if let Err(error) = metrics.add_process() {
+        tracing::warn!(%error, "the metrics of the process itself are missing");
+    }
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
     MustRun::new("admin", health.threads(), stop).spawn_task(async {
         fail::fail_point!("admin");

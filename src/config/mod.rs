@@ -1,6 +1,8 @@
 //! The sources of the configuration: the embedded defaults, a YAML file, the environment and secret files.
 
 mod environment;
+mod excerpt;
+mod places;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,6 +10,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::settings::Settings;
+use excerpt::Source;
+use places::Places;
 use tollgate_core::settings::{self, Faults};
 
 /// Why the configuration cannot be loaded.
@@ -38,10 +42,12 @@ pub enum ConfigError {
         length: usize,
     },
     /// Some values are wrong.
-    #[error("{origin}:\n{faults}")]
+    #[error("{origin}:\n{shown}")]
     Invalid {
         /// The file, or the environment.
         origin: String,
+        /// The faults as sentences, with the places and lines of those that are in the file.
+        shown: String,
         /// Everything that is wrong.
         faults: Faults,
     },
@@ -52,24 +58,34 @@ pub enum ConfigError {
 /// # Errors
 /// Returns [`ConfigError`]: what cannot be read, or everything that is wrong.
 pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Settings, ConfigError> {
-    let user = match file {
-        Some(path) => {
-            let origin = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: origin.clone(), source })?;
-            parse(&text, &origin)?
-        }
-        None => Value::Object(serde_json::Map::new()),
+    let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
+    let text = match file {
+        Some(path) => std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: origin.clone(), source })?,
+        None => String::new(),
     };
     let defaults = settings::defaults()
         .map_err(|error| ConfigError::Syntax { origin: "the built-in defaults".to_owned(), reason: error.to_string() })?;
+    let user = parse(&text, &origin, &defaults)?;
     let written = environment::over(user, &defaults, variables)?;
-    let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
     let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
     let settings = Settings::read_with_texts(&written.values, &written.texts, &defaults);
     let settings = settings.and_then(|mut settings| settings.policy.load_files(read).map(|()| settings));
-    settings.map_err(|faults| ConfigError::Invalid { origin, faults })
+    settings.map_err(|faults| {
+        let source = Source { origin: &origin, text: &text, notes: &Settings::notes(&defaults) };
+        let places = Places::of(&text).unwrap_or_default();
+        let shown: Vec<_> = faults.0.iter().map(|fault| source.fault(fault, &places)).collect();
+        ConfigError::Invalid { shown: shown.join("\n"), origin, faults }
+    })
 }
 
-fn parse(text: &str, origin: &str) -> Result<Value, ConfigError> {
-    settings::parse(text).map_err(|error| ConfigError::Syntax { origin: origin.to_owned(), reason: error.to_string() })
+fn parse(text: &str, origin: &str, defaults: &Value) -> Result<Value, ConfigError> {
+    settings::parse(text).map_err(|_| {
+        let notes = Settings::notes(defaults);
+        let reason = match Places::of(text) {
+            Err(error) => Source { origin, text, notes: &notes }.syntax(&error),
+            // The parser's own words quote what it found.
+            Ok(_) => "it is no mapping of sections".to_owned(),
+        };
+        ConfigError::Syntax { origin: origin.to_owned(), reason }
+    })
 }

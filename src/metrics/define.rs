@@ -137,6 +137,12 @@ macro_rules! define_metrics {
                 })
             }
 
+            /// Returns the registry, for metrics that are made elsewhere.
+            #[allow(dead_code, reason = "a list of tests has no such metrics")]
+            pub(in crate::metrics) fn registry(&self) -> &prometheus::Registry {
+                &self.registry
+            }
+
             /// Returns the text of `/metrics`.
             #[must_use]
             pub fn render(&self) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! The documentation page of the metrics.
 
-use super::{Kind, Spec};
+use super::{Kind, PROCESS, Spec};
 
 const HEAD: &str = "\
 # Metrics
@@ -15,10 +15,23 @@ codes that policy servers make up count as `other` beyond 256 of them.
 |---|---|---|---|---|
 ";
 
+const OF_THE_PROCESS: &str = "
+## The process
+
+Every Prometheus client has these under the same names. They are there on Linux.
+
+| metric | type | labels | what | alert on |
+|---|---|---|---|---|
+";
+
 /// Returns the page about the metrics, in Markdown.
 #[must_use]
 pub fn page(metrics: &[Spec]) -> String {
-    let mut page = HEAD.to_owned();
+    [HEAD, &rows(metrics), OF_THE_PROCESS, &rows(PROCESS)].concat()
+}
+
+fn rows(metrics: &[Spec]) -> String {
+    let mut rows = String::new();
     for Spec { name, kind, labels, help, alert } in metrics {
         let kind = match kind {
             Kind::Counter => "counter",
@@ -27,7 +40,7 @@ pub fn page(metrics: &[Spec]) -> String {
         };
         let cell = |text: String| if text.is_empty() { " ".to_owned() } else { format!(" {text} ") };
         let (labels, alert) = (cell(labels.join(", ")), cell(alert.unwrap_or_default().to_owned()));
-        page += &format!("| `{name}` | {kind} |{labels}| {help} |{alert}|\n");
+        rows += &format!("| `{name}` | {kind} |{labels}| {help} |{alert}|\n");
     }
-    page
+    rows
 }

@@ -79,6 +79,7 @@ define_metrics! {
         counter lost_log_lines = "tollgate_lost_log_lines_total" []
             "Log lines that were lost because stderr is closed or nobody reads it.", alert "any growth";
         gauge policy_info = "tollgate_policy_info" ["version"] "1, with the version of the policy in force.";
+        gauge build_info = "tollgate_build_info" ["version", "revision"] "1, with the version of the program and the revision of its sources.";
         gauge ready = "tollgate_ready" [] "1 while every member has its assignment and the state of it, and the controls are known.";
     }
     /// The series of one partition.

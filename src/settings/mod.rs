@@ -7,10 +7,12 @@ mod brokers;
 mod kafka;
 mod process;
 mod redact;
-mod thresholds;
+mod schema;
 mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};
+pub(crate) use redact::may_be_secret;
+
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
 
 use serde::Serialize;
@@ -64,12 +66,6 @@ impl Settings {
             log: process::read_log(&root.section("log")),
             subject_key: root.section("privacy").optional_string("subject_key"),
         }
-    }
-
-    /// Returns a sentence for each threshold that cannot be reached, because another one acts before it.
-    #[must_use]
-    pub fn unreachable_thresholds(&self) -> Vec<String> {
-        thresholds::unreachable(&self.policy.tool_loop_guardrails)
     }
 
     /// Returns the effective settings for people to read, secrets redacted, and user info and queries of URLs.

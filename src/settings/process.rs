@@ -77,13 +77,6 @@ pub(super) fn read_admin(root: &Section<'_>) -> Option<AdminSettings> {
 
 pub(super) fn read_log(section: &Section<'_>) -> LogSettings {
     let filter = section.string("filter");
-    let format = match section.string("format").as_str() {
-        "json" => LogFormat::Json,
-        "text" => LogFormat::Text,
-        _ => {
-            section.fault("format", "another word", "write text or json");
-            LogFormat::Text
-        }
-    };
+    let format = section.word("format", &[("text", LogFormat::Text), ("json", LogFormat::Json)]).unwrap_or(LogFormat::Text);
     LogSettings { filter, format }
 }

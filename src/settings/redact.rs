@@ -47,6 +47,11 @@ pub(super) fn redacted(settings: &Settings) -> Value {
     }))
 }
 
+/// Returns whether the value of a key of the configuration may be a secret, by its path.
+pub(crate) fn may_be_secret(path: &str) -> bool {
+    path == "privacy.subject_key" || path.ends_with(".url") || is_secret(path)
+}
+
 pub(super) fn is_secret(property: &str) -> bool {
     !PLAIN.contains(&property) && SECRET_PARTS.iter().any(|part| property.contains(part))
 }

@@ -60,7 +60,11 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
     let words = |first: &'static str| [first, "json", "127.0.0.1:9"].into_iter().chain(names()).map(same).collect::<Vec<_>>();
     match now {
         Value::Bool(is_on) => vec![((!is_on).to_string(), json!(!is_on))],
-        Value::Number(number) => vec![((number.as_u64().unwrap() + 1).to_string(), json!(number.as_u64().unwrap() + 1))],
+        // A warning may not come behind its stop, nor a share be above the whole.
+        Value::Number(number) => {
+            let number = number.as_u64().unwrap();
+            [number + 1, number.saturating_sub(1)].map(|number| (number.to_string(), json!(number))).to_vec()
+        }
         Value::String(_) => words("0123"),
         // A string takes the word `true`; a number does not, and is tried last.
         Value::Null => words("true").into_iter().chain([("7".to_owned(), json!(7))]).collect(),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod every_key;
+mod lines;
 mod mistakes;
 mod refused;
 mod secrets;

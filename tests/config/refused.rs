@@ -68,21 +68,6 @@ fn what_a_worker_refuses_is_refused() {
             "log.filter: found \"tollgat\", which is no level and no module that logs; write a level (off, error, warn, info, debug, trace)",
         ),
         ("a level that is none", "log: {filter: verbose}".to_owned(), "log.filter: found \"verbose\""),
-        (
-            "a warning behind its block",
-            "tool_loop_guardrails: {exact_failure_warn_after: 5, exact_failure_block_after: 3, same_tool_failure_halt_after: 9}".to_owned(),
-            "tool_loop_guardrails.exact_failure_warn_after: found 5, and exact_failure_block_after acts before that; write 3 or less",
-        ),
-        (
-            "a warning in the place of a halt",
-            "tool_loop_guardrails: {same_tool_failure_warn_after: 5}".to_owned(),
-            "tool_loop_guardrails.same_tool_failure_warn_after: found 5, and same_tool_failure_halt_after acts before that; write 4 or less",
-        ),
-        (
-            "a warning behind a halt, nested",
-            "tool_loop_guardrails: {hard_stop_enabled: true, warn_after: {idempotent_no_progress: 6}}".to_owned(),
-            "tool_loop_guardrails.no_progress_warn_after: found 6, and no_progress_block_after acts before that; write 5 or less",
-        ),
     ];
     check_each(cases, |(name, ..)| (*name).to_owned(), |(_, text, expected)| check_no_start(&check(&yaml(text)), expected));
 }

@@ -8,6 +8,7 @@ mod bad_day;
 mod chaos;
 mod clients;
 mod controls;
+mod formats;
 mod membership;
 mod pass_through;
 #[path = "../../crates/core/tests/support/recorded.rs"]
@@ -38,6 +39,7 @@ const CASES: &[Case] = &[
     sharing!(verdicts::recorded_runs_get_the_verdicts_of_eval),
     sharing!(verdicts::a_verdict_follows_its_event),
     sharing!(verdicts::envelopes_are_opened),
+    sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
     sharing!(trouble::unreadable_records_become_dead_letters),
     sharing!(trouble::oversized_records_lose_nothing),
     sharing!(trouble::a_missing_topic_is_named),

@@ -111,6 +111,7 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
         ask("e4", &replies),
         // The prefix covers it, and it is a topic of ours.
         ask("e6", &deployment.decisions),
+        ask("e7", "evil\u{1b}[2J"),
         unreadable.header("kafka_replyTopic", replies.as_str()).header("kafka_correlationId", "e5"),
     ];
     cluster.produce(&deployment.events, &events)?;
@@ -118,13 +119,17 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     let of = |id: &str| answers.iter().find(|answer| header(answer, "kafka_correlationId") == id).expect(id);
     assert_eq!(of("e1").partition, 3);
     assert_eq!(parsed(of("e5"))["code"], "invalid_event");
-    let verdicts = deployment.verdicts(cluster, 5, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 6, TIME_MAX)?;
     assert_eq!(verdicts.iter().filter(|verdict| header(verdict, "event_id") == "e6").count(), 1);
     let published = verdicts.iter().find(|verdict| header(verdict, "event_id") == "e1").expect("a verdict on e1");
     assert_eq!(published.value, of("e1").value);
     assert!(cluster.read_all(&other)?.is_empty());
     let (_, metrics) = worker.get("/metrics")?;
-    assert!(metrics.contains("tollgate_replies_total{outcome=\"refused\"} 2"), "{metrics}");
+    assert!(metrics.contains("tollgate_replies_total{outcome=\"refused\"} 3"), "{metrics}");
+    // The log names the event and the topic that it asked for, without what a terminal would obey.
+    let log = worker.log();
+    assert!(log.lines().any(|line| line.contains("kafka.reply_topics") && line.contains("e2") && line.contains(&other)), "{log}");
+    assert!(log.contains("evil\\\\u{1b}[2J") || log.contains("evil\\u{1b}[2J"), "{log}");
     // The missing topic is given up after a few seconds, and its record is finished then.
     assert!(worker.stop()?.success());
     assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), events.len() as i64);
@@ -136,6 +141,10 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
     let deployment = Deployment::new(cluster, 2)?;
     let worker = deployment.start()?;
     assert_eq!(worker.get("/livez")?.0, 200);
+    let (_, metrics) = worker.get("/metrics")?;
+    for name in ["tollgate_build_info{revision=", "process_resident_memory_bytes ", "process_cpu_seconds_total ", "process_open_fds "] {
+        assert!(metrics.lines().any(|line| line.starts_with(name)), "{name} is not in\n{metrics}");
+    }
     let (status, ready) = worker.get("/readyz")?;
     assert_eq!(
         (status, ready.trim()),

@@ -12,10 +12,12 @@ mod line;
 mod recent;
 mod record;
 mod rejection;
+mod schema;
 mod subject;
 mod table;
 
 pub use record::{AGENT_ID_BYTES_MAX, CONTROL_BYTES_MAX, Control, ControlId, REASON_BYTES_MAX, SuspendedUntil, decode};
 pub use rejection::{ControlRejection, ControlRejectionCode};
+pub use schema::schema;
 pub use subject::{Subject, SubjectHasher, parse_hash};
 pub use table::{Change, Controls, Effect};

@@ -13,6 +13,9 @@ use crate::json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Text, VALUES_MAX, V
 
 macro_rules! fields {
     ($($field:ident),+ $(,)?) => {
+        /// The names of the fields, besides `type`.
+        pub(super) const FIELDS: &[&str] = &[$(stringify!($field)),+];
+
         /// The fields of the contract as they stand in the event. Unknown ones are not kept.
         #[derive(Debug, Default)]
         struct Fields<'d> { $($field: Option<Value<'d>>,)+ }

@@ -12,11 +12,13 @@ mod event;
 mod fields;
 mod members;
 mod rejection;
+mod schema;
 mod timestamp;
 
 pub use envelope::partial_event_of;
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
+pub use schema::schema;
 pub use timestamp::parse_timestamp;
 
 use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};

@@ -8,6 +8,7 @@
 //! denies, (4) the loop controllers. The first that does not allow the call decides. The loop controllers never observe a call that was
 //! stopped before them.
 
+mod schema;
 mod tools;
 pub mod verdict;
 mod write;
@@ -23,6 +24,7 @@ use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 use crate::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
 use crate::loops::{Arguments, Observation, Signature, arguments_digest, classify};
 use crate::ruling::{Action, DecidedBy, Reason, Ruling};
+pub use schema::schema;
 pub use tools::Tools;
 use write::{Frame, Subject};
 

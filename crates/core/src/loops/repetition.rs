@@ -267,19 +267,20 @@ impl Serialize for SignatureCount {
 
 const NESTED_THRESHOLDS: [&str; 2] = ["warn_after", "hard_stop_after"];
 const SWITCHES: [&str; 2] = ["warnings_enabled", "hard_stop_enabled"];
-const FLAT_KEYS: [&str; 6] = [
-    "exact_failure_warn_after",
-    "exact_failure_block_after",
-    "same_tool_failure_warn_after",
-    "same_tool_failure_halt_after",
-    "no_progress_warn_after",
-    "no_progress_block_after",
+/// The flat thresholds in pairs: of a warning, and of the stop that follows it.
+const FLAT_KEYS: [[&str; 2]; 3] = [
+    ["exact_failure_warn_after", "exact_failure_block_after"],
+    ["same_tool_failure_warn_after", "same_tool_failure_halt_after"],
+    ["no_progress_warn_after", "no_progress_block_after"],
 ];
+
+/// The keys of each section of the nested form, in the same order.
+const NESTED_KEYS: [&str; 3] = ["exact_failure", "same_tool_failure", "idempotent_no_progress"];
 
 fn read_settings(section: &Section<'_>) -> RepetitionSettings {
     let first_written =
         |keys: &[&'static str]| keys.iter().copied().filter(|key| section.is_written(key)).collect::<Vec<_>>().first().copied();
-    let (nested, flat, switch) = (first_written(&NESTED_THRESHOLDS), first_written(&FLAT_KEYS), first_written(&SWITCHES));
+    let (nested, flat, switch) = (first_written(&NESTED_THRESHOLDS), first_written(FLAT_KEYS.as_flattened()), first_written(&SWITCHES));
     if let (Some(nested), Some(flat)) = (nested, flat) {
         section.fault(flat, format!("both this and `{nested}`"), "write the flat thresholds or the nested form, not both");
     }
@@ -293,31 +294,60 @@ fn read_settings(section: &Section<'_>) -> RepetitionSettings {
         no_progress_block_after: section.u32("no_progress_block_after"),
         idempotent_tools: lists("idempotent_tools"),
         mutating_tools: lists("mutating_tools"),
-        warnings_enabled: switch_of(section, "warnings_enabled", true),
-        hard_stop_enabled: switch_of(section, "hard_stop_enabled", true),
+        warnings_enabled: section.bool_or("warnings_enabled", true),
+        hard_stop_enabled: section.bool_or("hard_stop_enabled", true),
     };
     // A switch without flat thresholds beside it is Hermes' form, so Hermes' defaults apply.
-    if nested.is_some() || (switch.is_some() && flat.is_none()) { read_nested(section, settings) } else { settings }
+    if nested.is_some() || (switch.is_some() && flat.is_none()) {
+        return read_nested(section, settings);
+    }
+    check_order(&settings, &FLAT_KEYS.map(|[warn, stop]| Pair { warn: (section, warn), stop: (section, stop) }));
+    settings
 }
 
 /// Reads the nested form, with the defaults that it has in Hermes: warnings only, unless hard stops are switched on.
 fn read_nested(section: &Section<'_>, flat: RepetitionSettings) -> RepetitionSettings {
     let (warn, stop) = (section.section("warn_after"), section.section("hard_stop_after"));
-    let count =
-        |thresholds: &Section<'_>, key: &'static str, default| if thresholds.is_written(key) { thresholds.u32(key) } else { default };
-    RepetitionSettings {
-        exact_failure_warn_after: count(&warn, "exact_failure", 2),
-        exact_failure_block_after: count(&stop, "exact_failure", 5),
-        same_tool_failure_warn_after: count(&warn, "same_tool_failure", 3),
-        same_tool_failure_halt_after: count(&stop, "same_tool_failure", 8),
-        no_progress_warn_after: count(&warn, "idempotent_no_progress", 2),
-        no_progress_block_after: count(&stop, "idempotent_no_progress", 5),
-        warnings_enabled: switch_of(section, "warnings_enabled", true),
-        hard_stop_enabled: switch_of(section, "hard_stop_enabled", false),
+    let settings = RepetitionSettings {
+        exact_failure_warn_after: warn.u32_or("exact_failure", 2),
+        exact_failure_block_after: stop.u32_or("exact_failure", 5),
+        same_tool_failure_warn_after: warn.u32_or("same_tool_failure", 3),
+        same_tool_failure_halt_after: stop.u32_or("same_tool_failure", 8),
+        no_progress_warn_after: warn.u32_or("idempotent_no_progress", 2),
+        no_progress_block_after: stop.u32_or("idempotent_no_progress", 5),
+        warnings_enabled: section.bool_or("warnings_enabled", true),
+        hard_stop_enabled: section.bool_or("hard_stop_enabled", false),
         ..flat
-    }
+    };
+    check_order(&settings, &NESTED_KEYS.map(|key| Pair { warn: (&warn, key), stop: (&stop, key) }));
+    settings
 }
 
-fn switch_of(section: &Section<'_>, key: &'static str, default: bool) -> bool {
-    if section.is_written(key) { section.bool(key) } else { default }
+/// The keys of a warning's threshold and of its stop's, each with its section.
+struct Pair<'s, 'v> {
+    warn: (&'s Section<'v>, &'static str),
+    stop: (&'s Section<'v>, &'static str),
+}
+
+/// Refuses a warning that was asked for and can never be given, because the stop comes before it. A block comes with the next call, so that
+/// both may have the same number; a halt comes in place of the warning.
+fn check_order(settings: &RepetitionSettings, pairs: &[Pair<'_, '_>; 3]) {
+    if !settings.warnings_enabled || !settings.hard_stop_enabled {
+        return;
+    }
+    let is_late = [
+        settings.exact_failure_warn_after > settings.exact_failure_block_after,
+        settings.same_tool_failure_warn_after >= settings.same_tool_failure_halt_after,
+        settings.no_progress_warn_after > settings.no_progress_block_after,
+    ];
+    for (index, (pair, is_late)) in pairs.iter().zip(is_late).enumerate() {
+        let ((warn, warn_key), (stop, stop_key)) = (pair.warn, pair.stop);
+        // A default that cannot be reached takes nothing from anybody.
+        if is_late && warn.is_written(warn_key) {
+            let (stop, is_halt) = (stop.path_of(stop_key), index == 1);
+            let found = format!("a number that is never reached, because `{stop}` comes first");
+            let fix = format!("write {} than that, or leave it out", if is_halt { "a smaller number" } else { "no larger number" });
+            warn.fault(warn_key, found, fix);
+        }
+    }
 }

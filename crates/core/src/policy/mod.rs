@@ -4,9 +4,11 @@ mod read_guardrails;
 mod read_limits;
 mod read_safety;
 mod registry;
+mod schema;
 mod settings;
 
 pub use registry::Registry;
+pub use schema::{Descriptions, add_rules, notes_of};
 pub use settings::{GuardrailSettings, LimitSettings, PolicySettings};
 
 use std::sync::Arc;

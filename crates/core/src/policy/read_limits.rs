@@ -10,25 +10,12 @@ const THREAD_BYTES_MIN: u32 = 4 * 1024;
 const VERDICT_BYTES_MIN: u32 = 16 * 1024;
 
 pub(super) fn read(section: &Section<'_>) -> LimitSettings {
-    let at_least = |key: &'static str, minimum: u32| {
-        let value = section.positive(key);
-        if value < minimum {
-            section.fault(key, "a smaller number", format!("write {minimum} or more"));
-        }
-        value as usize
-    };
-    let percent = |key: &'static str| {
-        let value = section.positive(key);
-        if value > 100 {
-            section.fault(key, "a larger number", "write a share from 1 to 100");
-        }
-        value
-    };
+    let at_least = |key: &'static str, least: u32| section.between(key, least, u32::MAX) as usize;
     LimitSettings {
         event_bytes_max: section.positive("event_bytes_max") as usize,
         verdict_bytes_max: at_least("verdict_bytes_max", VERDICT_BYTES_MIN),
         threads_per_partition_max: section.positive("threads_per_partition_max") as usize,
-        tenant_stops_percent_max: percent("tenant_stops_percent_max"),
+        tenant_stops_percent_max: section.between("tenant_stops_percent_max", 1, 100),
         thread_bytes_max: at_least("thread_bytes_max", THREAD_BYTES_MIN),
         thread_queue_max: section.positive("thread_queue_max") as usize,
         thread_idle_seconds_max: section.positive("thread_idle_seconds_max"),

@@ -45,6 +45,9 @@ pub enum DecidedBy {
 macro_rules! names {
     ($enum:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $enum {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
             /// Returns the name as verdicts and labels write it.
             #[must_use]
             pub fn as_str(self) -> &'static str {

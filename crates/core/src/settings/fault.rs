@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::YamlError;
+use super::{Accepted, Notes, YamlError};
 
 /// One fault of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,12 +47,42 @@ impl Faults {
 
 /// The collection that faults are added to while sections are read.
 #[derive(Debug, Default)]
-pub struct Collector(RefCell<Vec<Fault>>);
+pub struct Collector {
+    faults: RefCell<Vec<Fault>>,
+    /// What readers take, if that is asked for.
+    notes: Option<RefCell<Notes>>,
+}
 
 impl Collector {
+    /// Returns a collector that notes what readers take, too.
+    #[must_use]
+    pub fn noting() -> Self {
+        Self { notes: Some(RefCell::default()), ..Self::default() }
+    }
+
+    /// Notes what a reader accepts at a path.
+    pub(super) fn accept(&self, path: impl FnOnce() -> String, accepted: Accepted) {
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().accept(&path(), accepted);
+        }
+    }
+
+    /// Notes that a key has to be written.
+    pub(super) fn require(&self, path: impl FnOnce() -> String) {
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().require(&path());
+        }
+    }
+
+    /// Returns what was noted.
+    #[must_use]
+    pub fn into_notes(self) -> Notes {
+        self.notes.map(RefCell::into_inner).unwrap_or_default()
+    }
+
     /// Adds a fault, unless it is there already, because a key may be read more than once.
     pub(super) fn push(&self, fault: Fault) {
-        let mut faults = self.0.borrow_mut();
+        let mut faults = self.faults.borrow_mut();
         if !faults.contains(&fault) {
             faults.push(fault);
         }
@@ -63,7 +93,7 @@ impl Collector {
     /// # Errors
     /// [`Faults`] lists everything that was collected.
     pub fn into_result<T>(self, value: T) -> Result<T, Faults> {
-        let faults = self.0.into_inner();
+        let faults = self.faults.into_inner();
         if faults.is_empty() { Ok(value) } else { Err(Faults(faults)) }
     }
 }

@@ -6,6 +6,9 @@
 mod fault;
 mod found;
 mod named;
+mod narrow;
+mod notes;
+mod schema;
 mod secret;
 mod section;
 mod texts;
@@ -14,6 +17,8 @@ mod yaml;
 pub use fault::{Collector, Fault, Faults};
 pub use found::{Entry, Found, Spelling, shape};
 pub use named::{Named, find};
+pub use notes::{Accepted, Notes};
+pub use schema::{SchemaWriter, put};
 pub use secret::{REDACTED, Secret};
 pub use section::Section;
 pub use texts::{Source, Texts};

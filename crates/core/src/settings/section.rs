@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Collector, Entry, Fault, Found, REDACTED, Spelling, Texts, shape};
+use super::{Accepted, Collector, Entry, Fault, Found, REDACTED, Spelling, Texts, shape};
 
 /// The suffix, in lower case, of a variable that names the file with a key's value. It follows the name of the key.
 const FILE_SUFFIX: &str = "_file";
@@ -64,6 +64,7 @@ impl<'v> Section<'v> {
     /// Returns the section under a key. A missing key and null give an empty section.
     #[must_use]
     pub fn section(&self, key: &'static str) -> Section<'v> {
+        self.accept(key, Accepted::Section);
         let user = self.user_value(key).filter(|value| !value.is_null());
         if let Some(value) = user.filter(|value| !value.is_object()) {
             self.fault(key, shape(value), "write a mapping");
@@ -83,6 +84,7 @@ impl<'v> Section<'v> {
     /// Returns the entries of a list of sections, each without defaults; `None` if the key is missing.
     #[must_use]
     pub fn sections(&self, key: &'static str) -> Option<Vec<Section<'v>>> {
+        self.accept(key, Accepted::Sections);
         let value = self.value(key)?;
         let Some(items) = value.as_array() else {
             self.fault(key, shape(value), "write a list");
@@ -113,12 +115,14 @@ impl<'v> Section<'v> {
     /// Returns a boolean.
     #[must_use]
     pub fn bool(&self, key: &'static str) -> bool {
+        self.accept(key, Accepted::Flag);
         self.typed(key, "write true or false", Value::as_bool).unwrap_or_default()
     }
 
     /// Returns a boolean, or `None` where nothing is written.
     #[must_use]
     pub fn optional_bool(&self, key: &'static str) -> Option<bool> {
+        self.accept(key, Accepted::Flag);
         self.value(key).filter(|value| !value.is_null())?;
         Some(self.bool(key))
     }
@@ -126,18 +130,21 @@ impl<'v> Section<'v> {
     /// Returns a whole number, which may be zero.
     #[must_use]
     pub fn u32(&self, key: &'static str) -> u32 {
+        self.accept(key, Accepted::Whole(0, u32::MAX));
         self.typed(key, "write a whole number of 0 or more", |value| u32::try_from(value.as_u64()?).ok()).unwrap_or_default()
     }
 
     /// Returns a size or duration, which must not be zero.
     #[must_use]
     pub fn positive(&self, key: &'static str) -> u32 {
+        self.accept(key, Accepted::Whole(1, u32::MAX));
         self.typed(key, "write a whole number of 1 or more", |value| u32::try_from(value.as_u64()?).ok().filter(|n| *n > 0)).unwrap_or(1)
     }
 
     /// Returns a whole number of 1 or more, or `None` where nothing is written.
     #[must_use]
     pub fn optional_positive(&self, key: &'static str) -> Option<u32> {
+        self.accept(key, Accepted::Whole(1, u32::MAX));
         self.value(key).filter(|value| !value.is_null())?;
         Some(self.positive(key))
     }
@@ -145,6 +152,7 @@ impl<'v> Section<'v> {
     /// Returns a text of at least one character.
     #[must_use]
     pub fn string(&self, key: &'static str) -> String {
+        self.accept(key, Accepted::Text);
         let found = self.user_found(key).filter(|found| !found.is_nothing());
         let text = self.read(key, found, "write a string", |found| found.as_str().map(str::to_owned));
         match text.as_deref() {
@@ -160,6 +168,7 @@ impl<'v> Section<'v> {
     /// Returns a text, or `None` where nothing is written.
     #[must_use]
     pub fn optional_string(&self, key: &'static str) -> Option<String> {
+        self.accept(key, Accepted::Text);
         self.found(key).filter(|found| !found.is_nothing())?;
         Some(self.string(key))
     }
@@ -167,6 +176,7 @@ impl<'v> Section<'v> {
     /// Returns a list of strings; `None` if the key is null or missing.
     #[must_use]
     pub fn strings(&self, key: &'static str) -> Option<Vec<String>> {
+        self.accept(key, Accepted::Texts);
         let value = self.value(key).filter(|value| !value.is_null())?;
         let texts = self.texts_of(key);
         let string = |(index, item): (usize, &'v Value)| {
@@ -184,6 +194,7 @@ impl<'v> Section<'v> {
     /// Returns the entries of a mapping with free keys. A key that only a variable names is spelled as `spelling` says.
     #[must_use]
     pub fn entries(&self, key: &'static str, spelling: Spelling) -> Vec<Entry<'v>> {
+        self.accept(key, Accepted::Mapping);
         let value = self.value(key).filter(|value| !value.is_null());
         if let Some(value) = value.filter(|value| !value.is_object()) {
             self.fault(key, shape(value), "write a mapping");
@@ -250,7 +261,12 @@ impl<'v> Section<'v> {
         self.texts.and_then(|texts| texts.below.get(key))
     }
 
+    pub(super) fn accept(&self, key: &str, accepted: Accepted) {
+        self.faults.accept(|| self.path_of(key), accepted);
+    }
+
     fn user_value(&self, key: &'static str) -> Option<&'v Value> {
+        self.accept(key, Accepted::Anything);
         self.known.borrow_mut().insert(key);
         self.check_readable(&self.name_of(key), self.texts_of(key));
         self.user.and_then(|user| user.get(key))
@@ -287,6 +303,7 @@ impl<'v> Section<'v> {
                 default()
             }),
             None => default().or_else(|| {
+                self.faults.require(|| self.path_of(key));
                 self.fault(key, "nothing", fix);
                 None
             }),

@@ -103,14 +103,7 @@ impl ProviderSettings for HttpSettings {
 /// Reads the provider's `config`.
 pub(super) fn read(config: &Section<'_>) -> HttpSettings {
     let number = |key: &'static str, default: u32| config.optional_positive(key).unwrap_or(default);
-    let dialect = match config.optional_string("dialect").as_deref() {
-        None | Some("tollgate") => Dialect::Tollgate,
-        Some("opa") => Dialect::Opa,
-        Some(_) => {
-            config.fault("dialect", "another word", "write tollgate or opa");
-            Dialect::Tollgate
-        }
-    };
+    let dialect = config.word("dialect", &[("tollgate", Dialect::Tollgate), ("opa", Dialect::Opa)]).unwrap_or(Dialect::Tollgate);
     let url = config.string("url");
     if !url.is_empty() && !is_plain_url(&url) {
         let fix = "write an absolute URL such as http://127.0.0.1:8181/v1/data/agent/allow; credentials belong into `headers`";

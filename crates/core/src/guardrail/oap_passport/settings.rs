@@ -76,14 +76,8 @@ pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSe
     let shared = || guardrails.optional_string("passport").filter(|reference| is_path(reference));
     let file = own.or_else(|| shared().map(|path| (guardrails.name_of("passport"), path)));
     let (file_key, file_path) = file.map_or((None, None), |(key, path)| (Some(key), Some(path)));
-    let unenforced_limits = match config.optional_string("unenforced_limits").as_deref() {
-        None | Some("deny" | "") => UnenforcedLimits::Deny,
-        Some("ignore") => UnenforcedLimits::Ignore,
-        Some(_) => {
-            config.fault("unenforced_limits", "another word", "write deny or ignore");
-            UnenforcedLimits::Deny
-        }
-    };
+    let words = [("deny", UnenforcedLimits::Deny), ("ignore", UnenforcedLimits::Ignore)];
+    let unenforced_limits = config.word("unenforced_limits", &words).unwrap_or(UnenforcedLimits::Deny);
     PassportSettings {
         passport_path: file_path,
         tool_capabilities: read_tool_capabilities(config),

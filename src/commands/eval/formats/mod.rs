@@ -1,0 +1,138 @@
+//! The formats in which `tollgate eval` reads records: plain events, the envelope of a capture, `kcat -J`, and `kafka-console-consumer`.
+//!
+//! Each line is read by itself. A line that two formats could read is decided by the order of [`detect`], and one that cannot be told is
+//! a fault. It is never read as something that it may not be.
+
+mod console;
+mod detect;
+mod wrapped;
+
+use std::borrow::Cow;
+
+use clap::ValueEnum;
+use tollgate_core::json::Parser;
+use tollgate_core::record::{Header, Offset, Partition, Record};
+
+pub(super) use console::Column;
+use detect::detect;
+
+/// The format of a line, as `--format` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Told by each line
+    Auto,
+    /// One event a line, without its record's key, headers and time
+    Events,
+    /// Lines of `kcat -J`
+    Kcat,
+    /// Lines of kafka-console-consumer.sh, with or without keys
+    Console,
+    /// A captured record a line: {"topic","partition","offset","timestamp","key","headers","value"}
+    Envelope,
+}
+
+/// A header's name and value. The value may be null.
+type CapturedHeader<'l> = (Cow<'l, [u8]>, Option<Cow<'l, [u8]>>);
+
+/// What a line holds of a record. What the format does not tell is `None`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Captured<'l> {
+    /// The topic.
+    pub(super) topic: Option<Cow<'l, str>>,
+    /// The partition.
+    pub(super) partition: Option<i32>,
+    /// The offset.
+    pub(super) offset: Option<i64>,
+    /// When the record was written, in milliseconds since the epoch.
+    pub(super) timestamp_ms: Option<i64>,
+    /// The key.
+    pub(super) key: Option<Cow<'l, [u8]>>,
+    /// The value; `None` is Kafka's null.
+    pub(super) value: Option<Cow<'l, [u8]>>,
+    /// The headers, in order. A name that is not UTF-8 is kept as bytes: the worker refuses such a record, and so does `eval`.
+    pub(super) headers: Vec<CapturedHeader<'l>>,
+}
+
+/// Why a line is not what its format says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LineFault {
+    /// The code of the fault.
+    pub(super) code: &'static str,
+    /// The member or column.
+    pub(super) field: &'static str,
+    /// The shape of what was found.
+    pub(super) found: String,
+    /// What to write instead.
+    pub(super) fix: &'static str,
+}
+
+impl LineFault {
+    fn new(code: &'static str, field: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
+        Self { code, field, found: found.into(), fix }
+    }
+}
+
+/// Reads lines in one format, or in the one that each line is in.
+#[derive(Debug)]
+pub(super) struct Reader {
+    format: Format,
+    /// The columns of the console consumer's lines, if the user names them.
+    columns: Option<Vec<Column>>,
+    parser: Parser,
+}
+
+impl Reader {
+    pub(super) fn new(format: Format, columns: Option<Vec<Column>>) -> Self {
+        // Only the console consumer has columns.
+        let format = if columns.is_some() { Format::Console } else { format };
+        Self { format, columns, parser: Parser::new() }
+    }
+
+    /// Returns how many bytes a line may have whose event has at most `event_bytes_max`. A record in JSON takes twice its bytes where every
+    /// byte of it is escaped by another, and there are its key and headers.
+    pub(super) fn line_bytes_max(&self, event_bytes_max: usize) -> usize {
+        const KEY_AND_HEADERS_BYTES: usize = 1 << 20;
+        match self.format {
+            Format::Events => event_bytes_max,
+            _ => event_bytes_max.saturating_mul(2).saturating_add(KEY_AND_HEADERS_BYTES),
+        }
+    }
+
+    /// Reads the record of a line.
+    pub(super) fn read<'l>(&mut self, line: &'l [u8]) -> Result<Captured<'l>, LineFault> {
+        let format = match self.format {
+            Format::Auto => detect(line, &mut self.parser)?,
+            forced => forced,
+        };
+        match format {
+            Format::Auto | Format::Events => Ok(Captured { value: Some(line.into()), ..Captured::default() }),
+            Format::Console => console::read(line, self.columns.as_deref(), &mut self.parser),
+            Format::Kcat => wrapped::read(line, &wrapped::KCAT, &mut self.parser),
+            Format::Envelope => wrapped::read(line, &wrapped::ENVELOPE, &mut self.parser),
+        }
+    }
+}
+
+impl Captured<'_> {
+    /// Calls `use_record` with the record, and with whether the names of its headers can be read. `topic` and `offset` stand for those that
+    /// the line does not tell.
+    pub(super) fn with_record<T>(&self, topic: &str, offset: i64, use_record: impl FnOnce(&Record<'_>, bool) -> T) -> T {
+        let named: Option<Vec<Header<'_>>> = self
+            .headers
+            .iter()
+            .map(|(name, value)| Some(Header { name: std::str::from_utf8(name).ok()?, value: value.as_deref() }))
+            .collect();
+        let is_readable = named.is_some();
+        let headers = named.unwrap_or_default();
+        let record = Record {
+            topic: self.topic.as_deref().unwrap_or(topic),
+            partition: Partition(self.partition.unwrap_or_default()),
+            offset: Offset(self.offset.unwrap_or(offset)),
+            timestamp_ms: self.timestamp_ms,
+            key: self.key.as_deref(),
+            value: self.value.as_deref(),
+            headers: &headers,
+        };
+        use_record(&record, is_readable)
+    }
+}

@@ -1,0 +1,44 @@
+//! `tollgate schema`: prints the JSON Schema of events, verdicts, controls or the configuration.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::settings::Settings;
+use tollgate_core::{controls, decode, evaluate, settings};
+
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// What to print the schema of
+    name: SchemaName,
+}
+
+/// What there is a schema of.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SchemaName {
+    /// The values of records on the events topic
+    Event,
+    /// Verdicts
+    Verdict,
+    /// The values of records on the controls topic
+    Control,
+    /// The configuration file, for editors
+    Configuration,
+}
+
+pub(super) fn execute(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
+    let schema = match args.name {
+        SchemaName::Event => decode::schema(),
+        SchemaName::Verdict => evaluate::schema(),
+        SchemaName::Control => controls::schema(),
+        SchemaName::Configuration => configuration()?,
+    };
+    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&schema)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn configuration() -> anyhow::Result<Value> {
+    Ok(Settings::schema(&settings::defaults()?))
+}

@@ -1,0 +1,348 @@
+//! Tests the formats that `tollgate eval` reads, on what kcat and kafka-console-consumer.sh printed of a real topic.
+//!
+//! `tests/formats` holds what both printed of the same topic, the records as a capture has them, and the verdicts of the worker that read it.
+//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test kafka -- formats` writes it anew; `tests/kafka/formats.rs` says what that needs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Ran, assert_has, check_each, run, temporary, tollgate};
+
+fn fixture(name: &str) -> Vec<u8> {
+    let path = format!("{}/tests/formats/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn eval(arguments: &[&str], input: &[u8]) -> Ran {
+    run(tollgate().arg("eval").args(arguments), input)
+}
+
+/// Returns verdicts under a version of the policy that stays: the recorded one is that of a release.
+fn unversioned(verdicts: &str) -> String {
+    let version = |line: &str| {
+        let value: Value = serde_json::from_str(line).expect("a verdict");
+        value["policy_version"].as_str().expect("a version").to_owned()
+    };
+    verdicts.lines().map(|line| line.replace(&version(line), "v") + "\n").collect()
+}
+
+/// Returns the verdicts on the events that say everything themselves: their ids are neither places nor in headers.
+fn of_whole_events(verdicts: &str) -> String {
+    let is_whole = |line: &&str| {
+        let value: Value = serde_json::from_str(line).expect("a verdict");
+        value["thread_id"].as_str().is_some_and(|thread| thread.starts_with("thread-"))
+    };
+    verdicts.lines().filter(is_whole).map(|line| line.to_owned() + "\n").collect()
+}
+
+/// Whatever printed the records, they get the verdicts that the worker gave, byte for byte.
+#[test]
+fn every_format_gets_the_verdicts_of_the_worker() {
+    let recorded = unversioned(&String::from_utf8(fixture("verdicts.jsonl")).unwrap());
+    assert!(recorded.lines().count() > 40);
+    let reports = eval(&[], &fixture("envelope.jsonl")).stderr;
+    assert!(reports.lines().count() >= 5, "{reports}");
+    let all = "timestamp,partition,offset,epoch,headers,key";
+    let cases: [(&str, &[&str]); 8] = [
+        ("envelope.jsonl", &[]),
+        ("envelope.jsonl", &["--format", "envelope"]),
+        ("kcat.txt", &[]),
+        ("kcat.txt", &["--format", "kcat"]),
+        ("console-all.txt", &["--format", "console", "--columns", all]),
+        ("console-all.txt", &["--columns", all]),
+        ("console-all.txt", &[]),
+        ("console-all.txt", &["--format", "console"]),
+    ];
+    check_each(
+        cases,
+        |(name, arguments)| format!("{name} {arguments:?}"),
+        |(name, arguments)| {
+            // No topic is in the console consumer's lines, and ids of events without one begin with it.
+            let events = serde_json::from_slice::<Value>(fixture("envelope.jsonl").split(|byte| *byte == b'\n').next().unwrap()).unwrap();
+            let ran = run(
+                tollgate().arg("eval").args(*arguments).env("TOLLGATE__KAFKA__TOPICS__EVENTS", events["topic"].as_str().unwrap()),
+                &fixture(name),
+            );
+            assert_eq!((unversioned(&ran.stdout), ran.exit), (recorded.clone(), Some(3)), "{}", ran.stderr);
+            assert_eq!(ran.stderr, reports);
+        },
+    );
+}
+
+/// Events that say everything themselves need neither keys nor places.
+#[test]
+fn whole_events_get_the_same_verdicts_without_their_records() {
+    let recorded = of_whole_events(&unversioned(&String::from_utf8(fixture("verdicts.jsonl")).unwrap()));
+    assert!(recorded.lines().count() > 30);
+    let cases: [(&str, &[&str]); 5] = [
+        ("console-value.txt", &[]),
+        ("console-value.txt", &["--format", "events"]),
+        ("console-key.txt", &[]),
+        ("console-key.txt", &["--columns", "key"]),
+        ("console-key.txt", &["--format", "console", "--columns", "key"]),
+    ];
+    check_each(
+        cases,
+        |(name, arguments)| format!("{name} {arguments:?}"),
+        |(name, arguments)| assert_eq!(of_whole_events(&unversioned(&eval(arguments, &fixture(name)).stdout)), recorded),
+    );
+    let plain: String = String::from_utf8(fixture("envelope.jsonl"))
+        .unwrap()
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).unwrap()["value"].as_str().map(|value| value.to_owned() + "\n"))
+        .filter(|line| line.contains("\"thread_id\":\"thread-"))
+        .collect();
+    assert_eq!(unversioned(&eval(&["--format", "events"], plain.as_bytes()).stdout), recorded);
+    assert_eq!(eval(&[], plain.as_bytes()), eval(&["--format", "events"], plain.as_bytes()));
+}
+
+const BARE: &str = r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls"}"#;
+
+fn kcat(offset: i64, key: &Value, payload: &str) -> Value {
+    json!({"topic": "t", "partition": 0, "offset": offset, "tstype": "create", "ts": 1_700_000_000_000_i64, "broker": 1, "key": key, "payload": payload})
+}
+
+/// A line, and the format that it is read in, as its verdict or report tells.
+struct Told {
+    name: &'static str,
+    line: String,
+    arguments: &'static [&'static str],
+    /// The thread and the event's id, if there is a verdict.
+    verdict: Option<(&'static str, &'static str)>,
+    /// The report's code and field, if there is a report.
+    report: Option<(&'static str, &'static str)>,
+}
+
+fn told(name: &'static str, line: impl ToString, verdict: (&'static str, &'static str)) -> Told {
+    Told { name, line: line.to_string(), arguments: &[], verdict: Some(verdict), report: None }
+}
+
+fn refused(name: &'static str, line: impl ToString, report: (&'static str, &'static str)) -> Told {
+    Told { name, line: line.to_string(), arguments: &[], verdict: None, report: Some(report) }
+}
+
+fn check_told(told: &Told) {
+    let ran = eval(told.arguments, told.line.as_bytes());
+    let verdict = ran.json_lines().first().map(|verdict| {
+        let text = |name: &str| verdict[name].as_str().unwrap_or_default().to_owned();
+        (text("thread_id"), text("event_id"))
+    });
+    assert_eq!(verdict, told.verdict.map(|(thread, event)| (thread.to_owned(), event.to_owned())), "{}: {ran:?}", told.name);
+    let reports: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
+    assert_eq!(reports.len(), usize::from(told.report.is_some()), "{}: {ran:?}", told.name);
+    if let (Some((code, field)), [report]) = (told.report, &reports[..]) {
+        assert_has(told.name, report, &json!({"line": 1, "code": code, "field": field}));
+        assert!(report["found"].is_string() && report["fix"].is_string(), "{report}");
+    }
+    assert_eq!(ran.exit, Some(if told.report.is_some() { 3 } else { 0 }), "{ran:?}");
+}
+
+/// A line that two formats could read is decided by the documented order, and one that cannot be told is refused.
+#[test]
+fn the_format_of_a_line_is_told_or_refused() {
+    let whole = r#"{"type":"tool_call","thread_id":"a:b","event_id":"e","tool_call_id":"c","tool_name":"ls"}"#;
+    let mut like_kcat = kcat(4, &json!("other"), BARE);
+    for (name, value) in [("type", "tool_call"), ("thread_id", "t"), ("event_id", "e"), ("tool_call_id", "c"), ("tool_name", "ls")] {
+        like_kcat[name] = json!(value);
+    }
+    let mut both = kcat(4, &json!("k"), BARE);
+    both["value"] = json!(BARE);
+    let envelope = json!({"topic": "t", "partition": 7, "offset": 3, "timestamp": null, "key": {"base64": "aw=="}, "headers": [["ce_id", "x"], ["n", null]], "value": BARE});
+    let registry = format!("\0\0\0\0\t{whole}");
+    let cases = vec![
+        told("kcat", kcat(4, &json!("k"), BARE), ("k", "t/0/4")),
+        told("a capture", json!({"topic": "t", "partition": 7, "offset": 3, "key": "k", "value": BARE}), ("k", "t/7/3")),
+        Told {
+            verdict: Some(("k", "x")),
+            ..refused("a capture of a CloudEvent of no version", &envelope, ("cloudevent_version_unsupported", "specversion"))
+        },
+        told("an event with the members of a record", like_kcat, ("t", "e")),
+        refused("a record with two values", both, ("format_unclear", "value")),
+        told("a key and a value", format!("k\t{BARE}"), ("k", "agent.events/0/0")),
+        told("an event with a tab in it", whole.replace(',', ",\t"), ("a:b", "e")),
+        told("a key that begins like JSON", format!("{{k\t{BARE}"), ("{k", "agent.events/0/0")),
+        told("an event with a tab in it behind a key", format!("k\t{}", BARE.replace(',', ",\t")), ("k", "agent.events/0/0")),
+        told("an event with a schema-registry prefix that holds a tab", registry.clone(), ("a:b", "e")),
+        told("and the same behind a key", format!("a:b\t{registry}"), ("a:b", "e")),
+        told("a key with a colon that the event names too", format!("a:b\t{whole}"), ("a:b", "e")),
+        refused("a key with a colon, or headers", format!("a:b\t{BARE}"), ("columns_unclear", "key")),
+        refused("no headers, or a key", format!("NO_HEADERS\t{BARE}"), ("columns_unclear", "key")),
+        Told { arguments: &["--columns", "key"], ..told("a key with a colon, named", format!("a:b\t{BARE}"), ("a:b", "agent.events/0/0")) },
+        Told { arguments: &["--columns", "headers"], ..told("headers, named", format!("a:b\t{whole}"), ("a:b", "e")) },
+        told("headers and a key", format!("a:b,c\tk:1\t{BARE}"), ("k:1", "agent.events/0/0")),
+        told("a place", format!("CreateTime:5\tPartition:3\tOffset:9\tNO_HEADERS\tk\t{BARE}"), ("k", "agent.events/3/9")),
+        told("a place without a time", format!("NO_TIMESTAMP\tPartition:3\tOffset:9\tk\t{BARE}"), ("k", "agent.events/3/9")),
+        Told {
+            arguments: &["--columns", "key"],
+            ..told("a key that is called like a column", format!("Offset:9\t{BARE}"), ("Offset:9", "agent.events/0/0"))
+        },
+        Told {
+            arguments: &["--columns", "offset,key"],
+            ..refused("a column that is not there", format!("k\t{BARE}"), ("columns_differ", "offset"))
+        },
+        Told {
+            arguments: &["--columns", "headers,key"],
+            ..refused("too few columns", format!("k\t{BARE}"), ("columns_differ", "headers"))
+        },
+        refused("a key of null and no thread", format!("null\t{BARE}"), ("thread_id_missing", "thread_id")),
+        refused("nothing that is known", "what is this", ("value_not_json", "value")),
+        Told {
+            arguments: &["--format", "events"],
+            ..refused("a record read as an event", kcat(4, &json!("k"), BARE), ("type_missing", "type"))
+        },
+        Told { arguments: &["--format", "kcat"], ..refused("an event read as kcat's", whole, ("record_invalid", "topic")) },
+        Told { arguments: &["--format", "kcat"], ..refused("no JSON", "{", ("record_not_json", "record")) },
+        Told { arguments: &["--format", "envelope"], ..refused("no object", "[]", ("record_not_an_object", "record")) },
+    ];
+    check_each(cases, |case| case.name.to_owned(), check_told);
+}
+
+/// A rejected record with a known thread is answered, as by a worker.
+#[test]
+fn a_record_that_is_no_event_is_answered_if_its_key_names_the_thread() {
+    let ran = eval(&[], b"k\tnonsense\n");
+    assert_has("console", &ran.json_lines()[0], &json!({"thread_id": "k", "action": "block", "code": "invalid_event"}));
+    assert_eq!(ran.stderr.lines().count(), 1);
+    let ran = eval(&[], kcat(0, &json!("k"), "nonsense").to_string().as_bytes());
+    assert_has("kcat", &ran.json_lines()[0], &json!({"thread_id": "k", "action": "block", "code": "invalid_event"}));
+}
+
+/// Every member of a record that is wrong is named, with what was found and what to write.
+#[test]
+fn members_that_are_wrong_are_named() {
+    let cases: Vec<(&str, Value, &str)> = vec![
+        ("topic", json!(7), "a number"),
+        ("topic", Value::Null, "null"),
+        ("partition", json!(-1), "a number"),
+        ("partition", json!(3_000_000_000_u32), "a number"),
+        ("offset", json!("7"), "a string"),
+        ("offset", json!(1.5), "a number"),
+        ("timestamp", json!("2026"), "a string"),
+        ("key", json!(7), "a number"),
+        ("key", json!({"base64": "?"}), "a string that is not base64"),
+        ("key", json!({"base64": "aw==", "more": 1}), "an object"),
+        ("value", json!({"type": "tool_call"}), "an object"),
+        ("headers", json!("x"), "a string"),
+        ("headers", json!(["name", "value"]), "a name without a value"),
+        ("headers", json!([["name"]]), "a name without a value"),
+        ("headers", json!([[null, "value"]]), "null in place of a name"),
+        ("headers", json!([["name", 7]]), "a number"),
+    ];
+    let whole = json!({"topic": "t", "partition": 0, "offset": 0, "timestamp": 1, "key": "k", "headers": [], "value": BARE});
+    for (name, value, found) in cases {
+        let mut line = whole.clone();
+        line[name] = value;
+        let ran = eval(&["--format", "envelope"], line.to_string().as_bytes());
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(3), ""), "{line}: {ran:?}");
+        let report: Value = serde_json::from_str(&ran.stderr).unwrap();
+        assert_has(&line.to_string(), &report, &json!({"code": "record_invalid", "field": name, "found": found}));
+    }
+    let repeated = r#"{"topic":"t","topic":"t","partition":0,"offset":0,"key":null,"value":null}"#;
+    assert!(eval(&["--format", "envelope"], repeated.as_bytes()).stderr.contains("more than once"));
+    assert_eq!(eval(&["--format", "envelope"], whole.to_string().as_bytes()).exit, Some(0));
+    // kcat's list of headers, and the map that some versions write.
+    for headers in [
+        json!(["ce_specversion", "1.0", "ce_id", "x", "ce_type", "tool_call"]),
+        json!({"ce_specversion": ["1.0"], "ce_id": ["w", "x"], "ce_type": ["tool_call"]}),
+    ] {
+        let mut line = kcat(0, &json!("k"), BARE);
+        line["headers"] = headers.clone();
+        let ran = eval(&[], line.to_string().as_bytes());
+        // The name `ce_id` stands twice in the map, which is refused, as by a worker.
+        let event_id = ran.json_lines()[0]["event_id"].clone();
+        assert_eq!((event_id, ran.exit), (json!("x"), Some(if headers.is_array() { 0 } else { 3 })), "{ran:?}");
+    }
+}
+
+/// A header whose name is not UTF-8 makes a record unreadable, as in a worker; bytes in kcat's strings stay what they are.
+#[test]
+fn bytes_that_are_not_utf_8_stay_what_they_are() {
+    let line = kcat(0, &json!("K"), BARE).to_string();
+    let ran = eval(&[], &replaced(&line, "\"key\"", b"\"headers\":[\"\xff\",\"x\"],\"key\""));
+    assert!(ran.stderr.contains("header_invalid") && ran.stdout.contains("\"thread_id\":\"K\""), "{ran:?}");
+    let ran = eval(&[], &replaced(&line, "\"K\"", b"\"\xff\xfe\""));
+    assert!(ran.stderr.contains("key_invalid") && ran.stderr.contains("2 bytes"), "{ran:?}");
+}
+
+fn replaced(line: &str, what: &str, with: &[u8]) -> Vec<u8> {
+    let (before, behind) = line.split_once(what).expect("it is there");
+    [before.as_bytes(), with, behind.as_bytes()].concat()
+}
+
+/// Each partition has its own threads, and a record that comes again is not decided again.
+#[test]
+fn partitions_and_offsets_count() {
+    // A result without a call of its own would be the first one's copy.
+    let failed_as =
+        |id: &str| format!(r#"{{"type":"tool_result","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}},"result":"Error: x"}}"#);
+    let (failed, again) = (failed_as("c1"), failed_as("c2"));
+    let at = |partition: i32, offset: i64, value: &str| {
+        let mut line = kcat(offset, &json!("k"), value);
+        line["partition"] = json!(partition);
+        line.to_string()
+    };
+    let codes = |lines: &[String]| -> Vec<String> {
+        let ran = eval(&[], lines.join("\n").as_bytes());
+        ran.json_lines().iter().map(|verdict| verdict["code"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(codes(&[at(0, 0, &failed), at(0, 1, &again)]), ["allow", "repeated_exact_failure_warning"]);
+    assert_eq!(codes(&[at(0, 0, &failed), at(1, 0, &again)]), ["allow", "allow"]);
+    let ran = eval(&[], [at(0, 5, &failed), at(0, 5, &again), at(0, 4, &again), at(0, 6, &again)].join("\n").as_bytes());
+    assert_eq!((ran.exit, ran.json_lines().len()), (Some(3), 2));
+    let reports: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(reports.len(), 2);
+    assert_has("again", &reports[0], &json!({"line": 2, "code": "offset_repeated", "field": "offset"}));
+    assert_has("before", &reports[1], &json!({"line": 3, "code": "offset_repeated"}));
+    let many: Vec<_> = (0..10_001).map(|partition| at(partition, 0, r#"{"type":"turn_end"}"#)).collect();
+    let ran = eval(&[], many.join("\n").as_bytes());
+    assert!(ran.exit == Some(1) && ran.stderr.contains("more than 10000 partitions"), "{ran:?}");
+}
+
+/// The time of a record counts: a suspension ends for the records that were written after its end.
+#[test]
+fn the_time_of_a_record_counts() {
+    use tollgate_core::controls::{Subject, SubjectHasher};
+    use tollgate_core::ruling::SubjectKind;
+    let hash = SubjectHasher::new(None).hash(&Subject { kind: SubjectKind::User, tenant: "", id: "u" }).to_string();
+    let control = json!({"key": format!("subject/user/{hash}"), "value": {"type": "subject", "kind": "user", "hash": hash, "state": "suspended", "until": "2023-11-14T22:13:20Z"}});
+    let controls = temporary(&control.to_string());
+    let of_u = BARE.replace("\"tool_call\",", "\"tool_call\",\"user_id\":\"u\",");
+    let at = |offset: i64, ms: i64| {
+        let mut line = kcat(offset, &json!("k"), &of_u);
+        line["ts"] = json!(ms);
+        line.to_string()
+    };
+    let controls = controls.path().to_str().unwrap();
+    let console = |ms: i64| format!("CreateTime:{ms}\tk\t{of_u}");
+    for lines in [[at(0, 1_699_999_999_000), at(1, 1_700_000_001_000)], [console(1_699_999_999_000), console(1_700_000_001_000)]] {
+        let ran = eval(&["--controls", controls], lines.join("\n").as_bytes());
+        let codes: Vec<_> = ran.json_lines().iter().map(|verdict| verdict["code"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(codes, ["subject_suspended", "allow"], "{ran:?}");
+    }
+}
+
+/// The largest event fits its line in every format, and a line beyond that is refused without being held.
+#[test]
+fn lines_may_be_longer_than_events() {
+    let event = format!(r#"{{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{{"a":"{}"}}}}"#, "\\\"".repeat(1_000));
+    let limit = event.len().to_string();
+    let with_limit = |limit: &str, line: &str| run(tollgate().arg("eval").env("TOLLGATE__LIMITS__EVENT_BYTES_MAX", limit), line.as_bytes());
+    let line = kcat(0, &json!("k"), &event).to_string();
+    assert!(line.len() > event.len() * 3 / 2);
+    assert_eq!(with_limit(&limit, &line).exit, Some(0));
+    let ran = with_limit(&(event.len() - 1).to_string(), &line);
+    assert!(ran.stderr.contains("value_too_large") && ran.stdout.contains("\"thread_id\":\"k\""), "{ran:?}");
+    let ran = with_limit("1000", &kcat(0, &json!("k"), &"x".repeat(2 << 20)).to_string());
+    assert!(ran.exit == Some(3) && ran.stderr.contains("value_too_large") && ran.stdout.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn columns_are_for_the_console_consumer_alone() {
+    let ran = eval(&["--format", "kcat", "--columns", "key"], b"");
+    assert_eq!(ran.exit, Some(1));
+    assert!(ran.stderr.contains("--columns") && ran.stderr.contains("--format console"), "{ran:?}");
+    for wrong in [["--format", "csv"], ["--columns", "colour"]] {
+        assert_eq!(eval(&wrong, b"").exit, Some(2));
+    }
+}

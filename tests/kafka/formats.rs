@@ -1,0 +1,165 @@
+//! Checks that `eval` gives a worker's verdicts on what other programs print of a topic.
+//!
+//! With `TOLLGATE_UPDATE_FIXTURES=1` it writes `tests/formats` anew. That needs `kcat`, and in `TOLLGATE_KAFKA_TOOLS` the class path of
+//! `org.apache.kafka:kafka-tools`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::traffic::conversations;
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, text};
+
+const TIME_MAX: Duration = Duration::from_secs(60);
+const PARTITIONS: i32 = 2;
+
+/// A captured topic gets the verdicts of its worker: keys, headers, times, partitions and offsets count.
+pub(crate) fn a_capture_gets_the_verdicts_of_the_worker(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, PARTITIONS)?;
+    let worker = deployment.start()?;
+    let records = records();
+    cluster.produce(&deployment.events, &records)?;
+    let mut consumed = cluster.read_until(&deployment.events, TIME_MAX, |consumed| consumed.len() == records.len())?;
+    consumed.sort_by_key(|record| (record.partition, record.offset));
+    let deadline = Instant::now() + TIME_MAX;
+    // A worker commits what is answered.
+    while cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() < records.len() as i64 {
+        ensure!(Instant::now() < deadline, "the worker does not come to an end:\n{}", worker.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(worker.stop()?.success());
+    let mut verdicts = cluster.read_all(&deployment.decisions)?;
+    verdicts.sort_by_key(|verdict| (verdict.partition, verdict.offset));
+    let verdicts: Vec<String> = verdicts.iter().map(text).collect();
+    assert!(verdicts.len() > 40, "{}", verdicts.len());
+    let envelopes: String = consumed.iter().map(|record| envelope(&deployment.events, record).to_string() + "\n").collect();
+    assert_eq!(eval(&deployment, &envelopes)?, verdicts);
+    if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
+        write_fixtures(cluster, &deployment, &envelopes, &verdicts)?;
+    }
+    Ok(())
+}
+
+/// Returns conversations that say everything in their values, and records that need their keys, headers and places to be read.
+fn records() -> Vec<Outgoing> {
+    let fields = json!({"tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
+    let bare = |id: &str| json!({"type": "tool_call", "tool_call_id": id, "tool_name": "ls", "tool_input": {}}).to_string();
+    let failed = |id: &str| {
+        json!({"type": "tool_result", "tool_call_id": id, "tool_name": "ls", "tool_input": {}, "result": "Error: x"}).to_string()
+    };
+    let binary = |key: &str, id: &str, kind: &str| {
+        let record = Outgoing::new(key, fields.to_string()).header("ce_specversion", "1.0").header("ce_id", id);
+        record.header("ce_type", format!("com.acme.agent.{kind}.v1")).header("ce_subject", key)
+    };
+    let structured = json!({"specversion": "1.0", "id": "structured", "source": "/a", "type": "tool_call", "subject": "s", "data": fields});
+    let null_header = |mut record: Outgoing| {
+        record.headers.push(("nothing".to_owned(), None));
+        record
+    };
+    let mut records: Vec<_> =
+        conversations(12, 11).into_iter().map(|record| Outgoing { timestamp: Some(1_767_225_600_000), ..record }).collect();
+    records.extend([
+        // A thread that only its key names, of two parts, and ids from the records' places.
+        Outgoing::new("slack:C1,a", bare("c1")),
+        Outgoing::new("slack:C1,a", failed("c1")),
+        Outgoing::new("slack:C1,a", bare("c2")),
+        Outgoing::new("slack:C1,a", failed("c2")),
+        Outgoing::new("slack:C1,a", bare("c3")).header("traceparent", "00-0af7-b7ad-01").header("tracestate", "a=1,b=2"),
+        binary("b", "binary", "tool_call").header("ce_time", "2026-01-01T00:00:00Z"),
+        Outgoing { value: None, ..binary("b", "without a value", "turn_end") },
+        Outgoing::new("s", structured.to_string()).header("content-type", "application/cloudevents+json; charset=utf-8"),
+        Outgoing::new("s", structured.to_string().replace("\"structured\"", "\"unmarked\"")),
+        Outgoing::new("r", [&[0, 0, 0, 0, 9][..], bare("registry").as_bytes()].concat()),
+        // A partition's number that is a tab.
+        Outgoing::new("r", bare("reply")).header("kafka_replyTopic", "nowhere").header("kafka_replyPartition", 9_i32.to_be_bytes()),
+        null_header(Outgoing::new("r", bare("headers")).header("bytes", [0xff, 0x00])),
+        // What is no event.
+        Outgoing::new("bad", "{"),
+        Outgoing::new("bad", "no JSON\tand a tab").header("event_id", "named by its header"),
+        Outgoing::new("bad", b"{\"type\":\"\xff\"}".as_slice()),
+        Outgoing { value: None, ..Outgoing::new("bad", "") },
+        Outgoing { key: None, ..Outgoing::new("", bare("keyless")) }.partition(0),
+        Outgoing { key: None, value: None, ..Outgoing::default() }.partition(1),
+    ]);
+    records
+}
+
+/// Returns a record as a capture writes it.
+fn envelope(topic: &str, record: &Record) -> Value {
+    let headers: Vec<_> = record.headers.iter().map(|(name, value)| json!([name, shown(value.as_deref())])).collect();
+    json!({
+        "topic": topic, "partition": record.partition, "offset": record.offset, "timestamp": record.timestamp,
+        "key": shown(record.key.as_deref()), "headers": headers, "value": shown(record.value.as_deref()),
+    })
+}
+
+/// Returns bytes as a string, or in base64 if they are not UTF-8.
+fn shown(bytes: Option<&[u8]>) -> Value {
+    match bytes.map(|bytes| std::str::from_utf8(bytes).map_err(|_| bytes)) {
+        None => Value::Null,
+        Some(Ok(text)) => json!(text),
+        Some(Err(bytes)) => json!({"base64": base64(bytes)}),
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = chunk.iter().chain([&0, &0]).take(3).fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        for place in 0..4 {
+            let digit = char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]);
+            text.push(if place <= chunk.len() { digit } else { '=' });
+        }
+    }
+    text
+}
+
+fn eval(deployment: &Deployment, lines: &str) -> Result<Vec<String>> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), lines)?;
+    let output = deployment.command("eval").arg(file.path()).output()?;
+    ensure!(matches!(output.status.code(), Some(0 | 3)), "eval: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}
+
+fn write_fixtures(cluster: &Cluster, deployment: &Deployment, envelopes: &str, verdicts: &[String]) -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats");
+    let each = |print: &dyn Fn(&str) -> Command| -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        for partition in 0..PARTITIONS {
+            let output = print(&partition.to_string()).output().context("a tool that prints a topic")?;
+            all.extend(output.stdout);
+        }
+        Ok(all)
+    };
+    let kcat = |partition: &str| {
+        let mut command = Command::new("kcat");
+        command.args(["-C", "-q", "-e", "-J", "-b", cluster.bootstrap(), "-t", &deployment.events, "-o", "beginning", "-p", partition]);
+        command
+    };
+    let console = |columns: &'static [&'static str]| {
+        move |partition: &str| {
+            let mut command = Command::new("java");
+            command.arg("-cp").arg(std::env::var_os("TOLLGATE_KAFKA_TOOLS").unwrap_or_default());
+            command.args(["org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", cluster.bootstrap()]);
+            command.args(["--topic", &deployment.events, "--partition", partition, "--offset", "earliest", "--timeout-ms", "5000"]);
+            for column in columns {
+                command.args(["--formatter-property", &format!("print.{column}=true")]);
+            }
+            command
+        }
+    };
+    std::fs::write(folder.join("kcat.txt"), each(&kcat)?)?;
+    std::fs::write(folder.join("console-all.txt"), each(&console(&["timestamp", "partition", "offset", "epoch", "headers", "key"]))?)?;
+    std::fs::write(folder.join("console-key.txt"), each(&console(&["key"]))?)?;
+    std::fs::write(folder.join("console-value.txt"), each(&console(&[]))?)?;
+    std::fs::write(folder.join("envelope.jsonl"), envelopes)?;
+    let mut lines = String::new();
+    verdicts.iter().try_for_each(|verdict| writeln!(lines, "{verdict}"))?;
+    Ok(std::fs::write(folder.join("verdicts.jsonl"), lines)?)
+}
