@@ -162,11 +162,11 @@ impl Common {
     /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
-        if let Some(brokers) = &self.brokers {
-            settings.kafka.set_brokers(brokers).map_err(anyhow::Error::msg)?;
-        }
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
+        }
+        if let Some(brokers) = &self.brokers {
+            settings.kafka.set_brokers(brokers).map_err(anyhow::Error::msg)?;
         }
         Ok(settings)
     }

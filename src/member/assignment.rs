@@ -196,7 +196,11 @@ impl<R: StageRuntime> Assignment<R> {
         if let Some(timer) = timer {
             timer.observe_duration();
         }
-        if self.misplaced.take(record, self.partition_count) {
+        let is_keyed_by_thread = match &applied {
+            Ok(Some(Applied::Taken(Progress::Done(outcome)))) => self.runtime.is_keyed_by_thread(outcome),
+            _ => false,
+        };
+        if self.misplaced.take(record, self.partition_count, is_keyed_by_thread) {
             self.metrics.misplaced_records.inc();
         }
         let (partition, generation, offset) = (record.partition, assigned.generation(), record.offset);

@@ -38,14 +38,17 @@ struct Sample {
 }
 
 impl MisplacedRecords {
-    /// Takes a record of a topic with so many partitions. Returns whether it is misplaced, and warns of it if a warning is due.
-    pub fn take(&self, record: &Record<'_>, partition_count: u32) -> bool {
+    /// Takes a record of a topic with so many partitions. Returns whether it is misplaced, and warns of it if a warning is due. The key is
+    /// shown only if it is a thread's id.
+    pub fn take(&self, record: &Record<'_>, partition_count: u32, is_keyed_by_thread: bool) -> bool {
         let Some(key) = record.key else { return false };
         let belongs_on = partition_of(key, partition_count);
         if belongs_on == record.partition {
             return false;
         }
-        if let Some(Sample { key, came_on, belongs_on, count }) = self.note(key, record.partition, belongs_on, self.started.elapsed()) {
+        if let Some(Sample { key, came_on, belongs_on, count }) =
+            self.note(key, record.partition, belongs_on, is_keyed_by_thread, self.started.elapsed())
+        {
             tracing::warn!(
                 topic = record.topic, key, %came_on, %belongs_on, partition_count, count,
                 "records are on other partitions than their keys hash to, so a thread may be split in two: give their producer \
@@ -55,13 +58,14 @@ impl MisplacedRecords {
         true
     }
 
-    fn note(&self, key: &[u8], came_on: Partition, belongs_on: Partition, now: Duration) -> Option<Sample> {
+    fn note(&self, key: &[u8], came_on: Partition, belongs_on: Partition, is_shown: bool, now: Duration) -> Option<Sample> {
         self.count.fetch_add(1, Ordering::Relaxed);
         let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let due_ms = self.due_ms.load(Ordering::Relaxed);
         let next_ms = now_ms.saturating_add(u64::try_from(INTERVAL.as_millis()).unwrap_or(u64::MAX));
         let is_due = now_ms >= due_ms && self.due_ms.compare_exchange(due_ms, next_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        is_due.then(|| Sample { key: shown(key), came_on, belongs_on, count: self.count.swap(0, Ordering::Relaxed) })
+        let key = || if is_shown { shown(key) } else { format!("[{} bytes]", key.len()) };
+        is_due.then(|| Sample { key: key(), came_on, belongs_on, count: self.count.swap(0, Ordering::Relaxed) })
     }
 }
 
@@ -80,12 +84,13 @@ mod tests {
     #[test]
     fn one_warning_a_minute_has_a_sample_and_the_count() {
         let misplaced = MisplacedRecords::default();
-        let note = |key: &[u8], seconds| misplaced.note(key, Partition(3), Partition(5), Duration::from_secs(seconds));
+        let note = |key: &[u8], seconds| misplaced.note(key, Partition(3), Partition(5), key != b"bob", Duration::from_secs(seconds));
         let first = note(b"t1", 0).unwrap();
         assert_eq!(first, Sample { key: "t1".to_owned(), came_on: Partition(3), belongs_on: Partition(5), count: 1 });
         assert_eq!((note(b"t2", 1), note(b"t3", 59)), (None, None));
         assert_eq!(note(b"t4", 60).map(|sample| (sample.key, sample.count)), Some(("t4".to_owned(), 3)));
         assert_eq!(note(b"t5", 119), None);
+        assert_eq!(note(b"bob", 120).map(|sample| (sample.key, sample.count)), Some(("[3 bytes]".to_owned(), 2)));
     }
 
     #[test]

@@ -39,6 +39,12 @@ pub trait StageRuntime: Send + 'static {
     /// Returns a response that has come, or the error in its place; `None` if none has come.
     fn response(&mut self) -> Option<(RequestId, <Self::Stage as Stage>::Response)>;
 
+    /// Returns whether the outcome shows that the record's key is the id of a thread. Only such a key may be logged: a producer that keys its
+    /// records wrongly may key them by a user's id.
+    fn is_keyed_by_thread(&self, _outcome: &<Self::Stage as Stage>::Outcome) -> bool {
+        false
+    }
+
     /// Returns a running timer if the next record is to be timed, else `None`.
     fn timer(&mut self) -> Option<LocalHistogramTimer> {
         None

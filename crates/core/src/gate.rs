@@ -30,8 +30,8 @@ impl Gate {
         Self { deciding: Deciding::new(Arc::new(policy)), next: Offset(0), out: VerdictBuffer::default() }
     }
 
-    /// Decides on one event and returns the verdict as JSON. It is empty for events that get none: turn boundaries and resets. An event
-    /// that cannot be read gets a verdict too, which blocks and says what to mend.
+    /// Decides on one event and returns the verdict as JSON. It is empty for what gets none: turn boundaries, resets and verdicts
+    /// that come back. An event that cannot be read gets a verdict too, which blocks and says what to mend.
     ///
     /// Time is the event's own `timestamp`. Events without one never make a thread idle.
     pub fn decide(&mut self, event: &[u8]) -> &[u8] {

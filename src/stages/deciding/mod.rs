@@ -121,6 +121,11 @@ impl StageRuntime for DecidingRuntime {
         self.answers.try_recv().ok()
     }
 
+    /// A key that is not the thread's id makes the record a dead letter.
+    fn is_keyed_by_thread(&self, outcome: &Outcome) -> bool {
+        !matches!(outcome, Outcome::DeadLetter(_))
+    }
+
     fn timer(&mut self) -> Option<LocalHistogramTimer> {
         self.counts.timer()
     }
