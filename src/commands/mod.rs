@@ -22,6 +22,7 @@ mod produce;
 mod ready;
 mod run;
 mod state;
+mod status;
 mod tap;
 mod top;
 mod topics;
