@@ -181,9 +181,11 @@ impl Dev {
         let (brokers, events, decisions) = (kafka.shown_brokers(), &kafka.topics.events, &kafka.topics.decisions);
         let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"ls","tool_input":{"path":"."}}"#;
         let broker = if self.is_embedded { "an embedded broker on" } else { "topics of its own at" };
+        // The commands know the topics by their configured names.
+        let own = if self.is_embedded { format!("tollgate top -b {brokers}, or ") } else { String::new() };
         let mut lines = vec![
             format!("tollgate dev: {broker} {brokers}, {partitions} partitions a topic, and a worker that decides"),
-            format!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning"),
+            format!("  watch   {own}kcat -C -b {brokers} -t {decisions} -o beginning"),
             format!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random"),
             format!(
                 "  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it",
