@@ -23,6 +23,7 @@ mod ready;
 mod run;
 mod schema;
 mod state;
+mod status;
 mod tap;
 mod top;
 mod topics;

@@ -89,6 +89,7 @@ async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCo
         Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics))?
     };
     tokio::spawn(announce(Arc::clone(&parts.health), parts.stop.clone(), topics.partitions, passes_through));
+    super::status::start(&parts.metrics, &parts.health, &parts.stop)?;
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
     tokio::select! {
         joined = tokio::task::spawn_blocking(move || { worker.join(); feed.join() }) => joined?,

@@ -8,6 +8,7 @@ mod bad_day;
 mod chaos;
 mod clients;
 mod controls;
+mod dev;
 mod formats;
 mod membership;
 mod pass_through;
@@ -59,6 +60,8 @@ const CASES: &[Case] = &[
     sharing!(controls::nothing_is_decided_before_the_controls_are_known),
     sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
     sharing!(controls::what_does_not_fit_is_named),
+    sharing!(dev::dev_works_on_topics_of_its_own),
+    sharing!(dev::tap_begins_where_it_is_asked_to),
     sharing!(pass_through::a_pass_through_answers_every_record_and_commits),
     sharing!(rights::each_refusal_is_named_once_with_its_grant),
     sharing!(clients::the_python_client_does_what_verdicts_say),

@@ -13,6 +13,7 @@
 mod broker;
 mod dev;
 mod lists;
+mod run;
 #[path = "../support/mod.rs"]
 mod support;
 mod tap;

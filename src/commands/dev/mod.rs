@@ -34,6 +34,9 @@ use console::Console;
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
 
+/// How long fetches of our own clients wait on the embedded broker, in milliseconds.
+const FETCH_WAIT_MS: &str = "2000";
+
 /// The reply topic that is used if the configuration allows none.
 const REPLY_TOPIC: &str = "agent.replies";
 
@@ -91,6 +94,8 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
         ensure!(args.prefix.is_none(), "--prefix is for real brokers; name them with --brokers");
         let embedded = EmbeddedBroker::start(cluster::topics_of(kafka), PARTITIONS, args.port)?;
         embedded.bootstrap().clone_into(&mut kafka.brokers);
+        // Every empty fetch costs some CPU time, and this broker answers at once when there is something.
+        kafka.properties.entry("fetch.wait.max.ms".to_owned()).or_insert_with(|| FETCH_WAIT_MS.to_owned());
         broker = Some(embedded);
     }
     let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded: broker.is_some(), screen: context.screen };
@@ -181,9 +186,11 @@ impl Dev {
         let (brokers, events, decisions) = (kafka.shown_brokers(), &kafka.topics.events, &kafka.topics.decisions);
         let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"ls","tool_input":{"path":"."}}"#;
         let broker = if self.is_embedded { "an embedded broker on" } else { "topics of its own at" };
+        // The commands know the topics by their configured names.
+        let own = if self.is_embedded { format!("tollgate top -b {brokers}, or ") } else { String::new() };
         let mut lines = vec![
             format!("tollgate dev: {broker} {brokers}, {partitions} partitions a topic, and a worker that decides"),
-            format!("  watch   kcat -C -b {brokers} -t {decisions} -o beginning"),
+            format!("  watch   {own}kcat -C -b {brokers} -t {decisions} -o beginning"),
             format!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random"),
             format!(
                 "  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it",

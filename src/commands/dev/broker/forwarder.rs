@@ -20,6 +20,9 @@ use super::protocol::{
 const FRAME_BYTES_MAX: usize = 100 * 1024 * 1024;
 /// The longest time that a fetch is held.
 const FETCH_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long the first fetch of a connection is held at most. A client asks for those of its partitions that it knows of by then, and
+/// cannot ask for the others before it has an answer. Each empty answer doubles the time.
+const FETCH_WAIT_FIRST: Duration = Duration::from_millis(10);
 /// How long the cluster may take for a produce request that it does not answer.
 const UNANSWERED_PAUSE: Duration = Duration::from_millis(10);
 /// How long to wait after a connection could not be accepted.
@@ -65,11 +68,12 @@ impl Forwarding {
         let mut cluster = TcpStream::connect(self.cluster).await?;
         client.set_nodelay(true)?;
         cluster.set_nodelay(true)?;
+        let mut patience = FETCH_WAIT_FIRST;
         while let Some(frame) = read_frame(&mut client).await? {
             let Some(request) = Request::read(&frame) else { return Err(invalid("a request without a head")) };
             let response = match request.kind {
                 API_VERSIONS => request.versions_response(),
-                FETCH => self.fetch(&mut cluster, &request, &frame).await?,
+                FETCH => self.fetch(&mut cluster, &request, &frame, &mut patience).await?,
                 _ => {
                     write_frame(&mut cluster, &frame).await?;
                     if !request.is_answered() {
@@ -98,9 +102,15 @@ impl Forwarding {
         Ok(response)
     }
 
-    /// Returns the response to a fetch, once there is something or its wait is over.
-    async fn fetch(&self, cluster: &mut TcpStream, request: &Request<'_>, frame: &[u8]) -> std::io::Result<Vec<u8>> {
-        let wait = Duration::from_millis(request.fetch_wait_ms().unwrap_or(0)).min(FETCH_WAIT_MAX);
+    /// Returns the response to a fetch, once there is something, its wait is over, or the connection's patience is.
+    async fn fetch(
+        &self,
+        cluster: &mut TcpStream,
+        request: &Request<'_>,
+        frame: &[u8],
+        patience: &mut Duration,
+    ) -> std::io::Result<Vec<u8>> {
+        let wait = Duration::from_millis(request.fetch_wait_ms().unwrap_or(0)).min(*patience);
         let (deadline, sent) = (Instant::now() + wait, request.without_wait(frame));
         let mut produced = self.produced.subscribe();
         loop {
@@ -108,7 +118,11 @@ impl Forwarding {
             write_frame(cluster, &sent).await?;
             let response = self.response(cluster, request).await?;
             // Whatever was produced since the mark was set may not be in the response, and wakes us at once.
-            if !is_empty_fetch(request.version, &response) || timeout_at(deadline, produced.changed()).await.is_err() {
+            if !is_empty_fetch(request.version, &response) {
+                return Ok(response);
+            }
+            if timeout_at(deadline, produced.changed()).await.is_err() {
+                *patience = (*patience * 2).min(FETCH_WAIT_MAX);
                 return Ok(response);
             }
         }

@@ -1,0 +1,80 @@
+//! Tests `tollgate dev` and `tollgate tap` on real brokers.
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+use tollgate_testkit::{Cluster, Deployment, Outgoing};
+
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+fn tollgate(cluster: &Cluster, arguments: &[&str]) -> Command {
+    let mut command = Command::new(cluster.tollgate());
+    command.args(arguments).args(["--brokers", cluster.bootstrap()]).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0");
+    command
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    String::from_utf8_lossy(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSONL")).collect()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// It creates topics under its own prefix, finds them again, and decides as it does on the embedded broker.
+pub(crate) fn dev_works_on_topics_of_its_own(cluster: &Cluster) -> Result<()> {
+    let prefix = format!("{}.", cluster.unique("dev"));
+    let sample = ["dev", "--sample", "--once", "--prefix", &prefix];
+    let first = tollgate(cluster, &sample).output()?;
+    ensure!(first.status.success(), "{}", stderr(&first));
+    assert!(stderr(&first).contains(&format!("created topics: {prefix}agent.events, ")), "{}", stderr(&first));
+    let verdicts = lines(&first);
+    assert_eq!(verdicts.len(), 25, "{}", stderr(&first));
+    let embedded = Command::new(cluster.tollgate()).args(["dev", "--sample", "--once", "--port", "0"]).output()?;
+    assert_eq!(
+        lines(&embedded).iter().map(|verdict| verdict["code"].clone()).collect::<Vec<_>>(),
+        verdicts.iter().map(|verdict| verdict["code"].clone()).collect::<Vec<_>>()
+    );
+    let published = cluster.read_all(&format!("{prefix}agent.decisions"))?;
+    assert_eq!(published.len(), 25);
+    let second = tollgate(cluster, &sample).output()?;
+    ensure!(second.status.success(), "{}", stderr(&second));
+    assert!(!stderr(&second).contains("created topics"), "{}", stderr(&second));
+    assert_eq!(lines(&second).len(), 25, "only what is published from now on is shown: {}", stderr(&second));
+    Ok(())
+}
+
+/// Brokers know times, and a reader can begin at one.
+pub(crate) fn tap_begins_where_it_is_asked_to(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 3)?;
+    let call = |thread: &str, id: &str| {
+        let event = serde_json::json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}});
+        Outgoing::new(thread, event.to_string())
+    };
+    let worker = deployment.start()?;
+    cluster.produce(&deployment.events, &[call("a", "old-1"), call("b", "old-2")])?;
+    let old = deployment.verdicts(cluster, 2, TIME_MAX)?;
+    std::thread::sleep(Duration::from_secs(3));
+    let since = time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?;
+    std::thread::sleep(Duration::from_millis(100));
+    cluster.produce(&deployment.events, &[call("a", "new-1"), call("c", "new-2")])?;
+    deployment.verdicts(cluster, 4, TIME_MAX)?;
+    let tap = |arguments: &[&str]| -> Result<Vec<String>> {
+        let output = deployment.command("tap").args(arguments).stdin(Stdio::null()).output()?;
+        ensure!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        let mut ids: Vec<String> =
+            lines(&output).iter().map(|verdict| verdict["event_id"].as_str().unwrap_or_default().to_owned()).collect();
+        ids.sort();
+        Ok(ids)
+    };
+    assert_eq!(tap(&["--since", &since, "-n", "2"])?, ["new-1", "new-2"]);
+    assert_eq!(tap(&["--from-beginning", "-n", "4"])?, ["new-1", "new-2", "old-1", "old-2"]);
+    assert_eq!(tap(&["--since", "1h", "-n", "4"])?.len(), 4);
+    assert_eq!(tap(&["--from-beginning", "-n", "1", "--thread", "b"])?, ["old-2"]);
+    assert_eq!(old.len(), 2);
+    assert!(worker.stop()?.success());
+    Ok(())
+}

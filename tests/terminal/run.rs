@@ -1,0 +1,37 @@
+//! What `tollgate run` shows on a terminal.
+
+use super::broker::{Dev, stuck};
+use super::support::tollgate;
+use super::terminal::Terminal;
+
+/// A worker in a group of its own, on the topics of `dev`.
+#[test]
+fn a_worker_says_its_rate_stops_and_lag_every_so_often() {
+    let dev = Dev::start(&["--port", "0"]);
+    let variables =
+        [("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"), ("TOLLGATE__KAFKA__GROUP_ID", "another"), ("TOLLGATE__LOG__FILTER", "error")];
+    let mut terminal = Terminal::start(&["run", "-b", &dev.brokers], (120, 40), &variables);
+    dev.publish(&stuck("nightly-deploy"));
+    let is_line = |line: &str| line.contains(" UTC  ready, 32 partitions  ") && line.contains(" verdicts/s") && line.contains("  lag 0");
+    let shown = terminal.wait_until("a line", |shown| shown.lines().any(is_line));
+    // The verdicts came before the first line or before the second one.
+    let shown = if shown.contains("stops 1") { shown } else { terminal.wait_for("stops 1") };
+    assert!(shown.lines().filter(|line| line.contains("verdicts/s")).all(|line| line.as_bytes()[2] == b':'), "{shown}");
+    terminal.type_in(b"\x03");
+    assert!(terminal.wait().success());
+}
+
+/// In a pipe there are log lines only.
+#[test]
+fn a_pipe_gets_no_such_line() {
+    let dev = Dev::start(&["--port", "0"]);
+    let mut command = tollgate();
+    command.args(["run", "-b", &dev.brokers]).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0").env("TOLLGATE__KAFKA__GROUP_ID", "another");
+    let child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(25));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && log.contains("joining") && !log.contains("verdicts/s"), "{log}");
+}
