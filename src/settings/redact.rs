@@ -49,7 +49,8 @@ pub(super) fn redacted(settings: &Settings) -> Value {
 
 /// Returns whether the value of a key of the configuration may be a secret, by its path.
 pub(crate) fn may_be_secret(path: &str) -> bool {
-    path == "privacy.subject_key" || path.ends_with(".url") || is_secret(path)
+    // Somebody may have written a password into an address.
+    matches!(path, "privacy.subject_key" | "kafka.brokers") || path.ends_with(".url") || is_secret(path)
 }
 
 pub(super) fn is_secret(property: &str) -> bool {

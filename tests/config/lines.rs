@@ -121,6 +121,7 @@ fn no_secret_is_on_a_line_that_is_shown() {
         format!("kafka:\n  group_id: 7\t# {S}"),
         format!("kafka: {{brokers: 'a:{S}@b', group_id: 7}}"),
         format!("kafka: {{brokers: {{a: {S}}}}}"),
+        format!("kafka:\n  brokers: a:{S}\n"),
         format!("guardrails: {{enabled: true, provider: {{use: http, config: {{url: 'https://a:{S}@b'}}}}}}"),
         format!("guardrails: {{enabled: true, provider: {{use: http, config: {{url: [{S}]}}}}}}"),
         format!("guardrails: {{enabled: true, provider: {{use: http, config: {{headers: {{authorization: [{S}]}}, url: 'http://a'}}}}}}"),

@@ -133,7 +133,7 @@ impl<'s> Evaluation<'s> {
             Outcome::DeadLetter(rejection) => {
                 self.report(number, &rejection.clone().into())?;
                 // As on the decisions topic, a rejected line gets a verdict if its thread is known.
-                if rejection.event.thread_id.is_none() {
+                if rejection.event.thread_id.is_none() || !rejection.is_answered() {
                     return Ok(());
                 }
             }

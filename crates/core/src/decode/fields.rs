@@ -56,7 +56,7 @@ fields!(
 );
 
 /// Members that every verdict has and no event does. A record with all of them is a verdict, whatever else it holds.
-const VERDICT_MEMBERS: [&[u8]; 3] = [b"verdict_id", b"allows_execution", b"policy_version"];
+pub(super) const VERDICT_MEMBERS: [&[u8]; 3] = [b"verdict_id", b"allows_execution", b"policy_version"];
 
 /// How far an event's timestamp may be ahead of its record's, in milliseconds. One that is further ahead counts as that far ahead.
 const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;

@@ -4,18 +4,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fields::FIELDS;
+use super::fields::{FIELDS, VERDICT_MEMBERS};
 use super::{EVENT_ID_BYTES_MAX, EventType, THREAD_ID_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX};
 
 /// Returns the JSON Schema of events.
 #[must_use]
 pub fn schema() -> Value {
+    let of_a_verdict = json!(VERDICT_MEMBERS.iter().map(|name| String::from_utf8_lossy(name)).collect::<Vec<_>>());
     let is_structured = json!({"required": ["specversion", "source"]});
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "An event, as an orchestrator publishes it",
         "description": "The value of a record: plain JSON, or a structured CloudEvent. A null in an optional field is the same as leaving it out.",
         "type": "object",
+        "not": {"required": of_a_verdict},
         "if": is_structured,
         "then": {"$ref": "#/definitions/cloud_event"},
         "else": {"allOf": [{"$ref": "#/definitions/fields"}, {"properties": {"type": {"enum": names()}}, "required": ["type"]}, rules(&by_name)]},
