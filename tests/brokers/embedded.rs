@@ -9,7 +9,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 
 use crate::process::{Process, TIME_MAX};
-use crate::support::{temporary, tollgate};
+use crate::support::{run, temporary, tollgate};
 
 /// How long to look for what should not come.
 const QUIET: Duration = Duration::from_secs(1);
@@ -41,6 +41,16 @@ fn next(reader: &BaseConsumer, time_max: Duration) -> Option<OwnedMessage> {
 
 fn text(message: &OwnedMessage) -> String {
     String::from_utf8(message.payload().unwrap().to_vec()).unwrap()
+}
+
+/// Without its broker `dev` cannot go on, and says so.
+#[test]
+fn a_broker_that_panics_ends_dev() {
+    let config = temporary("admin: null");
+    let mut command = tollgate();
+    let ran = run(command.args(["dev", "--port", "0", "--config"]).arg(config.path()).env("FAILPOINTS", "embedded-broker=panic"), b"");
+    assert_eq!(ran.exit, Some(70), "{ran:?}");
+    assert!(ran.stderr.contains("a thread ended that has to run") && ran.stderr.contains("embedded-broker"), "{ran:?}");
 }
 
 /// A verdict that comes back as an event ends among the dead letters, and nothing follows from it.

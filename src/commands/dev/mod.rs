@@ -22,6 +22,7 @@ use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
 use crate::stages::deciding::deciding;
 use crate::stop::Stop;
+use crate::threads::MustRun;
 use crate::worker::{Preflight, Worker, WorkerParts, check_configs, check_topics};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{Policy, PolicySettings};
@@ -86,20 +87,22 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
     if kafka.reply_topics.is_empty() {
         kafka.reply_topics.push(REPLY_TOPIC.to_owned());
     }
+    let (health, stop) = (Arc::new(Health::default()), Stop::default());
     // It is dropped last.
     let mut broker = None;
     if context.has_brokers {
         cluster::put_prefix(kafka, args.prefix.as_deref().unwrap_or(PREFIX));
     } else {
         ensure!(args.prefix.is_none(), "--prefix is for real brokers; name them with --brokers");
-        let embedded = EmbeddedBroker::start(cluster::topics_of(kafka), PARTITIONS, args.port)?;
+        let guard = MustRun::new("embedded-broker", health.threads(), &stop);
+        let embedded = EmbeddedBroker::start(cluster::topics_of(kafka), PARTITIONS, args.port, guard, stop.clone())?;
         embedded.bootstrap().clone_into(&mut kafka.brokers);
         // Every empty fetch costs some CPU time, and this broker answers at once when there is something.
         kafka.properties.entry("fetch.wait.max.ms".to_owned()).or_insert_with(|| FETCH_WAIT_MS.to_owned());
         broker = Some(embedded);
     }
     let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded: broker.is_some(), screen: context.screen };
-    process::runtime()?.block_on(dev.work(settings))
+    process::runtime()?.block_on(dev.work(settings, health, stop))
 }
 
 /// What is to be done.
@@ -113,8 +116,8 @@ struct Dev {
 }
 
 impl Dev {
-    async fn work(self, settings: Settings) -> anyhow::Result<ExitCode> {
-        let (metrics, health, stop) = (Metrics::new()?, Arc::new(Health::default()), Stop::default());
+    async fn work(self, settings: Settings, health: Arc<Health>, stop: Stop) -> anyhow::Result<ExitCode> {
+        let metrics = Metrics::new()?;
         process::watch_signals(&health, &stop)?;
         let admin_url = serve_admin(&settings, &metrics, &health, &stop).await?;
         let kafka = Arc::new(settings.kafka);

@@ -12,6 +12,9 @@ use rdkafka::mocking::MockCluster;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use crate::stop::Stop;
+use crate::threads::MustRun;
+
 /// The port of brokers, which clients try first.
 const PORT: u16 = 9092;
 
@@ -19,21 +22,23 @@ const PORT: u16 = 9092;
 #[derive(Debug)]
 pub(super) struct EmbeddedBroker {
     bootstrap: String,
+    /// Given before it ends, for its clients could not go on.
+    stop: Stop,
     /// Dropped first, which makes the thread end.
     keep_alive: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl EmbeddedBroker {
-    /// Starts a broker with these topics. Without a port it takes 9092, or another one if that is taken.
-    pub(super) fn start(topics: Vec<String>, partitions: u32, port: Option<u16>) -> anyhow::Result<Self> {
+    /// Starts a broker with these topics, on a thread under the guard. Without a port it takes 9092, or another one if that is taken.
+    pub(super) fn start(topics: Vec<String>, partitions: u32, port: Option<u16>, guard: MustRun, stop: Stop) -> anyhow::Result<Self> {
         let partitions = i32::try_from(partitions)?;
         let listener = bind(port)?;
         let bootstrap = listener.local_addr()?.to_string();
         let (started, wait_started) = channel();
         let (keep_alive, wait_end) = oneshot::channel::<()>();
         // The cluster's handle must stay on the thread that made it.
-        let thread = std::thread::Builder::new().name("embedded-broker".to_owned()).spawn(move || {
+        let thread = guard.spawn(move || {
             let served = serve(listener, &topics, partitions, &started, wait_end);
             if let Err(error) = served {
                 // If the receiver has gone, the broker had been running.
@@ -43,7 +48,7 @@ impl EmbeddedBroker {
             }
         })?;
         wait_started.recv().context("the embedded broker did not start")?.context("the embedded broker did not start")?;
-        Ok(Self { bootstrap, keep_alive: Some(keep_alive), thread: Some(thread) })
+        Ok(Self { bootstrap, stop, keep_alive: Some(keep_alive), thread: Some(thread) })
     }
 
     /// Returns the broker's address.
@@ -70,6 +75,7 @@ fn serve(
         if started.send(Ok(())).is_err() {
             return Ok(());
         }
+        fail::fail_point!("embedded-broker");
         tokio::select! {
             forwarded = forwarder::forward(listener, address) => Ok(forwarded?),
             _ended = wait_end => Ok(()),
@@ -92,6 +98,7 @@ fn bind(port: Option<u16>) -> anyhow::Result<StdListener> {
 
 impl Drop for EmbeddedBroker {
     fn drop(&mut self) {
+        self.stop.give();
         drop(self.keep_alive.take());
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
