@@ -60,7 +60,7 @@ impl Threads {
     }
 }
 
-/// Makes the process stop if it is dropped before the sign to stop, which happens when its thread or task returns or panics.
+/// A thread or task that has to run: if it returns or panics before the sign to stop, the process stops.
 #[derive(Debug)]
 pub struct MustRun {
     name: String,
@@ -69,38 +69,42 @@ pub struct MustRun {
 }
 
 impl MustRun {
-    /// Returns the guard of a thread or task. Move it there.
+    /// Returns what to start a thread or task with.
     #[must_use]
     pub fn new(name: impl Into<String>, threads: &Arc<Threads>, stop: &Stop) -> Self {
         Self { name: name.into(), threads: Arc::clone(threads), stop: stop.clone() }
     }
 
-    /// Starts a thread under this guard.
+    /// Starts the thread.
     ///
     /// # Errors
     /// The system gives no more threads.
     pub fn spawn(self, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
         std::thread::Builder::new().name(self.name.clone()).spawn(move || {
-            let _guard = self;
+            let _running = Running(self);
             run();
         })
     }
 
-    /// Starts a task under this guard, on the current runtime.
+    /// Starts the task, on the current runtime. Give the sign to stop before the runtime ends, which drops the task.
     pub fn spawn_task(self, run: impl Future<Output = ()> + Send + 'static) -> TaskHandle<()> {
         tokio::spawn(async move {
-            let _guard = self;
+            let _running = Running(self);
             run.await;
         })
     }
 }
 
-impl Drop for MustRun {
+/// Held by the thread or task while it runs.
+struct Running(MustRun);
+
+impl Drop for Running {
     fn drop(&mut self) {
-        if !self.stop.is_given() {
-            self.threads.faults().insert(self.name.clone(), Fault::Ended);
-            self.stop.give();
-            tracing::error!(thread = self.name, exit_code = THREAD_ENDED, "a thread ended that has to run; the process drains and ends");
+        let MustRun { name, threads, stop } = &self.0;
+        if !stop.is_given() {
+            threads.faults().insert(name.clone(), Fault::Ended);
+            stop.give();
+            tracing::error!(thread = name, exit_code = THREAD_ENDED, "a thread ended that has to run; the process drains and ends");
         }
     }
 }

@@ -48,12 +48,15 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
              read it again. For measurements only, with a group and topics of their own"
         );
     }
-    let runtime = process::runtime()?;
-    runtime.block_on(work(settings, args.pass_through))
+    let (runtime, stop) = (process::runtime()?, Stop::default());
+    let outcome = runtime.block_on(work(settings, args.pass_through, stop.clone()));
+    // What ends with the runtime ends because of this.
+    stop.give();
+    outcome
 }
 
-async fn work(settings: Settings, passes_through: bool) -> anyhow::Result<ExitCode> {
-    let (metrics, health, stop) = (Metrics::new()?, Arc::new(Health::default()), Stop::default());
+async fn work(settings: Settings, passes_through: bool, stop: Stop) -> anyhow::Result<ExitCode> {
+    let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
     process::watch_signals(&health, &stop)?;
     if let Some(admin) = &settings.admin {
         let listener = Admin::bind(admin.listen).await?;

@@ -57,10 +57,13 @@ fn text(metrics: &Metrics) -> String {
 impl Figures {
     fn since(before: &Scraped, now: &Scraped, window: Duration) -> Self {
         let verdicts = now.verdicts_since(before);
-        let of = |actions: &[&str]| verdicts.iter().filter(|(action, _)| actions.contains(&action.as_str())).map(|(_, count)| count).sum();
+        // The sum of no numbers is -0.
+        let sum = |is_one: &dyn Fn(&str) -> bool| {
+            verdicts.iter().filter(|(action, _)| is_one(action.as_str())).map(|(_, count)| count).sum::<f64>() + 0.0
+        };
         Self {
-            verdicts_per_second: verdicts.values().sum::<f64>() / window.as_secs_f64().max(0.001),
-            stops: of(&["block", "halt", "suppress"]),
+            verdicts_per_second: sum(&|_| true) / window.as_secs_f64().max(0.001),
+            stops: sum(&|action| ["block", "halt", "suppress"].contains(&action)),
             p99_s: Scraped::waits_since(&[(now, before)]).p99_s,
             lag_records: now.lag_records,
             lag_seconds: now.lag_seconds,
@@ -106,5 +109,6 @@ mod tests {
         assert_eq!(line, "ready, 4 partitions  11 verdicts/s, p99 3.2 ms  stops 8  lag 12.3k (1.5 s)");
         let idle = Figures::since(&now, &now, Duration::from_secs(10));
         assert_eq!((idle.verdicts_per_second, idle.stops, idle.p99_s), (0.0, 0.0, None));
+        assert!(idle.line().contains("  0 verdicts/s  stops 0  lag"), "{}", idle.line());
     }
 }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
+use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
 
 use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, partitions_of, reader_config};
 use crate::partition::read_to_end;
 use crate::settings::KafkaSettings;
+use crate::stop::Stop;
 use crate::topics::TopicRole;
 use tollgate_core::record::{Offset, Partition};
 
@@ -57,12 +59,7 @@ impl<'s> Topics<'s> {
     fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
         let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
         let brokers = self.kafka.shown_brokers();
-        let say = &mut |reason: &str| {
-            say!(
-                "tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s",
-                METADATA_TIMEOUT.as_secs()
-            );
-        };
+        let say = &mut say_why_not(self.kafka);
         let asked = name.to_owned();
         // Nobody takes the wish back: Ctrl-C ends a command at once.
         let answer =
@@ -71,12 +68,15 @@ impl<'s> Topics<'s> {
             Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
             Ok(partitions) => Ok(Topic { name, partitions: u32::try_from(partitions)? }),
             Err(error) if is_forbidden(&error) => bail!("{}", Right::read(name).refusal(self.kafka)),
-            Err(error) => {
-                self.reader.abandon();
-                let reason = self.reader.last_reason().map_or_else(|| error.to_string(), |reason| reason.to_string());
-                Err(anyhow!("the brokers at {brokers} (kafka.brokers) do not answer: {reason}"))
-            }
+            Err(error) => Err(self.unreachable(&error)),
         }
+    }
+
+    /// Returns why the brokers could not be asked, for people.
+    fn unreachable(&self, error: &KafkaError) -> anyhow::Error {
+        self.reader.abandon();
+        let reason = self.reader.last_reason().map_or_else(|| error.to_string(), |reason| reason.to_string());
+        anyhow!("the brokers at {} (kafka.brokers) do not answer: {reason}", self.kafka.shown_brokers())
     }
 
     /// Reads a partition, showing each record with its offset.
@@ -94,6 +94,28 @@ impl<'s> Topics<'s> {
             Err(error) if error.reason() == "forbidden" => bail!("{}", Right::read(topic.name).refusal(self.kafka)),
             read => read.map(|_| ()).with_context(|| format!("partition {partition} of {}", topic.name)),
         }
+    }
+}
+
+/// Waits until a broker answers, and says meanwhile why none does. Returns `false` if the sign to stop came first.
+pub(super) fn reach(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<bool> {
+    let topics = Topics::new(kafka)?;
+    let watch = &mut Watch { is_wanted: &|| !stop.is_given(), say: &mut say_why_not(kafka) };
+    match topics.reader.ask(watch, |client| client.fetch_metadata(None, METADATA_TIMEOUT).map(drop)) {
+        Some(Ok(())) => Ok(true),
+        Some(Err(error)) => Err(topics.unreachable(&error)),
+        None => {
+            topics.reader.abandon();
+            Ok(false)
+        }
+    }
+}
+
+/// Returns what says why the brokers do not answer.
+fn say_why_not(kafka: &KafkaSettings) -> impl FnMut(&str) {
+    let brokers = kafka.shown_brokers();
+    move |reason| {
+        say!("tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s", METADATA_TIMEOUT.as_secs());
     }
 }
 

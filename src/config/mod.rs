@@ -84,7 +84,7 @@ fn parse(text: &str, origin: &str, defaults: &Value) -> Result<Value, ConfigErro
         let reason = match Places::of(text) {
             Err(error) => Source { origin, text, notes: &notes }.syntax(&error),
             // The parser's own words quote what it found.
-            Ok(_) => "it is no mapping of sections".to_owned(),
+            Ok(_) => "it is no mapping of sections, or it is more than one document, or a key stands twice in it".to_owned(),
         };
         ConfigError::Syntax { origin: origin.to_owned(), reason }
     })

@@ -1,19 +1,24 @@
 //! Why brokers cannot be reached: librdkafka's sentences, without what changes from attempt to attempt, and with what to check.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Parts of librdkafka's sentences, each with what to check. The first that fits counts.
-const CHECKS: [(&str, &str); 9] = [
+const CHECKS: [(&str, &str); 10] = [
+    // A size of 1213486160 bytes is the word HTTP.
+    ("Invalid response size", "what answers there is no Kafka listener of this protocol: check kafka.brokers and security.protocol"),
     ("Connection refused", "check kafka.brokers, and that a broker listens there"),
     ("connecting to a SSL listener", "the listener may want TLS: check security.protocol in kafka.properties"),
     ("connecting to a PLAINTEXT broker listener", "the listener may not speak TLS: check security.protocol in kafka.properties"),
-    ("certificate verify failed", "check ssl.ca.location in kafka.properties"),
+    ("certificate verify failed", "check ssl.ca.location in kafka.properties, and that the certificate names the host of kafka.brokers"),
     ("SSL handshake failed", "check security.protocol and the ssl.* properties in kafka.properties"),
     ("require SASL authentication", "check security.protocol and the sasl.* properties in kafka.properties"),
     ("SASL", "check sasl.mechanism, sasl.username and sasl.password in kafka.properties"),
     ("Disconnected", "a listener that hangs up may want TLS or SASL: check security.protocol in kafka.properties"),
     ("timed out", "check kafka.brokers, and that nothing between here and there drops packets"),
 ];
+
+/// How many reasons of a broker are remembered as said.
+const REASONS_MAX: usize = 8;
 
 /// Why one broker cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +50,8 @@ impl Reason {
         let broker = address.rsplit_once("://").map_or(address, |(_, address)| address);
         // How long it took, and how often it was not said, is different every time.
         let what = what.rsplit_once(" (after ").map_or(what, |(what, _)| what).trim_end();
+        // It is hardly ever right to follow that.
+        let what = what.strip_suffix(": increase receive.message.max.bytes").unwrap_or(what);
         let is_unresolved = what.contains("Failed to resolve");
         let check = match (is_unresolved, kind) {
             (true, "bootstrap") => Some("check the host's name in kafka.brokers"),
@@ -61,10 +68,10 @@ impl Reason {
     }
 }
 
-/// What was said of each broker, so that each reason is said once and again when it changes.
+/// What was said of each broker, so that each of its reasons is said once. librdkafka may have two sentences for one reason, in turns.
 #[derive(Debug, Default)]
 pub struct Said {
-    brokers: HashMap<String, String>,
+    brokers: HashMap<String, VecDeque<String>>,
     last: Option<Reason>,
 }
 
@@ -72,8 +79,15 @@ impl Said {
     /// Returns whether this reason is news of its broker, and notes it.
     pub fn is_news(&mut self, reason: &Reason) -> bool {
         self.last = Some(reason.clone());
-        let essence = reason.essence();
-        self.brokers.insert(reason.broker.clone(), essence.clone()).is_none_or(|before| before != essence)
+        let (essence, said) = (reason.essence(), self.brokers.entry(reason.broker.clone()).or_default());
+        let is_news = !said.contains(&essence);
+        if is_news {
+            said.push_back(essence);
+            if said.len() > REASONS_MAX {
+                said.pop_front();
+            }
+        }
+        is_news
     }
 
     /// Returns the last reason.
@@ -120,6 +134,9 @@ mod tests {
         );
         assert!(!said.is_news(&reason("h:1/bootstrap: Connect to ipv6#[::1]:1 failed: Connection refused (after 7ms in state CONNECT)")));
         assert!(said.is_news(&reason("h:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
+        assert!(
+            !said.is_news(&reason("h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 1ms in state CONNECT)"))
+        );
         assert!(said.is_news(&reason("g:1/bootstrap: SSL handshake failed: x (after 7ms in state SSL_HANDSHAKE)")));
         assert_eq!(said.last().map(|last| last.broker.as_str()), Some("g:1"));
     }

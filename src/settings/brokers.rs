@@ -39,6 +39,9 @@ pub(super) fn check(brokers: &str, protocol: &str) -> Result<(), (String, &'stat
         if host.is_empty() || host.contains(char::is_whitespace) {
             return at("an address without a host");
         }
+        if host.contains(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !"._-:%".contains(c)) {
+            return at("an address with a character that no host has");
+        }
         if port.is_some_and(|port| !port.parse::<u16>().is_ok_and(|port| port > 0)) {
             return at("an address whose port is no number of 1 to 65535");
         }
@@ -68,6 +71,7 @@ mod tests {
             ("a:1,,b:1", "an address without a host at place 2"),
             ("a b:1", "an address without a host"),
             (":9092", "an address without a host"),
+            ("a:1;b:1", "an address with a character that no host has"),
             ("a:", "an address whose port is no number of 1 to 65535"),
             ("a:port", "an address whose port is no number of 1 to 65535"),
             ("a:0", "an address whose port is no number of 1 to 65535"),

@@ -1,5 +1,6 @@
 //! Effective settings for people to read, without their secrets.
 
+use rdkafka::ClientConfig;
 use serde_json::{Value, json};
 
 use super::{Settings, urls};
@@ -18,7 +19,9 @@ pub(super) fn redacted(settings: &Settings) -> Value {
         *brokers = settings.kafka.shown_brokers().into();
     }
     if let Some(properties) = kafka.get_mut("properties").and_then(Value::as_object_mut) {
-        for (_, value) in properties.iter_mut().filter(|(name, _)| is_secret(name)) {
+        for (_, value) in
+            properties.iter_mut().filter(|(name, value)| is_secret(name) || !PLAIN.contains(&name.as_str()) && !is_taken(name, value))
+        {
             *value = Value::from(REDACTED);
         }
     }
@@ -45,6 +48,11 @@ pub(super) fn redacted(settings: &Settings) -> Value {
         "log": settings.log,
         "privacy": {"subject_key": settings.subject_key.as_ref().map(|_| REDACTED)},
     }))
+}
+
+/// Returns whether librdkafka takes a property. One that it does not know may be the misspelt name of a secret.
+fn is_taken(name: &str, value: &Value) -> bool {
+    value.as_str().is_some_and(|value| ClientConfig::new().set(name, value).create_native_config().is_ok())
 }
 
 /// Returns whether the value of a key of the configuration may be a secret, by its path.

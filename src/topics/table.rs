@@ -66,6 +66,11 @@ macro_rules! define_topics {
             pub(crate) fn read(section: &Section<'_>) -> Self {
                 let names = Self::named(|spec| section.string(spec.key));
                 for (place, topic) in names.each().enumerate() {
+                    // An empty name is a fault already.
+                    if !topic.name.is_empty() && !is_name(topic.name) {
+                        let fix = "write at most 249 letters, digits, dots, underscores and hyphens, and not just dots";
+                        section.fault(topic.spec.key, "a name that no topic can have", fix);
+                    }
                     if let Some(first) = names.each().take(place).find(|first| first.name == topic.name && !first.name.is_empty()) {
                         let found = format!("the name of {} too", first.spec.path());
                         section.fault(topic.spec.key, found, "give each of the two a topic of its own");
@@ -75,6 +80,12 @@ macro_rules! define_topics {
             }
         }
     };
+}
+
+/// Returns whether Kafka takes the name of a topic.
+fn is_name(name: &str) -> bool {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    name.len() <= 249 && name != "." && name != ".." && name.chars().all(is_legal)
 }
 
 /// Passes the entries, and those that the caller adds behind them, to a macro.

@@ -70,7 +70,7 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
         Value::Null => words("true").into_iter().chain([("7".to_owned(), json!(7))]).collect(),
         Value::Array(items) if items.iter().any(Value::is_object) => vec![(json!(items[1..]).to_string(), json!(items[1..]))],
         Value::Array(_) => vec![("[\"1\", b]".to_owned(), json!(["1", "b"]))],
-        Value::Object(map) if map.is_empty() => vec![("{a.b: c}".to_owned(), json!({"a.b": "c"}))],
+        Value::Object(map) if map.is_empty() => vec![("{client.rack: c}".to_owned(), json!({"client.rack": "c"}))],
         Value::Object(_) => vec![(now.to_string(), now.clone())],
     }
 }

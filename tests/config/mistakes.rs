@@ -193,6 +193,16 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "kafka: {properties: {a.b: [1]}}",
             "kafka.properties.a.b: found a list; write a string, a number or a boolean",
         ),
+        (
+            "providers that are not switched on",
+            "guardrails: {provider: {use: allowlist, config: {denied_tools: [bash]}}}",
+            "guardrails.enabled: found nothing although there are providers, which nobody would ask; write true, or false to switch them off",
+        ),
+        (
+            "a topic's name that is none",
+            "kafka: {topics: {events: agent events}}",
+            "kafka.topics.events: found a name that no topic can have",
+        ),
         ("an address without a port", "admin: {listen: localhost}", "admin.listen: found a string that is no address with a port"),
         ("a format that is not", "log: {format: xml}", "log.format: found another word; write text or json"),
     ];

@@ -9,7 +9,7 @@ fn secrets_come_from_files_and_are_never_shown() {
     let path = file.path().to_str().unwrap();
     let file_with_hash = temporary("a #b 007\r\n");
     let text = format!(
-        "privacy: {{subject_key: {SECRET}}}\nkafka:\n  properties:\n    sasl.password: {SECRET}\n    ssl.key.password: {SECRET}\n    ssl.keystore.password: {SECRET}\n    ssl.key.pem: {SECRET}\n    sasl.oauthbearer.client.secret: {SECRET}\n    sasl.oauthbearer.config: {SECRET}\n    sasl.oauthbearer.assertion.private.key.pem: {SECRET}\n    sasl.oauthbearer.assertion.private.key.passphrase: {SECRET}\n    sasl.username: alice\n    ssl.key.location: /etc/key.pem\n"
+        "privacy: {{subject_key: {SECRET}}}\nkafka:\n  properties:\n    sasl.password: {SECRET}\n    ssl.key.password: {SECRET}\n    ssl.keystore.password: {SECRET}\n    ssl.key.pem: {SECRET}\n    sasl.oauthbearer.client.secret: {SECRET}\n    sasl.oauthbearer.config: {SECRET}\n    sasl.oauthbearer.assertion.private.key.pem: {SECRET}\n    sasl.oauthbearer.assertion.private.key.passphrase: {SECRET}\n    sasl.pasword: {SECRET}\n    sasl.username: alice\n    ssl.key.location: /etc/key.pem\n"
     );
     let shown = loaded(&text);
     assert_eq!(shown["privacy"]["subject_key"], "[redacted]");

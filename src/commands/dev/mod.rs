@@ -29,6 +29,7 @@ use tollgate_core::policy::{Policy, PolicySettings};
 
 use super::output::Screen;
 use super::process;
+use super::topics::reach;
 use broker::EmbeddedBroker;
 use console::Console;
 
@@ -102,7 +103,11 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
         broker = Some(embedded);
     }
     let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded: broker.is_some(), screen: context.screen };
-    process::runtime()?.block_on(dev.work(settings, health, stop))
+    let runtime = process::runtime()?;
+    let outcome = runtime.block_on(dev.work(settings, health, stop.clone()));
+    // What ends with the runtime ends because of this.
+    stop.give();
+    outcome
 }
 
 /// What is to be done.
@@ -172,6 +177,10 @@ impl Dev {
     ) -> anyhow::Result<Option<Preflight>> {
         if self.is_embedded {
             return Ok(Some(Preflight::of(PARTITIONS)));
+        }
+        let (asked, stop_asking) = (Arc::clone(kafka), stop.clone());
+        if !tokio::task::spawn_blocking(move || reach(&asked, &stop_asking)).await?? {
+            return Ok(None);
         }
         let created = cluster::create_topics(kafka).await?;
         if !created.is_empty() {

@@ -20,6 +20,9 @@ pub(super) fn read(section: &Section<'_>, registry: &Registry) -> Option<Guardra
         section.fault("provider", "nothing although `enabled` is true", NO_PROVIDER);
     }
     let mut providers: Vec<_> = entries.iter().filter_map(|entry| read_provider(entry, section, registry)).collect();
+    if !entries.is_empty() && !is_enabled && !section.is_written("enabled") {
+        section.fault("enabled", "nothing although there are providers, which nobody would ask", "write true, or false to switch them off");
+    }
     // Providers that decide at once come first: no policy server has to be asked about a call that they deny.
     providers.sort_by_key(|provider| provider.settings.server().is_some());
     make_names_unique(&mut providers);
