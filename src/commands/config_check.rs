@@ -57,8 +57,7 @@ pub(super) fn check_start(settings: &Settings) -> anyhow::Result<()> {
     let filter = read_filter(&settings.log.filter).map(drop);
     let clients = check_clients(&settings.kafka).map_err(Into::into);
     let servers = process::policy_servers(&settings.policy, &Metrics::new()?).map(drop);
-    let refused = [filter, clients, servers].into_iter().filter_map(Result::err).map(|error| format!("{error:#}"));
-    let faults: Vec<_> = refused.collect();
+    let faults: Vec<_> = [filter, clients, servers].into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
 }
 

@@ -8,7 +8,7 @@ use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::stop::Stop;
 
-use super::output::{clock, count, note, now_ms, seconds};
+use super::output::{clock, count, now_ms, seconds};
 use super::top::Scraped;
 
 /// How often people at a terminal see the line.
@@ -44,7 +44,7 @@ pub(super) fn start(metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> std
             if shown.replace(figures) == Some(figures) {
                 continue;
             }
-            if is_terminal { note(&format!("{} UTC  {}", clock(now_ms()), figures.line())) } else { figures.log() }
+            if is_terminal { say!("{} UTC  {}", clock(now_ms()), figures.line()) } else { figures.log() }
         }
     };
     std::thread::Builder::new().name("status".to_owned()).spawn(show).map(|_| ())

@@ -14,12 +14,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::Health;
-use crate::kafka::{Right, partitions_of};
+use crate::kafka::{Right, is_unreachable, partitions_of};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
@@ -254,12 +254,6 @@ impl Feed {
             metrics.controls.with_label_values(&[control_type]).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
-}
-
-/// Returns whether an error means that brokers cannot be reached for now.
-fn is_unreachable(code: RDKafkaErrorCode) -> bool {
-    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, LeaderNotAvailable, NotLeaderForPartition, OperationTimedOut, Resolve};
-    matches!(code, AllBrokersDown | BrokerTransportFailure | LeaderNotAvailable | NotLeaderForPartition | OperationTimedOut | Resolve)
 }
 
 /// Returns how many subjects are suspended.

@@ -1,4 +1,4 @@
-//! What brokers say of a topic.
+//! What brokers say of a topic, and which errors say that they are away.
 
 use std::time::Duration;
 
@@ -15,4 +15,10 @@ pub(crate) fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic:
         Some(_) => Ok(0),
         None => Ok(found.partitions().len()),
     }
+}
+
+/// Returns whether an error means that brokers cannot be reached for now. librdkafka connects again by itself.
+pub(crate) fn is_unreachable(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, LeaderNotAvailable, NotLeaderForPartition, OperationTimedOut, Resolve};
+    matches!(code, AllBrokersDown | BrokerTransportFailure | LeaderNotAvailable | NotLeaderForPartition | OperationTimedOut | Resolve)
 }

@@ -17,7 +17,7 @@ pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::{consumer_config, heartbeat_interval};
 pub use log::{PlainContext, log};
 pub use message::{headers_of, own_headers, with_record};
-pub(crate) use metadata::partitions_of;
+pub(crate) use metadata::{is_unreachable, partitions_of};
 pub use principal::principal;
 pub use producer::{Linger, producer_config, reply_producer_config};
 pub use reason::Reason;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::kafka::{PlainContext, consumer_config};
+use crate::kafka::{PlainContext, consumer_config, is_unreachable};
 use crate::settings::KafkaSettings;
 
 use super::super::topics::Topics;
@@ -84,10 +84,4 @@ impl VerdictReader {
             Some(Err(error)) => Err(error).context("the decisions cannot be read"),
         }
     }
-}
-
-/// Returns whether an error means that brokers cannot be reached for now.
-fn is_unreachable(code: RDKafkaErrorCode) -> bool {
-    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, LeaderNotAvailable, NotLeaderForPartition, OperationTimedOut, Resolve};
-    matches!(code, AllBrokersDown | BrokerTransportFailure | LeaderNotAvailable | NotLeaderForPartition | OperationTimedOut | Resolve)
 }
