@@ -16,7 +16,16 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// The types of resources, by the option of `kafka-acls.sh`.
 const RESOURCES: [(&str, u8); 4] = [("--topic", 2), ("--group", 3), ("--cluster", 4), ("--transactional-id", 5)];
 /// The operations, by name.
-const OPERATIONS: [(&str, u8); 5] = [("Read", 3), ("Write", 4), ("Describe", 8), ("DescribeConfigs", 10), ("IdempotentWrite", 12)];
+const OPERATIONS: [(&str, u8); 8] = [
+    ("Read", 3),
+    ("Write", 4),
+    ("Create", 5),
+    ("Alter", 7),
+    ("Describe", 8),
+    ("DescribeConfigs", 10),
+    ("AlterConfigs", 11),
+    ("IdempotentWrite", 12),
+];
 
 const LITERAL: u8 = 3;
 const PREFIXED: u8 = 4;

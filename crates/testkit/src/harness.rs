@@ -57,14 +57,14 @@ enum Source {
     /// On somebody's running cluster, which is not ours to stop.
     Running { bootstrap: String },
     /// On a broker of our own, started by the first test that runs.
-    Own(OnceLock<Result<RwLock<Broker>, String>>),
+    Own(Box<OnceLock<Result<RwLock<Broker>, String>>>),
 }
 
 impl Source {
     fn from_environment() -> Self {
         match std::env::var("TOLLGATE_TEST_BROKERS") {
             Ok(bootstrap) if !bootstrap.is_empty() => Self::Running { bootstrap },
-            _ => Self::Own(OnceLock::new()),
+            _ => Self::Own(Box::default()),
         }
     }
 }

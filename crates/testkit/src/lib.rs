@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | `broker`, `process_guard`, `ports` | a broker of our own, which ends with its starter, whatever ends that |
+//! | `brokers` | three brokers that are one cluster, and what can happen to them |
 //! | `acl` | grants rights by the lines of `kafka-acls.sh` |
 //! | `cluster` | clients of a cluster: topics, records and groups |
 //! | `deployment` | a configuration with its topics, and worker processes on them |
@@ -18,6 +19,7 @@
 
 mod acl;
 mod broker;
+mod brokers;
 mod cluster;
 mod deployment;
 pub mod harness;
@@ -27,7 +29,8 @@ mod process_guard;
 mod traffic;
 
 pub use acl::grant;
-pub use broker::{Broker, default_cache, lacking, test_cache};
+pub use broker::{Broker, Security, default_cache, lacking, test_cache};
+pub use brokers::{Brokers, BrokersSettings, NODES, Traffic, has_small_disks};
 pub use cluster::{Cluster, Outgoing, Position, Record};
 pub use deployment::{Deployment, Worker, by_thread, header, parsed, text};
 pub use policy_server::{Decide, PolicyServer};

@@ -25,7 +25,7 @@ pub fn lacking(cache: &Path) -> Option<String> {
 }
 
 /// Returns the class path of the broker; downloads the jars if they are not there yet.
-pub(super) fn class_path(cache: &Path) -> Result<String> {
+pub(crate) fn class_path(cache: &Path) -> Result<String> {
     if let Some(lacks) = lacking(cache) {
         bail!("a broker needs {lacks}, which this machine does not have");
     }

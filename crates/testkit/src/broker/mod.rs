@@ -1,8 +1,11 @@
 //! Runs a real Kafka broker: one node, on the loopback interface, in a temporary directory, which ends with its starter.
 
 mod jars;
+mod security;
 
+pub(crate) use jars::class_path;
 pub use jars::{default_cache, lacking, test_cache};
+pub use security::Security;
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -23,6 +26,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The cluster's id: any 16 bytes in base64.
 const CLUSTER_ID: &str = "dG9sbGdhdGUtdGVzdHMtMQ";
 
+/// The properties of a broker that grants nothing by itself. Clients of the listener without security are super users.
+const AUTHORIZER: &str = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+allow.everyone.if.no.acl.found=false";
+
 /// A broker of our own. Dropping it kills it and removes its data.
 #[derive(Debug)]
 pub struct Broker {
@@ -31,6 +39,9 @@ pub struct Broker {
     port: u16,
     /// The port of the listener that wants a password, if there is one.
     secured_port: Option<u16>,
+    /// The port of the listener that wants a client certificate.
+    certified_port: u16,
+    security: Option<Security>,
 }
 
 impl Broker {
@@ -40,27 +51,33 @@ impl Broker {
     /// # Errors
     /// Java, Maven or the jars are missing, or the broker does not come up: with the end of its log.
     pub fn start(jars: &Path, properties: &str) -> Result<Self> {
-        Self::start_with(jars, properties, &[])
+        Self::start_with(jars, properties, &[], None)
     }
 
-    fn start_with(jars: &Path, properties: &str, users: &[(&str, &str)]) -> Result<Self> {
-        let class_path = jars::class_path(jars)?;
+    fn start_with(jars: &Path, properties: &str, users: &[(&str, &str)], all: Option<&Security>) -> Result<Self> {
+        let class_path = class_path(jars)?;
         let guard = ProcessGuard::start()?;
-        let [port, controller_port, secured_port] = free_ports()?;
+        let [port, controller_port, secured_port, certified_port] = free_ports()?;
         let home = guard.home();
-        let secured_port = (!users.is_empty()).then_some(secured_port);
-        let secured = secured_port.map_or_else(String::new, |port| format!(",SECURED://127.0.0.1:{port}"));
+        let secured_port = (!users.is_empty() || all.is_some()).then_some(secured_port);
+        let (secured, security) = match all {
+            Some(all) => {
+                (format!(",SASLTLS://127.0.0.1:{},MTLS://127.0.0.1:{certified_port}", secured_port.unwrap_or_default()), all.properties())
+            }
+            None if users.is_empty() => (String::new(), String::new()),
+            None => (format!(",SECURED://127.0.0.1:{}", secured_port.unwrap_or_default()), security(users)),
+        };
         let settings = [
             include_str!("server.properties").to_owned(),
             format!("listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}{secured}"),
-            if users.is_empty() { String::new() } else { security(users) },
+            security,
             format!("controller.quorum.voters=1@127.0.0.1:{controller_port}"),
             format!("log.dirs={}", home.join("data").display()),
             properties.to_owned(),
         ];
         fs::write(home.join("server.properties"), settings.join("\n"))?;
         fs::write(home.join("log4j2.properties"), include_str!("log4j2.properties"))?;
-        let mut broker = Self { guard, class_path, port, secured_port };
+        let mut broker = Self { guard, class_path, port, secured_port, certified_port, security: all.cloned() };
         broker.format()?;
         broker.start_again()?;
         Ok(broker)
@@ -81,7 +98,35 @@ impl Broker {
     /// # Errors
     /// Those of [`Broker::start`].
     pub fn start_secured(target_tmpdir: &Path, users: &[(&str, &str)]) -> Result<Self> {
-        Self::start_with(&test_cache(target_tmpdir), include_str!("tests.properties"), users)
+        Self::start_with(&test_cache(target_tmpdir), include_str!("tests.properties"), users, None)
+    }
+
+    /// Starts a broker for tests that is secured in every way: a listener with SASL over TLS, for all mechanisms, and one that wants client
+    /// certificates. Clients of the first listener are super users.
+    ///
+    /// # Errors
+    /// Those of [`Broker::start`].
+    pub fn start_with_security(target_tmpdir: &Path, security: &Security) -> Result<Self> {
+        Self::start_with(&test_cache(target_tmpdir), include_str!("tests.properties"), &[], Some(security))
+    }
+
+    /// Returns the address of the listener that wants a client certificate.
+    #[must_use]
+    pub fn certified_bootstrap(&self) -> String {
+        format!("127.0.0.1:{}", self.certified_port)
+    }
+
+    /// Sets the password of a user of SCRAM-SHA-512 while the broker runs. The one before is not accepted any more.
+    ///
+    /// # Errors
+    /// The broker refuses it.
+    pub fn set_password(&self, user: &str, password: &str) -> Result<()> {
+        let mut command = Command::new("java");
+        command.args(["-XX:TieredStopAtLevel=1", "-cp", &self.class_path, "kafka.admin.ConfigCommand"]);
+        command.args(["--bootstrap-server", &self.bootstrap(), "--alter", "--entity-type", "users", "--entity-name", user]);
+        let output = command.args(["--add-config", &format!("SCRAM-SHA-512=[password={password}]")]).output()?;
+        ensure!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        Ok(())
     }
 
     /// Returns the address of the listener that wants a password.
@@ -110,7 +155,9 @@ impl Broker {
     /// It does not come up: with the end of its log.
     pub fn start_again(&mut self) -> Result<()> {
         if !self.guard.is_running()? {
-            self.guard.run(&self.java(&["-Xms512m", "-Xmx1g"], &["kafka.Kafka"]))?;
+            let own = self.security.iter().flat_map(Security::java_options);
+            let options: Vec<_> = ["-Xms512m", "-Xmx1g"].map(str::to_owned).into_iter().chain(own).collect();
+            self.guard.run(&self.java(&options, &["kafka.Kafka".to_owned()]))?;
         }
         let deadline = Instant::now() + START_TIME_MAX;
         while !self.answers() {
@@ -147,15 +194,17 @@ impl Broker {
 
     /// Formats the storage, which a broker needs before its first start.
     fn format(&mut self) -> Result<()> {
-        let tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"];
-        self.guard.run(&self.java(&["-XX:TieredStopAtLevel=1"], &tool))?;
+        let mut tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID].map(str::to_owned).to_vec();
+        tool.extend(self.security.iter().flat_map(Security::format_options));
+        tool.push("-c".to_owned());
+        self.guard.run(&self.java(&["-XX:TieredStopAtLevel=1".to_owned()], &tool))?;
         let status = self.guard.wait(START_TIME_MAX)?;
         ensure!(status.success(), "cannot format the broker's storage:\n{}", self.guard.log_tail());
         Ok(())
     }
 
     /// Returns a Java command whose last argument is the broker's configuration.
-    fn java(&self, options: &[&str], arguments: &[&str]) -> Command {
+    fn java(&self, options: &[String], arguments: &[String]) -> Command {
         let home = self.guard.home();
         let mut command = Command::new("java");
         command.args(options).args(["-cp", &self.class_path]);
@@ -189,9 +238,7 @@ fn security(users: &[(&str, &str)]) -> String {
         "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURED:SASL_PLAINTEXT".to_owned(),
         "listener.name.secured.sasl.enabled.mechanisms=PLAIN".to_owned(),
         format!("listener.name.secured.plain.sasl.jaas.config={module} required{users};"),
-        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer".to_owned(),
-        "super.users=User:ANONYMOUS".to_owned(),
-        "allow.everyone.if.no.acl.found=false".to_owned(),
+        AUTHORIZER.to_owned(),
     ]
     .join("\n")
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::{Client, ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::producer::BaseProducer;
@@ -106,6 +106,25 @@ impl Cluster {
         for created in runtime.block_on(self.admin.create_topics(&topics, &options))? {
             created.map_err(|(name, error)| anyhow!("cannot create topic {name}: {error}"))?;
         }
+        self.await_leaders(names, partitions)
+    }
+
+    /// Gives topics so many partitions, and waits until all of them can be written and read. A producer that knew a topic before may go on
+    /// with the old number for minutes, this cluster's own included.
+    ///
+    /// # Errors
+    /// The cluster does not allow it, or their partitions get no leaders in time.
+    pub fn grow_topics(&self, names: &[&str], partitions: i32) -> Result<()> {
+        let grown: Vec<_> = names.iter().map(|name| NewPartitions::new(name, partitions as usize)).collect();
+        let options = AdminOptions::new().request_timeout(Some(REQUEST_TIME_MAX)).operation_timeout(Some(REQUEST_TIME_MAX));
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        for grown in runtime.block_on(self.admin.create_partitions(&grown, &options))? {
+            grown.map_err(|(name, error)| anyhow!("topic {name} cannot grow: {error}"))?;
+        }
+        self.await_leaders(names, partitions)
+    }
+
+    fn await_leaders(&self, names: &[&str], partitions: i32) -> Result<()> {
         let deadline = Instant::now() + REQUEST_TIME_MAX;
         for name in names {
             while partition_count(self.admin.inner(), name)? != partitions {

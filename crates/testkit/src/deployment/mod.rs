@@ -5,7 +5,7 @@ mod worker;
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub struct Deployment {
     tollgate: PathBuf,
     config: Value,
     directory: tempfile::TempDir,
+    /// Where the logs of workers go if not into the temporary directory.
+    logs: Option<PathBuf>,
 }
 
 impl Deployment {
@@ -87,7 +89,7 @@ impl Deployment {
             "worker": {"members": 1},
         });
         let tollgate = cluster.tollgate().to_owned();
-        Ok(Self { events, decisions, dlq, state, controls, group, tollgate, config, directory: tempfile::tempdir()? })
+        Ok(Self { events, decisions, dlq, state, controls, group, tollgate, config, directory: tempfile::tempdir()?, logs: None })
     }
 
     /// Sets a value of the configuration, by its JSON pointer.
@@ -100,6 +102,11 @@ impl Deployment {
             place = place.as_object_mut().expect("a section").entry(key).or_insert_with(|| json!({}));
         }
         *place = value;
+    }
+
+    /// Has the logs of workers written into this directory from now on, where they stay.
+    pub fn keep_logs(&mut self, directory: &Path) {
+        self.logs = Some(directory.to_owned());
     }
 
     /// Returns the policy of this deployment's configuration.
@@ -153,7 +160,7 @@ impl Deployment {
     /// It does not start.
     pub fn spawn_adapted(&self, adapt: impl FnOnce(&mut Command)) -> Result<Worker> {
         let admin_port = next_free_port()?;
-        let log = self.directory.path().join(format!("worker-{admin_port}.log"));
+        let log = self.logs.as_deref().unwrap_or(self.directory.path()).join(format!("worker-{admin_port}.log"));
         let mut command = self.command("run");
         command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
         command.stderr(File::create(&log)?).stdout(Stdio::null());

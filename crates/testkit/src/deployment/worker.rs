@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -31,6 +31,12 @@ impl Worker {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Returns the port of its admin endpoint.
+    #[must_use]
+    pub fn admin_port(&self) -> u16 {
+        self.admin_port
     }
 
     /// Waits until `/readyz` says that it is ready.
@@ -138,6 +144,12 @@ impl Worker {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
+    }
+
+    /// Returns the file that it logs to.
+    #[must_use]
+    pub fn log_path(&self) -> &Path {
+        &self.log
     }
 
     /// Returns what it has logged.
