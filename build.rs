@@ -1,4 +1,5 @@
-//! Tells the program which revision of the sources it is built from: `TOLLGATE_REVISION` if that is set, as images do, or else git's.
+//! Tells the program which revision of the sources it is built from: `TOLLGATE_REVISION` if that is set, as images do, or else git's. And
+//! for which target, and with which compiler.
 //!
 //! It runs again when the revision changes, and not otherwise. Without git, or where the sources lie in the repository of something else,
 //! the revision is `unknown`.
@@ -15,6 +16,16 @@ fn main() {
     let given = std::env::var(VARIABLE).ok().map(|given| given.trim().to_owned()).filter(|given| is_revision(given));
     let revision = given.or_else(of_git).unwrap_or_else(|| UNKNOWN.to_owned());
     println!("cargo::rustc-env={VARIABLE}={revision}");
+    let target = std::env::var("TARGET").unwrap_or_else(|_| UNKNOWN.to_owned());
+    println!("cargo::rustc-env=TOLLGATE_TARGET={target}");
+    println!("cargo::rustc-env=TOLLGATE_RUSTC={}", compiler().unwrap_or_else(|| UNKNOWN.to_owned()));
+}
+
+/// Returns the compiler's name and version.
+fn compiler() -> Option<String> {
+    let output = Command::new(std::env::var_os("RUSTC")?).arg("--version").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().next().map(str::to_owned)
 }
 
 /// Returns whether a text can be a revision. It becomes the label of a metric.

@@ -13,7 +13,7 @@
 //! | [`kafka`] | clients' configuration, librdkafka's log, messages as records |
 //!
 //! The other modules are [`topics`] (the table of all topics), [`control_feed`] (it reads the controls topic into the table that decisions
-//! use), [`policy_servers`] (requests over HTTP within a deadline), [`metrics`], [`health`], [`threads`], [`logging`] and [`admin`], [`settings`] and [`config`]
+//! use), [`policy_servers`] (requests over HTTP within a deadline), [`traces`] (spans of verdicts), [`metrics`], [`health`], [`threads`], [`logging`] and [`admin`], [`settings`] and [`config`]
 //! (they turn file, environment and secret files into settings), and [`commands`].
 
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if nobody reads")]
@@ -35,6 +35,7 @@ pub mod stages;
 mod stop;
 pub mod threads;
 pub mod topics;
+pub mod traces;
 pub mod worker;
 
 pub use stop::Stop;

@@ -20,8 +20,20 @@ printf '%s\n' "${COMPREPLY[@]}"
 type Case = (&'static [&'static str], &'static [&'static str]);
 
 const CASES: &[Case] = &[
-    (&["tollgate", ""], &["dev", "run", "tap", "top", "eval", "state", "control", "passport", "config", "completions"]),
-    (&["tollgate", "t"], &["tap", "top", "!dev"]),
+    (
+        &["tollgate", ""],
+        &["dev", "run", "tap", "top", "eval", "state", "control", "passport", "config", "topics", "dlq", "version", "completions"],
+    ),
+    (&["tollgate", "t"], &["tap", "top", "topics", "!dev"]),
+    (&["tollgate", "topics", ""], &["apply"]),
+    (
+        &["tollgate", "topics", "apply", "--"],
+        &["--partitions", "--replication-factor", "--retention", "--execute", "--check", "--wait", "--output", "!--delete"],
+    ),
+    (&["tollgate", "dlq", ""], &["list", "redrive"]),
+    (&["tollgate", "dlq", "list", "--by", ""], &["reason", "partition", "stage", "hour", "day"]),
+    (&["tollgate", "dlq", "redrive", "--"], &["--reason", "--since", "--from", "--to", "--again", "--execute"]),
+    (&["tollgate", "version", "-o", ""], &["text", "json", "!wide"]),
     (&["tollgate", "control", "suspend", "--kind", ""], &["user", "tenant", "agent", "thread", "!tap"]),
     (&["tollgate", "control", "resume", "--kind", "te"], &["tenant", "!user"]),
     (&["tollgate", "control", ""], &["suspend", "resume", "passport", "list"]),

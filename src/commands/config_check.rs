@@ -14,6 +14,7 @@ use crate::logging::{read_filter, start_logging};
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
 use crate::stop::Stop;
+use crate::traces;
 use crate::worker::{PreflightError, check_configs, check_topics, check_transactions};
 use tollgate_core::policy::Policy;
 
@@ -57,7 +58,8 @@ pub(super) fn check_start(settings: &Settings) -> anyhow::Result<()> {
     let filter = read_filter(&settings.log.filter).map(drop);
     let clients = check_clients(&settings.kafka).map_err(Into::into);
     let servers = process::policy_servers(&settings.policy, &Metrics::new()?).map(drop);
-    let faults: Vec<_> = [filter, clients, servers].into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    let traces = traces::check(&settings.traces).map_err(Into::into);
+    let faults: Vec<_> = [filter, clients, servers, traces].into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
 }
 

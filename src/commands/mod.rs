@@ -1,7 +1,7 @@
 //! The command line: each command has a module.
 //!
-//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line, 70 for a
-//! worker that stopped because one of its threads ended, 143 if a second signal ended it.
+//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line and for
+//! `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads ended, 143 if a second signal ended it.
 
 /// Writes a line for people to stderr, as `eprintln!` does, but without a panic if stderr is closed: then there is nobody to tell.
 macro_rules! say {
@@ -14,20 +14,25 @@ mod completions;
 mod config_check;
 mod control;
 mod dev;
+mod dlq;
 mod eval;
+mod health;
 mod output;
 mod passport;
 mod process;
 mod produce;
 mod ready;
 mod run;
+mod sample;
 mod schema;
 mod state;
 mod status;
 mod tap;
 mod top;
 mod topics;
+mod topics_apply;
 mod verdicts;
+mod version;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -76,6 +81,10 @@ enum Command {
     Dev(dev::DevArgs),
     /// A worker against real Kafka
     Run(run::RunArgs),
+    /// Ask a worker whether it is alive, or ready: for health checks, by the exit code
+    Health(health::HealthArgs),
+    /// Play the bundled sample against running workers, as an orchestrator would, and show the verdicts
+    Sample(sample::SampleArgs),
     /// Verdicts as they come: lines on a terminal, JSONL in a pipe
     Tap(tap::TapArgs),
     /// What is going on, live: rates by verdict, waits, lag, the worst threads
@@ -86,6 +95,16 @@ enum Command {
     State {
         #[command(subcommand)]
         command: state::StateCommand,
+    },
+    /// The topics: compare them with what is needed, create and change what differs
+    Topics {
+        #[command(subcommand)]
+        command: topics_apply::TopicsCommand,
+    },
+    /// Dead letters: list them by reason, send them back to their topic
+    Dlq {
+        #[command(subcommand)]
+        command: dlq::DlqCommand,
     },
     /// Look at passports
     Passport {
@@ -104,6 +123,8 @@ enum Command {
     },
     /// Print the JSON Schema of events, verdicts, controls or the configuration
     Schema(schema::SchemaArgs),
+    /// Print the version, with what the program is built of and which state it reads and writes
+    Version(version::VersionArgs),
     /// Print shell completions
     Completions {
         /// The shell
@@ -130,8 +151,13 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
+        Command::Version(args) => version::execute(&args),
+        Command::Dlq { command } => cli.common.settings().and_then(|settings| dlq::execute(&command, settings, screen)),
+        Command::Topics { command } => cli.common.settings().and_then(|settings| topics_apply::execute(&command, settings, screen)),
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, screen)),
         Command::Run(args) => cli.common.worker_settings().and_then(|settings| run::execute(&args, settings)),
+        Command::Health(args) => cli.common.settings().and_then(|settings| health::execute(&args, &settings)),
+        Command::Sample(args) => cli.common.settings().and_then(|settings| sample::execute(&args, settings, screen)),
         Command::Tap(args) => cli.common.settings().and_then(|settings| tap::execute(&args, settings, screen)),
         Command::Top(args) => cli.common.settings().and_then(|settings| top::execute(&args, settings, screen)),
         Command::Dev(args) => cli.common.worker_settings().and_then(|settings| {
@@ -152,22 +178,33 @@ pub fn exit_code(program: &str, outcome: anyhow::Result<ExitCode>) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         say!("{program}: {error:#}");
-        ExitCode::FAILURE
+        if error.is::<UsageError>() { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
     })
 }
+
+/// The exit code of a command that was used wrongly. The parser of the command line ends with it too.
+const WRONG_USAGE: u8 = 2;
+
+/// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct UsageError(String);
 
 impl Common {
     /// Reads the configuration, overridden by the properties of the command line.
     ///
     /// # Errors
-    /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`.
+    /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`, or the file of one cannot be read.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
         for assignment in &self.properties {
-            settings.kafka.set_property(assignment).map_err(anyhow::Error::msg)?;
+            settings.kafka.set_property(assignment).map_err(UsageError)?;
+        }
+        if !self.properties.is_empty() {
+            settings.kafka.load_property_files(|path| std::fs::read(path).map_err(|error| error.to_string()))?;
         }
         if let Some(brokers) = &self.brokers {
-            settings.kafka.set_brokers(brokers).map_err(anyhow::Error::msg)?;
+            settings.kafka.set_brokers(brokers).map_err(UsageError)?;
         }
         Ok(settings)
     }

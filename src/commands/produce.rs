@@ -1,16 +1,18 @@
 //! Publishes one record and waits for its acknowledgement, for a limited time.
 
+use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use rdkafka::ClientContext;
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
-use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
+use rdkafka::producer::{BaseRecord, DeliveryResult, ProducerContext};
 
-use crate::kafka::{Linger, Right, producer_config};
+use crate::kafka::{Linger, Right, make_producer, oauth_token, producer_config};
 use crate::settings::KafkaSettings;
 use tollgate_core::record::{Offset, Partition};
 
@@ -44,7 +46,7 @@ pub(super) fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_>) -> anyhow:
     let mut config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
     // Verdicts are retried for ever, but here somebody waits at a terminal. The second name is an alias, and either of the two could win.
     config.set("message.timeout.ms", PUBLISH_TIMEOUT.as_millis().to_string()).remove("delivery.timeout.ms");
-    let producer: BaseProducer<Acknowledgements> = config.create_with_context(Acknowledgements).context("kafka.properties")?;
+    let producer = make_producer(&config, Acknowledgements).context("kafka.properties")?;
     let acknowledgement = Acknowledgement::default();
     let mut record: BaseRecord<'_, str, [u8], Acknowledgement> = BaseRecord::with_opaque_to(topic, Arc::clone(&acknowledgement)).key(key);
     record.partition = partition.map(|partition| partition.0);
@@ -78,6 +80,12 @@ type Acknowledgement = Arc<OnceLock<Result<(Partition, Offset), KafkaError>>>;
 struct Acknowledgements;
 
 impl ClientContext for Acknowledgements {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        oauth_token(config)
+    }
+
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         crate::kafka::log(level, facility, message);
     }

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::admin::Admin;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::kafka::SecretFiles;
 use crate::logging::{finish_logging, start_logging};
 use crate::member::Membership;
 use crate::metrics::Metrics;
@@ -17,7 +18,10 @@ use crate::stages::deciding::deciding;
 use crate::stages::pass_through;
 use crate::stop::Stop;
 use crate::threads::THREAD_ENDED;
-use crate::worker::{Preflight, PreflightError, Worker, WorkerParts, check_configs, check_topics};
+use crate::traces::Export;
+use crate::worker::{
+    GrowthWatch, Preflight, PreflightError, Renewal, Worker, WorkerParts, check_configs, check_keying, check_topics, watch_growth,
+};
 use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::Policy;
 
@@ -36,6 +40,10 @@ pub(super) struct RunArgs {
     /// Decide nothing: answer every record with a constant verdict that allows (what `bench` measures the worker against)
     #[arg(long)]
     pass_through: bool,
+    /// Decide on the first N partitions only, with state that is keyed for N: what came before the events topic was given more partitions
+    /// is decided so, before `tollgate state rekey`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    drain_partitions: Option<u32>,
 }
 
 pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<ExitCode> {
@@ -49,13 +57,14 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
         );
     }
     let (runtime, stop) = (process::runtime()?, Stop::default());
-    let outcome = runtime.block_on(work(settings, args.pass_through, stop.clone()));
+    let outcome = runtime.block_on(work(settings, args, stop.clone()));
     // What ends with the runtime ends because of this.
     stop.give();
     outcome
 }
 
-async fn work(settings: Settings, passes_through: bool, stop: Stop) -> anyhow::Result<ExitCode> {
+async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<ExitCode> {
+    let passes_through = args.pass_through;
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
     process::watch_signals(&health, &stop)?;
     if let Some(admin) = &settings.admin {
@@ -67,6 +76,10 @@ async fn work(settings: Settings, passes_through: bool, stop: Stop) -> anyhow::R
     let Some(topics) = preflight(&kafka, &health, settings.policy.limits.thread_bytes_max, &stop).await? else {
         return Ok(process::stopped(&health));
     };
+    let Some((topics, growth)) = keyed(&kafka, topics, args.drain_partitions, &health, &stop).await? else {
+        return Ok(process::stopped(&health));
+    };
+    let secrets = SecretFiles::new(&kafka);
     settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
     let servers = process::policy_servers(&settings.policy, &metrics)?;
     let controls = process::controls(settings.subject_key.as_deref());
@@ -84,18 +97,21 @@ async fn work(settings: Settings, passes_through: bool, stop: Stop) -> anyhow::R
         policy_version = if passes_through { PASS_THROUGH } else { policy.version() },
         "joining"
     );
+    let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
     let (settings, membership) = (settings.worker, Membership::Group);
     let parts = WorkerParts { kafka, settings, topics, membership, metrics, health, stop };
     let worker = if passes_through {
         Worker::start(&parts, pass_through(&parts.kafka, &parts.metrics))?
     } else {
-        Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics))?
+        Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics, export.traces()))?
     };
+    let with_clients = std::iter::once(feed.part()).chain(worker.parts()).cloned().collect();
+    watch_secrets(&parts, with_clients, secrets)?;
     tokio::spawn(announce(Arc::clone(&parts.health), parts.stop.clone(), topics.partitions, passes_through));
     super::status::start(&parts.metrics, &parts.health, &parts.stop)?;
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
     tokio::select! {
-        joined = tokio::task::spawn_blocking(move || { worker.join(); feed.join() }) => joined?,
+        joined = tokio::task::spawn_blocking(move || { worker.join(); export.finish(); feed.join() }) => joined?,
         () = stop_deadline(&parts.stop, drain_timeout) => {
             // The brokers are away and the group cannot be left. Nothing is lost: what is not committed is decided again.
             tracing::error!("not stopped in time; ending");
@@ -104,7 +120,13 @@ async fn work(settings: Settings, passes_through: bool, stop: Stop) -> anyhow::R
         }
     }
     tracing::info!("stopped");
-    Ok(process::stopped(&parts.health))
+    Ok(if growth.has_stopped_the_worker() { ExitCode::FAILURE } else { process::stopped(&parts.health) })
+}
+
+/// Watches the files of secrets, so that every part with clients starts over when they change.
+fn watch_secrets(parts: &WorkerParts, with_clients: Vec<Stop>, files: SecretFiles) -> std::io::Result<()> {
+    let WorkerParts { kafka, metrics, health, stop, .. } = parts.clone();
+    Renewal { kafka, metrics, health, stop, parts: with_clients }.start(files).map(drop)
 }
 
 /// Waits until a worker that was asked to stop should have done so.
@@ -142,6 +164,32 @@ async fn preflight(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Checks that the state is keyed for the partitions that there are, or for those that are drained, and watches their number from then on.
+/// Returns the topics with the partitions to work on, or `None` if the sign to stop came first.
+async fn keyed(
+    kafka: &Arc<KafkaSettings>,
+    topics: Preflight,
+    drained: Option<u32>,
+    health: &Arc<Health>,
+    stop: &Stop,
+) -> anyhow::Result<Option<(Preflight, GrowthWatch)>> {
+    let checked = tokio::task::spawn_blocking({
+        let (kafka, stop) = (Arc::clone(kafka), stop.clone());
+        move || check_keying(&kafka, topics.partitions, drained, &stop)
+    });
+    match checked.await? {
+        Ok(()) => {}
+        Err(error @ PreflightError::Stopped(_)) => {
+            tracing::info!("{error}");
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let partitions = drained.unwrap_or(topics.partitions);
+    let growth = watch_growth(kafka, partitions, topics.partitions, health, stop)?;
+    Ok(Some((Preflight { partitions, ..topics }, growth)))
 }
 
 /// Says on how many partitions the worker is at work, once it is, and when that changes.

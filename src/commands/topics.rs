@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
+use rdkafka::Offset as KafkaOffset;
 use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
+use rdkafka::message::BorrowedMessage;
 
 use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, partitions_of, reader_config};
-use crate::partition::read_to_end;
+use crate::partition::{RestoreError, ends, read_messages, read_to_end};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
 use crate::topics::TopicRole;
@@ -56,8 +58,17 @@ impl<'s> Topics<'s> {
         self.find(TopicRole::Controls)
     }
 
+    /// Finds the topic of dead letters.
+    pub(super) fn dlq(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(TopicRole::Dlq)
+    }
+
     fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
-        let (name, key) = (self.kafka.topics.of(role).name, role.spec().path());
+        self.named(self.kafka.topics.of(role).name, &role.spec().path())
+    }
+
+    /// Finds a topic by its name, which stands in a key of the configuration or in an option.
+    pub(super) fn named<'n>(&self, name: &'n str, key: &str) -> anyhow::Result<Topic<'n>> {
         let brokers = self.kafka.shown_brokers();
         let say = &mut say_why_not(self.kafka);
         let asked = name.to_owned();
@@ -90,9 +101,30 @@ impl<'s> Topics<'s> {
             show(offset, key, value);
             true
         });
+        self.answer(read.map(drop), topic, partition)
+    }
+
+    /// Returns where a partition begins and ends.
+    pub(super) fn ends(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
+        self.answer(ends(self.reader.client(), topic.name, partition), topic, partition)
+    }
+
+    /// Reads a partition from an offset that it has, until `show` returns `false` or the partition ends.
+    pub(super) fn read_from(
+        &self,
+        topic: Topic<'_>,
+        partition: Partition,
+        begin: Offset,
+        show: impl FnMut(&BorrowedMessage<'_>) -> bool,
+    ) -> anyhow::Result<()> {
+        let read = read_messages(self.reader.client(), topic.name, partition, KafkaOffset::Offset(begin.0), show);
+        self.answer(read.map(drop), topic, partition)
+    }
+
+    fn answer<T>(&self, read: Result<T, RestoreError>, topic: Topic<'_>, partition: Partition) -> anyhow::Result<T> {
         match read {
             Err(error) if error.reason() == "forbidden" => bail!("{}", Right::read(topic.name).refusal(self.kafka)),
-            read => read.map(|_| ()).with_context(|| format!("partition {partition} of {}", topic.name)),
+            read => read.with_context(|| format!("partition {partition} of {}", topic.name)),
         }
     }
 }

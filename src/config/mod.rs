@@ -69,7 +69,10 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
     let written = environment::over(user, &defaults, variables)?;
     let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
     let settings = Settings::read_with_texts(&written.values, &written.texts, &defaults);
-    let settings = settings.and_then(|mut settings| settings.policy.load_files(read).map(|()| settings));
+    let settings = settings.and_then(|mut settings| {
+        settings.policy.load_files(read)?;
+        settings.kafka.load_property_files(read).map(|()| settings)
+    });
     settings.map_err(|faults| {
         let source = Source { origin: &origin, text: &text, notes: &Settings::notes(&defaults) };
         let places = Places::of(&text).unwrap_or_default();

@@ -1,15 +1,17 @@
 //! The consumer of the controls topic: its configuration, with the reason for every setting, and what is derived from its statistics.
 
+use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::{Partition, Statistics};
 use rdkafka::{ClientConfig, ClientContext};
 
-use crate::kafka::{consumer_config, is_forbidden};
+use crate::kafka::{consumer_config, is_forbidden, oauth_token};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 
@@ -33,7 +35,6 @@ pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
         // Members wait for the table, and changes must arrive at once: after a lost connection the topic should be found again without
         // delay.
         .set("topic.metadata.refresh.fast.interval.ms", "20")
-        .set("reconnect.backoff.max.ms", "1000")
         .set("queued.max.messages.kbytes", "16384")
         .set("statistics.interval.ms", "1000");
     // A follower may not have the newest controls yet.
@@ -61,6 +62,12 @@ impl FeedContext {
 }
 
 impl ClientContext for FeedContext {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        oauth_token(config)
+    }
+
     fn stats(&self, statistics: Statistics) {
         let Some(topic) = statistics.topics.get(&self.topic) else { return };
         let partitions: Vec<&Partition> = topic.partitions.values().filter(|partition| partition.partition >= 0).collect();

@@ -19,7 +19,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::Health;
-use crate::kafka::{Right, is_unreachable, partitions_of};
+use crate::kafka::{Right, is_unreachable, make_consumer, partitions_of};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
@@ -64,6 +64,7 @@ pub struct FeedParts {
 #[derive(Debug)]
 pub struct ControlFeed {
     parts: FeedParts,
+    part: Stop,
     thread: JoinHandle<()>,
 }
 
@@ -99,9 +100,17 @@ impl ControlFeed {
     /// The system gives no more threads.
     pub fn start(parts: FeedParts) -> std::io::Result<Self> {
         parts.health.set_controls(false);
-        let mut feed = Feed { parts: parts.clone(), next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now() };
+        let part = parts.stop.part();
+        let own = FeedParts { stop: part.clone(), ..parts.clone() };
+        let mut feed = Feed { parts: own, next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now() };
         let thread = MustRun::new(THREAD, parts.health.threads(), &parts.stop).spawn(move || feed.keep_running())?;
-        Ok(Self { parts, thread })
+        Ok(Self { parts, part, thread })
+    }
+
+    /// Returns the sign of the feed, which can be told to start over.
+    #[must_use]
+    pub fn part(&self) -> &Stop {
+        &self.part
     }
 
     /// Waits until everything that was in the topic at start has been applied. Returns `false` if the sign to stop came first.
@@ -140,11 +149,13 @@ struct Feed {
 impl Feed {
     fn keep_running(&mut self) {
         let mut pause = RESTART_PAUSE_MIN;
-        while !self.parts.stop.is_given() {
+        while !self.parts.stop.is_for_good() {
+            self.parts.stop.begin();
             self.parts.health.threads().recovered(THREAD);
             let started = Instant::now();
             let outcome = catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or(Err(FeedError::Panicked));
-            let Err(error) = outcome else { break };
+            // Without an error it was told to stop, or to start over.
+            let Err(error) = outcome else { continue };
             if matches!(error, FeedError::Panicked) {
                 self.parts.health.threads().panicked(THREAD);
             }
@@ -157,9 +168,7 @@ impl Feed {
             }
             self.parts.metrics.control_feed_restarts.inc();
             self.parts.health.beat_controls();
-            if self.parts.stop.wait(pause) {
-                break;
-            }
+            let _is_over = self.parts.stop.wait(pause);
         }
         self.parts.health.end_controls();
     }
@@ -168,7 +177,7 @@ impl Feed {
         let FeedParts { kafka, metrics, stop, health, .. } = self.parts.clone();
         let topic = kafka.topics.controls.as_str();
         let context = FeedContext::new(topic, metrics, self.last_contact);
-        let consumer: BaseConsumer<FeedContext> = feed_config(&kafka).create_with_context(context).map_err(FeedError::Client)?;
+        let consumer: BaseConsumer<FeedContext> = make_consumer(&feed_config(&kafka), context).map_err(FeedError::Client)?;
         let count = match partitions_of(&consumer, topic, METADATA_TIMEOUT)? {
             0 => return Err(FeedError::Missing(topic.to_owned())),
             count => i32::try_from(count).unwrap_or(i32::MAX),

@@ -11,6 +11,7 @@ use tollgate_core::record::Partition;
 
 use crate::settings::KafkaSettings;
 
+use super::oauth::OauthSettings;
 use super::{
     Linger, PlainContext, StageTopics, consumer_config, producer_config, reader_config, reply_producer_config, state_producer_config,
 };
@@ -51,7 +52,7 @@ impl PropertyFault {
                 let named = kafka.properties.keys().filter(|key| what.contains(key.as_str())).max_by_key(|key| key.len());
                 let (key, fix) = match named {
                     _ if what.starts_with("No provider for SASL mechanism") => {
-                        ("kafka.properties.sasl.mechanism".to_owned(), "write PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+                        ("kafka.properties.sasl.mechanism".to_owned(), "write PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER")
                     }
                     Some(key) if what.contains("must be set") => (
                         format!("kafka.properties.{key}"),
@@ -71,12 +72,24 @@ fn refusal(what: &str) -> String {
     format!("what librdkafka refuses ({})", what.trim())
 }
 
+/// Checks that topics can be administered: rdkafka's client for that takes no tokens.
+///
+/// # Errors
+/// Returns why not, for people.
+pub fn check_administration(kafka: &KafkaSettings) -> Result<(), &'static str> {
+    match OauthSettings::read(kafka) {
+        Ok(None) => Ok(()),
+        _ => Err("the client for administration takes no OAUTHBEARER tokens; use another mechanism for it, or Kafka's own tools"),
+    }
+}
+
 /// Makes every kind of client that a worker has, TLS included, connects none, and drops them.
 ///
 /// # Errors
 /// Returns the first [`PropertyFault`].
 pub fn check_clients(kafka: &KafkaSettings) -> Result<(), PropertyFault> {
-    let topics = StageTopics { group_id: kafka.group_id.clone(), input: kafka.topics.events.clone(), state: kafka.topics.state.clone() };
+    OauthSettings::read(kafka)?;
+    let topics = StageTopics::of(kafka);
     check::<BaseConsumer<PlainContext>>(consumer_config(kafka, &kafka.group_id, None), kafka)?;
     check::<BaseConsumer<PlainContext>>(reader_config(kafka, &kafka.group_id), kafka)?;
     for linger in [Linger::None, Linger::Moment] {

@@ -4,15 +4,18 @@
 //! runs on a thread of its own, and the caller's thread polls, says what it hears, and gives up when it is said to.
 
 use std::cell::{Cell, RefCell};
+use std::error::Error;
 use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::{ClientConfig, ClientContext};
 
+use super::explain::explained;
 use super::reason::{Reason, Said};
 
 /// How long to serve the client at a time.
@@ -21,12 +24,6 @@ const POLL: Duration = Duration::from_millis(20);
 const SILENCE: Duration = Duration::from_secs(2);
 /// How many reasons are held until they are said. More of them come only from more brokers.
 const HEARD_MAX: usize = 64;
-/// The longest pause between two attempts to connect, in milliseconds, unless a property sets it: a changed reason should be seen at once.
-const RECONNECT_MAX_MS: &str = "1000";
-/// How long one attempt to connect may take, in milliseconds, unless a property sets it. With the default of 30 seconds, a host that
-/// swallows packets would stay a riddle for as long.
-const SETUP_TIMEOUT_MS: &str = "5000";
-
 /// Collects why brokers cannot be reached.
 #[derive(Debug, Default)]
 pub struct ReasonContext {
@@ -48,6 +45,12 @@ impl ReasonContext {
 }
 
 impl ClientContext for ReasonContext {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        super::oauth_token(config)
+    }
+
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         // OpenSSL's own lines stand behind a failure that says the same in one.
         if facility == "FAIL" || facility == "SSL" {
@@ -89,6 +92,7 @@ impl std::fmt::Debug for Watch<'_> {
 /// A client that says why its brokers do not answer.
 pub struct Inquirer {
     client: Arc<BaseConsumer<ReasonContext>>,
+    config: ClientConfig,
     said: RefCell<Said>,
     /// Whether the brokers have answered any question.
     has_answered: Cell<bool>,
@@ -106,19 +110,11 @@ impl Inquirer {
     /// # Errors
     /// librdkafka does not take a property.
     pub fn new(mut config: ClientConfig) -> KafkaResult<Self> {
-        for (property, value) in [("reconnect.backoff.max.ms", RECONNECT_MAX_MS), ("socket.connection.setup.timeout.ms", SETUP_TIMEOUT_MS)]
-        {
-            if config.get(property).is_none() {
-                config.set(property, value);
-            }
-        }
-        if config.get("reconnect.backoff.ms").is_none() {
-            config.set("reconnect.backoff.ms", "100");
-        }
         // A listener that hangs up is only a notice to librdkafka.
         config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Info);
         Ok(Self {
             client: Arc::new(config.create_with_context(ReasonContext::default())?),
+            config,
             said: RefCell::default(),
             has_answered: Cell::new(false),
         })
@@ -208,8 +204,11 @@ impl Inquirer {
             // No partition is assigned, so only events come.
             let _event = self.client.poll(POLL);
             for reason in std::mem::take(&mut *self.client.context().heard()) {
-                if self.said.borrow_mut().is_news(&reason) {
-                    (watch.say)(&reason.to_string());
+                let is_news = self.said.borrow_mut().is_news(&reason);
+                if is_news {
+                    let explained = explained(reason, &self.config);
+                    (watch.say)(&explained.to_string());
+                    self.said.borrow_mut().explain_last(explained);
                 }
             }
             if is_silent && started.elapsed() > SILENCE {

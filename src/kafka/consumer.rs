@@ -6,6 +6,9 @@ use rdkafka::ClientConfig;
 
 use crate::settings::KafkaSettings;
 
+use super::clients::set_properties;
+use super::failover::set_failover;
+
 /// How often a member sends the group a heartbeat, unless a property says otherwise.
 const HEARTBEAT_INTERVAL_MS: u64 = 100;
 /// The heartbeat interval that brokers set for members of the KIP-848 group protocol by default.
@@ -29,6 +32,7 @@ fn uses_consumer_protocol(kafka: &KafkaSettings) -> bool {
 #[must_use]
 pub fn consumer_config(kafka: &KafkaSettings, group_id: &str, instance_id: Option<&str>) -> ClientConfig {
     let mut config = ClientConfig::new();
+    set_failover(&mut config);
     config
         .set("client.id", "tollgate")
         // A new group reads from the start: an event without an answer would leave an agent waiting.
@@ -42,17 +46,17 @@ pub fn consumer_config(kafka: &KafkaSettings, group_id: &str, instance_id: Optio
         .set("queued.max.messages.kbytes", "65536")
         // librdkafka's statistics give the lag of each partition.
         .set("statistics.interval.ms", "5000");
-    for (key, value) in &kafka.properties {
-        config.set(key, value);
-    }
+    set_properties(&mut config, kafka);
     // With KIP-848 the broker assigns, and librdkafka refuses these settings.
     if !uses_consumer_protocol(kafka) {
         if !kafka.properties.contains_key("partition.assignment.strategy") {
             config.set("partition.assignment.strategy", "cooperative-sticky");
         }
         if !kafka.properties.contains_key("session.timeout.ms") {
-            // A static member gets time to come back; the partitions of any other member that died wait for this long.
-            config.set("session.timeout.ms", if instance_id.is_some() { "45000" } else { "10000" });
+            // A static member gets time to come back; the partitions of any other member that died wait for this long. It is longer than
+            // the brokers take to replace a coordinator that died (9 s and its loading): otherwise the whole group would lose its
+            // partitions with that broker.
+            config.set("session.timeout.ms", if instance_id.is_some() { "45000" } else { "15000" });
         }
         if !kafka.properties.contains_key("heartbeat.interval.ms") {
             // A partition that moves waits until every member has learned of the rebalance, with the answer to its next heartbeat.

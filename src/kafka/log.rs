@@ -1,6 +1,9 @@
 //! librdkafka's log lines, passed on through `tracing`.
 
+use std::error::Error;
+
 use rdkafka::ClientContext;
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
@@ -11,6 +14,12 @@ use rdkafka::producer::{DeliveryResult, ProducerContext};
 pub struct PlainContext;
 
 impl ClientContext for PlainContext {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        super::oauth_token(config)
+    }
+
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         log(level, facility, message);
     }

@@ -17,6 +17,41 @@ pub(crate) fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic:
     }
 }
 
+/// What the brokers say of a topic and of themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TopicMetadata {
+    /// How many partitions the topic has; 0 if there is no such topic.
+    pub(crate) partitions: usize,
+    /// How many replicas the partition has that has the fewest.
+    pub(crate) replicas: usize,
+    /// Whether every partition has a leader.
+    pub(crate) is_led: bool,
+    /// How many brokers there are.
+    pub(crate) brokers: usize,
+}
+
+/// Returns what the brokers say of a topic and of themselves.
+pub(crate) fn cluster_topic<C: ConsumerContext>(
+    client: &BaseConsumer<C>,
+    topic: &str,
+    timeout: Duration,
+) -> Result<TopicMetadata, KafkaError> {
+    let metadata = client.fetch_metadata(Some(topic), timeout)?;
+    let found = metadata.topics().iter().find(|found| found.name() == topic);
+    let partitions = match found.map(|found| (found.error().map(RDKafkaErrorCode::from), found.partitions())) {
+        None | Some((Some(RDKafkaErrorCode::UnknownTopicOrPartition), _)) => &[],
+        // Its leaders are being chosen.
+        Some((None | Some(RDKafkaErrorCode::LeaderNotAvailable), partitions)) => partitions,
+        Some((Some(code), _)) => return Err(KafkaError::MetadataFetch(code)),
+    };
+    Ok(TopicMetadata {
+        partitions: partitions.len(),
+        replicas: partitions.iter().map(|partition| partition.replicas().len()).min().unwrap_or(0),
+        is_led: partitions.iter().all(|partition| partition.leader() >= 0),
+        brokers: metadata.brokers().len(),
+    })
+}
+
 /// Returns whether an error means that brokers cannot be reached for now. librdkafka connects again by itself.
 pub(crate) fn is_unreachable(code: RDKafkaErrorCode) -> bool {
     use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, LeaderNotAvailable, NotLeaderForPartition, OperationTimedOut, Resolve};

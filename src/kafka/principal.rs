@@ -2,15 +2,20 @@
 
 use crate::settings::KafkaSettings;
 
-/// Returns the principal as `kafka-acls.sh` takes it: the SASL user, the subject of the client's certificate, or nobody in particular.
+use super::oauth;
+
+/// Returns the principal as `kafka-acls.sh` takes it: the SASL user, the subject of the token or of the client's
+/// certificate, or nobody in particular.
 /// Brokers can be configured to name principals otherwise.
 #[must_use]
 pub fn principal(kafka: &KafkaSettings) -> String {
     let protocol = kafka.protocol().to_ascii_lowercase();
     if protocol.starts_with("sasl") {
-        let mechanism = kafka.properties.get("sasl.mechanism").or_else(|| kafka.properties.get("sasl.mechanisms"));
+        let properties = kafka.current_properties();
+        let mechanism = properties.get("sasl.mechanism").or_else(|| properties.get("sasl.mechanisms"));
         let is_by_name = mechanism.is_some_and(|mechanism| mechanism.eq_ignore_ascii_case("PLAIN") || mechanism.starts_with("SCRAM"));
-        let user = kafka.properties.get("sasl.username").filter(|_| is_by_name);
+        let user = properties.get("sasl.username").filter(|_| is_by_name).cloned();
+        let user = user.or_else(|| oauth::subject(kafka)).filter(|user| !user.is_empty());
         return user.map_or_else(|| "User:NAME".to_owned(), |user| format!("User:{user}"));
     }
     let subject = if protocol == "ssl" { certificate_subject(kafka) } else { None };
@@ -20,9 +25,10 @@ pub fn principal(kafka: &KafkaSettings) -> String {
 /// Returns the subject of the client's certificate, as Java writes it: RFC 2253.
 #[cfg(feature = "tls")]
 fn certificate_subject(kafka: &KafkaSettings) -> Option<String> {
-    let pem = match kafka.properties.get("ssl.certificate.pem") {
+    let properties = kafka.current_properties();
+    let pem = match properties.get("ssl.certificate.pem") {
         Some(pem) => pem.clone().into_bytes(),
-        None => std::fs::read(kafka.properties.get("ssl.certificate.location")?).ok()?,
+        None => std::fs::read(properties.get("ssl.certificate.location")?).ok()?,
     };
     let certificate = openssl::x509::X509::from_pem(&pem).ok()?;
     let part = |entry: &openssl::x509::X509NameEntryRef| {

@@ -4,8 +4,14 @@ use rdkafka::ClientConfig;
 
 use crate::settings::KafkaSettings;
 
+use super::clients::set_properties;
+use super::failover::set_failover;
+
 /// The largest record that we hand to librdkafka, in bytes. The limit is high because the broker is to say what is too large.
 pub(crate) const MESSAGE_BYTES_MAX: &str = "134217728";
+
+/// How long a broker may wait for its replicas before it answers a producer, in milliseconds.
+pub(super) const ACKNOWLEDGE_TIMEOUT_MS: &str = "5000";
 
 /// How long a reply is tried, in milliseconds: its receiver will not wait much longer.
 const REPLY_TIMEOUT_MS: &str = "10000";
@@ -24,6 +30,7 @@ pub enum Linger {
 #[must_use]
 pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Linger) -> ClientConfig {
     let mut config = ClientConfig::new();
+    set_failover(&mut config);
     config
         .set("client.id", "tollgate")
         .set(
@@ -39,15 +46,16 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Ling
         // A topic refuses a batch as a whole if it is larger than the topic takes.
         .set("batch.size", batch_bytes_max.to_string())
         .set("queue.buffering.max.messages", "200000")
+        // A leader that has just changed may never answer a request that waited for replicas, though it has the records. It says so then, and
+        // gets them again. It must be less than socket.timeout.ms.
+        .set("request.timeout.ms", ACKNOWLEDGE_TIMEOUT_MS)
         // Only a reply topic can be missing, since the others are checked at start, and its sender should not wait for long.
         .set("topic.metadata.propagation.max.ms", "5000");
     if kafka.properties.contains_key("delivery.timeout.ms") {
         // This is another name of the same property.
         config.remove("message.timeout.ms");
     }
-    for (key, value) in &kafka.properties {
-        config.set(key, value);
-    }
+    set_properties(&mut config, kafka);
     config
         .set("bootstrap.servers", &kafka.brokers)
         // Idempotence limits the requests in flight to five, so that tiny batches cannot flood the broker. It also preserves order.

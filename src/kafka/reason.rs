@@ -1,5 +1,6 @@
 //! Why brokers cannot be reached: librdkafka's sentences, without what changes from attempt to attempt, and with what to check.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 /// Parts of librdkafka's sentences, each with what to check. The first that fits counts.
@@ -17,6 +18,9 @@ const CHECKS: [(&str, &str); 10] = [
     ("timed out", "check kafka.brokers, and that nothing between here and there drops packets"),
 ];
 
+/// What librdkafka says before our own reason why there is no token.
+const NO_TOKEN: &str = "Failed to acquire SASL OAUTHBEARER token: ";
+
 /// How many reasons of a broker are remembered as said.
 const REASONS_MAX: usize = 8;
 
@@ -28,14 +32,14 @@ pub struct Reason {
     /// What librdkafka says.
     pub what: String,
     /// What to check, if that is known.
-    pub check: Option<&'static str>,
+    pub check: Option<Cow<'static, str>>,
 }
 
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { broker, what, check } = self;
         write!(f, "{broker}: {what}")?;
-        check.map_or(Ok(()), |check| write!(f, "; {check}"))
+        check.as_ref().map_or(Ok(()), |check| write!(f, "; {check}"))
     }
 }
 
@@ -44,6 +48,9 @@ impl Reason {
     /// Returns `None` if it is not about one broker.
     #[must_use]
     pub fn read(sentence: &str) -> Option<Self> {
+        if let Some(what) = sentence.strip_prefix(NO_TOKEN) {
+            return Some(Self { broker: "no token".to_owned(), what: what.to_owned(), check: None });
+        }
         let sentence = sentence.strip_prefix("[thrd:").and_then(|rest| rest.split_once("]: ")).map_or(sentence, |(_, rest)| rest);
         let (name, what) = sentence.split_once(": ")?;
         let (address, kind) = name.rsplit_once('/').filter(|(_, kind)| !kind.is_empty())?;
@@ -58,7 +65,7 @@ impl Reason {
             (true, _) => Some("the brokers themselves gave this name: check their advertised.listeners"),
             _ => CHECKS.iter().find(|(part, _)| what.contains(part)).map(|(_, check)| *check),
         };
-        Some(Self { broker: broker.to_owned(), what: what.to_owned(), check })
+        Some(Self { broker: broker.to_owned(), what: what.to_owned(), check: check.map(Cow::Borrowed) })
     }
 
     /// Returns the reason without the address that was tried. A host with an IPv4 and an IPv6 address is tried at both in turn.
@@ -71,23 +78,33 @@ impl Reason {
 /// What was said of each broker, so that each of its reasons is said once. librdkafka may have two sentences for one reason, in turns.
 #[derive(Debug, Default)]
 pub struct Said {
-    brokers: HashMap<String, VecDeque<String>>,
+    /// What was said of each broker: the essence, and the whole.
+    brokers: HashMap<String, VecDeque<(String, Reason)>>,
     last: Option<Reason>,
 }
 
 impl Said {
     /// Returns whether this reason is news of its broker, and notes it.
     pub fn is_news(&mut self, reason: &Reason) -> bool {
-        self.last = Some(reason.clone());
         let (essence, said) = (reason.essence(), self.brokers.entry(reason.broker.clone()).or_default());
-        let is_news = !said.contains(&essence);
+        let before = said.iter().find(|(before, _)| *before == essence).map(|(_, whole)| whole.clone());
+        let is_news = before.is_none();
         if is_news {
-            said.push_back(essence);
+            said.push_back((essence, reason.clone()));
             if said.len() > REASONS_MAX {
                 said.pop_front();
             }
         }
+        self.last = before.or_else(|| Some(reason.clone()));
         is_news
+    }
+
+    /// Puts more particular words in place of the last reason, which was news.
+    pub fn explain_last(&mut self, reason: Reason) {
+        if let Some((_, whole)) = self.brokers.get_mut(&reason.broker).and_then(VecDeque::back_mut) {
+            *whole = reason.clone();
+        }
+        self.last = Some(reason);
     }
 
     /// Returns the last reason.
@@ -117,6 +134,7 @@ mod tests {
                 "b.internal:9092: Failed to resolve 'b.internal:9092': Name or service not known; the brokers themselves gave this name: check their advertised.listeners",
             ),
             ("a:1/bootstrap: something new", "a:1: something new"),
+            ("Failed to acquire SASL OAUTHBEARER token: the token endpoint h: status 401", "no token: the token endpoint h: status 401"),
         ] {
             assert_eq!(Reason::read(sentence).map(|reason| reason.to_string()).as_deref(), Some(expected));
         }

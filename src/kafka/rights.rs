@@ -48,6 +48,36 @@ impl Right {
         Self { resource: Resource::Topic(topic.to_owned()), operations: &["DescribeConfigs"] }
     }
 
+    /// Returns the right to see a topic and how it is configured.
+    #[must_use]
+    pub fn look_at(topic: &str) -> Self {
+        Self { resource: Resource::Topic(topic.to_owned()), operations: &["Describe", "DescribeConfigs"] }
+    }
+
+    /// Returns the right to create a topic and to change it. The last two include to see it.
+    #[must_use]
+    pub fn set_up(topic: &str) -> Self {
+        Self { resource: Resource::Topic(topic.to_owned()), operations: &["Create", "Alter", "AlterConfigs"] }
+    }
+
+    /// Returns the right to create a topic.
+    #[must_use]
+    pub fn create(topic: &str) -> Self {
+        Self { resource: Resource::Topic(topic.to_owned()), operations: &["Create"] }
+    }
+
+    /// Returns the right to give a topic more partitions.
+    #[must_use]
+    pub fn alter(topic: &str) -> Self {
+        Self { resource: Resource::Topic(topic.to_owned()), operations: &["Alter"] }
+    }
+
+    /// Returns the right to change how a topic is configured.
+    #[must_use]
+    pub fn alter_configs(topic: &str) -> Self {
+        Self { resource: Resource::Topic(topic.to_owned()), operations: &["AlterConfigs"] }
+    }
+
     /// Returns the right to be in a group.
     #[must_use]
     pub fn group(group_id: &str) -> Self {

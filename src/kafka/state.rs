@@ -6,8 +6,10 @@ use tollgate_core::record::Partition;
 
 use crate::settings::KafkaSettings;
 
+use super::clients::set_properties;
 use super::consumer_config;
-use super::producer::MESSAGE_BYTES_MAX;
+use super::failover::set_failover;
+use super::producer::{ACKNOWLEDGE_TIMEOUT_MS, MESSAGE_BYTES_MAX};
 
 /// The group of a stage, with its input topic and its state topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +20,28 @@ pub struct StageTopics {
     pub input: String,
     /// The compacted topic of its checkpoints, with as many partitions as the input.
     pub state: String,
+    /// How many partitions the state is keyed for; `None` before the brokers were asked.
+    pub partitions: Option<u32>,
 }
 
 impl StageTopics {
+    /// Returns the topics of the stage that gives verdicts.
+    #[must_use]
+    pub fn of(kafka: &KafkaSettings) -> Self {
+        let topics = &kafka.topics;
+        Self { group_id: kafka.group_id.clone(), input: topics.events.clone(), state: topics.state.clone(), partitions: None }
+    }
+
     /// Returns the owner of the state in the state topic: the group, with its input topic.
     #[must_use]
     pub fn owner(&self) -> String {
         format!("{}/{}", self.group_id, self.input)
+    }
+
+    /// Returns whether a partition is one of those that the state is keyed for.
+    #[must_use]
+    pub fn covers(&self, partition: Partition) -> bool {
+        self.partitions.is_none_or(|count| u32::try_from(partition.0).is_ok_and(|number| number < count))
     }
 
     /// Returns the transactional id of a partition's state. It lets a partition have one owner at a time, in every group with its own state
@@ -33,6 +50,12 @@ impl StageTopics {
     pub fn transactional_id(&self, partition: Partition) -> String {
         // A topic's name holds no slash, so two groups cannot have the same id.
         format!("{}/{}/{partition}", self.group_id, self.state)
+    }
+
+    /// Returns the transactional id of what moves state from one partition to another. There is one such process at a time.
+    #[must_use]
+    pub fn rekey_transactional_id(&self) -> String {
+        format!("{}/{}/rekey", self.group_id, self.state)
     }
 }
 
@@ -46,16 +69,17 @@ pub(crate) fn state_producer_config(
     batch_bytes_max: u64,
 ) -> ClientConfig {
     let mut config = ClientConfig::new();
+    set_failover(&mut config);
     config
         .set("client.id", "tollgate-state")
         // The broker may still be finishing the transaction before this one. That takes some milliseconds, not the default's tenth of a
         // second.
         .set("retry.backoff.ms", "10")
+        // As for verdicts.
+        .set("request.timeout.ms", ACKNOWLEDGE_TIMEOUT_MS)
         // An open transaction waits for this only if nobody takes the partition over.
         .set("transaction.timeout.ms", "30000");
-    for (key, value) in &kafka.properties {
-        config.set(key, value);
-    }
+    set_properties(&mut config, kafka);
     config
         // The producer of verdicts retries for ever, but a transaction cannot.
         .remove("message.timeout.ms")

@@ -8,7 +8,7 @@ use tracing_subscriber::filter::LevelFilter;
 const CRATES: [&str; 9] = ["tollgate", "tollgate_core", "tollgate_bench", "librdkafka", "rdkafka", "hyper", "hyper_util", "tokio", "axum"];
 
 /// The modules of this crate, which log under their paths.
-const MODULES: [&str; 18] = [
+const MODULES: [&str; 19] = [
     "admin",
     "commands",
     "config",
@@ -26,6 +26,7 @@ const MODULES: [&str; 18] = [
     "stop",
     "threads",
     "topics",
+    "traces",
     "worker",
 ];
 

@@ -191,6 +191,7 @@ impl<R: StageRuntime> Assignment<R> {
     pub fn apply(&mut self, record: &Record<'_>, rejection: Option<Rejection>, own_headers: &dyn Fn() -> OwnedHeaders) {
         let Some(assigned) = self.partitions.get_mut(&record.partition).filter(|assigned| assigned.phase().is_running()) else { return };
         self.has_taken_records = true;
+        self.runtime.taken(record);
         let timer = self.runtime.timer();
         let applied = assigned.apply(record, rejection, &mut self.output);
         if let Some(timer) = timer {
@@ -207,7 +208,7 @@ impl<R: StageRuntime> Assignment<R> {
         match applied {
             Ok(None) => {}
             Ok(Some(Applied::Redelivered)) => self.metrics.redelivered_records.inc(),
-            Ok(Some(Applied::Taken(Progress::Waits))) => {}
+            Ok(Some(Applied::Taken(Progress::Waits))) => self.runtime.waits(),
             Ok(Some(Applied::Taken(Progress::Asks(request)))) => self.runtime.ask(RequestId { partition, generation, offset }, request),
             Ok(Some(Applied::Taken(Progress::Done(outcome)))) => {
                 let mut publications = self.outbox.for_record(record, generation);

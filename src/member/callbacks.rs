@@ -1,9 +1,11 @@
 //! The consumer's callbacks: assignment, revocation and statistics. They run inside the member's own poll.
 
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
@@ -11,7 +13,7 @@ use rdkafka::statistics::Statistics;
 use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::{Health, MemberPhase};
-use crate::kafka::is_forbidden;
+use crate::kafka::{is_forbidden, oauth_token};
 use crate::metrics::Metrics;
 use tollgate_core::record::{Offset, Partition};
 
@@ -19,6 +21,10 @@ use crate::stages::StageRuntime;
 
 use super::Assignment;
 
+/// How long a revocation waits at most for acknowledgements and the last checkpoint, however long a stop may take. What is not written by
+/// then is decided again by the next owner, to the same bytes. Waiting longer would only keep everybody else waiting: while brokers are in
+/// trouble, no other partition of the member is served meanwhile, and nobody else may take this one.
+const REVOCATION_MAX: Duration = Duration::from_secs(2);
 /// How long to wait for metadata of the topics inside a rebalance.
 const METADATA_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -31,7 +37,7 @@ pub struct MemberContext<R: StageRuntime> {
     pub assignment: Mutex<Assignment<R>>,
     /// The input topic.
     pub topic: String,
-    /// How long a revocation waits for acknowledgements and the last checkpoint.
+    /// How long a stop waits for acknowledgements and the last checkpoint.
     pub drain_timeout: Duration,
     /// The health report that shows the member.
     pub health: Arc<Health>,
@@ -63,7 +69,7 @@ impl<R: StageRuntime> MemberContext<R> {
         // A member that panics drops its consumer during the unwinding and cannot finish anything.
         if !is_lost && !is_leaving && !std::thread::panicking() {
             self.show(MemberPhase::Draining);
-            if !self.assignment().drain(partitions, &|| consumer.group_metadata(), self.drain_timeout) {
+            if !self.assignment().drain(partitions, &|| consumer.group_metadata(), self.drain_timeout.min(REVOCATION_MAX)) {
                 tracing::warn!(
                     member = self.member,
                     "revoked with verdicts unacknowledged or state unwritten: their records will be decided again"
@@ -93,6 +99,12 @@ impl<R: StageRuntime> MemberContext<R> {
 }
 
 impl<R: StageRuntime> ClientContext for MemberContext<R> {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        oauth_token(config)
+    }
+
     fn stats(&self, statistics: Statistics) {
         let assignment = self.assignment();
         for (number, partition) in statistics.topics.get(&self.topic).iter().flat_map(|topic| &topic.partitions) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::checkpoint::{KeyedState, StateOwner};
 use tollgate_core::processor::PartitionProcessor;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
@@ -146,7 +146,8 @@ impl<R: StageRuntime> Assignment<R> {
     /// Freezes the checkpoints that are due, and has those written whose records are all acknowledged. After a failure it does nothing.
     pub fn checkpoint(&mut self, group_metadata: GroupMetadata<'_>) {
         let Some(interval) = self.checkpointing.interval.filter(|_| self.failure().is_none()) else { return };
-        let owner = &self.checkpointing.owner;
+        let (name, partitions) = (&self.checkpointing.owner, self.checkpointing.parts.topics.partitions);
+        let owner = StateOwner { name, partitions };
         self.partitions.values_mut().for_each(|assigned| assigned.checkpoint(interval, owner, group_metadata));
     }
 
@@ -165,6 +166,12 @@ impl<R: StageRuntime> Assignment<R> {
             // The group's answers are not read here, so this does not change any more.
             let is_stuck = drained().all(|assigned| assigned.is_drained() || assigned.phase().is_outdated());
             if is_stuck || self.failure().is_some() || Instant::now() >= deadline {
+                for (partition, assigned) in partitions.iter().filter_map(|partition| Some((partition, self.partitions.get(partition)?))) {
+                    let (unacknowledged, is_unwritten) = assigned.undone();
+                    if !assigned.is_drained() {
+                        tracing::info!(%partition, unacknowledged, is_unwritten, "not drained in time");
+                    }
+                }
                 return false;
             }
             self.checkpoint(group_metadata);

@@ -8,8 +8,9 @@ const HEAD: &str = "\
 Written from the list in `src/metrics/list.rs`; `UPDATE_DOCS=1 cargo test --test tidy` writes it anew.
 
 `/metrics` of the admin endpoint has them in Prometheus' text format. A series appears when there is something to say; those of a partition
-go with it when a worker gives it up. No label ever holds a thread, a user or anything else of an event but its type and what was decided;
-codes that policy servers make up count as `other` beyond 256 of them.
+go with it when a worker gives it up. No label ever holds a thread, a user or anything else of an event but its type, what was decided, and
+the tool that was stopped. Codes that policy servers make up count as `other` beyond 256 of them, and so do tools beyond 128. Which alert
+asks what, and what to do about it, is in the [runbook](runbook.md).
 
 | metric | type | labels | what | alert on |
 |---|---|---|---|---|

@@ -1,7 +1,7 @@
 //! The list of all metrics: field, name, labels, help, and when to raise an alert. A metric is added by one line here.
 //!
 //! Names contain their base unit, and counters end in `_total`. No label ever holds a thread, a user or anything else of an event, except
-//! its type and what was decided.
+//! its type, what was decided, and the tool that was stopped. What others choose freely is bounded in number (`bounded.rs`).
 
 use super::define::define_metrics;
 
@@ -15,11 +15,15 @@ const RESTORE_SECONDS: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60
 define_metrics! {
     Metrics {
         counter events = "tollgate_events_consumed_total" ["type"] "Records consumed, by event type; `unreadable` became a dead letter.";
-        counter verdicts = "tollgate_verdicts_total" ["decided_by", "action", "code"] "Verdicts, by what decided, action and code.";
+        counter verdicts = "tollgate_verdicts_total" ["decided_by", "action", "code"] "Verdicts, by what decided, action and code.", alert "any `thread_store_full`";
+        counter stops = "tollgate_stops_total" ["tool", "decided_by", "action"]
+            "Tool calls and results that were stopped, by tool; `other` is every tool beyond 128, and a name that is no plain identifier.",
+            alert "far more than a day ago";
         histogram(DECISION_SECONDS) decision_duration = "tollgate_decision_duration_seconds" []
             "Seconds from a record to its verdict's bytes (one record in 64 is timed).";
         histogram(LATENCY_SECONDS) event_to_verdict = "tollgate_event_to_verdict_seconds" []
-            "Seconds from an event's timestamp to its acknowledged verdict; as good as the producer's clock.";
+            "Seconds from an event's timestamp to its acknowledged verdict; as good as the producer's clock.",
+            alert "more than 0.1 % above 1 s, over two windows";
         counter dead_letters = "tollgate_dead_letters_total" ["reason"]
             "Records that could not be read, by rejection code.", alert "more than your producers are known for";
         counter dead_letters_without_value = "tollgate_dead_letters_without_value_total" []
@@ -29,7 +33,7 @@ define_metrics! {
         counter replies = "tollgate_replies_total" ["outcome"]
             "Verdicts asked for on a reply topic: published, refused (not on the allow-list) or failed.";
         counter provider_calls = "tollgate_guardrail_provider_calls_total" ["provider", "outcome"]
-            "Guardrail provider calls: allowed, denied, failed_closed or failed_open.";
+            "Guardrail provider calls: allowed, denied, failed_closed or failed_open.", alert "any `failed_open`; more than 5 % `failed_closed`";
         counter guardrail_errors = "tollgate_guardrail_errors_total" ["provider", "reason"]
             "Guardrail provider calls that failed: timed_out, connection, status, too_large, malformed, overloaded, circuit_open or not_asked.";
         histogram(LATENCY_SECONDS) provider_duration = "tollgate_provider_duration_seconds" ["provider"]
@@ -39,7 +43,7 @@ define_metrics! {
         gauge provider_in_flight = "tollgate_provider_in_flight" ["provider"] "Questions on their way to a policy server.";
         gauge provider_queued = "tollgate_provider_queued" ["provider"] "Questions that wait for their turn with a policy server.";
         gauge provider_circuit_open = "tollgate_provider_circuit_open" ["provider"]
-            "1 while a policy server is left alone because it failed too often.";
+            "1 while a policy server is left alone because it failed too often.", alert "above 0 for a minute";
         counter rebalances = "tollgate_rebalances_total" ["kind"] "Rebalances: assigned, revoked or lost.";
         counter redelivered_records = "tollgate_redelivered_records_total" [] "Records that the state knew already: skipped.";
         counter checkpoints = "tollgate_checkpoints_total" ["outcome"]
@@ -54,10 +58,16 @@ define_metrics! {
             "Publications that failed for good, by role (verdict, reply, dead_letter) and Kafka error.", alert "any growth";
         counter member_restarts = "tollgate_member_restarts_total" []
             "Times a group member started over after a failure.", alert "any growth";
+        counter secret_changes = "tollgate_secret_changes_total" ["outcome"]
+            "Changes of the files of Kafka clients' secrets: taken_over, or refused (the brokers do not accept them).",
+            alert "any growth of `refused`";
         counter backpressure = "tollgate_backpressure_total" []
             "Times a member stopped taking records because too many publications waited.";
         counter departed_threads = "tollgate_departed_threads_total" ["reason"]
             "Threads let go of: expired, evicted (to make room) or refused (no room).";
+        counter traces_exported = "tollgate_traces_exported_total" [] "Spans of verdicts that the collector has taken.";
+        counter traces_dropped = "tollgate_traces_dropped_total" ["reason"]
+            "Spans that are not exported: queue_full, failed (no collector), refused (by it) or unfinished. Verdicts do not depend on them.";
         histogram(RESTORE_SECONDS) restore_duration = "tollgate_restore_duration_seconds" ["outcome"]
             "Seconds to bring a partition's state up after assignment.";
         counter restore_failures = "tollgate_restore_failures_total" ["reason"]
@@ -70,7 +80,7 @@ define_metrics! {
         gauge controls = "tollgate_controls" ["type"] "Controls in force: passport, or subject for suspensions.";
         histogram(LATENCY_SECONDS) control_delay = "tollgate_control_delay_seconds" []
             "Seconds from a control record's timestamp until it was in force; as good as the producer's clock.";
-        gauge controls_lag_records = "tollgate_controls_lag_records" [] "Control records that are known of and not applied.";
+        gauge controls_lag_records = "tollgate_controls_lag_records" [] "Control records that are known of and not applied.", alert "above 0 for two minutes";
         gauge controls_stale_seconds = "tollgate_controls_stale_seconds" []
             "Seconds since the brokers of the controls were heard of.", alert "above 30";
         counter control_feed_restarts = "tollgate_control_feed_restarts_total" [] "Times reading the controls failed and went on.";
@@ -78,9 +88,11 @@ define_metrics! {
             "Times a thread panicked. The log names it, and `/livez` does until it runs again.", alert "any growth";
         counter lost_log_lines = "tollgate_lost_log_lines_total" []
             "Log lines that were lost because stderr is closed or nobody reads it.", alert "any growth";
-        gauge policy_info = "tollgate_policy_info" ["version"] "1, with the version of the policy in force.";
+        gauge event_partitions = "tollgate_event_partitions" [] "Partitions of the events topic when the worker started.",
+            alert "above the sum of the assigned ones";
+        gauge policy_info = "tollgate_policy_info" ["version"] "1, with the version of the policy in force.", alert "several versions for half an hour";
         gauge build_info = "tollgate_build_info" ["version", "revision"] "1, with the version of the program and the revision of its sources.";
-        gauge ready = "tollgate_ready" [] "1 while every member has its assignment and the state of it, and the controls are known.";
+        gauge ready = "tollgate_ready" [] "1 while every member has its assignment and the state of it, and the controls are known.", alert "0 for ten minutes";
     }
     /// The series of one partition.
     partition: PartitionMetrics by "partition" {
@@ -97,7 +109,7 @@ define_metrics! {
         gauge in_flight = "tollgate_in_flight" "Publications that are not acknowledged.";
         gauge waiting_events = "tollgate_waiting_events" "Events that wait for a policy server's answer, or behind one that does.";
         gauge waiting_bytes = "tollgate_waiting_bytes" "Bytes of these events.";
-        gauge assigned_partitions = "tollgate_assigned_partitions" "Partitions assigned.";
+        gauge assigned_partitions = "tollgate_assigned_partitions" "Partitions assigned.", alert "0, if there are partitions for all";
         gauge unrestored_partitions = "tollgate_unrestored_partitions"
             "Partitions assigned that wait for their state. Alert if this stays above 0.", alert "above 0 for a minute";
     }

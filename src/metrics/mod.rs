@@ -5,17 +5,23 @@
 //! | `list` | every metric: field, name, labels, help, and when to raise an alert |
 //! | `define` | the macros that turn the list into fields, registration and a catalogue |
 //! | `series` | the series of one partition or member, which are removed with their last holder |
+//! | `bounded` | labels that others choose, bounded in number |
+//! | `values` | the values that each label may have |
 //! | `process` | what is said of the process itself |
 //! | `document` | the documentation page |
 
+mod bounded;
 mod define;
 mod document;
 mod list;
 mod process;
 mod series;
+mod values;
 
+pub use bounded::{BoundedLabel, TOOLS_MAX};
 pub use define::{Kind, MetricsError, Spec};
 pub use document::page;
 pub use list::{CATALOG, MemberMetrics, Metrics, PartitionMetrics};
 pub use process::{PROCESS, REVISION, VERSION};
 pub use series::{Labelled, Series};
+pub use values::{Values, values};

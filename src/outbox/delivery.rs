@@ -1,8 +1,10 @@
 //! Deliveries: which record a publication belongs to, and the outcome that its producer reports.
 
+use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rdkafka::ClientContext;
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedHeaders, Message, OwnedHeaders};
@@ -114,6 +116,12 @@ pub(super) fn is_too_large(code: Option<RDKafkaErrorCode>) -> bool {
 }
 
 impl ClientContext for DeliveryQueue {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        crate::kafka::oauth_token(config)
+    }
+
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         crate::kafka::log(level, facility, message);
     }
@@ -142,5 +150,17 @@ impl ProducerContext for DeliveryQueue {
             Err((error, _)) => DeliveryOutcome::Failed(error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)),
         };
         self.push(*delivery, outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Role;
+    use crate::metrics::{Values, values};
+
+    #[test]
+    fn roles_are_labels_that_the_list_of_metrics_knows() {
+        let roles = [Role::Verdict, Role::Reply, Role::DeadLetter].map(Role::as_str);
+        assert_eq!(values("tollgate_publish_failures_total", "role"), Values::Closed(roles.to_vec()));
     }
 }

@@ -17,22 +17,27 @@
 //! | `phase` | the phases and what leads from one to the next, without I/O |
 //! | `writer` | the thread that takes the state over, and then writes checkpoints |
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
+//! | `own_records` | for how many partitions the state of all partitions is keyed |
+//! | `progress` | how far a restore has come |
 //! | `transaction` | one checkpoint: state and offset, both or neither |
 
+mod own_records;
 mod phase;
+mod progress;
 mod restore;
 mod transaction;
 mod writer;
 
+pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
-pub use restore::{RestoreError, Takeover, read_to_end};
+pub use restore::{RestoreError, Takeover, ends, read_messages, read_to_end};
 pub use transaction::Job;
 pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport, writer_thread};
 
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::ConsumerGroupMetadata;
-use tollgate_core::checkpoint::{KeyedState, Restored};
+use tollgate_core::checkpoint::{KeyedState, Restored, StateOwner};
 use tollgate_core::decode::Rejection;
 use tollgate_core::processor::{AppliedBy, PartitionProcessor, ResumedBy, TrackerError};
 use tollgate_core::record::{Departures, Offset, Partition, Record};
@@ -235,7 +240,7 @@ impl<S: Stage> AssignedPartition<S> {
     }
 
     /// Freezes a checkpoint if one is due, and has the frozen one written if all its records are acknowledged.
-    pub fn checkpoint(&mut self, interval: Duration, owner: &str, group_metadata: GroupMetadata<'_>) {
+    pub fn checkpoint(&mut self, interval: Duration, owner: StateOwner<'_>, group_metadata: GroupMetadata<'_>) {
         let Some(work) = self.phase.at_work_mut().filter(|work| work.writer().is_some()) else { return };
         if !work.processor.is_checkpointing() && work.is_checkpoint_due(Instant::now(), interval) {
             work.processor.freeze(owner);
@@ -250,9 +255,15 @@ impl<S: Stage> AssignedPartition<S> {
     /// Returns whether everything that was applied is acknowledged and, if there is a checkpoint writer, written.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.phase.at_work().is_none_or(|work| {
-            let is_written = work.writer().is_none() || !(work.processor.is_behind() || work.processor.is_checkpointing());
-            work.processor.in_flight() == 0 && is_written
+        self.undone() == (0, false)
+    }
+
+    /// Returns what the partition has yet to do before it is drained: publications without an acknowledgement, and whether its state is still
+    /// to be written.
+    #[must_use]
+    pub fn undone(&self) -> (usize, bool) {
+        self.phase.at_work().map_or((0, false), |work| {
+            (work.processor.in_flight(), work.writer().is_some() && (work.processor.is_behind() || work.processor.is_checkpointing()))
         })
     }
 

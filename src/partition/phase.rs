@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tollgate_core::record::Offset;
 
 /// How often at most the pause before a lost state is read again is doubled.
-const DOUBLINGS_MAX: u32 = 6;
+const DOUBLINGS_MAX: u32 = 4;
 
 /// The phase of a partition's state. `W` is the type of its checkpoint writer, and `P` that of its processor, which exists only once the
 /// state is here.

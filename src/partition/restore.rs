@@ -6,25 +6,24 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::message::Message;
+use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::kafka::{PlainContext, Right, StageTopics, asker_config, is_forbidden, reader_config};
-use crate::metrics::{Metrics, PartitionMetrics};
+use crate::kafka::{PlainContext, Right, StageTopics, asker_config, is_forbidden, make_consumer, reader_config};
+use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateError};
+use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateError, StateOwner};
 use tollgate_core::record::{Offset, Partition};
 
+use super::progress::Progress;
 use super::transaction::{COMMIT_MARK, Transactions};
 
-/// How long one request to the brokers may take.
-const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long one request to the brokers may take. It is then made anew, to whoever has the answer by then.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait for records at a time.
-const POLL: Duration = Duration::from_millis(50);
+pub(super) const POLL: Duration = Duration::from_millis(50);
 /// How long to wait without any record before the restore is given up and started over.
-const SILENCE_MAX: Duration = Duration::from_secs(15);
-/// How often progress is reported.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// The steps of a restore that are about the events and not about the state.
 const ASKING_FOR_OFFSET: &str = "asking for the committed offset";
@@ -73,6 +72,16 @@ pub enum RestoreError {
         /// The end of the events.
         end: Offset,
     },
+    /// The partition is not one of those that the state is keyed for.
+    #[error(
+        "it is not among the first {count} partitions, for which the state is keyed: {topic} has been given more. Stop all workers of the group, run `tollgate state rekey`, and start them again"
+    )]
+    NewPartition {
+        /// How many partitions the state is keyed for.
+        count: u32,
+        /// The topic of the events.
+        topic: String,
+    },
 }
 
 impl RestoreError {
@@ -82,8 +91,9 @@ impl RestoreError {
         match self {
             Self::Kafka { error, .. } if is_forbidden(error) => "forbidden",
             Self::Kafka { .. } | Self::Silence => "kafka",
+            Self::State { error: StateError::OtherPartitions { .. } | StateError::Rekeying { .. }, .. } => "mismatch",
             Self::State { .. } => "unreadable",
-            Self::Behind { .. } | Self::BeyondEvents { .. } => "mismatch",
+            Self::Behind { .. } | Self::BeyondEvents { .. } | Self::NewPartition { .. } => "mismatch",
         }
     }
 
@@ -110,14 +120,6 @@ pub struct Takeover<K> {
     pub bytes: u64,
 }
 
-/// A takeover, with the clients that it was done with.
-pub(super) struct TakenOver<K> {
-    pub(super) takeover: Takeover<K>,
-    pub(super) transactions: Transactions,
-    /// The clients that read. Drop them when nobody waits any more, since librdkafka takes a tenth of a second for it.
-    pub(super) readers: [BaseConsumer<PlainContext>; 2],
-}
-
 /// What a restore works with.
 #[derive(Debug, Clone)]
 pub(super) struct RestoreParts<'p> {
@@ -128,33 +130,71 @@ pub(super) struct RestoreParts<'p> {
     pub(super) metrics: &'p Metrics,
 }
 
-/// Takes a partition's state over. It calls `is_wanted` now and then, and returns `None` once the state is not wanted any more.
+/// The clients of a takeover. They outlive a failed attempt, because connections and coordinators that were found need not be found again.
+pub(super) struct Clients {
+    transactions: Transactions,
+    reader: BaseConsumer<PlainContext>,
+    asker: BaseConsumer<PlainContext>,
+    /// Whether the earlier owners are fenced already.
+    has_fenced: bool,
+}
+
+impl Clients {
+    /// Makes the clients. They connect by themselves.
+    pub(super) fn new(parts: &RestoreParts<'_>) -> Result<Self, RestoreError> {
+        let RestoreParts { kafka, topics, partition, batch_bytes_max, .. } = parts;
+        let failed = |doing| move |error| RestoreError::Kafka { doing, error };
+        let reader = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext);
+        let asker = make_consumer(&asker_config(kafka, &topics.group_id), PlainContext);
+        let transactions = Transactions::new(kafka, topics, *partition, *batch_bytes_max);
+        Ok(Self {
+            transactions: transactions.map_err(failed("making the producer of the state"))?,
+            reader: reader.map_err(failed("making the reader of the state"))?,
+            asker: asker.map_err(failed("making the client that asks for offsets"))?,
+            has_fenced: false,
+        })
+    }
+
+    /// Returns the producer of checkpoints. The others end, for which librdkafka takes a tenth of a second: nobody should wait any more.
+    pub(super) fn into_transactions(self) -> Transactions {
+        self.transactions
+    }
+
+    /// Returns whether another attempt can be made with these clients.
+    pub(super) fn are_usable(&self) -> bool {
+        !self.transactions.has_failed()
+    }
+}
+
+/// Takes a partition's state over. It calls `is_wanted` now and then, and returns `None` once the state is not wanted any more. After a
+/// failure it can be called again with the same clients, and fences only if it has not done so.
 pub(super) fn take_over<K: KeyedState>(
     parts: &RestoreParts<'_>,
+    clients: &mut Clients,
     limits: K::Limits,
     is_wanted: impl Fn() -> bool,
-) -> Result<Option<TakenOver<K>>, RestoreError> {
+) -> Result<Option<Takeover<K>>, RestoreError> {
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
     let RestoreParts { kafka, topics, partition, .. } = parts;
-    // Both clients connect during the first request.
-    let reader: BaseConsumer<PlainContext> =
-        reader_config(kafka, &topics.group_id).create_with_context(PlainContext).map_err(failed("making the reader of the state"))?;
-    let asker: BaseConsumer<PlainContext> = asker_config(kafka, &topics.group_id)
-        .create_with_context(PlainContext)
-        .map_err(failed("making the client that asks for offsets"))?;
-    let transactions =
-        Transactions::new(kafka, topics, *partition, parts.batch_bytes_max).map_err(failed("making the producer of the state"))?;
-    let started = Instant::now();
-    transactions.connect().map_err(failed("connecting to the brokers of the state"))?;
-    // A member that no longer owns the partition must not fence the next owner.
-    if !is_wanted() {
-        return Ok(None);
+    // Its threads may be known on another partition still, so it does not begin empty.
+    if let Some(count) = topics.partitions.filter(|_| !topics.covers(*partition)) {
+        return Err(RestoreError::NewPartition { count, topic: topics.input.clone() });
     }
-    transactions.fence().map_err(failed("taking the state over from its last owner"))?;
+    let started = Instant::now();
+    if !clients.has_fenced {
+        clients.transactions.connect().map_err(failed("connecting to the brokers of the state"))?;
+        // A member that no longer owns the partition must not fence the next owner.
+        if !is_wanted() {
+            return Ok(None);
+        }
+        clients.transactions.fence().map_err(failed("taking the state over from its last owner"))?;
+        clients.has_fenced = true;
+    }
     let fence_seconds = started.elapsed().as_secs_f64();
+    let Clients { reader, asker, .. } = clients;
     let mut restore = Restore::<K>::default();
     let mut progress = Progress::new(parts);
-    let read = read_to_end(&reader, &topics.state, *partition, |offset, end, key, value| {
+    let read = read_to_end(reader, &topics.state, *partition, |offset, end, key, value| {
         restore.take(offset, key, value);
         progress.step(offset, end, key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len), restore.entries());
         is_wanted()
@@ -163,17 +203,20 @@ pub(super) fn take_over<K: KeyedState>(
     if !read? {
         return Ok(None);
     }
-    let restored = restore.finish(&topics.owner(), limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
-    let committed = committed(&asker, &topics.input, *partition).map_err(failed(ASKING_FOR_OFFSET))?;
+    let owner = topics.owner();
+    let owner = StateOwner { name: &owner, partitions: topics.partitions };
+    let restored = restore.finish(owner, limits).map_err(|(offset, error)| RestoreError::State { offset, error })?;
+    let read_seconds = started.elapsed().as_secs_f64();
+    let committed = committed(asker, &topics.input, *partition).map_err(failed(ASKING_FOR_OFFSET))?;
     let (low, end) = asker.fetch_watermarks(&topics.input, partition.0, QUESTION_TIMEOUT).map_err(failed(ASKING_FOR_END))?;
-    tracing::debug!(%partition, fence_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
+    tracing::debug!(%partition, fence_seconds, read_seconds, seconds = started.elapsed().as_secs_f64(), "took the state over");
     let next = restored.as_ref().map(|restored| restored.next);
     let start = first_event(next, committed, Offset(end))?;
     let default_start = Offset(if starts_at_the_end(kafka) { end } else { low });
     if let Some(start) = start.filter(|start| start.0 < low) {
         tracing::error!(%partition, start = start.0, low, "events were deleted before they were decided: retention is shorter than the worker was away");
     }
-    Ok(Some(TakenOver { takeover: Takeover { restored, start, default_start, records, bytes }, transactions, readers: [reader, asker] }))
+    Ok(Some(Takeover { restored, start, default_start, records, bytes }))
 }
 
 /// Reads a partition of a compacted topic from its beginning to its end, and calls `show` with the offset of each record and that end. It
@@ -187,11 +230,38 @@ pub fn read_to_end<C: ConsumerContext>(
     partition: Partition,
     mut show: impl FnMut(Offset, Offset, Option<&[u8]>, Option<&[u8]>) -> bool,
 ) -> Result<bool, RestoreError> {
+    let end = ends(reader, topic, partition)?.1;
+    read_messages(reader, topic, partition, KafkaOffset::Beginning, |message| {
+        show(Offset(message.offset()), end, message.key(), message.payload())
+    })
+}
+
+/// Returns where a partition begins and ends.
+///
+/// # Errors
+/// The brokers do not answer.
+pub fn ends<C: ConsumerContext>(reader: &BaseConsumer<C>, topic: &str, partition: Partition) -> Result<(Offset, Offset), RestoreError> {
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
     reader.fetch_metadata(Some(topic), QUESTION_TIMEOUT).map_err(failed("asking for the topic"))?;
-    let (_, end) = reader.fetch_watermarks(topic, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the partition ends"))?;
+    let (begin, end) = reader.fetch_watermarks(topic, partition.0, QUESTION_TIMEOUT).map_err(failed("asking where the partition ends"))?;
+    Ok((Offset(begin), Offset(end)))
+}
+
+/// Reads a partition from an offset to its end, or until `show` returns `false`, and returns whether the end was reached. The offset must be
+/// one that the partition has.
+///
+/// # Errors
+/// The brokers do not answer, or fall silent.
+pub fn read_messages<C: ConsumerContext>(
+    reader: &BaseConsumer<C>,
+    topic: &str,
+    partition: Partition,
+    begin: KafkaOffset,
+    mut show: impl FnMut(&BorrowedMessage<'_>) -> bool,
+) -> Result<bool, RestoreError> {
+    let failed = |doing| move |error| RestoreError::Kafka { doing, error };
     let mut list = TopicPartitionList::with_capacity(1);
-    list.add_partition_offset(topic, partition.0, KafkaOffset::Beginning).map_err(failed("reading the partition"))?;
+    list.add_partition_offset(topic, partition.0, begin).map_err(failed("reading the partition"))?;
     reader.assign(&list).map_err(failed("reading the partition"))?;
     let (mut last_record_at, mut last_error) = (Instant::now(), None);
     loop {
@@ -200,7 +270,7 @@ pub fn read_to_end<C: ConsumerContext>(
             Some(Ok(message)) if message.partition() != partition.0 => {}
             Some(Ok(message)) => {
                 last_record_at = Instant::now();
-                if !show(Offset(message.offset()), Offset(end), message.key(), message.payload()) {
+                if !show(&message) {
                     return Ok(false);
                 }
             }
@@ -262,57 +332,6 @@ fn first_event(next: Option<Offset>, committed: Option<Committed>, end: Offset) 
         tracing::warn!(committed = %offset, state = %next, "the group's offset was set by hand; what the state knows is skipped, what lies between is not decided");
     }
     Ok(committed.map(|committed| committed.offset).or(next))
-}
-
-/// The progress of a restore, for the log and the gauges.
-struct Progress<'p> {
-    parts: &'p RestoreParts<'p>,
-    gauges: PartitionMetrics,
-    started: Instant,
-    reported: Instant,
-    records: u64,
-    bytes: u64,
-}
-
-impl<'p> Progress<'p> {
-    fn new(parts: &'p RestoreParts<'p>) -> Self {
-        Self {
-            parts,
-            gauges: parts.metrics.partition(parts.partition),
-            started: Instant::now(),
-            reported: Instant::now(),
-            records: 0,
-            bytes: 0,
-        }
-    }
-
-    fn step(&mut self, offset: Offset, end: Offset, bytes: usize, entries: usize) {
-        self.records += 1;
-        self.bytes += bytes as u64;
-        if self.reported.elapsed() < PROGRESS_INTERVAL {
-            return;
-        }
-        self.reported = Instant::now();
-        let (done, left) = ((offset.0 + 1).max(1) as f64, (end.0 - offset.0 - 1).max(0));
-        let seconds = self.started.elapsed().as_secs_f64();
-        let eta_seconds = seconds * left as f64 / done;
-        let Self { records, bytes, .. } = self;
-        let partition = self.parts.partition;
-        tracing::info!(%partition, records, bytes, entries, seconds, left, eta_seconds, "restoring");
-        self.gauge(left, eta_seconds);
-    }
-
-    fn gauge(&self, left: i64, eta_seconds: f64) {
-        self.gauges.restore_remaining_records.set(left);
-        self.gauges.restore_eta_seconds.set(eta_seconds.ceil() as i64);
-    }
-
-    fn finish(self) -> (u64, u64) {
-        self.gauge(0, 0.0);
-        self.parts.metrics.restore_records.inc_by(self.records);
-        self.parts.metrics.restore_bytes.inc_by(self.bytes);
-        (self.records, self.bytes)
-    }
 }
 
 #[cfg(test)]

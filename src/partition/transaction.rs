@@ -1,22 +1,29 @@
 //! Transactions that write checkpoints: the records of the state and the group's offset are committed together or not at all.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::ClientContext;
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::kafka::{StageTopics, state_producer_config};
+use crate::kafka::{StageTopics, make_producer, oauth_token, state_producer_config};
 use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::{Checkpoint, StateRecord};
 use tollgate_core::record::Partition;
 
 /// How long one step of a transaction may take before it is given up.
 const STEP_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a takeover waits for a leader, and then for the coordinator, before it says so and tries again.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+const FENCE_TIMEOUT: Duration = Duration::from_secs(5);
+/// From when on a step is logged as slow.
+const SLOW: Duration = Duration::from_secs(2);
 /// How often a step that may be repeated is tried.
 const STEP_ATTEMPTS_MAX: u32 = 3;
 /// How long to wait for an abort before the reports of the discarded records are taken.
@@ -66,7 +73,7 @@ pub(super) struct Transactions {
 impl Transactions {
     /// Returns a producer for a partition's state. It has not fenced anybody yet, and connects by itself.
     pub(super) fn new(kafka: &KafkaSettings, topics: &Arc<StageTopics>, partition: Partition, batch_bytes_max: u64) -> KafkaResult<Self> {
-        let producer = state_producer_config(kafka, topics, partition, batch_bytes_max).create_with_context(DebugLogContext)?;
+        let producer = make_producer(&state_producer_config(kafka, topics, partition, batch_bytes_max), DebugLogContext)?;
         Ok(Self { producer, topics: Arc::clone(topics), partition })
     }
 
@@ -74,19 +81,24 @@ impl Transactions {
     pub(super) fn connect(&self) -> KafkaResult<()> {
         // librdkafka looks for a coordinator at once, and the next time half a second later if only the bootstrap broker was connected by
         // then. A request to the partition's leader connects another one: 20 to 100 ms instead of 550.
-        self.producer.client().fetch_watermarks(&self.topics.state, self.partition.0, STEP_TIMEOUT)?;
+        self.producer.client().fetch_watermarks(&self.topics.state, self.partition.0, CONNECT_TIMEOUT)?;
         Ok(())
     }
 
     /// Fences every earlier owner of the partition's state, and aborts what it left open.
     pub(super) fn fence(&self) -> KafkaResult<()> {
-        self.producer.init_transactions(STEP_TIMEOUT)
+        self.producer.init_transactions(FENCE_TIMEOUT)
+    }
+
+    /// Returns whether the producer can do nothing any more.
+    pub(super) fn has_failed(&self) -> bool {
+        self.producer.client().fatal_error().is_some()
     }
 
     /// Writes a checkpoint, and returns its outcome.
     pub(super) fn write(&self, job: &Job) -> Outcome {
         let error = match self.try_write(job) {
-            Ok(()) => match repeat(|| self.producer.commit_transaction(STEP_TIMEOUT)) {
+            Ok(()) => match self.step("committing", || repeat(|| self.producer.commit_transaction(STEP_TIMEOUT))) {
                 Ok(()) => return Outcome::Written,
                 // It may have been committed all the same, unless the producer requires an abort.
                 Err(error) if !requires_abort(&error) => return self.lost(error),
@@ -94,7 +106,7 @@ impl Transactions {
             },
             Err(error) => error,
         };
-        match self.abort() {
+        match self.step("aborting", || self.abort()) {
             Ok(()) if is_outdated(&error) => Outcome::Outdated,
             Ok(()) => Outcome::Refused(error),
             Err(_) => self.lost(error),
@@ -126,13 +138,25 @@ impl Transactions {
         for record in &job.checkpoint.records {
             self.send(record)?;
         }
-        self.flush()?;
+        self.step("writing the records", || self.flush())?;
         let mut offsets = TopicPartitionList::with_capacity(1);
         let next = KafkaOffset::Offset(job.checkpoint.next.0);
         let mut element = offsets.add_partition(&self.topics.input, self.partition.0);
         element.set_offset(next)?;
         element.set_metadata(COMMIT_MARK);
-        repeat(|| self.producer.send_offsets_to_transaction(&offsets, &job.group, STEP_TIMEOUT))
+        self.step("adding the offset", || repeat(|| self.producer.send_offsets_to_transaction(&offsets, &job.group, STEP_TIMEOUT)))
+    }
+
+    /// Takes one step of a transaction, and logs it if it takes long: what the brokers were slow at is otherwise not to be seen.
+    fn step(&self, doing: &'static str, step: impl FnOnce() -> KafkaResult<()>) -> KafkaResult<()> {
+        let started = Instant::now();
+        let done = step();
+        let took = started.elapsed();
+        if took >= SLOW {
+            let (partition, seconds) = (self.partition, took.as_secs_f64());
+            tracing::info!(%partition, doing, seconds, is_done = done.is_ok(), "a step of a checkpoint took long");
+        }
+        done
     }
 
     fn send(&self, record: &StateRecord) -> KafkaResult<()> {
@@ -159,6 +183,11 @@ impl Transactions {
             self.wait();
         }
         Ok(())
+    }
+
+    /// Serves the producer while there is nothing to write, so that it gets new tokens before it needs them.
+    pub(super) fn serve(&self) {
+        self.producer.poll(Duration::ZERO);
     }
 
     /// Waits a little, and takes the producer's reports. rdkafka's own waiting would be a busy loop for a time this short.
@@ -194,6 +223,12 @@ fn is_outdated(error: &KafkaError) -> bool {
 struct DebugLogContext;
 
 impl ClientContext for DebugLogContext {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        oauth_token(config)
+    }
+
     fn log(&self, _: RDKafkaLogLevel, facility: &str, message: &str) {
         // Failed transactions are usual when partitions change hands, and the caller logs what they mean. The member's own clients log that
         // the brokers are away, once and not for every partition.

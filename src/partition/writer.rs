@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rdkafka::error::KafkaError;
@@ -15,13 +15,19 @@ use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::record::Partition;
 
-use super::restore::{RestoreError, RestoreParts, TakenOver, Takeover, take_over};
+use super::restore::{Clients, RestoreError, RestoreParts, Takeover, take_over};
 use super::transaction::{Job, Outcome, Transactions};
 
 /// The first pause before a failed restore is tried again; each pause is twice the one before.
-const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
-/// The longest pause before a failed restore is tried again.
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(100);
+/// The longest pause while brokers, leaders or coordinators are away: events wait for the first answer.
+const AWAY_PAUSE_MAX: Duration = Duration::from_millis(500);
+/// The longest pause if somebody has to mend what is wrong.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// How often a restore that keeps failing is reported.
+const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the producer is served while there is nothing to write.
+const SERVE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to check whether the writer is still wanted.
 const WANTED_POLL: Duration = Duration::from_millis(50);
 
@@ -135,6 +141,32 @@ pub fn writer_thread(partition: Partition) -> String {
     format!("state-{partition}")
 }
 
+/// The failed attempts of one restore.
+#[derive(Debug, Default)]
+struct Failures {
+    pause: Duration,
+    reported: Option<(&'static str, Instant)>,
+}
+
+impl Failures {
+    /// Returns how long to wait before the next attempt.
+    fn pause(&mut self, error: &RestoreError) -> Duration {
+        let longest = if error.reason() == "kafka" { AWAY_PAUSE_MAX } else { RETRY_PAUSE_MAX };
+        self.pause = (self.pause * 2).clamp(RETRY_PAUSE_MIN, longest);
+        self.pause
+    }
+
+    /// Returns whether this failure is to be reported: the first, one of another kind, and one now and then.
+    fn is_report_due(&mut self, error: &RestoreError, now: Instant) -> bool {
+        let reason = error.reason();
+        let is_due = self.reported.is_none_or(|(known, at)| known != reason || now >= at + FAILURE_REPORT_INTERVAL);
+        if is_due {
+            self.reported = Some((reason, now));
+        }
+        is_due
+    }
+}
+
 struct Work<K: KeyedState> {
     parts: WriterParts<K>,
     partition: Partition,
@@ -145,7 +177,15 @@ struct Work<K: KeyedState> {
 impl<K: KeyedState> Work<K> {
     fn run(&self, jobs: &Receiver<Job>) {
         let Some(transactions) = self.restore() else { return };
-        while let Ok(job) = jobs.recv() {
+        loop {
+            let job = match jobs.recv_timeout(SERVE_INTERVAL) {
+                Ok(job) => job,
+                Err(RecvTimeoutError::Timeout) => {
+                    transactions.serve();
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
             fail::fail_point!("state");
             if !self.write(&transactions, &job) {
                 return;
@@ -157,10 +197,10 @@ impl<K: KeyedState> Work<K> {
     fn restore(&self) -> Option<Transactions> {
         let WriterParts { kafka, topics, limits, batch_bytes_max, metrics, .. } = &self.parts;
         let parts = RestoreParts { kafka, topics, partition: self.partition, batch_bytes_max: *batch_bytes_max, metrics };
-        let mut pause = RETRY_PAUSE_MIN;
+        let (mut clients, mut failures) = (None, Failures::default());
         loop {
             let started = Instant::now();
-            let outcome = take_over::<K>(&parts, *limits, || self.is_wanted());
+            let outcome = self.attempt(&parts, &mut clients, *limits);
             let label = match &outcome {
                 Ok(Some(_)) => "restored",
                 Ok(None) => "abandoned",
@@ -168,13 +208,12 @@ impl<K: KeyedState> Work<K> {
             };
             metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
             match outcome {
-                Ok(Some(TakenOver { takeover, transactions, readers })) => {
+                Ok(Some(takeover)) => {
                     self.parts.health.threads().recovered(&writer_thread(self.partition));
                     self.report_granted();
                     self.log(&takeover, started.elapsed());
                     self.report(Report::Restored(Box::new(takeover)));
-                    drop(readers);
-                    return Some(transactions);
+                    return clients.map(Clients::into_transactions);
                 }
                 Ok(None) => return None,
                 Err(error) => {
@@ -182,14 +221,30 @@ impl<K: KeyedState> Work<K> {
                     if let Some(right) = error.right_wanted(topics) {
                         right.report_refused(&self.parts.health, kafka);
                     }
-                    self.report(Report::RestoreFailed(error));
+                    let pause = failures.pause(&error);
+                    if failures.is_report_due(&error, Instant::now()) {
+                        self.report(Report::RestoreFailed(error));
+                    }
+                    if !self.wait(pause) {
+                        return None;
+                    }
                 }
             }
-            if !self.wait(pause) {
-                return None;
-            }
-            pause = (pause * 2).min(RETRY_PAUSE_MAX);
         }
+    }
+
+    /// Tries once to take the state over, with the clients of the attempt before if they are of use.
+    fn attempt(
+        &self,
+        parts: &RestoreParts<'_>,
+        clients: &mut Option<Clients>,
+        limits: K::Limits,
+    ) -> Result<Option<Takeover<K>>, RestoreError> {
+        let usable = match clients.take().filter(Clients::are_usable) {
+            Some(usable) => usable,
+            None => Clients::new(parts)?,
+        };
+        take_over::<K>(parts, clients.insert(usable), limits, || self.is_wanted())
     }
 
     /// Writes a checkpoint and reports its outcome. It returns whether another checkpoint can follow.

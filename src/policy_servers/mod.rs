@@ -8,6 +8,7 @@
 //! | [`breaker`] | when a server is left alone: a state machine without a clock |
 //! | `fault` | what can go wrong, which error it is, whether to ask again |
 //! | `pool`, `connection`, `tls` | connections, kept alive |
+//! | `post` | posting without queue and breaker, to a collector of traces |
 //! | `target` | URL and headers, checked once |
 //! | `meters` | metrics and log |
 //!
@@ -21,12 +22,16 @@ mod endpoint;
 mod fault;
 mod meters;
 mod pool;
+#[cfg(feature = "otlp")]
+mod post;
 mod servers;
 mod target;
 #[cfg(feature = "tls")]
 mod tls;
 
 pub use endpoint::Endpoint;
+#[cfg(feature = "otlp")]
+pub(crate) use post::{PostFault, Poster};
 pub use servers::PolicyServers;
 
 use tollgate_core::guardrail::HttpSettings;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::property_files::{Properties, Renewed, SUFFIX};
 use super::redact::is_secret;
 use super::{brokers, urls};
 pub use crate::topics::TopicSettings;
@@ -37,8 +38,13 @@ pub struct KafkaSettings {
     pub topics: TopicSettings,
     /// The topics on which an event may ask for its verdict: names, or prefixes that end in `*`.
     pub reply_topics: Vec<String>,
-    /// Properties for librdkafka, which override ours.
-    pub properties: BTreeMap<String, String>,
+    /// Properties for librdkafka, which override ours. Those whose values stand in files have what was there at the start.
+    pub properties: Properties,
+    /// The files that hold the values of properties, by property.
+    #[serde(skip)]
+    pub property_files: BTreeMap<String, String>,
+    #[serde(skip)]
+    pub(super) renewed: Renewed,
 }
 
 impl KafkaSettings {
@@ -88,7 +94,7 @@ impl KafkaSettings {
         Ok(())
     }
 
-    /// Sets a property from `key=value`, as `-X` does.
+    /// Sets a property from `key=value`, as `-X` does, or the file of its value from `key_file=path`, which is not read yet.
     ///
     /// # Errors
     /// Returns a sentence for people if it is not `key=value`, or if Tollgate sets the property itself.
@@ -97,10 +103,17 @@ impl KafkaSettings {
         if key.is_empty() {
             return Err("-X wants key=value, such as -X security.protocol=ssl; the key is missing".to_owned());
         }
-        if OURS.contains(&key) {
+        let file_of = key.strip_suffix(SUFFIX);
+        if OURS.contains(&file_of.unwrap_or(key)) {
             return Err(format!("-X {key}: Tollgate sets this property itself; use the kafka section of the configuration"));
         }
-        self.properties.insert(key.to_owned(), value.to_owned());
+        if let Some(property) = file_of {
+            self.properties.remove(property);
+            self.property_files.insert(property.to_owned(), value.to_owned());
+        } else {
+            self.property_files.remove(key);
+            self.properties.insert(key.to_owned(), value.to_owned());
+        }
         Ok(())
     }
 }
@@ -113,7 +126,7 @@ pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
         let found = format!("the name of {} among them", ours.spec.path());
         section.fault("reply_topics", found, "remove it: replies need topics of their own");
     }
-    let properties: BTreeMap<_, _> = section.entries("properties", Spelling::Dots).into_iter().filter_map(read_property).collect();
+    let (properties, property_files) = read_properties(section);
     let brokers = section.string("brokers");
     // An empty string, and one that was redacted, is a fault already.
     if !brokers.is_empty()
@@ -122,15 +135,34 @@ pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
     {
         section.fault("brokers", found, fix);
     }
-    KafkaSettings { brokers, group_id: section.string("group_id"), topics, reply_topics, properties }
+    let (group_id, renewed) = (section.string("group_id"), Renewed::default());
+    KafkaSettings { brokers, group_id, topics, reply_topics, properties, property_files, renewed }
 }
 
-fn protocol(properties: &BTreeMap<String, String>) -> &str {
+/// Returns the properties, and the files of those whose values stand in files.
+fn read_properties(section: &Section<'_>) -> (Properties, BTreeMap<String, String>) {
+    let (mut properties, mut files) = (Properties::new(), BTreeMap::new());
+    let entries = section.entries("properties", Spelling::Dots);
+    let has_value = |property: &str| entries.iter().any(|entry| entry.key == property && !entry.found.is_nothing());
+    let both: Vec<_> = entries.iter().filter(|entry| entry.key.strip_suffix(SUFFIX).is_some_and(has_value)).collect();
+    both.iter().for_each(|entry| entry.fault("a file beside the value itself", "write one of the two"));
+    for entry in entries {
+        let file_of = entry.key.strip_suffix(SUFFIX).map(str::to_owned);
+        match (read_property(entry), file_of) {
+            (Some((_, file)), Some(property)) => _ = files.insert(property, file),
+            (Some((property, value)), None) => _ = properties.insert(property, value),
+            (None, _) => {}
+        }
+    }
+    (properties, files)
+}
+
+fn protocol(properties: &Properties) -> &str {
     properties.get("security.protocol").map_or("plaintext", String::as_str)
 }
 
 fn read_property(entry: Entry<'_>) -> Option<(String, String)> {
-    if OURS.contains(&entry.key.as_str()) {
+    if OURS.contains(&entry.key.strip_suffix(SUFFIX).unwrap_or(&entry.key)) {
         entry.fault("a property that Tollgate sets itself", "remove it");
     }
     if let Some(text) = entry.found.as_str() {

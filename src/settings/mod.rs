@@ -6,14 +6,18 @@
 mod brokers;
 mod kafka;
 mod process;
+mod property_files;
 mod redact;
 mod schema;
+mod traces;
 mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};
+pub use property_files::Properties;
 pub(crate) use redact::may_be_secret;
 
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
+pub use traces::TraceSettings;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -34,6 +38,8 @@ pub struct Settings {
     pub admin: Option<AdminSettings>,
     /// What is logged, and how.
     pub log: LogSettings,
+    /// Where spans of verdicts are sent.
+    pub traces: TraceSettings,
     /// The HMAC key of subject hashes.
     pub subject_key: Option<String>,
 }
@@ -53,7 +59,8 @@ impl Settings {
     /// Returns [`Faults`]: everything that is wrong.
     pub fn read_with_texts(user: &Value, texts: &Texts, defaults: &Value) -> Result<Self, Faults> {
         let faults = Collector::default();
-        let settings = Self::read_sections(&Section::root(user, defaults, &faults).with_texts(texts));
+        let mut settings = Self::read_sections(&Section::root(user, defaults, &faults).with_texts(texts));
+        settings.kafka.note_files_of_variables(texts);
         faults.into_result(settings)
     }
 
@@ -64,6 +71,7 @@ impl Settings {
             worker: process::read_worker(&root.section("worker")),
             admin: process::read_admin(root),
             log: process::read_log(&root.section("log")),
+            traces: traces::read(&root.section("traces")),
             subject_key: root.section("privacy").optional_string("subject_key"),
         }
     }

@@ -3,6 +3,7 @@
 use rdkafka::ClientConfig;
 use serde_json::{Value, json};
 
+use super::property_files::SUFFIX;
 use super::{Settings, urls};
 use tollgate_core::settings::REDACTED;
 
@@ -11,7 +12,17 @@ const SECRET_PARTS: [&str; 8] =
     ["password", "passphrase", "private.key", "secret", "sasl.jaas", "ssl.key", "token", "sasl.oauthbearer.config"];
 
 /// Property names that hold a URL or path and no secret, although a part of their name suggests one.
-const PLAIN: [&str; 2] = ["ssl.key.location", "sasl.oauthbearer.token.endpoint.url"];
+const PLAIN: [&str; 8] = [
+    "ssl.key.location",
+    "sasl.oauthbearer.token.endpoint.url",
+    // librdkafka knows these only if it was built with a client of HTTP.
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.grant.type",
+    "sasl.oauthbearer.assertion.file",
+    "https.ca.location",
+];
 
 pub(super) fn redacted(settings: &Settings) -> Value {
     let mut kafka = json!(settings.kafka);
@@ -23,6 +34,11 @@ pub(super) fn redacted(settings: &Settings) -> Value {
             properties.iter_mut().filter(|(name, value)| is_secret(name) || !PLAIN.contains(&name.as_str()) && !is_taken(name, value))
         {
             *value = Value::from(REDACTED);
+        }
+        // Where a value stands in a file, its name is shown, and what was printed can be used again as it is.
+        for (property, file) in &settings.kafka.property_files {
+            properties.remove(property);
+            properties.insert(format!("{property}{SUFFIX}"), Value::from(file.as_str()));
         }
     }
     let policy = &settings.policy;
@@ -46,6 +62,7 @@ pub(super) fn redacted(settings: &Settings) -> Value {
         "worker": settings.worker,
         "admin": settings.admin,
         "log": settings.log,
+        "traces": settings.traces,
         "privacy": {"subject_key": settings.subject_key.as_ref().map(|_| REDACTED)},
     }))
 }
@@ -58,7 +75,10 @@ fn is_taken(name: &str, value: &Value) -> bool {
 /// Returns whether the value of a key of the configuration may be a secret, by its path.
 pub(crate) fn may_be_secret(path: &str) -> bool {
     // Somebody may have written a password into an address.
-    matches!(path, "privacy.subject_key" | "kafka.brokers") || path.ends_with(".url") || is_secret(path)
+    matches!(path, "privacy.subject_key" | "kafka.brokers" | "traces.endpoint")
+        || path.starts_with("traces.headers")
+        || path.ends_with(".url")
+        || is_secret(path)
 }
 
 pub(super) fn is_secret(property: &str) -> bool {

@@ -30,6 +30,12 @@ pub trait StageRuntime: Send + 'static {
     /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;
 
+    /// Notes that a record is taken. It is then asked about, waits, is finished, or nothing follows because it was known already.
+    fn taken(&mut self, _record: &Record<'_>) {}
+
+    /// Notes that the record that was taken last waits behind another one of its key.
+    fn waits(&mut self) {}
+
     /// Counts a finished record, and publishes what follows from it. The record is finished when all of that is acknowledged.
     fn publish(&mut self, done: Done<'_, Self::Stage>, publications: &mut Publications<'_>);
 

@@ -37,7 +37,7 @@ impl PassingThrough {
     /// Returns a runtime that uses this publisher and these metrics.
     #[must_use]
     pub fn new(publisher: VerdictPublisher, metrics: &Metrics) -> Self {
-        Self { publisher, counts: Counts::new(metrics) }
+        Self { publisher, counts: Counts::new(metrics, &Arc::default()) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The creation of topics: how each is to be created, and the command for it.
+//! The creation of topics with the settings of the cluster, as `dev` and the benchmarks do it.
 
 use super::{Cleanup, PartitionRule, Topic};
 
@@ -32,13 +32,5 @@ impl<'n> NewTopic<'n> {
             Cleanup::Delete { days: None } => Vec::new(),
         };
         Self { name: topic.name, partitions: if is_one { 1 } else { partitions }, settings }
-    }
-
-    /// Returns the command of Kafka's own tools that creates the topic.
-    #[must_use]
-    pub fn command(&self, brokers: &str) -> String {
-        let Self { name, partitions, settings } = self;
-        let settings: String = settings.iter().map(|(key, value)| format!(" --config {key}={value}")).collect();
-        format!("kafka-topics.sh --bootstrap-server {brokers} --create --topic {name} --partitions {partitions}{settings}")
     }
 }

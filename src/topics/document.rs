@@ -7,9 +7,11 @@ const HEAD: &str = "\
 
 Written from the table in `src/topics/table.rs`; `UPDATE_DOCS=1 cargo test --test tidy` writes it anew.
 
-`tollgate run` ends if a topic that it needs is missing or does not fit, and says how to mend it. `tollgate dev` makes all of them. Every
-producer has to use the murmur2 partitioner, so that a thread stays on one partition. Every group and events topic needs a state topic of
-its own; controls may be shared. No two roles may have the same topic, and no reply topic may be one of these.
+`tollgate topics apply` compares the topics with this table, and `tollgate topics apply --execute` creates and changes what differs:
+[topic setup](topic-setup.md) says how. `tollgate run` ends if a topic that it needs is missing or does not fit, and names that
+command. `tollgate dev` makes all of them. Every producer has to use the murmur2 partitioner, so that a thread stays on one partition. Every
+group and events topic needs a state topic of its own; controls may be shared. No two roles may have the same topic, and no reply topic may
+be one of these.
 
 | key | default name | records | keyed by | needed |
 |---|---|---|---|---|

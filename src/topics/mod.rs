@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `spec` | the properties of a topic |
 //! | `table` | the table: every topic by its role |
-//! | `create` | how a topic is created |
+//! | `create` | how a topic is created without further wishes |
+//! | `plan` | what there is to create or to change, from what was found and what is asked for |
 //! | `requirements` | what the topics must meet before a worker joins |
 //! | `document` | the table for people |
 //!
@@ -12,12 +13,14 @@
 
 mod create;
 mod document;
+mod plan;
 mod requirements;
 mod spec;
 mod table;
 
 pub use create::{NewTopic, to_create};
 pub use document::{defaults, page};
+pub use plan::{Change, FoundTopic, REPLICATION_FACTOR, Refusal, Surroundings, TopicPlan, TopicWishes, plan};
 pub use requirements::{Limits, PartitionCounts, TopicFault, check_partitions, check_settings};
 pub use spec::{Carries, Cleanup, PartitionRule, Party, Topic, TopicSpec};
 pub use table::{TOPICS, TopicRole, TopicSettings};

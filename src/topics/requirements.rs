@@ -1,34 +1,30 @@
 //! The rules that the cluster's topics must meet before a worker joins.
 
-use super::{Carries, Cleanup, NewTopic, PartitionRule, Topic};
+use super::{Carries, Cleanup, PartitionRule, Topic};
 
 /// How many bytes a thread's state record may take beyond the thread itself: its key, ids of full length, and the batch around it.
-const STATE_RECORD_OVERHEAD: u64 = 4_096;
+pub(super) const STATE_RECORD_OVERHEAD: u64 = 4_096;
 
 /// Why a worker cannot work with the topics as they are.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopicFault {
     /// Topics are missing.
-    #[error("no such topic: {missing}; create what is missing, for example: {create}")]
+    #[error("no such topic: {missing}; create what is missing: tollgate topics apply --execute")]
     Missing {
         /// The names of all missing topics.
         missing: String,
-        /// The commands that create them.
-        create: String,
     },
     /// A topic has fewer partitions than the topic that it follows.
-    #[error("{0}, so give {topic} at least {wanted} partitions", topic = .0.topic, wanted = .0.wanted)]
+    #[error("{0}, so {topic} needs at least {wanted} partitions: tollgate topics apply --execute", topic = .0.topic, wanted = .0.wanted)]
     TooFewPartitions(PartitionCounts),
     /// A topic has more or fewer partitions than the topic that it follows.
     #[error(
-        "{0}. Where {other} was given more partitions, give {topic} as many (threads that now hash elsewhere start anew); where {topic} has too many, recreate it",
+        "{0}. Where {other} was given more partitions, stop all workers of the group; `tollgate topics apply --execute` gives {topic} as many, and `tollgate state rekey` then moves what it holds; where {topic} has too many, name a new topic",
         other = .0.other, topic = .0.topic
     )]
     OtherPartitions(PartitionCounts),
     /// A topic must be compacted, and would lose records by age.
-    #[error(
-        "topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: kafka-configs.sh --bootstrap-server {brokers} --entity-type topics --entity-name {topic} --alter --add-config cleanup.policy=compact"
-    )]
+    #[error("topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: tollgate topics apply --execute")]
     NotCompacted {
         /// The topic.
         topic: String,
@@ -36,12 +32,10 @@ pub enum TopicFault {
         lost: &'static str,
         /// The cleanup policy that it has.
         found: String,
-        /// The address of the brokers, for the command.
-        brokers: String,
     },
     /// The state of a thread may not fit into its topic.
     #[error(
-        "topic {topic} has max.message.bytes={found}, and a thread's state may take {wanted} bytes: raise it, or lower limits.thread_bytes_max"
+        "topic {topic} has max.message.bytes={found}, and a thread's state may take {wanted} bytes: raise it (tollgate topics apply --execute), or lower limits.thread_bytes_max"
     )]
     StateTooSmall {
         /// The topic.
@@ -90,14 +84,12 @@ pub struct Limits {
 ///
 /// # Errors
 /// Returns the first [`TopicFault`] in the order of the topics; missing topics come before anything else.
-pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize], brokers: &str) -> Result<(), TopicFault> {
+pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), TopicFault> {
     let found = || topics.iter().copied().zip(counts.iter().copied());
     let missing: Vec<Topic<'_>> = found().filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
     if !missing.is_empty() {
-        let partitions = u32::try_from(usual_partitions(topics, counts)).unwrap_or(u32::MAX);
-        let create: Vec<_> = missing.iter().map(|topic| NewTopic::of(*topic, partitions).command(brokers)).collect();
         let missing: Vec<_> = missing.iter().map(|topic| topic.name).collect();
-        return Err(TopicFault::Missing { missing: missing.join(", "), create: create.join("; ") });
+        return Err(TopicFault::Missing { missing: missing.join(", ") });
     }
     for (topic, found_count) in found() {
         let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {
@@ -118,16 +110,6 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize], brokers: &str) -
     Ok(())
 }
 
-/// Returns how many partitions missing topics should get: as many as the topics have that others follow, or if those are missing, as their
-/// followers.
-fn usual_partitions(topics: &[Topic<'_>], counts: &[usize]) -> usize {
-    let count_of = |key: &str| topics.iter().zip(counts).find(|(topic, _)| topic.spec.key == key).map_or(0, |(_, count)| *count);
-    let followed = || topics.iter().zip(counts).filter_map(|(topic, count)| Some((topic.spec.partitions.follows()?, *count)));
-    let leading = followed().map(|(key, _)| count_of(key)).max().unwrap_or(0);
-    let following = followed().map(|(_, count)| count).max().unwrap_or(0);
-    if leading > 0 { leading } else { following.max(1) }
-}
-
 /// Checks how the topics are configured, and returns the sizes that they take. `setting` returns a topic's setting by the names of both, or
 /// `None` if it is not known. A topic refuses a batch as a whole if it is larger than the topic takes, so the producer's batches must not
 /// be larger. A topic of copies that takes less than the original cannot hold all of them. A compacted topic must not delete by age. The
@@ -138,14 +120,13 @@ fn usual_partitions(topics: &[Topic<'_>], counts: &[usize]) -> usize {
 pub fn check_settings(
     topics: &[Topic<'_>],
     setting: impl Fn(&str, &str) -> Option<String>,
-    brokers: &str,
     thread_bytes_max: usize,
 ) -> Result<Limits, TopicFault> {
     for topic in topics {
         if let Cleanup::Compact { keeps } = topic.spec.cleanup
             && let Some(found) = setting(topic.name, "cleanup.policy").filter(|policy| policy != "compact")
         {
-            return Err(TopicFault::NotCompacted { topic: topic.name.to_owned(), lost: keeps, found, brokers: brokers.to_owned() });
+            return Err(TopicFault::NotCompacted { topic: topic.name.to_owned(), lost: keeps, found });
         }
     }
     let size_of = |topic: &Topic<'_>| setting(topic.name, "max.message.bytes")?.parse::<u64>().ok();
@@ -193,7 +174,7 @@ mod tests {
     }
 
     fn partitions(counts: [usize; 5]) -> Result<(), String> {
-        check_partitions(&required(), &counts, "b:1").map_err(|fault| fault.to_string())
+        check_partitions(&required(), &counts).map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -206,23 +187,16 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_what_creates_it() {
-        let create = |name: &str, rest: &str| format!("kafka-topics.sh --bootstrap-server b:1 --create --topic {name} --partitions {rest}");
-        let compacted = " --config cleanup.policy=compact";
-        let dlq_and_state = format!("{}; {}", create("dlq", "3"), create("state", &format!("3{compacted}")));
-        let expected = format!("no such topic: dlq, state; create what is missing, for example: {dlq_and_state}");
-        assert_eq!(partitions([3, 3, 0, 1, 0]), Err(expected));
-        let controls = create("controls", &format!("1{compacted}"));
-        assert_eq!(partitions([3, 3, 3, 0, 3]), Err(format!("no such topic: controls; create what is missing, for example: {controls}")));
-        // The state topic exists with 5 partitions, so the events topic gets as many.
-        let events = create("events", "5");
-        assert_eq!(partitions([0, 4, 9, 9, 5]), Err(format!("no such topic: events; create what is missing, for example: {events}")));
-        let all = partitions([0; 5]).unwrap_err();
-        assert!(all.contains(&create("events", "1;")) && all.contains(&create("state", "1 ")), "{all}");
+        let missing = |names: &str| Err(format!("no such topic: {names}; create what is missing: tollgate topics apply --execute"));
+        assert_eq!(partitions([3, 3, 0, 1, 0]), missing("dlq, state"));
+        assert_eq!(partitions([3, 3, 3, 0, 3]), missing("controls"));
+        assert_eq!(partitions([0, 2, 9, 9, 5]), missing("events"), "before anything else");
+        assert_eq!(partitions([0; 5]), missing("events, decisions, dlq, controls, state"));
     }
 
     #[test]
     fn partitions_go_by_those_of_the_events() {
-        let few = "topic decisions has 2 partitions, events has 3: verdicts go to the partition of their event, so give decisions at least 3 partitions";
+        let few = "topic decisions has 2 partitions, events has 3: verdicts go to the partition of their event, so decisions needs at least 3 partitions: tollgate topics apply --execute";
         assert_eq!(partitions([3, 2, 1, 1, 3]), Err(few.to_owned()));
         for state in [2, 4] {
             let fault = partitions([3, 3, 1, 1, state]).unwrap_err();
@@ -238,7 +212,7 @@ mod tests {
             let found = known.iter().find(|(of, called, _)| (*of, *called) == (topic, name));
             found.map(|(_, _, value)| (*value).to_owned())
         };
-        check_settings(&required(), setting, "b:1", 10_000).map_err(|fault| fault.to_string())
+        check_settings(&required(), setting, 10_000).map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -263,7 +237,7 @@ mod tests {
         for (topic, found) in [("state", "delete"), ("controls", "compact,delete")] {
             let fault = settings(&[(topic, policy, found)]).unwrap_err();
             assert!(fault.starts_with(&format!("topic {topic} has cleanup.policy={found}: {topic} would be deleted by age.")), "{fault}");
-            assert!(fault.ends_with(&format!("--entity-name {topic} --alter --add-config cleanup.policy=compact")), "{fault}");
+            assert!(fault.ends_with("tollgate topics apply --execute"), "{fault}");
         }
     }
 
@@ -271,7 +245,7 @@ mod tests {
     fn faults_name_topics_as_they_are_called_here() {
         let names = TopicSettings::named(|spec| format!("acme.{}", spec.key));
         let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
-        let fault = check_partitions(&topics, &[3, 2, 1, 1, 3], "b:1").unwrap_err().to_string();
+        let fault = check_partitions(&topics, &[3, 2, 1, 1, 3]).unwrap_err().to_string();
         assert!(fault.starts_with("topic acme.decisions has 2 partitions, acme.events has 3:"), "{fault}");
     }
 }

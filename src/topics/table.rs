@@ -167,7 +167,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::topics::{PartitionCounts, TopicFault, check_partitions, check_settings, defaults, page, to_create};
+    use crate::topics::{
+        PartitionCounts, Surroundings, TopicFault, TopicWishes, check_partitions, check_settings, defaults, page, plan, to_create,
+    };
     use tollgate_core::settings::{Collector, parse};
 
     /// A copy of the table with one more entry.
@@ -211,20 +213,25 @@ mod tests {
         let names = more::TopicSettings::named(|spec| format!("stem.{}", spec.key));
         let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
         let counts = |signals| topics.iter().map(|topic| if topic.spec.key == "signals" { signals } else { 4 }).collect::<Vec<_>>();
-        let missing = check_partitions(&topics, &counts(0), "b:1").unwrap_err().to_string();
-        let command = "kafka-topics.sh --bootstrap-server b:1 --create --topic stem.signals --partitions 4 --config retention.ms=691200000";
-        assert_eq!(missing, format!("no such topic: stem.signals; create what is missing, for example: {command}"));
+        let missing = check_partitions(&topics, &counts(0)).unwrap_err().to_string();
+        assert_eq!(missing, "no such topic: stem.signals; create what is missing: tollgate topics apply --execute");
         assert!(matches!(
-            check_partitions(&topics, &counts(3), "b:1"),
+            check_partitions(&topics, &counts(3)),
             Err(TopicFault::TooFewPartitions(PartitionCounts { found: 3, wanted: 4, .. }))
         ));
-        assert!(check_partitions(&topics, &counts(4), "b:1").is_ok());
+        assert!(check_partitions(&topics, &counts(4)).is_ok());
         let smaller = |topic: &str, setting: &str| (topic == "stem.signals" && setting == "max.message.bytes").then(|| "9000".to_owned());
-        assert_eq!(check_settings(&topics, smaller, "b:1", 0).unwrap().batch_bytes, Some(9_000));
+        assert_eq!(check_settings(&topics, smaller, 0).unwrap().batch_bytes, Some(9_000));
         // This is what `dev` and the benchmarks create.
         let created = to_create(names.each(), 7);
         let signals = created.iter().find(|topic| topic.name == "stem.signals").unwrap();
         assert_eq!((signals.partitions, created.len()), (7, TOPICS.len() + 1));
+        // And this is what `topics apply` plans.
+        let found: Vec<_> = topics.iter().map(|topic| (*topic, None)).collect();
+        let around = Surroundings { brokers: 1, thread_bytes_max: 0 };
+        let plans = plan(&found, &TopicWishes::default(), around);
+        let signals = plans.iter().find(|plan| plan.topic.name == "stem.signals").unwrap();
+        assert_eq!(signals.changes[0].to_string(), "create: partitions 12, replication factor 1, retention.ms=691200000");
     }
 
     #[test]

@@ -1,8 +1,14 @@
 //! A worker process: group members, each on a thread of its own, restarted when they fail.
 
+mod growth;
+mod keying;
 mod preflight;
+mod renewal;
 
+pub use growth::{GrowthWatch, watch_growth};
+pub use keying::check_keying;
 pub use preflight::{Preflight, PreflightError, check_configs, check_topics, check_transactions};
+pub use renewal::Renewal;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::health::{Health, MemberPartitions, MemberPhase};
+use crate::kafka::StageTopics;
 use crate::member::{Member, MemberError, MemberParts, Membership};
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, WorkerSettings};
@@ -45,6 +52,7 @@ pub struct WorkerParts {
 #[derive(Debug)]
 pub struct Worker {
     members: Vec<JoinHandle<()>>,
+    parts: Vec<Stop>,
 }
 
 impl Worker {
@@ -54,20 +62,29 @@ impl Worker {
     /// The system gives no more threads.
     pub fn start<R: StageRuntime>(parts: &WorkerParts, stage: StageSetup<R>) -> std::io::Result<Self> {
         parts.metrics.policy_info.with_label_values(&[&stage.version]).set(1);
+        parts.metrics.event_partitions.set(parts.topics.partitions.into());
         let count = match parts.membership {
             Membership::Group => parts.settings.members.map_or_else(cores, |members| members as usize),
             Membership::Alone => 1,
         };
         let stage = Arc::new(stage);
         let parts = member_parts(parts, &stage);
-        let mut members = Vec::with_capacity(count);
+        let (mut members, mut own) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for number in 0..count {
             parts.health.set(number, MemberPhase::Starting, MemberPartitions::default());
-            let member = Member::new(number, parts.clone(), Arc::clone(&stage));
+            let part = parts.stop.part();
+            let member = Member::new(number, MemberParts { stop: part.clone(), ..parts.clone() }, Arc::clone(&stage));
             let (name, health, stop) = (member_thread(number), Arc::clone(&parts.health), parts.stop.clone());
             members.push(MustRun::new(name, health.threads(), &stop).spawn(move || keep_running(&member))?);
+            own.push(part);
         }
-        Ok(Self { members })
+        Ok(Self { members, parts: own })
+    }
+
+    /// Returns the signs of the members, each of which can be told to start over.
+    #[must_use]
+    pub fn parts(&self) -> &[Stop] {
+        &self.parts
     }
 
     /// Waits until every member has drained, committed and left.
@@ -86,10 +103,15 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
     let thread = member_thread(member.number());
     loop {
         let started = Instant::now();
+        parts.stop.begin();
         parts.health.threads().recovered(&thread);
         let outcome = catch_unwind(AssertUnwindSafe(|| member.run())).unwrap_or(Err(MemberError::Panicked));
         match outcome {
-            Ok(()) => return parts.health.set(member.number(), MemberPhase::Stopped, MemberPartitions::default()),
+            Ok(()) if parts.stop.is_for_good() => {
+                return parts.health.set(member.number(), MemberPhase::Stopped, MemberPartitions::default());
+            }
+            // It was told to start over.
+            Ok(()) => parts.health.set(member.number(), MemberPhase::Starting, MemberPartitions::default()),
             Err(error) => {
                 if matches!(error, MemberError::Panicked) {
                     parts.health.threads().panicked(&thread);
@@ -105,7 +127,7 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
                 } else {
                     tracing::error!(member = member.number(), %error, pause_ms, "member failed; it starts over from the committed offsets");
                 }
-                if parts.stop.wait(pause) {
+                if parts.stop.wait(pause) && parts.stop.is_for_good() {
                     return;
                 }
             }
@@ -120,7 +142,7 @@ fn member_thread(number: usize) -> String {
 fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
     MemberParts {
         kafka: Arc::clone(&parts.kafka),
-        topics: Arc::clone(&stage.topics),
+        topics: Arc::new(StageTopics { partitions: Some(parts.topics.partitions), ..(*stage.topics).clone() }),
         settings: parts.settings.clone(),
         membership: parts.membership,
         partition_count: parts.topics.partitions,

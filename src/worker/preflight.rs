@@ -3,25 +3,28 @@
 use std::time::Duration;
 
 use rdkafka::TopicPartitionList;
-use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
 use rdkafka::consumer::Consumer;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::producer::{BaseProducer, Producer};
+use rdkafka::error::KafkaError;
+use rdkafka::producer::Producer;
 use tollgate_core::record::Partition;
 
 use crate::health::Health;
 use crate::kafka::{
-    Inquirer, PlainContext, Right, StageTopics, Watch, consumer_config, is_forbidden, partitions_of, state_producer_config,
+    Inquirer, PlainContext, Right, SecretFiles, StageTopics, TopicConfig, Watch, check_administration, consumer_config, is_forbidden,
+    make_producer, partitions_of, state_producer_config, topic_admin, topic_configs,
 };
+use crate::partition::RestoreError;
 use crate::settings::KafkaSettings;
 use crate::topics::{Cleanup, Limits, Party, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
 use crate::stop::Stop;
 
+use super::keying::KeyedOtherwise;
+
 /// How long one request to the brokers may take.
-const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before unreachable brokers are asked again.
-const RETRY_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The part of the health report that says whether the brokers can be reached.
 const BROKERS: &str = "brokers";
 /// The upper limit of a batch of verdicts in bytes, whatever the topics take. It is librdkafka's own default.
@@ -70,6 +73,17 @@ pub enum PreflightError {
     /// The topics are not as a worker needs them.
     #[error(transparent)]
     Topics(#[from] TopicFault),
+    /// The state is keyed for another number of partitions than there are.
+    #[error(transparent)]
+    Keyed(#[from] KeyedOtherwise),
+    /// The state topic holds something that is not state.
+    #[error("topic {topic}: {error}")]
+    State {
+        /// The topic.
+        topic: String,
+        /// What is wrong.
+        error: RestoreError,
+    },
     /// The sign to stop came before the brokers answered.
     #[error("stopped before the brokers at {0} could be reached")]
     Stopped(String),
@@ -81,7 +95,8 @@ pub enum PreflightError {
 /// # Errors
 /// Returns [`PreflightError`], with what to do about it.
 pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Result<Preflight, PreflightError> {
-    let inquirer = Inquirer::new(consumer_config(kafka, &kafka.group_id, None)).map_err(PreflightError::Client)?;
+    let inquire = || Inquirer::new(consumer_config(kafka, &kafka.group_id, None)).map_err(PreflightError::Client);
+    let (mut inquirer, mut secrets) = (inquire()?, SecretFiles::new(kafka));
     let topics = required(kafka);
     let brokers = kafka.shown_brokers();
     let is_wanted = || !stop.is_given();
@@ -112,7 +127,7 @@ pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Resu
                     return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
                 }
                 let counts: Vec<_> = counts.into_iter().flatten().collect();
-                check_partitions(&topics, &counts, &brokers)?;
+                check_partitions(&topics, &counts)?;
                 let events = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == TopicRole::Events.spec());
                 return Ok(Preflight::of(events.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))));
             }
@@ -122,6 +137,13 @@ pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Resu
         if !inquirer.pause(watch, RETRY_PAUSE) {
             inquirer.abandon();
             return Err(PreflightError::Stopped(brokers.clone()));
+        }
+        // What keeps the brokers from answering may have been mended in a file.
+        if let Some(changed) = secrets.changed() {
+            tracing::info!(properties = changed.properties.join(", "), "secrets of the brokers' clients have changed");
+            secrets.take_over(changed);
+            // Of a certificate and its key, one may have changed only.
+            inquirer = inquire().unwrap_or(inquirer);
         }
     }
 }
@@ -155,10 +177,10 @@ fn required(kafka: &KafkaSettings) -> Vec<Topic<'_>> {
 /// # Errors
 /// Returns [`PreflightError::Forbidden`]. Any other failure shows when a worker starts, and is none of rights.
 pub fn check_transactions(kafka: &KafkaSettings) -> Result<(), PreflightError> {
-    let topics = StageTopics { group_id: kafka.group_id.clone(), input: kafka.topics.events.clone(), state: kafka.topics.state.clone() };
+    let topics = StageTopics::of(kafka);
     let mut config = state_producer_config(kafka, &topics, Partition(0), BATCH_BYTES_MAX);
     config.set("transactional.id", format!("{}/check", kafka.group_id));
-    let producer: BaseProducer<PlainContext> = config.create_with_context(PlainContext).map_err(PreflightError::Client)?;
+    let producer = make_producer(&config, PlainContext).map_err(PreflightError::Client)?;
     let Err(error) = producer.init_transactions(METADATA_TIMEOUT) else { return Ok(()) };
     tracing::debug!(%error, "no transactional id");
     let right = Right::refused_by(error.rdkafka_error_code(), &kafka.group_id, || Right::write(&kafka.topics.state));
@@ -172,6 +194,10 @@ pub fn check_transactions(kafka: &KafkaSettings) -> Result<(), PreflightError> {
 /// Returns [`TopicFault`] for a topic that would lose records that must not be lost, or that cannot hold the largest ones.
 pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_bytes_max: usize) -> Result<Preflight, PreflightError> {
     let topics = required(kafka);
+    if let Err(reason) = check_administration(kafka) {
+        tracing::warn!("how the topics are configured is not checked: {reason}");
+        return Ok(preflight);
+    }
     let described = match describe(kafka, &topics).await {
         Ok(described) => described,
         Err(error) => {
@@ -184,36 +210,22 @@ pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_b
             return Ok(preflight);
         }
     };
-    let setting = |topic: &str, name: &str| described.iter().find(|config| is_of(config, topic))?.get(name)?.value.clone();
-    let limits = check_settings(&topics, setting, &kafka.shown_brokers(), thread_bytes_max)?;
+    let setting = |topic: &str, name: &str| {
+        let (_, config) = topics.iter().zip(&described).find(|(described, _)| described.name == topic)?;
+        config.as_ref()?.in_force.get(name).cloned()
+    };
+    let limits = check_settings(&topics, setting, thread_bytes_max)?;
     for (topic, warning) in &limits.warnings {
         tracing::warn!(topic, "{warning}");
     }
     Ok(preflight.within(&limits))
 }
 
-fn is_of(config: &ConfigResource, topic: &str) -> bool {
-    matches!(&config.specifier, OwnedResourceSpecifier::Topic(name) if name == topic)
-}
-
-async fn describe(kafka: &KafkaSettings, topics: &[Topic<'_>]) -> Result<Vec<ConfigResource>, KafkaError> {
-    let admin: AdminClient<PlainContext> = consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext)?;
-    let resources: Vec<_> = topics.iter().map(|topic| ResourceSpecifier::Topic(topic.name)).collect();
-    let options = AdminOptions::new().request_timeout(Some(METADATA_TIMEOUT));
-    let described = admin.describe_configs(&resources, &options).await?;
-    let mut known = Vec::with_capacity(topics.len());
-    for (topic, described) in topics.iter().zip(described) {
-        match described {
-            Ok(described) => known.push(described),
-            Err(RDKafkaErrorCode::TopicAuthorizationFailed) => {
-                tracing::warn!(
-                    "how topic {} is configured is not checked: {}",
-                    topic.name,
-                    Right::describe_configs(topic.name).refusal(kafka)
-                );
-            }
-            Err(code) => tracing::warn!(topic = topic.name, %code, "how the topic is configured is not checked"),
-        }
+async fn describe(kafka: &KafkaSettings, topics: &[Topic<'_>]) -> Result<Vec<Option<TopicConfig>>, KafkaError> {
+    let names: Vec<_> = topics.iter().map(|topic| topic.name).collect();
+    let described = topic_configs(&topic_admin(kafka)?, &names, METADATA_TIMEOUT).await?;
+    for (name, _) in names.iter().zip(&described).filter(|(_, config)| config.is_none()) {
+        tracing::warn!("how topic {name} is configured is not checked: {}", Right::describe_configs(name).refusal(kafka));
     }
-    Ok(known)
+    Ok(described)
 }

@@ -84,7 +84,7 @@ fn a_worker_says_why_it_reaches_no_broker() {
         ),
         (server(tls()), vec![], &["may want TLS", "check security.protocol in kafka.properties"]),
         (server(plaintext), vec!["security.protocol=ssl"], &["SSL handshake failed", "check security.protocol"]),
-        (server(tls()), vec!["security.protocol=ssl"], &["certificate verify failed", "check ssl.ca.location in kafka.properties"]),
+        (server(tls()), vec!["security.protocol=ssl"], &["none of the trusted authorities", "check ssl.ca.location in kafka.properties"]),
         (server(silent), vec![], &["no answer yet, and no error either"]),
     ];
     for (brokers, properties, says) in cases {

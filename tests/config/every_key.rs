@@ -57,7 +57,9 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
     // These are the registered names, without the class paths of other systems that stand for them.
     let registry = Registry::builtin();
     let names = || registry.names().filter(|name| !name.contains(char::is_uppercase));
-    let words = |first: &'static str| [first, "json", "127.0.0.1:9"].into_iter().chain(names()).map(same).collect::<Vec<_>>();
+    let words = |first: &'static str| {
+        [first, "json", "127.0.0.1:9", "http://127.0.0.1:9/v1"].into_iter().chain(names()).map(same).collect::<Vec<_>>()
+    };
     match now {
         Value::Bool(is_on) => vec![((!is_on).to_string(), json!(!is_on))],
         // A warning may not come behind its stop, nor a share be above the whole.

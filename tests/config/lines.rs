@@ -85,7 +85,7 @@ fn variables_are_named_in_place_of_a_line() {
     let setup = Setup { yaml: "worker: {members: 2}", variables: vec![("TOLLGATE__WORKER__MEMBERS", "x")], ..Setup::default() };
     let shown = refused(&setup);
     assert!(shown.contains("worker.members (TOLLGATE__WORKER__MEMBERS): found a string") && !shown.contains("-->"), "{shown}");
-    let shown = refused(&Setup { yaml: "", arguments: vec!["-X", "acks=1"], ..Setup::default() });
+    let shown = check(&Setup { yaml: "", arguments: vec!["-X", "acks=1"], ..Setup::default() }).stderr;
     assert!(shown.contains("-X acks") && !shown.contains("-->"), "{shown}");
 }
 

@@ -50,7 +50,16 @@ fn version(setup: &Setup<'_>) -> String {
 
 /// Checks that the command ends with 1, prints no configuration and says what is wrong.
 fn check_refused(ran: &Ran, expected: &str) {
-    assert!(ran.exit == Some(1) && ran.stdout.is_empty(), "it was accepted, or ended with {:?}: {}", ran.exit, ran.stderr);
+    check_ended(ran, 1, expected);
+}
+
+/// Checks that the command was used wrongly, as [`check_refused`] does of a configuration.
+fn check_usage(ran: &Ran, expected: &str) {
+    check_ended(ran, 2, expected);
+}
+
+fn check_ended(ran: &Ran, exit: i32, expected: &str) {
+    assert!(ran.exit == Some(exit) && ran.stdout.is_empty(), "it was accepted, or ended with {:?}: {}", ran.exit, ran.stderr);
     assert!(ran.stderr.starts_with("tollgate: ") && ran.stderr.contains(expected), "{} instead of {expected}", ran.stderr);
 }
 

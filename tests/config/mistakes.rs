@@ -70,6 +70,13 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ),
         ("a list instead of a mapping", "kafka: [a]", "kafka: found a list; write a mapping"),
         ("a mapping instead of a string", "kafka: {brokers: {a: 1}}", "kafka.brokers: found a mapping; write a string"),
+        (
+            "a collector without a scheme",
+            "traces: {endpoint: 'otel-collector:4317'}",
+            "traces.endpoint: found a string that is no http or https URL without credentials; write the whole address, such as http://otel-collector:4318/v1/traces",
+        ),
+        ("no share at all", "traces: {sample_one_in: 0}", "traces.sample_one_in: found a number; write a whole number of 1 or more"),
+        ("a header that is none", "traces: {headers: {x: 1}}", "traces.headers.x: found a number; write a string"),
         ("an empty string", "kafka: {group_id: \"\"}", "kafka.group_id: found an empty string"),
         ("a list instead of the whole", "[a, b]", "map"),
         (

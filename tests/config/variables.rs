@@ -90,6 +90,9 @@ fn wrong_variables_and_arguments() {
             with(&[("TOLLGATE__PRIVACY__SUBJECT_KEY_FILE", "/no/such/file")], &[]),
             "privacy.subject_key (TOLLGATE__PRIVACY__SUBJECT_KEY_FILE): found the name of a file that cannot be read",
         ),
+    ];
+    check_each(cases, |(name, ..)| (*name).to_owned(), |(_, setup, expected)| check_refused(&check(setup), expected));
+    let cases = vec![
         ("-X without a value", with(&[], &["-X", "security.protocol"]), "-X wants key=value"),
         ("-X of ours", with(&[], &["-X", "group.id=x"]), "-X group.id: Tollgate sets this property itself"),
         (
@@ -98,8 +101,9 @@ fn wrong_variables_and_arguments() {
             "-X request.required.acks: Tollgate sets this property itself",
         ),
         ("-X without a key", with(&[], &["-X", "=x"]), "-X wants key=value"),
+        ("-X of ours in a file", with(&[], &["-X", "group.id_file=/run/group"]), "-X group.id_file: Tollgate sets this property itself"),
     ];
-    check_each(cases, |(name, ..)| (*name).to_owned(), |(_, setup, expected)| check_refused(&check(setup), expected));
+    check_each(cases, |(name, ..)| (*name).to_owned(), |(_, setup, expected)| check_usage(&check(setup), expected));
 }
 
 /// A policy server can be set and overridden by variables alone.

@@ -250,7 +250,7 @@ pub(crate) fn what_does_not_fit_is_named(cluster: &Cluster) -> Result<()> {
     assert_eq!(cluster.read_all(&deployment.controls)?.len(), 0);
 
     deployment.configure("/kafka/topics/controls", json!("no.such.controls"));
-    fails(&deployment, &["run"], 1, "--create --topic no.such.controls --partitions 1 --config cleanup.policy=compact")?;
+    fails(&deployment, &["run"], 1, "tollgate topics apply --execute")?;
     fails(&deployment, &["control", "list"], 1, "no such topic: no.such.controls (kafka.topics.controls)")?;
     fails(
         &deployment,

@@ -9,19 +9,24 @@ mod chaos;
 mod clients;
 mod controls;
 mod dev;
+mod dlq;
 mod formats;
 mod membership;
 mod pass_through;
 #[path = "../../crates/core/tests/support/recorded.rs"]
 mod recorded;
+mod rekey;
 mod remote;
 mod rights;
 mod second_stage;
+mod security;
 mod smoke;
 mod state;
 mod state_command;
+mod topics;
 mod traffic;
 mod trouble;
+mod upgrade;
 mod verdicts;
 
 use std::path::Path;
@@ -56,6 +61,15 @@ const CASES: &[Case] = &[
     sharing!(state_command::a_reset_clears_what_blocks_a_thread),
     sharing!(state_command::what_is_not_there_is_named),
     sharing!(state_command::brokers_that_are_away_end_every_command),
+    sharing!(topics::topics_are_created_once),
+    sharing!(topics::what_differs_is_changed_and_nothing_else),
+    sharing!(topics::state_never_loses_its_partition),
+    sharing!(topics::two_runs_at_once_agree),
+    sharing!(topics::brokers_are_waited_for),
+    sharing!(topics::each_right_is_named_with_its_grant),
+    sharing!(dlq::letters_are_listed_by_reason),
+    sharing!(dlq::a_letter_goes_back_as_it_came),
+    sharing!(dlq::a_letter_that_fails_again_is_not_sent_again),
     sharing!(controls::a_suspension_blocks_on_every_partition_of_two_workers),
     sharing!(controls::nothing_is_decided_before_the_controls_are_known),
     sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
@@ -64,6 +78,10 @@ const CASES: &[Case] = &[
     sharing!(dev::tap_begins_where_it_is_asked_to),
     sharing!(pass_through::a_pass_through_answers_every_record_and_commits),
     sharing!(rights::each_refusal_is_named_once_with_its_grant),
+    sharing!(security::every_mechanism_works_with_the_least_rights),
+    sharing!(security::each_right_that_is_wanting_is_named),
+    sharing!(security::each_refusal_of_a_login_has_its_own_reason),
+    sharing!(security::secrets_change_under_running_workers),
     sharing!(clients::the_python_client_does_what_verdicts_say),
     sharing!(clients::the_rust_client_does_what_verdicts_say),
     sharing!(membership::members_join_and_leave_under_load),
@@ -72,7 +90,6 @@ const CASES: &[Case] = &[
     sharing!(membership::a_static_member_keeps_its_partitions),
     sharing!(membership::the_consumer_protocol_works_too),
     sharing!(state::verdicts_after_kills_are_those_of_eval),
-    sharing!(state::state_of_an_earlier_release_is_taken_over),
     sharing!(state::a_zombie_does_no_harm),
     sharing!(state::unreadable_state_holds_its_partition_back),
     sharing!(state::state_that_is_not_ours_is_not_taken),
@@ -80,6 +97,13 @@ const CASES: &[Case] = &[
     sharing!(state::a_state_topic_that_does_not_fit_is_named),
     sharing!(state::a_checkpoint_fits_its_topic),
     sharing!(state::a_planned_move_is_quick),
+    sharing!(upgrade::state_of_an_earlier_release_is_taken_over),
+    sharing!(upgrade::an_older_release_waits_where_the_state_is_newer),
+    sharing!(upgrade::two_policies_share_a_group_while_a_change_rolls_out),
+    sharing!(rekey::threads_follow_their_topic_through_kills),
+    sharing!(rekey::a_topic_that_grows_under_a_worker_is_named),
+    sharing!(rekey::threads_that_are_elsewhere_are_named),
+    sharing!(rekey::a_large_state_moves),
     sharing!(second_stage::another_stage_runs_on_the_same_parts),
     sharing!(remote::a_thread_that_waits_delays_no_other),
     sharing!(remote::a_crash_asks_again_at_most_once),

@@ -11,14 +11,13 @@ use serde_json::{Value, json};
 
 use crate::membership::{under_load, wait_until};
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::harness::NotHere;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text};
 
 const TIME_MAX: Duration = Duration::from_secs(90);
 const FENCED: &str = "tollgate_checkpoints_total{outcome=\"fenced\"}";
 
 /// Returns a deployment whose members are missed soon and whose state is written often.
-fn quick_deployment(cluster: &Cluster, partitions: i32) -> Result<Deployment> {
+pub(crate) fn quick_deployment(cluster: &Cluster, partitions: i32) -> Result<Deployment> {
     let mut deployment = Deployment::new(cluster, partitions)?;
     deployment.configure("/worker/checkpoint_interval_ms", json!(200));
     deployment.configure("/kafka/properties/session.timeout.ms", json!(2_000));
@@ -40,29 +39,6 @@ fn verdicts_are_those_of_eval(cluster: &Cluster, deployment: &Deployment, events
     }
     assert_eq!(by_thread(in_order), by_thread(deployment.eval(events)?));
     Ok(verdicts.len() - first.len())
-}
-
-/// State that an earlier release has left, killed in the middle of its work, is gone on with.
-pub(crate) fn state_of_an_earlier_release_is_taken_over(cluster: &Cluster) -> Result<()> {
-    let Some(earlier) = std::env::var_os("TOLLGATE_EARLIER_RELEASE") else {
-        return Err(NotHere("no TOLLGATE_EARLIER_RELEASE, the binary of an earlier release".to_owned()).into());
-    };
-    let mut deployment = quick_deployment(cluster, 4)?;
-    let events = conversations(600, 43);
-    let (before, after) = events.split_at(events.len() / 2);
-    let this = deployment.use_binary(earlier.into());
-    let worker = deployment.start()?;
-    cluster.produce(&deployment.events, before)?;
-    deployment.verdicts(cluster, awaited(before), TIME_MAX)?;
-    worker.kill()?;
-    deployment.use_binary(this);
-    let worker = deployment.start()?;
-    cluster.produce(&deployment.events, after)?;
-    verdicts_are_those_of_eval(cluster, &deployment, &events)?;
-    let threads = worker.log().lines().filter(|line| line.contains(" restored ")).count();
-    ensure!(threads == 4, "four partitions are restored:\n{}", worker.log());
-    assert!(worker.stop()?.success());
-    Ok(())
 }
 
 /// A worker is killed again and again; the next one goes on with what it knew.
@@ -143,7 +119,7 @@ pub(crate) fn unreadable_state_holds_its_partition_back(cluster: &Cluster) -> Re
     Ok(())
 }
 
-fn readiness(worker: &Worker) -> Result<Value> {
+pub(crate) fn readiness(worker: &Worker) -> Result<Value> {
     Ok(worker.get("/readyz").ok().and_then(|(_, body)| serde_json::from_str(&body).ok()).unwrap_or_default())
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn a_missing_topic_is_named(cluster: &Cluster) -> Result<()> {
     let output = deployment.command("run").env("TOLLGATE__ADMIN", "null").output()?;
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{log}");
-    assert!(log.contains("no such topic: no.such.topic") && log.contains("--partitions 3"), "{log}");
+    assert!(log.contains("no such topic: no.such.topic") && log.contains("tollgate topics apply --execute"), "{log}");
     assert!(!log.contains("a thread ended"), "its threads end because it does: {log}");
 
     deployment.configure("/kafka/topics/decisions", json!(cluster.topic("narrow", 2, &[])?));

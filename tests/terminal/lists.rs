@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rdkafka::ClientConfig;
+use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::Value;
 
@@ -109,4 +110,69 @@ fn controls_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
     assert!(piped.stderr.ends_with("controls in force: 3\n"));
     let wide = control(&["list", "-o", "wide"], "").stdout;
     assert!(wide.lines().next().unwrap().ends_with("partition  offset"), "{wide}");
+}
+
+/// Publishes dead letters of long ago: of each, its reason and whether it lacks its value.
+fn publish_letters(brokers: &str, letters: &[(&str, bool)]) {
+    let producer: BaseProducer = ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
+    for (at, (reason, is_omitted)) in letters.iter().enumerate() {
+        let at = i64::try_from(at).unwrap();
+        let reasons = [
+            ("topic", "agent.events".to_owned()),
+            ("partition", "3".to_owned()),
+            ("offset", (100 + at).to_string()),
+            ("stage", "decode".to_owned()),
+            ("class.name", (*reason).to_owned()),
+            ("exception.message", format!("value: found what is {reason}; write an event")),
+        ];
+        let headers = reasons.iter().fold(OwnedHeaders::new(), |headers, (name, value)| {
+            headers.insert(Header { key: &format!("__connect.errors.{name}"), value: Some(value) })
+        });
+        let omitted = Header { key: "tollgate.value.omitted", value: Some("true") };
+        let headers = if *is_omitted { headers.insert(omitted) } else { headers };
+        let time_ms = 1_600_000_000_000 + at * 60_000;
+        let mut letter = BaseRecord::<str, str>::to("agent.events.dlq").partition(0).key("t").headers(headers).timestamp(time_ms);
+        letter.payload = (!is_omitted).then_some("what somebody wrote");
+        producer.send(letter).unwrap();
+    }
+    producer.flush(TIME_MAX).unwrap();
+}
+
+#[test]
+fn dead_letters_are_two_tables_on_a_terminal() {
+    let dev = Dev::start(&["--port", "0"]);
+    publish_letters(&dev.brokers, &[("value_not_json", false), ("type_unknown", false), ("value_not_json", true)]);
+    let mut terminal = Terminal::start(&["dlq", "list", "-b", &dev.brokers], (110, 40), &[]);
+    let shown = terminal.wait_for("dead letters in agent.events.dlq");
+    assert!(terminal.wait().success());
+    let has = |shown: &str, parts: &[&str]| shown.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    for parts in [["reason", "letters", "no value"], ["letter", "came from", "value"], ["0@2", "agent.events/3", "too large"]] {
+        assert!(has(&shown, &parts), "{parts:?}: {shown}");
+    }
+    assert!(!shown.contains("what somebody wrote"), "{shown}");
+    let mut terminal = Terminal::start(&["dlq", "redrive", "-b", &dev.brokers], (110, 40), &[]);
+    let shown = terminal.wait_for("nothing was sent");
+    assert!(terminal.wait().success());
+    assert!(has(&shown, &["reason", "to send", "sent before"]) && has(&shown, &["to send back to agent.events: 2;"]), "{shown}");
+}
+
+#[test]
+fn the_embedded_broker_says_that_it_is_not_administered() {
+    let dev = Dev::start(&["--port", "0"]);
+    let ran = run(tollgate().args(["topics", "apply", "-b", &dev.brokers]), b"");
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("know no requests of administration. The embedded broker of tollgate dev"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn the_version_is_lines_or_one_object() {
+    let text = run(tollgate().arg("version"), b"");
+    assert!(text.exit == Some(0) && text.stdout.starts_with(&format!("tollgate     {}\n", env!("CARGO_PKG_VERSION"))), "{}", text.stdout);
+    for arguments in [["version", "--json"].as_slice(), &["version", "-o", "json"]] {
+        let version = run(tollgate().args(arguments), b"");
+        let build: Value = serde_json::from_str(&version.stdout).unwrap();
+        assert_eq!(build["version"], env!("CARGO_PKG_VERSION"));
+        assert!(build["state"]["writes"].as_u64() >= build["state"]["reads_from"].as_u64(), "{build}");
+    }
 }

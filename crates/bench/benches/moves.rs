@@ -38,6 +38,8 @@ fn restore(cluster: &Cluster) -> Result<()> {
     }
     let worker = deployment.start()?;
     wait_until(|| Ok(worker.metric("tollgate_live_threads")? == RESTORED_THREADS as f64))?;
+    let (records, bytes) = (worker.metric("tollgate_checkpoint_records_total")?, worker.metric("tollgate_checkpoint_bytes_total")?);
+    println!("state: {records} records were written, {:.0} bytes each, for {RESTORED_THREADS} threads with a call", bytes / records);
     ensure!(worker.stop()?.success());
     let started = Instant::now();
     let worker = deployment.start()?;
@@ -46,7 +48,7 @@ fn restore(cluster: &Cluster) -> Result<()> {
         .log()
         .lines()
         .filter(|line| line.contains(" restored "))
-        .map(|line| Ok((field(line, "threads")?, field(line, "seconds")?)))
+        .map(|line| Ok((field(line, "entries")?, field(line, "seconds")?)))
         .collect::<Result<_>>()?;
     let threads: f64 = restored.iter().map(|(threads, _)| threads).sum();
     ensure!(threads == RESTORED_THREADS as f64, "{threads} threads were restored");

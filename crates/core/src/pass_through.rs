@@ -159,7 +159,7 @@ mod tests {
     fn left_by_a_deciding_worker(thread: &StoredThread) -> Vec<StateRecord> {
         let mut clock = StreamClock::default();
         clock.advance(1_000, 60_000);
-        let partition = PartitionState { owner: OWNER.to_owned(), next: Offset(8), clock };
+        let partition = PartitionState { owner: OWNER.to_owned(), next: Offset(8), clock, ..PartitionState::default() };
         vec![StateRecord::entry::<ThreadStore>("t", Some(thread)), StateRecord::partition(&partition)]
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_core::checkpoint::{KeyedState, PartitionState, Restore, StateKey, StateRecord, ThreadView, read_partition, read_thread};
-use tollgate_core::record::{Offset, Partition, StreamClock};
+use tollgate_core::record::{Offset, Partition};
 use tollgate_core::thread::{StoreLimits, StoredThread, ThreadLimits, ThreadStore};
 
 /// The separator of an input's records. The text before the first `=` of a record is its key; a record without a `=` is a tombstone.
@@ -56,7 +56,7 @@ fn check_value(key: &[u8], value: &[u8]) {
     if let Ok(thread) = &thread {
         let written = StateRecord::entry::<ThreadStore>("t", Some(thread)).value.unwrap_or_default();
         assert_eq!(read_thread(&written).as_ref(), Ok(thread), "a thread is another when it is written and read again");
-        let state = PartitionState { owner: OWNER.to_owned(), next: Offset(0), clock: StreamClock::default() };
+        let state = PartitionState { owner: OWNER.to_owned(), next: Offset(0), ..PartitionState::default() };
         let view = ThreadView::new("t", Partition(0), value.len(), thread, &state);
         serde_json::to_string(&view).unwrap_or_else(|error| panic!("a thread cannot be shown: {error}"));
     }

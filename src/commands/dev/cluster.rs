@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::error::RDKafkaErrorCode;
 
-use crate::kafka::{PlainContext, consumer_config};
+use crate::kafka::{PlainContext, check_administration, consumer_config};
 use crate::settings::KafkaSettings;
 use crate::topics::{TopicSettings, to_create};
 
@@ -46,6 +46,7 @@ pub(super) async fn create_topics(kafka: &KafkaSettings) -> anyhow::Result<Vec<S
         topics.push(topic.settings.iter().fold(new, |new, (key, value)| new.set(key, value)));
     }
     topics.extend(reply_topics(kafka).map(|name| NewTopic::new(name, count, TopicReplication::Fixed(-1))));
+    check_administration(kafka).map_err(|reason| anyhow!("topics cannot be created: {reason}"))?;
     let admin: AdminClient<PlainContext> =
         consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext).context("kafka.properties")?;
     let options = AdminOptions::new().request_timeout(Some(CREATE_TIMEOUT)).operation_timeout(Some(CREATE_TIMEOUT));

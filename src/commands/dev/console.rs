@@ -8,13 +8,13 @@ use crate::stop::Stop;
 
 use super::super::output::Screen;
 use super::super::verdicts::{Line, Start, VerdictReader};
-use super::sample::Sample;
+use super::sample::{Play, Sample};
 
 /// How long to wait for a verdict before the sign to stop is looked at.
 const POLL: Duration = Duration::from_millis(100);
 
 /// What the console shows and plays.
-pub(super) struct Console {
+pub(in crate::commands) struct Console {
     reader: VerdictReader,
     screen: Screen,
     sample: Option<Sample>,
@@ -24,14 +24,14 @@ pub(super) struct Console {
 
 impl Console {
     /// Returns a console that shows every verdict that is published from now on.
-    pub(super) fn new(kafka: &KafkaSettings, screen: Screen, is_sample: bool, is_once: bool) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn new(kafka: &KafkaSettings, screen: Screen, play: Option<Play>, is_once: bool) -> anyhow::Result<Self> {
         let reader = VerdictReader::new(kafka, Start::End)?;
-        let sample = is_sample.then(|| Sample::new(kafka)).transpose()?;
+        let sample = play.map(|play| Sample::new(kafka, play)).transpose()?;
         Ok(Self { reader, screen, sample, is_once })
     }
 
     /// Works until the sign to stop, or until the sample has been played if that is what was asked for.
-    pub(super) fn run(mut self, stop: &Stop) -> anyhow::Result<()> {
+    pub(in crate::commands) fn run(mut self, stop: &Stop) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         let line = Line::new(self.screen, true);
         if self.screen.is_terminal {

@@ -23,6 +23,7 @@ use crate::settings::{KafkaSettings, Settings};
 use crate::stages::deciding::deciding;
 use crate::stop::Stop;
 use crate::threads::MustRun;
+use crate::traces::Export;
 use crate::worker::{Preflight, Worker, WorkerParts, check_configs, check_topics};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{Policy, PolicySettings};
@@ -31,7 +32,8 @@ use super::output::Screen;
 use super::process;
 use super::topics::reach;
 use broker::EmbeddedBroker;
-use console::Console;
+pub(super) use console::Console;
+pub(super) use sample::Play;
 
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
@@ -148,18 +150,20 @@ impl Dev {
         if !feed.caught_up().await {
             return Ok(process::stopped(&health));
         }
-        let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics))?;
+        let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
+        let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, export.traces()))?;
         while !health.is_ready() && !stop.is_given() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let shown = tokio::task::spawn_blocking(move || {
-            let shown = Console::new(&kafka, self.screen, self.is_sample, self.is_once).and_then(|console| {
+            let shown = Console::new(&kafka, self.screen, self.is_sample.then_some(Play::AsItStands), self.is_once).and_then(|console| {
                 self.greet(&kafka, topics.partitions, admin_url.as_deref());
                 console.run(&stop)
             });
             // Either the sample is over, or the sign was given, or there is nobody left to show anything to.
             stop.give();
             worker.join();
+            export.finish();
             feed.join();
             shown
         });

@@ -1,12 +1,12 @@
 //! The sample: bundled traffic, played as an orchestrator would play it, with a wait for every verdict.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::Value;
 
-use crate::kafka::{Linger, producer_config};
+use crate::kafka::{Linger, PlainContext, make_producer, producer_config};
 use crate::settings::KafkaSettings;
 
 use super::super::verdicts::Verdict;
@@ -18,12 +18,26 @@ const VERDICT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size limit of a batch in bytes.
 const BATCH_BYTES_MAX: u64 = 1_000_000;
 
+/// How often, and on which threads, the sample is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::commands) enum Play {
+    /// Once, on the threads that it names.
+    AsItStands,
+    /// Each time on new threads, so that nothing of the last time is remembered; again after a pause, if there is one.
+    OnNewThreads(Option<Duration>),
+}
+
 /// The orchestrator's side: it publishes the sample's events, each once the verdict on the one before has come.
 pub(super) struct Sample {
-    producer: BaseProducer,
+    producer: BaseProducer<PlainContext>,
     topic: String,
+    play: Play,
     lines: std::str::Lines<'static>,
+    /// What the names of the threads end with this time.
+    suffix: String,
     awaited: Option<Awaited>,
+    /// When the sample is played again.
+    begins_again: Option<Instant>,
     started: Instant,
     events: usize,
     verdicts: usize,
@@ -31,15 +45,26 @@ pub(super) struct Sample {
 
 /// The event whose verdict is awaited.
 struct Awaited {
-    thread: &'static str,
+    thread: String,
     sent: Instant,
 }
 
 impl Sample {
-    pub(super) fn new(kafka: &KafkaSettings) -> anyhow::Result<Self> {
-        let producer = producer_config(kafka, BATCH_BYTES_MAX, Linger::None).create().context("kafka.properties")?;
-        let (topic, started) = (kafka.topics.events.clone(), Instant::now());
-        Ok(Self { producer, topic, lines: SAMPLE.lines(), awaited: None, started, events: 0, verdicts: 0 })
+    pub(super) fn new(kafka: &KafkaSettings, play: Play) -> anyhow::Result<Self> {
+        let config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
+        let producer = make_producer(&config, PlainContext).context("kafka.properties")?;
+        Ok(Self {
+            producer,
+            topic: kafka.topics.events.clone(),
+            play,
+            lines: SAMPLE.lines(),
+            suffix: suffix(play),
+            awaited: None,
+            begins_again: None,
+            started: Instant::now(),
+            events: 0,
+            verdicts: 0,
+        })
     }
 
     /// Publishes what comes before the next verdict, unless one is awaited. It returns `false` once everything has been played.
@@ -49,19 +74,32 @@ impl Sample {
             anyhow::ensure!(awaited.sent.elapsed() < VERDICT_TIMEOUT, "no verdict came within {} s", VERDICT_TIMEOUT.as_secs());
             return Ok(true);
         }
+        match self.begins_again {
+            Some(time) if Instant::now() < time => return Ok(true),
+            Some(_) => self.begin_again(),
+            None => {}
+        }
         for line in self.lines.by_ref() {
-            let (thread, value) = line.split_once('\t').context("the bundled sample is broken")?;
-            let record = BaseRecord::to(&self.topic).key(thread).payload(value);
+            let (thread, value) = renamed(line, &self.suffix).context("the bundled sample is broken")?;
+            let record = BaseRecord::to(&self.topic).key(&thread).payload(&value);
             self.producer.send(record).map_err(|(error, _)| error).context("the sample cannot be published")?;
             self.producer.poll(Duration::ZERO);
             self.events += 1;
-            if is_awaited(value) {
+            if is_awaited(&value) {
                 self.awaited = Some(Awaited { thread, sent: Instant::now() });
                 return Ok(true);
             }
         }
         self.producer.flush(VERDICT_TIMEOUT).context("the sample cannot be published")?;
-        Ok(false)
+        let Play::OnNewThreads(Some(pause)) = self.play else { return Ok(false) };
+        say!("{}; again in {} s", self.summary(), pause.as_secs());
+        self.begins_again = Some(Instant::now() + pause);
+        Ok(true)
+    }
+
+    fn begin_again(&mut self) {
+        (self.lines, self.suffix, self.begins_again) = (SAMPLE.lines(), suffix(self.play), None);
+        (self.started, self.events, self.verdicts) = (Instant::now(), 0, 0);
     }
 
     /// Returns how long a verdict was awaited in milliseconds, if it is the sample's.
@@ -77,8 +115,57 @@ impl Sample {
     }
 }
 
+/// Returns what the names of threads end with this time: the time of day, or nothing.
+fn suffix(play: Play) -> String {
+    match play {
+        Play::AsItStands => String::new(),
+        Play::OnNewThreads(_) => {
+            // A clock that stands before 1970 gives the same names each time, and repeated events get the same verdicts again.
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            format!("-{}", since.as_millis())
+        }
+    }
+}
+
+/// Returns the key and the value of a line, of a thread whose name ends with `suffix`; `None` if the line has no key.
+fn renamed(line: &str, suffix: &str) -> Option<(String, String)> {
+    let (thread, value) = line.split_once('\t')?;
+    let name = |suffix: &str| format!(r#""thread_id":"{thread}{suffix}""#);
+    Some((format!("{thread}{suffix}"), value.replace(&name(""), &name(suffix))))
+}
+
 /// Returns whether an event gets a verdict. Turn boundaries get none; everything else does, even what cannot be read.
 fn is_awaited(value: &str) -> bool {
     let parsed: Value = serde_json::from_str(value).unwrap_or_default();
     !matches!(parsed.get("type").and_then(Value::as_str), Some("turn_start" | "turn_end"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_renamed_in_key_and_value() {
+        let mut objects = 0;
+        for line in SAMPLE.lines() {
+            let (thread, value) = line.split_once('\t').unwrap();
+            assert_eq!(renamed(line, "").unwrap(), (thread.to_owned(), value.to_owned()));
+            let (key, value) = renamed(line, "-7").unwrap();
+            assert_eq!(key, format!("{thread}-7"));
+            // One record of the sample cannot be read on purpose.
+            let Ok(event) = serde_json::from_str::<Value>(&value) else { continue };
+            assert_eq!(event["thread_id"], key.as_str());
+            objects += 1;
+        }
+        assert!(objects > 20, "{objects} events");
+        assert_eq!(renamed("no key", "-7"), None);
+    }
+
+    #[test]
+    fn each_time_has_new_threads() {
+        assert_eq!(suffix(Play::AsItStands), "");
+        let first = suffix(Play::OnNewThreads(None));
+        std::thread::sleep(Duration::from_millis(5));
+        assert_ne!(suffix(Play::OnNewThreads(None)), first);
+    }
 }

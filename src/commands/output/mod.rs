@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 
 pub(super) use table::{Column, Table};
 pub(super) use text::{fit, shown};
-pub(super) use time::{ago, clock, now_ms, read_since, stamp};
+pub(super) use time::{ago, clock, now_ms, read_duration, read_since, stamp};
 pub(super) use units::{bytes, count, seconds};
 
 /// The width that is assumed where a terminal does not say its own.

@@ -36,18 +36,43 @@ pub(in crate::commands) fn read_since(text: &str) -> Result<i64, String> {
     if let Some(time) = tollgate_core::decode::parse_timestamp(text) {
         return Ok(time);
     }
+    let before = duration_ms(text).map_err(|fault| match fault {
+        DurationFault::Form => format!("it is neither a duration nor RFC 3339; {FIX}"),
+        fault => format!("{fault}; {FIX}"),
+    })?;
+    Ok(now_ms().saturating_sub(before).max(0))
+}
+
+/// Reads a duration such as `90s`, `10m`, `2h` or `1d`.
+pub(in crate::commands) fn read_duration(text: &str) -> Result<Duration, String> {
+    let milliseconds = duration_ms(text).map_err(|fault| format!("{fault}; write a duration such as 90s, 10m, 2h or 1d"))?;
+    Ok(Duration::from_millis(milliseconds.unsigned_abs()))
+}
+
+/// Why a text is no duration.
+#[derive(Debug, thiserror::Error)]
+enum DurationFault {
+    #[error("it is no duration")]
+    Form,
+    #[error("it is no whole number of units")]
+    Count,
+    #[error("it is too long")]
+    TooLong,
+}
+
+/// Reads a duration in milliseconds, which is never negative.
+fn duration_ms(text: &str) -> Result<i64, DurationFault> {
     let split = text.len().checked_sub(1).and_then(|at| text.split_at_checked(at));
-    let (count, unit) = split.ok_or(FIX)?;
+    let (count, unit) = split.ok_or(DurationFault::Form)?;
     let seconds = match unit {
         "s" => 1,
         "m" => 60,
         "h" => 3_600,
         "d" => 86_400,
-        _ => return Err(format!("it is neither a duration nor RFC 3339; {FIX}")),
+        _ => return Err(DurationFault::Form),
     };
-    let count: i64 = count.parse().ok().filter(|count| *count >= 0).ok_or_else(|| format!("it is no whole number of units; {FIX}"))?;
-    let before = count.checked_mul(seconds * 1_000).ok_or_else(|| format!("it is too long; {FIX}"))?;
-    Ok(now_ms().saturating_sub(before).max(0))
+    let count: i64 = count.parse().ok().filter(|count| *count >= 0).ok_or(DurationFault::Count)?;
+    count.checked_mul(seconds * 1_000).ok_or(DurationFault::TooLong)
 }
 
 /// Returns the time of the host. Commands show it; nothing is decided by it.
@@ -83,6 +108,15 @@ mod tests {
         }
         for text in ["", "10", "10x", "m", "-3m", "1.5h", "3 m", "日", "9999999999999999d", "yesterday"] {
             assert!(read_since(text).unwrap_err().contains("10m"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        let read = ["90s", "10m", "2h", "1d", "0s"].map(|text| read_duration(text).unwrap().as_secs());
+        assert_eq!(read, [90, 600, 7_200, 86_400, 0]);
+        for text in ["", "10", "-3m", "1.5h", "日", "9999999999999999d", "2026-01-01T00:00:00Z"] {
+            assert!(read_duration(text).unwrap_err().contains("10m"), "{text}");
         }
     }
 }

@@ -107,7 +107,6 @@ impl Known<'_> {
 mod tests {
     use super::*;
     use tollgate_core::checkpoint::StateRecord;
-    use tollgate_core::record::StreamClock;
     use tollgate_core::thread::Thread;
 
     fn lookup() -> Lookup<'static> {
@@ -119,7 +118,7 @@ mod tests {
     }
 
     fn partition_record() -> StateRecord {
-        StateRecord::partition(&PartitionState { owner: "g".to_owned(), next: Offset(9), clock: StreamClock::default() })
+        StateRecord::partition(&PartitionState { owner: "g".to_owned(), next: Offset(9), ..PartitionState::default() })
     }
 
     fn thread_record(id: &str, turn_id: &str, applied: i64) -> StateRecord {

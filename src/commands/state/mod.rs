@@ -1,7 +1,8 @@
-//! `tollgate state`: shows what the state topic remembers of threads, and resets threads.
+//! `tollgate state`: shows what the state topic remembers of threads, moves threads to other partitions, and resets threads.
 
 mod list;
 mod lookup;
+mod rekey;
 mod reset;
 mod scan;
 mod show;
@@ -26,6 +27,9 @@ pub(super) enum StateCommand {
     Show(show::ShowArgs),
     /// The largest or the oldest threads at the last checkpoint
     List(list::ListArgs),
+    /// Move threads to the partitions of their new hash, after the events topic was given more partitions; without --execute, only say what
+    /// would be moved
+    Rekey(rekey::RekeyArgs),
     /// Have a thread forget what it remembers, stops included; without --execute, only say what would be published
     Reset(reset::ResetArgs),
 }
@@ -58,6 +62,7 @@ pub(super) fn execute(command: &StateCommand, mut settings: Settings, screen: Sc
     match command {
         StateCommand::Show(args) => show::execute(args, kafka, screen),
         StateCommand::List(args) => list::execute(args, kafka, screen),
+        StateCommand::Rekey(args) => rekey::execute(args, &settings, screen),
         StateCommand::Reset(args) => reset::execute(args, kafka),
     }
 }

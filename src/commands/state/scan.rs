@@ -124,7 +124,6 @@ impl Selection {
 mod tests {
     use super::*;
     use tollgate_core::checkpoint::{PartitionState, StateRecord};
-    use tollgate_core::record::StreamClock;
     use tollgate_core::thread::Thread;
 
     fn record(id: &str, applied: i64, touched_ms: Option<i64>, turn_id: &str) -> StateRecord {
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_last_record_of_a_thread_counts() {
-        let state = PartitionState { owner: "g".to_owned(), next: Offset(9), clock: StreamClock::default() };
+        let state = PartitionState { owner: "g".to_owned(), next: Offset(9), ..PartitionState::default() };
         let records = [
             record("a", 1, Some(10), "turn-1"),
             record("b", 2, Some(10), "turn-1"),

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use super::output::{OutputArgs, OutputFormat, Screen};
 use super::process;
 use crate::logging::start_logging;
-pub(super) use scrape::Scraped;
+pub(super) use scrape::{Scraped, ask};
 
 use fullscreen::{Fullscreen, read_keys};
 use source::{Source, TopicSource, WorkerSource};

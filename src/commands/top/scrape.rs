@@ -39,17 +39,23 @@ pub(in crate::commands) struct Waits {
 
 /// Asks a worker for its metrics.
 pub(super) async fn scrape(url: &str) -> anyhow::Result<Scraped> {
-    let client: Client<_, Empty<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
-    let asked = async {
-        let response = client.get(url.parse().context("no URL")?).await.map_err(|error| anyhow!("it does not answer: {error}"))?;
-        ensure!(response.status().is_success(), "it answers with status {}", response.status().as_u16());
-        let body =
-            Limited::new(response.into_body(), BYTES_MAX).collect().await.map_err(|error| anyhow!("its answer breaks off: {error}"))?;
-        Ok(String::from_utf8_lossy(&body.to_bytes()).into_owned())
-    };
-    let text = tokio::time::timeout(TIMEOUT, asked).await.map_err(|_| anyhow!("it does not answer within {} s", TIMEOUT.as_secs()))??;
+    let (status, text) = ask(url).await?;
+    ensure!((200..300).contains(&status), "it answers with status {status}");
     ensure!(text.contains("tollgate_"), "these are no metrics of a worker");
     Ok(Scraped::read(&text))
+}
+
+/// Asks an admin endpoint, and returns the status and the text of its answer.
+pub(in crate::commands) async fn ask(url: &str) -> anyhow::Result<(u16, String)> {
+    let client: Client<_, Empty<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
+    let asked = async {
+        let response = client.get(url.parse().context("no URL")?).await.context("it does not answer")?;
+        let status = response.status().as_u16();
+        let body =
+            Limited::new(response.into_body(), BYTES_MAX).collect().await.map_err(|error| anyhow!("its answer breaks off: {error}"))?;
+        Ok((status, String::from_utf8_lossy(&body.to_bytes()).into_owned()))
+    };
+    tokio::time::timeout(TIMEOUT, asked).await.map_err(|_| anyhow!("it does not answer within {} s", TIMEOUT.as_secs()))?
 }
 
 /// Returns the address of a worker's metrics: `host:port`, or a URL with or without its path.

@@ -8,7 +8,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::kafka::{PlainContext, consumer_config, is_unreachable};
+use crate::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer};
 use crate::settings::KafkaSettings;
 
 use super::super::topics::Topics;
@@ -51,7 +51,7 @@ impl VerdictReader {
         let mut config = consumer_config(kafka, &kafka.group_id, None);
         // What has been deleted meanwhile is skipped. A long wait costs nothing: brokers answer as soon as there is data.
         config.set("client.id", "tollgate-reader").set("auto.offset.reset", "earliest").set("statistics.interval.ms", "0");
-        let consumer: BaseConsumer<PlainContext> = config.create_with_context(PlainContext).context("kafka.properties")?;
+        let consumer = make_consumer(&config, PlainContext).context("kafka.properties")?;
         let mut places = TopicPartitionList::new();
         for partition in topic.all()? {
             let asked = match start {

@@ -2,12 +2,12 @@
 //! record.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use prometheus::core::{AtomicU64, GenericLocalCounterVec};
 use prometheus::local::{LocalHistogram, LocalHistogramTimer};
-use rustc_hash::FxHashSet;
 
-use crate::metrics::Metrics;
+use crate::metrics::{BoundedLabel, Metrics, TOOLS_MAX};
 use crate::outbox::{Delivery, Role};
 use tollgate_core::decode::EventType;
 use tollgate_core::evaluate::Decided;
@@ -16,8 +16,21 @@ use tollgate_core::guardrail::GuardrailChain;
 
 /// How many codes of providers get a label of their own. Providers choose their codes freely, and a label is held for ever.
 const CODES_MAX: usize = 256;
-/// The label of all other codes.
-const OTHER_CODE: &str = "other";
+/// The longest name of a tool that is a label, in bytes. Model providers accept no longer ones.
+const TOOL_BYTES_MAX: usize = 64;
+
+/// The labels that others choose, which the members of a process share.
+#[derive(Debug)]
+pub struct FreeLabels {
+    codes: BoundedLabel,
+    tools: BoundedLabel,
+}
+
+impl Default for FreeLabels {
+    fn default() -> Self {
+        Self { codes: BoundedLabel::new(CODES_MAX), tools: BoundedLabel::new(TOOLS_MAX) }
+    }
+}
 
 /// One record in this many is timed, since reading the clock twice costs a tenth of a decision.
 const TIMED_ONE_IN: u64 = 64;
@@ -26,10 +39,10 @@ const TIMED_ONE_IN: u64 = 64;
 pub struct Counts {
     events: GenericLocalCounterVec<AtomicU64>,
     verdicts: GenericLocalCounterVec<AtomicU64>,
+    stops: GenericLocalCounterVec<AtomicU64>,
     decision_duration: LocalHistogram,
     event_to_verdict: LocalHistogram,
-    /// The codes of providers that have a label of their own.
-    codes: FxHashSet<Box<str>>,
+    labels: Arc<FreeLabels>,
     records: u64,
     metrics: Metrics,
 }
@@ -41,15 +54,16 @@ impl std::fmt::Debug for Counts {
 }
 
 impl Counts {
-    /// Returns counts that start at zero.
+    /// Returns counts that start at zero, with the labels that all members of the process share.
     #[must_use]
-    pub fn new(metrics: &Metrics) -> Self {
+    pub fn new(metrics: &Metrics, labels: &Arc<FreeLabels>) -> Self {
         Self {
             events: metrics.events.local(),
             verdicts: metrics.verdicts.local(),
+            stops: metrics.stops.local(),
             decision_duration: metrics.decision_duration.local(),
             event_to_verdict: metrics.event_to_verdict.local(),
-            codes: FxHashSet::default(),
+            labels: Arc::clone(labels),
             records: 0,
             metrics: metrics.clone(),
         }
@@ -83,9 +97,14 @@ impl Counts {
     pub(in crate::stages) fn verdict(&mut self, decided: &Decided, guardrails: &GuardrailChain) {
         let code = match &decided.code {
             Cow::Borrowed(code) => code,
-            Cow::Owned(code) => label(&mut self.codes, code),
+            Cow::Owned(code) => self.labels.codes.of(code),
         };
-        self.verdicts.with_label_values(&[decided.decided_by.as_str(), decided.action.as_str(), code]).inc();
+        let (decided_by, action) = (decided.decided_by.as_str(), decided.action.as_str());
+        self.verdicts.with_label_values(&[decided_by, action, code]).inc();
+        if let Some(tool) = &decided.stopped_tool {
+            let tool = if is_plain(tool) { self.labels.tools.of(tool) } else { BoundedLabel::OTHER };
+            self.stops.with_label_values(&[tool, decided_by, action]).inc();
+        }
         for (provider, outcome) in &decided.provider_calls {
             let provider = guardrails.name_of(*provider);
             self.metrics.provider_calls.with_label_values(&[provider, outcome.as_str()]).inc();
@@ -107,35 +126,60 @@ impl Counts {
     pub(in crate::stages) fn flush(&mut self) {
         self.events.flush();
         self.verdicts.flush();
+        self.stops.flush();
         self.decision_duration.flush();
         self.event_to_verdict.flush();
     }
 }
 
-/// Returns the label of a provider's code: the code itself for the first few, else the common one.
-fn label<'c>(known: &mut FxHashSet<Box<str>>, code: &'c str) -> &'c str {
-    if known.contains(code) {
-        return code;
-    }
-    if known.len() >= CODES_MAX {
-        return OTHER_CODE;
-    }
-    known.insert(code.into());
-    code
+/// Returns whether a tool's name is a plain identifier. Agents make names up, and any other text may be anything.
+fn is_plain(tool: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
+    (1..=TOOL_BYTES_MAX).contains(&tool.len()) && tool.bytes().all(is_allowed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_core::policy::{Policy, PolicySettings};
+    use tollgate_core::ruling::{Action, DecidedBy};
+
+    fn text(metrics: &Metrics) -> String {
+        String::from_utf8(metrics.render()).unwrap()
+    }
+
+    fn denied(code: &str, tool: Option<&str>) -> Decided {
+        let (code, stopped_tool) = (Cow::Owned(code.to_owned()), tool.map(Into::into));
+        Decided { action: Action::Block, decided_by: DecidedBy::Guardrail, code, stopped_tool, provider_calls: Vec::new() }
+    }
 
     #[test]
-    fn providers_cannot_make_any_number_of_labels() {
-        let mut known = FxHashSet::default();
-        for number in 0..CODES_MAX {
-            let code = format!("acme.{number}");
-            assert_eq!(label(&mut known, &code), code);
+    fn neither_providers_nor_agents_can_make_any_number_of_series() {
+        let policy = Policy::new(&PolicySettings::from_value(&serde_json::json!({})).unwrap());
+        let (metrics, labels) = (Metrics::new().unwrap(), Arc::default());
+        let mut members = [Counts::new(&metrics, &labels), Counts::new(&metrics, &labels)];
+        for number in 0..2_000 {
+            let member = &mut members[number % 2];
+            member.verdict(&denied(&format!("acme.{number}"), Some(&format!("tool_{number}"))), policy.guardrails());
+            member.verdict(&denied("acme.0", None), policy.guardrails());
         }
-        assert_eq!(label(&mut known, "acme.one_too_many"), OTHER_CODE);
-        assert_eq!(label(&mut known, "acme.0"), "acme.0");
+        members.iter_mut().for_each(Counts::flush);
+        let text = text(&metrics);
+        let series = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+        assert_eq!((series("tollgate_verdicts_total{"), series("tollgate_stops_total{")), (CODES_MAX + 1, TOOLS_MAX + 1));
+        let others = 2_000 - TOOLS_MAX;
+        let line = format!("tollgate_stops_total{{action=\"block\",decided_by=\"guardrail\",tool=\"other\"}} {others}");
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+
+    #[test]
+    fn a_tool_is_a_label_only_if_its_name_is_plain() {
+        let long = "x".repeat(TOOL_BYTES_MAX + 1);
+        for tool in ["", "rm -rf /home/anna", "anna@example.org", "\u{202e}", "a\nb", &long] {
+            assert!(!is_plain(tool), "{tool:?}");
+        }
+        for tool in ["bash", "mcp__github__create_issue", "fs.read", "server:tool", "a/b-c"] {
+            assert!(is_plain(tool), "{tool}");
+        }
     }
 }

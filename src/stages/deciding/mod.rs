@@ -6,7 +6,7 @@ mod headers;
 mod publish;
 mod reduce;
 
-pub use counts::Counts;
+pub use counts::{Counts, FreeLabels};
 pub use publish::VerdictPublisher;
 pub(crate) use reduce::reduce;
 
@@ -17,6 +17,7 @@ use prometheus::local::LocalHistogramTimer;
 use tollgate_core::deciding::{Deciding, Outcome};
 use tollgate_core::guardrail::{Answer, Question};
 use tollgate_core::policy::Policy;
+use tollgate_core::record::Record;
 use tollgate_core::thread::{StoreLimits, ThreadStore};
 
 use crate::kafka::StageTopics;
@@ -24,34 +25,40 @@ use crate::metrics::Metrics;
 use crate::outbox::{Delivery, OutboxTopics, Publications};
 use crate::policy_servers::PolicyServers;
 use crate::settings::KafkaSettings;
+use crate::traces::{Tracer, Traces};
 
 use dead_letter::dead_letter_headers;
 
 use super::{Done, RequestId, StageRuntime, StageSetup};
 
-/// Returns the deciding stage under a policy, with the policy servers to ask.
+/// Returns the deciding stage under a policy, with the policy servers to ask. With traces, sampled records get a span.
 #[must_use]
 pub fn deciding(
     kafka: &Arc<KafkaSettings>,
     policy: &Arc<Policy>,
     servers: &PolicyServers,
     metrics: &Metrics,
+    traces: Option<&Traces>,
 ) -> StageSetup<DecidingRuntime> {
+    let traces = traces.cloned();
     let (publisher, version) = (VerdictPublisher::new(Arc::clone(kafka), metrics.clone()), policy.version().to_owned());
     let (policy, servers, metrics, policy_version) = (Arc::clone(policy), servers.clone(), metrics.clone(), version.clone());
+    let labels = Arc::default();
     StageSetup {
         topics: verdict_topics(kafka),
         output: verdict_output(kafka),
         reduce: Arc::new(move |delivery, returned| reduce(delivery, returned, &policy_version)),
         version,
-        runtime: Box::new(move || DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), &metrics)),
+        runtime: Box::new(move || {
+            let (tracer, counts) = (traces.as_ref().map(Traces::tracer), Counts::new(&metrics, &labels));
+            DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), counts, tracer)
+        }),
     }
 }
 
 /// Returns the group, the input topic and the state topic of a worker that gives verdicts.
 pub(super) fn verdict_topics(kafka: &KafkaSettings) -> Arc<StageTopics> {
-    let topics = &kafka.topics;
-    Arc::new(StageTopics { group_id: kafka.group_id.clone(), input: topics.events.clone(), state: topics.state.clone() })
+    Arc::new(StageTopics::of(kafka))
 }
 
 /// Returns the topics of verdicts and dead letters.
@@ -69,14 +76,16 @@ pub struct DecidingRuntime {
     /// The channel of the policy servers' answers.
     answers: Receiver<(RequestId, Answer)>,
     sender: Sender<(RequestId, Answer)>,
+    /// `None` if traces are off.
+    tracer: Option<Tracer>,
 }
 
 impl DecidingRuntime {
-    /// Returns a runtime under a policy, with the policy servers to ask.
+    /// Returns a runtime under a policy, with the policy servers to ask and where to count.
     #[must_use]
-    pub fn new(policy: Arc<Policy>, publisher: VerdictPublisher, servers: PolicyServers, metrics: &Metrics) -> Self {
+    pub fn new(policy: Arc<Policy>, publisher: VerdictPublisher, servers: PolicyServers, counts: Counts, tracer: Option<Tracer>) -> Self {
         let (sender, answers) = channel();
-        Self { policy, publisher, counts: Counts::new(metrics), servers, answers, sender }
+        Self { policy, publisher, counts, servers, answers, sender, tracer }
     }
 }
 
@@ -95,10 +104,31 @@ impl StageRuntime for DecidingRuntime {
         self.policy.store_limits()
     }
 
+    fn taken(&mut self, record: &Record<'_>) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.taken(record);
+        }
+    }
+
+    fn waits(&mut self) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.waits();
+        }
+    }
+
     fn publish(&mut self, done: Done<'_, Deciding>, publications: &mut Publications<'_>) {
         let Done { record, outcome, output, own_headers } = done;
+        if let Some(tracer) = &mut self.tracer {
+            tracer.decided(record);
+        }
+        let mut rejected = None;
         match outcome {
-            Outcome::Boundary(event_type) => self.counts.event(event_type),
+            Outcome::Boundary(event_type) => {
+                self.counts.event(event_type);
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.without_verdict();
+                }
+            }
             Outcome::Verdict { event_type, decided, time_ms } => {
                 self.counts.event(event_type);
                 self.counts.verdict(&decided, self.policy.guardrails());
@@ -107,18 +137,29 @@ impl StageRuntime for DecidingRuntime {
             Outcome::DeadLetter(rejection) => {
                 self.counts.unreadable(rejection.code.as_str(), !output.thread_id.is_empty());
                 tracing::warn!(topic = record.topic, partition = %record.partition, offset = %record.offset, code = rejection.code.as_str(), "{rejection}");
+                rejected = Some(rejection.code.as_str());
                 let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, &rejection);
                 self.publisher.publish(record, output, Some(headers), record.timestamp_ms, publications);
             }
         }
+        if let Some(tracer) = &mut self.tracer {
+            tracer.published(&output.json, rejected, publications.due());
+        }
     }
 
     fn ask(&mut self, request_id: RequestId, question: Question) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.asked(request_id.partition, request_id.offset);
+        }
         self.servers.ask(question.provider, question.body, request_id, &self.sender);
     }
 
     fn response(&mut self) -> Option<(RequestId, Answer)> {
-        self.answers.try_recv().ok()
+        let (request_id, answer) = self.answers.try_recv().ok()?;
+        if let Some(tracer) = &mut self.tracer {
+            tracer.answered(request_id.partition, request_id.offset);
+        }
+        Some((request_id, answer))
     }
 
     /// A key that is not the thread's id makes the record a dead letter.
@@ -132,9 +173,15 @@ impl StageRuntime for DecidingRuntime {
 
     fn acknowledged(&mut self, delivery: &Delivery, now_ms: i64) {
         self.counts.acknowledged(delivery, now_ms);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.acknowledged(delivery.partition, delivery.offset);
+        }
     }
 
     fn flush(&mut self) {
         self.counts.flush();
+        if let Some(tracer) = &mut self.tracer {
+            tracer.expire();
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::record::Offset;
 
-use super::{KeyedState, PartitionState, StateError, StateKey, read_partition};
+use super::{KeyedState, PartitionState, RekeyMark, StateError, StateKey, read_partition, read_rekey};
 
 /// What the newest record of every key of a state partition says. It is fed all records from the beginning, and the reader chooses what it
 /// keeps of each entry.
@@ -14,13 +14,15 @@ pub struct Latest<T> {
     pub entries: HashMap<Box<str>, T>,
     /// The partition's own record, if there is one.
     pub partition: Option<PartitionState>,
+    /// The note that the entries are being moved, if there is one.
+    pub mark: Option<RekeyMark>,
     /// Records that cannot be read, by key, with their offsets. A record that is written over is removed from here.
     unreadable: BTreeMap<Vec<u8>, (Offset, StateError)>,
 }
 
 impl<T> Default for Latest<T> {
     fn default() -> Self {
-        Self { entries: HashMap::new(), partition: None, unreadable: BTreeMap::new() }
+        Self { entries: HashMap::new(), partition: None, mark: None, unreadable: BTreeMap::new() }
     }
 }
 
@@ -58,6 +60,7 @@ impl<T> Latest<T> {
             }
             (Ok(StateKey::Entry(id)), None) => _ = self.entries.remove(id),
             (Ok(StateKey::Partition), value) => self.partition = value.map(read_partition).transpose()?,
+            (Ok(StateKey::Rekey), value) => self.mark = value.map(read_rekey).transpose()?,
             // A tombstone removes the record, so its key does not matter.
             (Err(_), None) => {}
             (Err(error), Some(_)) => return Err(error),

@@ -8,6 +8,8 @@
 //! - Version 4 adds how a call's arguments were spelled, byte for byte. Without it no earlier ruling is given again: a call that comes again
 //!   is decided anew. It also adds the tenant that
 //!   a thread with a stop counts for.
+//! - Version 5 adds to a partition's own record for how many partitions its entries are keyed, and the record that says that they are being
+//!   moved.
 
 use crate::loops::LoopMemory;
 use crate::record::{Offset, StreamClock};
@@ -15,10 +17,12 @@ use crate::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKin
 use crate::thread::{Answer, CallRecord, Calls, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory};
 use crate::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 
-use super::PartitionState;
+use super::{PartitionState, RekeyMark, StateSum};
 
 layout! {
-    PartitionState { owner, next, clock }
+    PartitionState { owner, next, clock, partitions since 5 }
+    RekeyMark { from, to, sum }
+    StateSum { entries, high, low }
     StreamClock { began_ms, now_ms, outvoted }
     StoredThread { applied, touched_ms, thread, tenant since 4 }
     Thread { last_event_ms, turn }

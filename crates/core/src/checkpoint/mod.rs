@@ -1,8 +1,9 @@
 //! Checkpoints: writes the state of a partition as records of a compacted topic, and reads it back.
 //!
 //! ```text
-//! partition        → version, owner, next offset, partition's time
+//! partition        → version, owner, next offset, partition's time, number of partitions
 //! <kind>/<key>     → version, applied offset, what is remembered         (null: the key is gone)
+//! rekey            → version, from and to how many partitions the entries are being moved, and their sum
 //! ```
 //!
 //! A checkpoint holds the entries that changed since the one before it. The state of a partition is what its records say last. A checkpoint
@@ -17,12 +18,14 @@
 mod keyed_state;
 mod latest;
 mod layout;
+mod rekey;
 mod restore;
 mod threads;
 mod view;
 
 pub use keyed_state::KeyedState;
 pub use latest::Latest;
+pub use rekey::{Anchor, KeyedFor, Keying, OwnRecords, Place, Portable, Rekey, RekeyMark, StateSum, adopted_clock};
 pub use restore::{Restore, Restored};
 pub use view::ThreadView;
 
@@ -33,10 +36,14 @@ use crate::thread::StoredThread;
 use crate::wire::{Input, Wire};
 
 /// The version of the format that is written. It is the first byte of every value.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
+/// The oldest version of the format that is read.
+pub const VERSION_MIN: u8 = 1;
 
 /// The key of a partition's own record.
 const PARTITION_KEY: &str = "partition";
+/// The key of the note that the entries of a partition are being moved.
+const REKEY_KEY: &str = "rekey";
 
 /// One record of the state topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +64,7 @@ pub struct Checkpoint {
 }
 
 /// The partition's own record in a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PartitionState {
     /// The owner of the state: the consumer group and the events topic, as `<group>/<topic>`.
     pub owner: String,
@@ -65,6 +72,29 @@ pub struct PartitionState {
     pub next: Offset,
     /// The partition's time.
     pub clock: StreamClock,
+    /// How many partitions the input topic had when the entries were keyed; `None` if a version before 5 wrote the record.
+    pub partitions: Option<u32>,
+}
+
+/// The owner that a state must name, and the number of partitions that it must be keyed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateOwner<'o> {
+    /// The consumer group and the events topic, as `<group>/<topic>`.
+    pub name: &'o str,
+    /// How many partitions the events topic has; `None` if any number will do.
+    pub partitions: Option<u32>,
+}
+
+impl<'o> From<&'o str> for StateOwner<'o> {
+    fn from(name: &'o str) -> Self {
+        Self { name, partitions: None }
+    }
+}
+
+impl<'o> From<&'o String> for StateOwner<'o> {
+    fn from(name: &'o String) -> Self {
+        Self::from(name.as_str())
+    }
 }
 
 /// The subject of a record of the state topic, as its key names it.
@@ -72,6 +102,8 @@ pub struct PartitionState {
 pub enum StateKey<'k> {
     /// The partition itself.
     Partition,
+    /// The note that its entries are being moved.
+    Rekey,
     /// The entry under this key.
     Entry(&'k str),
 }
@@ -130,6 +162,26 @@ pub enum StateError {
         /// The owner that reads it.
         wanted: String,
     },
+    /// The entries are keyed for another number of partitions.
+    #[error(
+        "the state is keyed for {found} partitions, and this worker knows {wanted}: threads that hash elsewhere would start without what is known of them. Stop all workers of the group, run `tollgate state rekey`, and start them again"
+    )]
+    OtherPartitions {
+        /// The number that the state names.
+        found: u32,
+        /// The number of partitions that there are.
+        wanted: u32,
+    },
+    /// The entries are being moved to other partitions.
+    #[error(
+        "the state is being moved from {from} to {to} partitions, and that has not ended: let `tollgate state rekey --execute` end, or run it again"
+    )]
+    Rekeying {
+        /// The number of partitions that they were keyed for.
+        from: u32,
+        /// The number of partitions that they will be keyed for.
+        to: u32,
+    },
 }
 
 impl StateRecord {
@@ -148,6 +200,12 @@ impl StateRecord {
     #[must_use]
     pub fn partition(state: &PartitionState) -> Self {
         Self { key: PARTITION_KEY.to_owned(), value: Some(encode(state)) }
+    }
+
+    /// Returns the note that a partition's entries are being moved; `None` removes it.
+    #[must_use]
+    pub fn rekey(mark: Option<&RekeyMark>) -> Self {
+        Self { key: REKEY_KEY.to_owned(), value: mark.map(encode) }
     }
 
     /// Returns the bytes of key and value.
@@ -182,6 +240,7 @@ impl<'k> StateKey<'k> {
         match entry_key(text, kind) {
             Some(key) if !key.is_empty() => Ok(Self::Entry(key)),
             None if text == PARTITION_KEY => Ok(Self::Partition),
+            None if text == REKEY_KEY => Ok(Self::Rekey),
             _ => Err(error),
         }
     }
@@ -208,6 +267,14 @@ pub fn read_partition(value: &[u8]) -> Result<PartitionState, StateError> {
     decode(value)
 }
 
+/// Reads the value of the note that a partition's entries are being moved.
+///
+/// # Errors
+/// [`StateError::Newer`] or [`StateError::Malformed`].
+pub fn read_rekey(value: &[u8]) -> Result<RekeyMark, StateError> {
+    decode(value)
+}
+
 fn encode(value: &impl Wire) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     encode_into(value, &mut out);
@@ -222,7 +289,7 @@ fn encode_into(value: &impl Wire, out: &mut Vec<u8>) {
 fn decode<T: Wire>(value: &[u8]) -> Result<T, StateError> {
     let (&version, bytes) = value.split_first().ok_or(Malformed::Truncated)?;
     match version {
-        1..=VERSION => Ok(Input::new(version.into(), bytes).whole()?),
+        VERSION_MIN..=VERSION => Ok(Input::new(version.into(), bytes).whole()?),
         0 => Err(Malformed::Invalid("the version").into()),
         found => Err(StateError::Newer { found }),
     }

@@ -151,12 +151,12 @@ mod tests {
 
     use super::*;
     use crate::loops::{Arguments, SignatureCount, ToolCount};
-    use crate::record::{Offset, StreamClock};
+    use crate::record::Offset;
     use crate::ruling::{GuardrailReason, LoopCode, Ruling};
     use crate::thread::Thread;
 
     fn state() -> PartitionState {
-        PartitionState { owner: "tollgate".to_owned(), next: Offset(18), clock: StreamClock::default() }
+        PartitionState { owner: "tollgate".to_owned(), next: Offset(18), ..PartitionState::default() }
     }
 
     fn view(stored: &StoredThread) -> Value {

@@ -37,8 +37,17 @@ pub struct Decided {
     pub decided_by: DecidedBy,
     /// The verdict's code.
     pub code: Cow<'static, str>,
+    /// The tool of a call or result that was stopped; `None` where nothing is stopped, or no tool is named.
+    pub stopped_tool: Option<Box<str>>,
     /// How asking the guardrail providers went, by their place in the chain.
     pub provider_calls: Vec<(usize, guardrail::ProviderOutcome)>,
+}
+
+impl Decided {
+    /// Returns what was decided where no provider was asked and no tool is stopped.
+    fn new(action: Action, decided_by: DecidedBy, code: Cow<'static, str>) -> Self {
+        Self { action, decided_by, code, stopped_tool: None, provider_calls: Vec::new() }
+    }
 }
 
 /// An event brought to its thread, with what the guardrail providers have said so far.

@@ -69,14 +69,16 @@ pub(super) fn ruling(frame: &Frame<'_>, subject: &Subject<'_>, ruling: &Ruling, 
         ..blank(frame, subject)
     };
     verdict.write(out);
-    Decided { action: verdict.action, decided_by, code: label(decisive), provider_calls: Vec::new() }
+    // Calls that may run are by far the most, and cost nothing here.
+    let stopped_tool = subject.tool_name.filter(|_| !verdict.allows_execution).map(Into::into);
+    Decided { stopped_tool, ..Decided::new(verdict.action, decided_by, label(decisive)) }
 }
 
 /// Writes the verdict on a result whose call was not allowed to run.
 fn not_executed(frame: &Frame<'_>, subject: &Subject<'_>, out: &mut Vec<u8>) -> Decided {
     let message = "The call was not allowed to run, so its result changes nothing.".to_owned();
     Verdict { code: NOT_EXECUTED, message, ..blank(frame, subject) }.write(out);
-    Decided { action: Action::Allow, decided_by: DecidedBy::None, code: Cow::Borrowed(NOT_EXECUTED), provider_calls: Vec::new() }
+    Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(NOT_EXECUTED))
 }
 
 /// Writes the verdict on a model's response.
@@ -84,7 +86,7 @@ pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: 
     let blank = blank(frame, &Subject::RESPONSE);
     let Some(termination) = terminated else {
         blank.write(out);
-        return Decided { action: Action::Allow, decided_by: DecidedBy::None, code: Cow::Borrowed(ALLOW), provider_calls: Vec::new() };
+        return Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW));
     };
     let message = format!("{}.", termination.summary());
     let action = if termination.suppressed_tool_call_count > 0 { Action::Suppress } else { Action::Allow };
@@ -99,7 +101,7 @@ pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: 
         ..blank
     };
     verdict.write(out);
-    Decided { action, decided_by: DecidedBy::Safety, code: Cow::Borrowed(SAFETY_TERMINATED), provider_calls: Vec::new() }
+    Decided::new(action, DecidedBy::Safety, Cow::Borrowed(SAFETY_TERMINATED))
 }
 
 /// Returns what is known of an event that was read and then rejected.

@@ -25,7 +25,7 @@ use crate::thread::{StoreLimits, ThreadLimits};
 
 /// The revision of the decision rules. It goes up when the same settings begin to decide differently, so that verdicts of different rules
 /// never share a version.
-const RULES_REVISION: u32 = 2;
+pub const RULES_REVISION: u32 = 2;
 
 /// Everything that a verdict depends on besides the thread and the event.
 #[derive(Debug)]

@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::checkpoint::{Checkpoint, KeyedState, PartitionState, StateRecord};
+use crate::checkpoint::{Checkpoint, KeyedState, PartitionState, StateOwner, StateRecord};
 use crate::record::Offset;
 use crate::stage::Stage;
 
@@ -77,7 +77,7 @@ impl CheckpointProgress {
 impl<S: Stage> PartitionProcessor<S> {
     /// Freezes what has changed, as of the last record that was applied. It does nothing if a checkpoint is under way or nothing was
     /// applied since the last one. `owner` names the owner of the state.
-    pub fn freeze(&mut self, owner: &str) {
+    pub fn freeze<'o>(&mut self, owner: impl Into<StateOwner<'o>>) {
         if self.is_checkpointing() || !self.is_behind() {
             return;
         }
@@ -89,7 +89,8 @@ impl<S: Stage> PartitionProcessor<S> {
                 entries.push(StateRecord::entry::<S::State>(key, entry));
             }
         });
-        let partition = PartitionState { owner: owner.to_owned(), next: self.next, clock: state.clock() };
+        let StateOwner { name, partitions } = owner.into();
+        let partition = PartitionState { owner: name.to_owned(), next: self.next, clock: state.clock(), partitions };
         self.checkpoint.step = Step::Frozen(Frozen { next: self.next, entries, partition: StateRecord::partition(&partition), awaited });
     }
 

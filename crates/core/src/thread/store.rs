@@ -125,11 +125,11 @@ impl ThreadStore {
         }
     }
 
-    /// Returns a store with the threads of a checkpoint, at the time of that checkpoint.
+    /// Returns a store with the threads of a checkpoint, at its time. Threads that were moved here from two partitions may share an offset.
     #[must_use]
     pub fn restored(limits: StoreLimits, clock: StreamClock, threads: impl IntoIterator<Item = (Box<str>, StoredThread)>) -> Self {
         let mut threads: Vec<_> = threads.into_iter().collect();
-        threads.sort_unstable_by_key(|(_, stored)| stored.applied);
+        threads.sort_unstable_by(|(a, one), (b, other)| (one.applied, one.touched_ms, a).cmp(&(other.applied, other.touched_ms, b)));
         let mut store = Self { clock, ..Self::new(limits) };
         for (id, stored) in threads {
             store.shares.add(stored.tenant);

@@ -46,6 +46,11 @@ impl<'a> Input<'a> {
         self.version
     }
 
+    /// Returns the bytes that are not read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// Reads a part that has versions of its own.
     pub(crate) fn of_version<T: Wire>(&mut self, version: u32) -> Result<T, Malformed> {
         let mut part = Input::new(version, self.rest);

@@ -2,7 +2,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tollgate_core::checkpoint::{KeyedState, Malformed, StateError, StateKey, StateRecord, VERSION, read_partition, read_thread};
+use tollgate_core::checkpoint::{
+    KeyedState, Malformed, StateError, StateKey, StateRecord, VERSION, read_partition, read_rekey, read_thread,
+};
 use tollgate_core::thread::ThreadStore;
 
 use crate::goldens;
@@ -12,6 +14,7 @@ fn written_again(key: &str, value: &[u8]) -> Result<Vec<u8>, StateError> {
     let record = match StateKey::read(Some(key.as_bytes()), ThreadStore::KIND)? {
         StateKey::Entry(id) => StateRecord::entry::<ThreadStore>(id, Some(&read_thread(value)?)),
         StateKey::Partition => StateRecord::partition(&read_partition(value)?),
+        StateKey::Rekey => StateRecord::rekey(Some(&read_rekey(value)?)),
     };
     Ok(record.value.unwrap())
 }

@@ -165,6 +165,7 @@ fn every_version_is_read_for_ever() {
                     assert_eq!(format!("{:?}", read_thread(value).unwrap()), as_of(version, expected), "version {version}, {key}");
                     threads += 1;
                 }
+                StateKey::Rekey => panic!("the script moves nothing"),
                 StateKey::Partition => {
                     let partition = read_partition(value).unwrap();
                     assert_eq!((partition.owner.as_str(), partition.next), (OWNER, checkpoint.next), "version {version}");

@@ -3,7 +3,7 @@
 use tollgate_core::checkpoint::{
     KeyedState, Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION, read_thread,
 };
-use tollgate_core::record::{Offset, StreamClock};
+use tollgate_core::record::Offset;
 use tollgate_core::thread::ThreadStore;
 
 use crate::script::{OWNER, policy};
@@ -33,7 +33,7 @@ fn thread() -> (Vec<u8>, Offset) {
 }
 
 fn partition(owner: &str, next: Offset) -> Vec<u8> {
-    let state = PartitionState { owner: owner.to_owned(), next, clock: StreamClock::default() };
+    let state = PartitionState { owner: owner.to_owned(), next, ..PartitionState::default() };
     StateRecord::partition(&state).value.unwrap()
 }
 

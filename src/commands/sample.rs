@@ -1,0 +1,43 @@
+//! `tollgate sample`: the bundled sample, played against running workers as an orchestrator would play it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::health::Health;
+use crate::logging::start_logging;
+use crate::settings::Settings;
+use crate::stop::Stop;
+
+use super::dev::{Console, Play};
+use super::output::Screen;
+use super::process;
+
+#[derive(Debug, Args)]
+pub(super) struct SampleArgs {
+    /// Play it again and again, on new threads each time, with a pause of so many seconds between, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    every: Option<u64>,
+}
+
+pub(super) fn execute(args: &SampleArgs, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    // Log lines would mix with the verdicts.
+    if settings.log.filter == "info" {
+        "error".clone_into(&mut settings.log.filter);
+    }
+    start_logging(&settings.log)?;
+    let play = Play::OnNewThreads(args.every.map(Duration::from_secs));
+    let (health, stop) = (Arc::new(Health::default()), Stop::default());
+    let runtime = process::runtime()?;
+    let outcome = runtime.block_on(async {
+        process::watch_signals(&health, &stop)?;
+        let watched = stop.clone();
+        tokio::task::spawn_blocking(move || Console::new(&settings.kafka, screen, Some(play), true)?.run(&watched)).await??;
+        Ok(process::stopped(&health))
+    });
+    // What ends with the runtime ends because of this.
+    stop.give();
+    outcome
+}

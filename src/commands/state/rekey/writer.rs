@@ -1,0 +1,180 @@
+//! Writes transactions to the state topic, and shuts out every worker that still could.
+
+use std::thread::scope;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use rdkafka::ClientConfig;
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+
+use crate::kafka::{PlainContext, Right, StageTopics, make_producer, state_producer_config};
+use crate::settings::KafkaSettings;
+use crate::worker::{Preflight, check_configs};
+use tollgate_core::checkpoint::StateRecord;
+use tollgate_core::record::Partition;
+
+use super::super::super::process;
+use super::Job;
+
+/// How long one step of a transaction may take before it is given up.
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long to wait at a time for reports of the producer.
+const WAIT: Duration = Duration::from_millis(1);
+/// How many partitions are fenced at a time.
+const FENCED_AT_A_TIME: usize = 8;
+
+/// A record to write to a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) partition: Partition,
+    pub(super) record: StateRecord,
+}
+
+/// The transactional producer of the moves. A second one shuts out the first.
+pub(super) struct Writer<'w> {
+    producer: BaseProducer<PlainContext>,
+    config: ClientConfig,
+    kafka: &'w KafkaSettings,
+    topics: &'w StageTopics,
+}
+
+impl<'w> Writer<'w> {
+    /// Returns a writer, and aborts what an earlier one has left open.
+    ///
+    /// # Errors
+    /// A right is wanting, the state topic is not compacted, or the brokers do not answer.
+    pub(super) fn new(job: &'w Job<'_>) -> anyhow::Result<Self> {
+        let (kafka, topics) = (&job.settings.kafka, &job.topics);
+        let thread_bytes_max = job.settings.policy.limits.thread_bytes_max;
+        let known = process::runtime()?.block_on(check_configs(kafka, Preflight::of(job.count()), thread_bytes_max))?;
+        let mut config = state_producer_config(kafka, topics, Partition(0), known.state_batch_bytes_max);
+        config.set("transactional.id", topics.rekey_transactional_id()).set("linger.ms", "5");
+        let producer = start(&config, kafka, topics)?;
+        Ok(Self { producer, config, kafka, topics })
+    }
+
+    /// Waits until everyone who reads sees what was committed. The brokers answer a commit before that.
+    ///
+    /// # Errors
+    /// A right is wanting, or the brokers do not answer.
+    pub(super) fn settle(&mut self) -> anyhow::Result<()> {
+        // They take a producer of the same id only behind the end of its last transaction.
+        self.producer = start(&self.config, self.kafka, self.topics)?;
+        Ok(())
+    }
+
+    /// Writes records in one transaction.
+    ///
+    /// # Errors
+    /// Nothing of it is written, or, if the brokers do not answer its end, perhaps all of it.
+    pub(super) fn commit(&self, changes: &[Change]) -> anyhow::Result<()> {
+        let written = self.write(changes).and_then(|()| {
+            fail::fail_point!("rekey");
+            repeat(|| self.producer.commit_transaction(STEP_TIMEOUT))
+        });
+        written.map_err(|error| {
+            // If it fails too, the next writer aborts.
+            let _aborted = self.producer.abort_transaction(STEP_TIMEOUT);
+            self.failed(&error)
+        })
+    }
+
+    fn write(&self, changes: &[Change]) -> KafkaResult<()> {
+        self.producer.begin_transaction()?;
+        for Change { partition, record } in changes {
+            let mut unsent: BaseRecord<'_, str, [u8]> = BaseRecord::to(&self.topics.state).partition(partition.0).key(&record.key);
+            unsent.payload = record.value.as_deref();
+            while let Err((error, refused)) = self.producer.send(unsent) {
+                if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
+                    return Err(error);
+                }
+                self.wait();
+                unsent = refused;
+            }
+        }
+        // A commit would wait for it too, but rdkafka checks only ten times a second.
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        while self.producer.in_flight_count() > 0 {
+            if Instant::now() >= deadline {
+                return Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut));
+            }
+            self.wait();
+        }
+        Ok(())
+    }
+
+    fn wait(&self) {
+        std::thread::sleep(WAIT);
+        self.producer.poll(Duration::ZERO);
+    }
+
+    fn failed(&self, error: &KafkaError) -> anyhow::Error {
+        failed(&self.producer, error, self.kafka, self.topics)
+    }
+}
+
+/// Returns a producer that has shut out the one before it, and has ended what that one left open.
+fn start(config: &ClientConfig, kafka: &KafkaSettings, topics: &StageTopics) -> anyhow::Result<BaseProducer<PlainContext>> {
+    let producer: BaseProducer<PlainContext> = make_producer(config, PlainContext)?;
+    let started = connect(&producer, topics, Partition(0)).and_then(|()| producer.init_transactions(STEP_TIMEOUT));
+    started.map_err(|error| failed(&producer, &error, kafka, topics))?;
+    Ok(producer)
+}
+
+fn failed(producer: &BaseProducer<PlainContext>, error: &KafkaError, kafka: &KafkaSettings, topics: &StageTopics) -> anyhow::Error {
+    let fatal = producer.client().fatal_error().map(|(code, _)| code);
+    let code = fatal.or(error.rdkafka_error_code());
+    if matches!(code, Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch)) {
+        return anyhow!("another `tollgate state rekey` has taken over; let it end");
+    }
+    refused(error, code, kafka, topics)
+}
+
+/// Shuts out whoever could still write the state of a partition.
+///
+/// # Errors
+/// A right is wanting, or the brokers do not answer.
+pub(super) fn fence(job: &Job<'_>) -> anyhow::Result<()> {
+    let (kafka, topics) = (&job.settings.kafka, &job.topics);
+    let fence_one = |partition: &Partition| {
+        let fenced = make_producer(&state_producer_config(kafka, topics, *partition, 1_000_000), PlainContext).and_then(
+            |producer: BaseProducer<PlainContext>| {
+                connect(&producer, topics, *partition)?;
+                producer.init_transactions(STEP_TIMEOUT)
+            },
+        );
+        fenced.map_err(|error| refused(&error, error.rdkafka_error_code(), kafka, topics)).with_context(|| format!("partition {partition}"))
+    };
+    for some in job.partitions.chunks(FENCED_AT_A_TIME) {
+        let fenced: Vec<_> = scope(|threads| {
+            let running: Vec<_> = some.iter().map(|partition| threads.spawn(move || fence_one(partition))).collect();
+            running.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(anyhow!("fencing panicked")))).collect()
+        });
+        fenced.into_iter().collect::<anyhow::Result<()>>()?;
+    }
+    Ok(())
+}
+
+/// Connects a second broker, so that librdkafka finds the coordinator at once and not half a second later.
+fn connect(producer: &BaseProducer<PlainContext>, topics: &StageTopics, partition: Partition) -> KafkaResult<()> {
+    producer.client().fetch_watermarks(&topics.state, partition.0, STEP_TIMEOUT).map(drop)
+}
+
+fn refused(error: &KafkaError, code: Option<RDKafkaErrorCode>, kafka: &KafkaSettings, topics: &StageTopics) -> anyhow::Error {
+    match Right::refused_by(code, &topics.group_id, || Right::write(&topics.state)) {
+        Some(right) => anyhow!("{}", right.refusal(kafka)),
+        None => anyhow!("topic {} could not be written: {error}; run it again", topics.state),
+    }
+}
+
+/// Repeats a step while librdkafka allows it. A step that timed out continues where it was.
+fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
+    for _ in 0..2 {
+        match step() {
+            Err(KafkaError::Transaction(error)) if error.is_retriable() => {}
+            done => return done,
+        }
+    }
+    step()
+}

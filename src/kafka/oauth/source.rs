@@ -1,0 +1,129 @@
+//! The one token that all clients share, and its renewal. Nobody waits for a token endpoint while the last token is still good.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::settings::OauthSettings;
+use super::token::Token;
+
+/// How long a client waits for the first token. The endpoint gets a little less.
+const WAIT_MAX: Duration = Duration::from_secs(7);
+/// How long after a failure the endpoint is left alone. Every client asks again by itself.
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// A token that ends within this time is not handed out any more, in milliseconds.
+const REST_MIN_MS: i64 = 1_000;
+
+/// A source of tokens.
+#[derive(Debug)]
+pub struct TokenSource {
+    /// Where they come from.
+    pub settings: OauthSettings,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    token: Option<Token>,
+    /// Whether the endpoint is being asked.
+    is_asking: bool,
+    /// The last failure, with its time.
+    failure: Option<(Instant, String)>,
+}
+
+impl TokenSource {
+    /// Returns a source that has no token yet.
+    pub fn new(settings: OauthSettings) -> Self {
+        Self { settings, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the last token that was handed out.
+    pub fn known(&self) -> Option<Token> {
+        self.state().token.clone()
+    }
+
+    /// Returns a token that is good for a while.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    pub fn token(self: &Arc<Self>) -> Result<Token, String> {
+        if let OauthSettings::File(path) = &self.settings {
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{path} cannot be read ({error})"))?;
+            let token = Token::read(&text, None, now_ms()).map_err(|what| format!("{path}: {what}"))?;
+            self.state().token = Some(token.clone());
+            return Ok(token);
+        }
+        let deadline = Instant::now() + WAIT_MAX;
+        let mut state = self.state();
+        loop {
+            let now_ms = now_ms();
+            let good = state.token.clone().filter(|token| token.expires_ms > now_ms + REST_MIN_MS);
+            let has_just_failed = state.failure.as_ref().is_some_and(|(at, _)| at.elapsed() < RETRY_PAUSE);
+            let is_due = good.as_ref().is_none_or(|token| token.renew_ms() <= now_ms);
+            if is_due && !state.is_asking && !has_just_failed {
+                state.is_asking = self.ask();
+            }
+            if let Some(token) = good {
+                return Ok(token);
+            }
+            if !state.is_asking || Instant::now() >= deadline {
+                let failure = state.failure.as_ref().map(|(_, what)| what.clone());
+                return Err(failure.unwrap_or_else(|| "the token endpoint has not answered yet".to_owned()));
+            }
+            state = self.changed.wait_timeout(state, RETRY_PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Has the endpoint asked on a thread of its own, and returns whether it is.
+    fn ask(self: &Arc<Self>) -> bool {
+        let source = Arc::clone(self);
+        let ask = move || {
+            let asking = Asking(&source);
+            let got = fetch(&source.settings);
+            let mut state = source.state();
+            match got {
+                Ok(token) => (state.token, state.failure) = (Some(token), None),
+                Err(what) => {
+                    let is_news = state.failure.as_ref().is_none_or(|(_, before)| *before != what);
+                    if is_news && state.token.is_some() {
+                        tracing::warn!("the token for the brokers could not be renewed: {what}");
+                    }
+                    state.failure = Some((Instant::now(), what));
+                }
+            }
+            drop(state);
+            drop(asking);
+        };
+        std::thread::Builder::new().name("kafka-token".to_owned()).spawn(ask).is_ok()
+    }
+}
+
+/// Held while the endpoint is asked, so that the next one may ask even if the thread panics.
+struct Asking<'s>(&'s TokenSource);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.state().is_asking = false;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(feature = "tls")]
+fn fetch(settings: &OauthSettings) -> Result<Token, String> {
+    let (text, lifetime_ms) = super::endpoint::fetch(settings)?;
+    Token::read(&text.0, lifetime_ms, now_ms()).map_err(|what| format!("the token endpoint: {what}"))
+}
+
+#[cfg(not(feature = "tls"))]
+fn fetch(_: &OauthSettings) -> Result<Token, String> {
+    Err("this program was built without TLS".to_owned())
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,176 @@
+//! Tests of a group in which two releases, or two policies, are at work while a change rolls out.
+//!
+//! `TOLLGATE_EARLIER_RELEASE` is the binary of an earlier release. `tests/kafka/earlier-release` builds it, and `./test` has it built.
+
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::membership::{under_load, wait_until};
+use crate::state::{quick_deployment, readiness};
+use crate::traffic::{awaited, conversations};
+use tollgate_testkit::harness::NotHere;
+use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, text};
+
+const TIME_MAX: Duration = Duration::from_secs(90);
+const PARTITIONS: i32 = 4;
+
+/// Has the deployment's commands run by the earlier release, and returns the binary of this one.
+fn use_earlier(deployment: &mut Deployment) -> Result<std::path::PathBuf> {
+    let Some(earlier) = std::env::var_os("TOLLGATE_EARLIER_RELEASE") else {
+        return Err(NotHere("no TOLLGATE_EARLIER_RELEASE, the binary of an earlier release".to_owned()).into());
+    };
+    Ok(deployment.use_binary(earlier.into()))
+}
+
+/// Returns a verdict without the digest of the policy, which may cover more in a later release.
+fn without_version(verdict: &str) -> String {
+    let mut verdict: Value = serde_json::from_str(verdict).expect("a verdict is JSON");
+    verdict.as_object_mut().expect("a verdict is an object").remove("policy_version");
+    verdict.to_string()
+}
+
+/// Checks that every event has the verdict of `eval` of this release, whichever release gave it.
+fn verdicts_are_those_of_this_release(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<()> {
+    let verdicts = deployment.verdicts(cluster, awaited(events), TIME_MAX)?;
+    let mut first = BTreeMap::new();
+    for verdict in &verdicts {
+        first.entry((verdict.key.clone(), header(verdict, "event_id"))).or_insert_with(|| without_version(&text(verdict)));
+    }
+    let expected: BTreeMap<_, _> = by_thread(deployment.eval(events)?);
+    let mut missing = 0;
+    for verdict in expected.into_values().flatten() {
+        let value: Value = serde_json::from_str(&verdict)?;
+        let name = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        match first.get(&(Some(name("thread_id").into_bytes()), name("event_id"))) {
+            Some(found) => assert_eq!(*found, without_version(&verdict)),
+            None => missing += 1,
+        }
+    }
+    ensure!(missing == 0, "{missing} events have no verdict");
+    Ok(())
+}
+
+/// State that an earlier release has left, killed in the middle of its work, is gone on with.
+pub(crate) fn state_of_an_earlier_release_is_taken_over(cluster: &Cluster) -> Result<()> {
+    let mut deployment = quick_deployment(cluster, PARTITIONS)?;
+    let this = use_earlier(&mut deployment)?;
+    let events = conversations(600, 43);
+    let (before, after) = events.split_at(events.len() / 2);
+    let worker = deployment.start()?;
+    cluster.produce(&deployment.events, before)?;
+    deployment.verdicts(cluster, awaited(before), TIME_MAX)?;
+    worker.kill()?;
+    deployment.use_binary(this);
+    let worker = deployment.start()?;
+    cluster.produce(&deployment.events, after)?;
+    verdicts_are_those_of_this_release(cluster, &deployment, &events)?;
+    let restored = worker.log().lines().filter(|line| line.contains(" restored ")).count();
+    ensure!(restored == PARTITIONS as usize, "all partitions are restored:\n{}", worker.log());
+    assert!(worker.stop()?.success());
+    Ok(())
+}
+
+/// Two workers are upgraded one after the other. In between the new one fails, and the older one gets partitions whose state it cannot read:
+/// they wait, which is seen, and go on as soon as a new worker has them. No verdict is lost, and none differs.
+pub(crate) fn an_older_release_waits_where_the_state_is_newer(cluster: &Cluster) -> Result<()> {
+    let mut deployment = quick_deployment(cluster, PARTITIONS)?;
+    let this = use_earlier(&mut deployment)?;
+    let (first, second) = (deployment.start()?, deployment.start()?);
+    wait_until("both have partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+    deployment.use_binary(this);
+    let events = conversations(1_500, 47);
+    let (mut waited, mut workers) = (false, Vec::new());
+    under_load(cluster, &deployment, &events, || {
+        ensure!(first.stop()?.success());
+        let upgraded = deployment.start()?;
+        wait_until("the upgraded worker has partitions", || Ok(upgraded.partitions()?.len() == 2))?;
+        wait_until("it has written state", || Ok(upgraded.metric("tollgate_checkpoints_total{outcome=\"written\"}")? >= 2.0))?;
+        upgraded.kill()?;
+        wait_until("the older worker has all partitions", || Ok(second.partitions()?.len() == PARTITIONS as usize))?;
+        wait_until("it says that two of them wait", || {
+            let ready = readiness(&second)?;
+            Ok(ready["members"][0]["failed"].as_array().is_some_and(|failed| failed.len() == 2))
+        })?;
+        waited = second.metric("tollgate_unrestored_partitions")? >= 2.0 && second.log().contains("the record is of version");
+        let upgraded = deployment.start()?;
+        wait_until("the upgraded worker has partitions again", || Ok(upgraded.partitions()?.len() == 2))?;
+        ensure!(second.stop()?.success());
+        let last = deployment.start()?;
+        wait_until("both are upgraded", || Ok(upgraded.partitions()?.len() == 2 && last.partitions()?.len() == 2))?;
+        upgraded.wait_ready()?;
+        last.wait_ready()?;
+        workers.extend([upgraded, last]);
+        Ok(())
+    })?;
+    ensure!(waited, "the older worker says which state it cannot read, in its log and by its gauge");
+    verdicts_are_those_of_this_release(cluster, &deployment, &events)?;
+    for worker in workers {
+        assert!(worker.stop()?.success());
+    }
+    Ok(())
+}
+
+/// A change of policy is rolled out, worker by worker. Every verdict names the policy that gave it, and each thread goes from the one to the
+/// other once.
+pub(crate) fn two_policies_share_a_group_while_a_change_rolls_out(cluster: &Cluster) -> Result<()> {
+    let mut deployment = quick_deployment(cluster, PARTITIONS)?;
+    let denying = |tool: &str| json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": [tool]}}});
+    deployment.configure("/guardrails", denying("patch"));
+    let (old, first, second) = (deployment.policy()?, deployment.start()?, deployment.start()?);
+    wait_until("both have partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+    let events = conversations(1_200, 53);
+    let by_old = verdicts_by_id(deployment.eval(&events)?)?;
+    deployment.configure("/guardrails", denying("web_search"));
+    let (new, by_new) = (deployment.policy()?, verdicts_by_id(deployment.eval(&events)?)?);
+    let mut workers = Vec::new();
+    under_load(cluster, &deployment, &events, || {
+        sleep(Duration::from_millis(500));
+        ensure!(first.stop()?.success());
+        let third = deployment.start()?;
+        wait_until("it has partitions", || Ok(third.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+        sleep(Duration::from_millis(500));
+        ensure!(second.stop()?.success());
+        workers.push(deployment.start()?);
+        wait_until("both have partitions", || Ok(third.partitions()?.len() == 2))?;
+        workers.push(third);
+        Ok(())
+    })?;
+    let verdicts = deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    let versions = [old.version().to_owned(), new.version().to_owned()];
+    let mut of_thread: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for verdict in &verdicts {
+        let value: Value = serde_json::from_str(&text(verdict))?;
+        let policy = versions.iter().position(|version| value["policy_version"] == **version).context("a verdict of neither policy")?;
+        let id = (value["thread_id"].to_string(), value["event_id"].to_string());
+        // What a provider says depends on the call alone; what the loop controller says, on what was let through before.
+        if value["decided_by"] == "guardrail" || [&by_old, &by_new][policy][&id]["decided_by"] == "guardrail" {
+            assert_eq!(value, [&by_old, &by_new][policy][&id]);
+        }
+        let policies = of_thread.entry(id.0.clone()).or_default();
+        if policies.is_empty() {
+            assert!(policy == 1 || value == by_old[&id], "the first verdict of a thread is that of its policy");
+        }
+        policies.push(policy);
+    }
+    assert!(of_thread.values().all(|policies| policies.is_sorted()), "a thread goes from one policy to the other once");
+    let mixed = of_thread.values().filter(|policies| policies.first() != policies.last()).count();
+    assert!(mixed > 0, "no thread has seen both policies");
+    for worker in workers {
+        assert!(worker.stop()?.success());
+    }
+    Ok(())
+}
+
+fn verdicts_by_id(lines: Vec<String>) -> Result<BTreeMap<(String, String), Value>> {
+    lines
+        .iter()
+        .map(|line| {
+            let value: Value = serde_json::from_str(line)?;
+            Ok(((value["thread_id"].to_string(), value["event_id"].to_string()), value))
+        })
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! A collector of traces: it takes OTLP over HTTP, or misbehaves as it is told.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use prost::Message;
+use tollgate::traces::message::{Answer, AnyValue, KeyValue, PartialSuccess, Request, Value, WireSpan};
+
+/// What the collector does with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    Takes,
+    /// It takes the request and refuses all spans but one.
+    TakesOne,
+    Fails,
+    Hangs,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Received {
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    pub fn request(&self) -> Request {
+        Request::decode(self.body.as_slice()).expect("OTLP")
+    }
+}
+
+/// A running collector. Its threads end with the process.
+#[derive(Debug)]
+pub struct Collector {
+    address: SocketAddr,
+    received: Arc<Mutex<Vec<Received>>>,
+}
+
+impl Collector {
+    pub fn start(manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&received);
+        std::thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let received = Arc::clone(&shared);
+                // A client that goes away ends its connection only.
+                std::thread::spawn(move || _ = serve(&connection, manner, &received));
+            }
+        });
+        Self { address, received }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/v1/traces", self.address)
+    }
+
+    pub fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
+    }
+
+    pub fn spans(&self) -> Vec<WireSpan> {
+        let resources = self.received().into_iter().flat_map(|received| received.request().resource_spans);
+        resources.flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans).collect()
+    }
+
+    /// Waits for this many spans, in the order of their offsets.
+    pub fn wait_for(&self, count: usize, time_max: Duration) -> Vec<WireSpan> {
+        let deadline = Instant::now() + time_max;
+        while self.spans().len() < count {
+            assert!(Instant::now() < deadline, "{} of {count} spans came", self.spans().len());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut spans = self.spans();
+        spans.sort_by_key(|span| (span.start_time_unix_nano, attribute(&span.attributes, "messaging.kafka.offset")));
+        spans
+    }
+}
+
+fn serve(connection: &TcpStream, manner: Manner, received: &Mutex<Vec<Received>>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(connection);
+    loop {
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            if let Some((_, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
+                length = value.trim().parse().unwrap();
+            }
+            if line == "\r\n" {
+                break;
+            }
+            head += &line;
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let got = Received { head, body };
+        let spans: usize =
+            got.request().resource_spans.iter().flat_map(|resource| &resource.scope_spans).map(|part| part.spans.len()).sum();
+        received.lock().unwrap().push(got);
+        let rejected_spans = i64::try_from(spans).unwrap() - 1;
+        let (status, answer) = match manner {
+            Manner::Takes => ("200 OK", Answer::default()),
+            Manner::TakesOne => (
+                "200 OK",
+                Answer { partial_success: Some(PartialSuccess { rejected_spans, error_message: "too many\n\u{1b}[31m".to_owned() }) },
+            ),
+            Manner::Fails => ("500 Internal Server Error", Answer::default()),
+            Manner::Hangs => {
+                std::thread::sleep(Duration::from_secs(60));
+                return Ok(());
+            }
+        };
+        let answer = answer.encode_to_vec();
+        let mut connection = connection;
+        write!(connection, "HTTP/1.1 {status}\r\ncontent-type: application/x-protobuf\r\ncontent-length: {}\r\n\r\n", answer.len())?;
+        connection.write_all(&answer)?;
+    }
+}
+
+/// Returns an attribute as text.
+pub fn attribute(attributes: &[KeyValue], key: &str) -> Option<String> {
+    let found = attributes.iter().find(|attribute| attribute.key == key)?;
+    match &found.value {
+        Some(AnyValue { value: Some(Value::Text(text)) }) => Some(text.clone()),
+        Some(AnyValue { value: Some(Value::Number(number)) }) => Some(number.to_string()),
+        _ => None,
+    }
+}

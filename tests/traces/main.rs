@@ -1,0 +1,253 @@
+//! Tests of traces: a worker on the embedded broker sends spans to a collector that the test plays. They need the feature `otlp`:
+//! `cargo test --package tollgate --features otlp --test traces`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "tests fail by panicking"
+)]
+
+mod collector;
+#[path = "../brokers/process.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part")]
+mod process;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::message::{Header, Message, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::{Offset, TopicPartitionList};
+use serde_json::{Value, json};
+use tollgate_testkit::PolicyServer;
+
+use collector::{Collector, Manner, attribute};
+use process::{Process, TIME_MAX};
+use support::{run, temporary, tollgate};
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN: &str = "00f067aa0ba902b7";
+/// What must not be in any span: arguments, users, secrets, the thread.
+const MARKER: &str = "MARKER-7f3a";
+
+/// A worker with its broker.
+struct Gate {
+    worker: Process,
+    brokers: String,
+    producer: BaseProducer,
+    /// Where `/metrics` is.
+    admin: String,
+}
+
+impl Gate {
+    fn start(traces: &str, guardrails: &str) -> Self {
+        let config = temporary(&format!("admin: {{listen: '127.0.0.1:0'}}\nguardrails: {guardrails}\ntraces: {traces}\n"));
+        let mut command = tollgate();
+        command.env("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=gate%2D0,service.name=other").env("OTEL_SERVICE_NAME", "gate");
+        let worker = Process::start(command.args(["dev", "--port", "0", "--config"]).arg(config.path()));
+        let after = |line: String| {
+            let rest = line.split("127.0.0.1:").nth(1).unwrap().to_owned();
+            format!("127.0.0.1:{}", rest.chars().take_while(char::is_ascii_digit).collect::<String>())
+        };
+        let brokers = after(worker.line(&["broker", "127.0.0.1:"]));
+        let admin = after(worker.line(&["/metrics", "127.0.0.1:"]));
+        let mut config = ClientConfig::new();
+        let producer = config.set("bootstrap.servers", &brokers).set("partitioner", "murmur2_random").create().unwrap();
+        Self { worker, brokers, producer, admin }
+    }
+
+    fn send(&self, value: &str, traceparent: Option<&str>) {
+        let mut headers = OwnedHeaders::new().insert(Header { key: "tracestate", value: Some("vendor=1") });
+        if let Some(traceparent) = traceparent {
+            headers = headers.insert(Header { key: "traceparent", value: Some(traceparent) });
+        }
+        self.producer.send(BaseRecord::to("agent.events").key(MARKER).payload(value).headers(headers)).map_err(|(error, _)| error).unwrap();
+        self.producer.flush(TIME_MAX).unwrap();
+    }
+
+    /// Returns the verdicts, as soon as there are this many.
+    fn verdicts(&self, count: usize) -> Vec<Value> {
+        let mut config = ClientConfig::new();
+        let reader: BaseConsumer = config.set("bootstrap.servers", &self.brokers).set("group.id", "test").create().unwrap();
+        let metadata = reader.fetch_metadata(Some("agent.decisions"), TIME_MAX).unwrap();
+        let mut list = TopicPartitionList::new();
+        for partition in metadata.topics()[0].partitions() {
+            list.add_partition_offset("agent.decisions", partition.id(), Offset::Beginning).unwrap();
+        }
+        reader.assign(&list).unwrap();
+        let (mut found, deadline) = (Vec::new(), Instant::now() + TIME_MAX);
+        while found.len() < count {
+            assert!(Instant::now() < deadline, "{} of {count} verdicts came:\n{}", found.len(), self.worker.said());
+            if let Some(Ok(message)) = reader.poll(Duration::from_millis(50)) {
+                found.push(serde_json::from_slice(message.payload().unwrap()).unwrap());
+            }
+        }
+        found
+    }
+
+    /// Returns a counter of `/metrics`.
+    fn metric(&self, series: &str) -> u64 {
+        let mut connection = TcpStream::connect(&self.admin).unwrap();
+        write!(connection, "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        connection.read_to_string(&mut text).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok());
+        line.unwrap_or(0)
+    }
+
+    fn wait_for_metric(&self, series: &str, count: u64) {
+        let deadline = Instant::now() + TIME_MAX;
+        while self.metric(series) != count {
+            assert!(Instant::now() < deadline, "{series} is {} and not {count}:\n{}", self.metric(series), self.worker.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn call(id: &str, tool: &str) -> String {
+    json!({"type": "tool_call", "thread_id": MARKER, "event_id": id, "user_id": MARKER, "tool_call_id": id, "tool_name": tool,
+           "tool_input": {"path": MARKER}})
+    .to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_span_follows_its_event_and_says_what_was_decided() {
+    let (collector, policy) = (Collector::start(Manner::Takes), PolicyServer::start(|_| (Duration::from_millis(20), json!(true))));
+    let secret = temporary(&format!("Bearer {MARKER}\n"));
+    let traces = format!(
+        "{{endpoint: '{}', sample_one_in: 4294967295, header_files: {{authorization: {}}}}}",
+        collector.url(),
+        secret.path().display()
+    );
+    let guardrails = format!(
+        "{{enabled: true, providers: [{{use: allowlist, config: {{denied_tools: [bash]}}}}, {{use: http, tools: [ask], config: {{url: '{}', dialect: opa, timeout_ms: 20000}}}}]}}",
+        policy.url()
+    );
+    let gate = Gate::start(&traces, &guardrails);
+    let sampled = format!("00-{TRACE}-{SPAN}-01");
+    gate.send(&call("first", "bash"), Some(&sampled));
+    gate.send(&call("not sampled", "ls"), Some(&format!("00-{TRACE}-{SPAN}-00")));
+    gate.send(&call("no context", "ls"), Some("00-nonsense"));
+    gate.send(&call("asks", "ask"), Some(&sampled));
+    gate.send(&call("behind it", "ls"), Some(&sampled));
+    gate.send(&format!("{{\"type\":\"tool_call\",\"thread_id\":\"{MARKER}\",\"event_id\":\"bad\"}}"), Some(&sampled));
+    let verdicts = gate.verdicts(6);
+    let spans = collector.wait_for(4, TIME_MAX);
+    assert_eq!(spans.len(), 4, "one verdict's sender was not sampled, and one has no context");
+    let expected = [
+        ("first", "block", vec!["consume", "decide", "publish"]),
+        ("asks", "allow", vec!["consume", "ask", "answer", "decide", "publish"]),
+        ("behind it", "allow", vec!["consume", "decide", "publish"]),
+        ("bad", "block", vec!["consume", "decide", "publish"]),
+    ];
+    for (span, (event_id, action, steps)) in spans.iter().zip(expected) {
+        assert_eq!((hex(&span.trace_id).as_str(), hex(&span.parent_span_id).as_str()), (TRACE, SPAN), "{event_id}");
+        let [link] = span.links.as_slice() else { panic!("{span:?}") };
+        assert_eq!((hex(&link.trace_id).as_str(), hex(&link.span_id).as_str(), link.trace_state.as_str()), (TRACE, SPAN, "vendor=1"));
+        assert!(span.events.is_sorted_by_key(|event| event.time_unix_nano) && span.end_time_unix_nano >= span.start_time_unix_nano);
+        assert_eq!(span.events.iter().map(|event| event.name.as_str()).collect::<Vec<_>>(), steps, "{event_id}");
+        let text = |key: &str| attribute(&span.attributes, key);
+        let verdict = verdicts.iter().find(|verdict| verdict["event_id"] == event_id).expect("a verdict");
+        for field in ["verdict_id", "event_id", "action", "decided_by", "code"] {
+            assert_eq!(text(&format!("tollgate.{field}")).as_deref(), verdict[field].as_str(), "{event_id}: {field}");
+        }
+        assert_eq!(text("tollgate.action").as_deref(), Some(action), "{event_id}");
+        assert_eq!(text("messaging.system").as_deref(), Some("kafka"));
+        assert_eq!(text("messaging.destination.name").as_deref(), Some("agent.events"));
+        assert_eq!((span.status.is_some(), text("error.type").is_some()), (event_id == "bad", event_id == "bad"), "{span:?}");
+    }
+    assert_eq!(spans.iter().map(|span| &span.span_id).collect::<std::collections::BTreeSet<_>>().len(), 4);
+    for received in collector.received() {
+        assert!(!received.body.windows(MARKER.len()).any(|bytes| bytes == MARKER.as_bytes()), "a span holds what it must not");
+        assert!(received.head.starts_with("POST /v1/traces HTTP/1.1"), "{}", received.head);
+        assert!(received.head.contains("content-type: application/x-protobuf") && received.head.contains(MARKER), "{}", received.head);
+        let process = received.request().resource_spans[0].resource.clone().unwrap().attributes;
+        assert_eq!(attribute(&process, "service.name").as_deref(), Some("gate"));
+        assert_eq!(attribute(&process, "k8s.pod.name").as_deref(), Some("gate-0"));
+    }
+    assert!(!gate.worker.said().contains(MARKER), "{}", gate.worker.said());
+    gate.wait_for_metric("tollgate_traces_exported_total", 4);
+}
+
+#[test]
+fn spans_that_wait_are_sent_before_the_process_ends() {
+    let collector = Collector::start(Manner::Takes);
+    let mut gate = Gate::start(&format!("{{endpoint: '{}', sample_one_in: 1}}", collector.url()), "{enabled: false}");
+    gate.send(&call("last", "ls"), None);
+    gate.verdicts(1);
+    gate.worker.interrupt();
+    assert!(gate.worker.wait(TIME_MAX).success(), "{}", gate.worker.said());
+    let spans = collector.spans();
+    let [span] = spans.as_slice() else { panic!("{spans:?}") };
+    assert!(span.parent_span_id.is_empty() && span.links.is_empty() && span.trace_state.is_empty(), "{span:?}");
+}
+
+/// A collector that does not do its part costs its spans and nothing else.
+#[test]
+fn no_verdict_waits_for_a_collector() {
+    const CALLS: u64 = 50;
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let collectors = [Manner::TakesOne, Manner::Fails, Manner::Hangs].map(|manner| (manner, Collector::start(manner)));
+    let known = collectors.iter().map(|(manner, collector)| (format!("{manner:?}"), collector.url()));
+    for (manner, url) in known.chain([("Gone".to_owned(), format!("http://{gone}/v1/traces"))]) {
+        let mut gate = Gate::start(&format!("{{endpoint: '{url}', sample_one_in: 1, timeout_ms: 300}}"), "{enabled: false}");
+        for number in 0..CALLS {
+            gate.send(&call(&format!("e{number}"), "ls"), None);
+        }
+        gate.verdicts(usize::try_from(CALLS).unwrap());
+        gate.worker.line(&["traces are lost"]);
+        let deadline = Instant::now() + TIME_MAX;
+        let lost = || ["failed", "refused"].map(|why| gate.metric(&format!("tollgate_traces_dropped_total{{reason=\"{why}\"}}")));
+        while lost().iter().sum::<u64>() + gate.metric("tollgate_traces_exported_total") < CALLS {
+            assert!(Instant::now() < deadline, "{manner}: {:?}\n{}", lost(), gate.worker.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let [failed, refused] = lost();
+        assert_eq!((failed == CALLS, refused > 0), (manner != "TakesOne", manner == "TakesOne"), "{manner}");
+        assert_eq!(gate.worker.said().matches("traces are lost").count(), 1, "{}", gate.worker.said());
+        assert!(!gate.worker.said().contains('\u{1b}'), "a collector's words are shown without control characters");
+        gate.worker.interrupt();
+        let asked = Instant::now();
+        assert!(gate.worker.wait(TIME_MAX).success(), "{manner}: {}", gate.worker.said());
+        assert!(asked.elapsed() < Duration::from_secs(20), "{manner}: the end took {:?}", asked.elapsed());
+    }
+}
+
+#[test]
+fn an_exporter_that_panics_ends_the_process() {
+    let config = temporary("admin: null\ntraces: {endpoint: 'http://127.0.0.1:9/v1/traces'}");
+    let mut command = tollgate();
+    let ran = run(command.args(["dev", "--port", "0", "--config"]).arg(config.path()).env("FAILPOINTS", "traces=panic"), b"");
+    assert_eq!(ran.exit, Some(70), "{ran:?}");
+    assert!(ran.stderr.contains("a thread ended that has to run") && ran.stderr.contains("traces"), "{ran:?}");
+}
+
+#[test]
+fn wrong_settings_are_refused_before_anything_starts() {
+    for (traces, expected) in [
+        ("{endpoint: 'http://c/', headers: {content-type: x}}", "traces.headers.content-type: found a header that OTLP sets; leave it out"),
+        ("{endpoint: 'http://c:0/'}", "traces.endpoint: found no host and port to connect to; write them such as http"),
+        ("{endpoint: 'https://c/', ca_file: /nowhere}", "traces.ca_file: found no certificates in /nowhere"),
+        ("{endpoint: 'http://c/', header_files: {x: /nowhere}}", "traces.header_files.x: found the name of a file that cannot be read"),
+        ("{endpoint: 'http://c/', headers: {x: \"MARKER-7f3a\\n\"}}", "traces.headers.x: found a value that no header can have"),
+        ("{endpoint: 'http://u:MARKER-7f3a@c/'}", "traces.endpoint: found a string that is no http or https URL without credentials"),
+    ] {
+        let config = temporary(&format!("traces: {traces}"));
+        for command in [&["config", "check"][..], &["dev", "--port", "0"]] {
+            let ran = run(tollgate().args(command).arg("--config").arg(config.path()), b"");
+            assert_eq!(ran.exit, Some(1), "{ran:?}");
+            assert!(ran.stderr.contains(expected) && !format!("{ran:?}").contains(MARKER), "{ran:?}");
+        }
+    }
+}
