@@ -1,0 +1,21 @@
+//! The monitoring of Tollgate: the Prometheus rules, the Grafana dashboard and the runbook's table, all written from one source in Rust.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`terms`] | what rules and panels share: labels, the objective, thresholds, and how counters are asked for growth |
+//! | [`rules`] | alerts and recording rules, by the question that they answer |
+//! | [`rule_file`] | the rules as Prometheus reads them |
+//! | [`panels`] | the dashboard's panels, by the same questions |
+//! | [`dashboard`] | the panels, laid out, as Grafana reads them |
+//! | [`runbook`] | the table at the head of the runbook, and the links to its sections |
+//! | [`outputs`] | every file that is written from here |
+//!
+//! `UPDATE_DOCS=1 cargo test -p tollgate-monitoring` writes the files anew.
+
+pub mod dashboard;
+pub mod outputs;
+pub mod panels;
+pub mod rule_file;
+pub mod rules;
+pub mod runbook;
+pub mod terms;

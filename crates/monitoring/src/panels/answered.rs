@@ -1,0 +1,64 @@
+//! Are callers answered in time?
+
+use super::{Look, Panel, Row};
+use crate::terms::{IN_TIME, LATE_SHARE_MAX, VERDICT_SECONDS_MAX};
+
+/// Returns the row.
+pub(super) fn row() -> Row {
+    let latency = "tollgate_event_to_verdict_seconds";
+    let late = format!(
+        "1 - sum by (job) (rate({latency}_bucket{{@, {IN_TIME}}}[$__rate_interval])) / sum by (job) \
+         (rate({latency}_count{{@}}[$__rate_interval]))"
+    );
+    Row {
+        question: "Are callers answered in time?",
+        panels: vec![
+            Panel::new(
+                "From event to verdict",
+                "From the event's timestamp to the acknowledged verdict. As good as the producers' clocks.",
+                "s",
+                12,
+            )
+            .quantile("99.9 %", 0.999, "", latency)
+            .quantile("99 %", 0.99, "", latency)
+            .quantile("50 %", 0.5, "", latency)
+            .red_from(VERDICT_SECONDS_MAX),
+            Panel::new(
+                "Answered late",
+                "The share of verdicts that came more than a second after their event. The line is the budget.",
+                "percentunit",
+                12,
+            )
+            .query("{{job}}", late)
+            .red_from(LATE_SHARE_MAX),
+            Panel::new("Verdicts by worker", "A worker without a line gives none.", "cps", 8).look(Look::Stack).rate(
+                "{{instance}}",
+                "instance",
+                "tollgate_verdicts_total",
+            ),
+            Panel::new("Deciding", "From a record to its verdict's bytes, without Kafka and policy servers.", "s", 8)
+                .quantile("99 %", 0.99, "", "tollgate_decision_duration_seconds")
+                .quantile("50 %", 0.5, "", "tollgate_decision_duration_seconds"),
+            Panel::new("Policy servers' answers (99 %)", "From a question to its answer or error.", "s", 8).quantile(
+                "{{provider}}",
+                0.99,
+                "provider",
+                "tollgate_provider_duration_seconds",
+            ),
+            Panel::new("Waiting for Kafka", "Publications that are not acknowledged yet.", "none", 8)
+                .query("{{instance}}", "sum by (instance) (tollgate_in_flight{@})"),
+            Panel::new(
+                "Waiting for policy servers",
+                "Events that wait for an answer or behind one that does, and questions on their way or queued.",
+                "none",
+                8,
+            )
+            .query("events", "sum (tollgate_waiting_events{@})")
+            .query("asked: {{provider}}", "sum by (provider) (tollgate_provider_in_flight{@})")
+            .query("queued: {{provider}}", "sum by (provider) (tollgate_provider_queued{@})"),
+            Panel::new("Held up", "How often members stopped taking records, and questions that were asked again.", "cps", 8)
+                .rate("too much in flight", "", "tollgate_backpressure_total")
+                .rate("asked again: {{provider}}", "provider", "tollgate_provider_retries_total"),
+        ],
+    }
+}

@@ -1,0 +1,56 @@
+//! What is stopped, and why?
+
+use super::{Look, Panel, Row};
+
+/// Returns the row.
+pub(super) fn row() -> Row {
+    Row {
+        question: "What is stopped, and why?",
+        panels: vec![
+            Panel::new("Events", "What agents do. Unreadable records become dead letters.", "cps", 8).look(Look::Stack).rate(
+                "{{type}}",
+                "type",
+                "tollgate_events_consumed_total",
+            ),
+            Panel::new("Verdicts by action", "Allow and warn let a call run.", "cps", 8).look(Look::Stack).rate(
+                "{{action}}",
+                "action",
+                "tollgate_verdicts_total",
+            ),
+            Panel::new(
+                "Stops by what decided",
+                "Safety: the response was cut off. Control: an operator's suspension. Envelope: unreadable.",
+                "cps",
+                8,
+            )
+            .look(Look::Stack)
+            .rate("{{decided_by}}", "decided_by", r#"tollgate_verdicts_total{@, action=~"block|halt|suppress"}"#),
+            Panel::new("Reasons", "The fifteen codes that stopped most in the time shown.", "none", 12).look(Look::Table).query(
+                "{{decided_by}}: {{code}}",
+                r#"topk (15, sum by (decided_by, code) (increase(tollgate_verdicts_total{@, action=~"block|halt|suppress"}[$__range])))"#,
+            ),
+            Panel::new("Tools", "The fifteen tools that were stopped most in the time shown, and by what.", "none", 12)
+                .look(Look::Table)
+                .query("{{tool}}: {{decided_by}}", "topk (15, sum by (tool, decided_by) (increase(tollgate_stops_total{@}[$__range])))"),
+            Panel::new("Agents that are stuck, by tool", "Stops of the loop controller.", "cps", 8)
+                .query("{{tool}}", r#"topk (10, sum by (tool) (rate(tollgate_stops_total{@, decided_by="loop"}[$__rate_interval])))"#),
+            Panel::new("Denied by policy, by tool", "Stops of guardrail providers.", "cps", 8)
+                .query("{{tool}}", r#"topk (10, sum by (tool) (rate(tollgate_stops_total{@, decided_by="guardrail"}[$__rate_interval])))"#),
+            Panel::new("Answers of providers", "failed_closed blocks the call, failed_open lets it run.", "cps", 8).rate(
+                "{{provider}}: {{outcome}}",
+                "provider, outcome",
+                "tollgate_guardrail_provider_calls_total",
+            ),
+            Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 8)
+                .rate("{{reason}}", "reason", "tollgate_dead_letters_total")
+                .rate("too large: without value", "", "tollgate_dead_letters_without_value_total"),
+            Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 8).rate(
+                "{{outcome}}",
+                "outcome",
+                "tollgate_replies_total",
+            ),
+            Panel::new("Threads let go of", "Refused: a store is full of stopped threads, and the calls of others are blocked.", "cps", 8)
+                .rate("{{reason}}", "reason", "tollgate_departed_threads_total"),
+        ],
+    }
+}

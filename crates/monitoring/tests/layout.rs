@@ -1,0 +1,115 @@
+//! Tests the dashboard as Grafana needs it: what every panel must have, and that none lies on another.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use support::{assert_none, read};
+use tollgate_monitoring::panels::rows;
+use tollgate_monitoring::rules::groups;
+
+const COLUMNS: u64 = 24;
+/// The names that Grafana has for the units used here.
+const UNITS: [&str; 6] = ["none", "s", "cps", "percentunit", "bytes", "Bps"];
+/// What an expression may name besides the dashboard's own variables: Grafana puts these in itself.
+const OF_GRAFANA: [&str; 2] = ["__rate_interval", "__range"];
+
+fn dashboard() -> Value {
+    serde_json::from_str(&read("config/grafana/tollgate.json")).unwrap()
+}
+
+fn panels(dashboard: &Value) -> &[Value] {
+    dashboard["panels"].as_array().unwrap()
+}
+
+#[test]
+fn the_dashboard_has_what_grafana_asks_for() {
+    let dashboard = dashboard();
+    assert_eq!((&dashboard["uid"], &dashboard["title"]), (&json!("tollgate"), &json!("Tollgate")));
+    assert!(dashboard["schemaVersion"].as_u64().unwrap() >= 36 && dashboard["time"]["from"] == "now-3h" && dashboard["refresh"] == "30s");
+    assert!(dashboard.get("id").is_none(), "an id belongs to one Grafana");
+    let names: Vec<&str> = dashboard["templating"]["list"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["datasource", "namespace", "job", "instance"]);
+    let link = dashboard["links"][0]["url"].as_str().unwrap();
+    assert_eq!(link, tollgate_monitoring::runbook::BASE_URL);
+}
+
+#[test]
+fn every_panel_has_what_grafana_asks_for() {
+    let dashboard = dashboard();
+    let (mut ids, mut offenders) = (BTreeSet::new(), Vec::new());
+    for panel in panels(&dashboard) {
+        let title = panel["title"].as_str().unwrap();
+        if !ids.insert(panel["id"].as_u64().unwrap()) || title.is_empty() {
+            offenders.push(format!("{title}: its id is not its own"));
+        }
+        if panel["type"] == "row" {
+            continue;
+        }
+        let targets = panel["targets"].as_array().unwrap();
+        let letters: BTreeSet<&str> = targets.iter().map(|target| target["refId"].as_str().unwrap()).collect();
+        let from_variable = |value: &Value| value["datasource"] == json!({"type": "prometheus", "uid": "${datasource}"});
+        let unit = panel["fieldConfig"]["defaults"]["unit"].as_str().unwrap();
+        for (is_well, what) in [
+            (!targets.is_empty() && letters.len() == targets.len(), "its queries have letters of their own"),
+            (from_variable(panel) && targets.iter().all(from_variable), "the data source is the one chosen at the top"),
+            (UNITS.contains(&unit), "its unit is known"),
+            (panel["description"].as_str().is_some_and(|text| text.ends_with('.')), "it says how to read it"),
+            (["timeseries", "stat", "bargauge"].contains(&panel["type"].as_str().unwrap()), "its type is known"),
+        ] {
+            if !is_well {
+                offenders.push(format!("{title}: not so: {what}"));
+            }
+        }
+    }
+    assert_none("a panel is complete", &offenders);
+}
+
+#[test]
+fn expressions_use_variables_that_there_are() {
+    let dashboard = dashboard();
+    let own = dashboard["templating"]["list"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap());
+    let known: BTreeSet<&str> = own.chain(OF_GRAFANA).collect();
+    let (mut offenders, mut seen) = (Vec::new(), 0);
+    for target in panels(&dashboard).iter().filter_map(|panel| panel["targets"].as_array()).flatten() {
+        let expression = target["expr"].as_str().unwrap();
+        let names =
+            expression.split('$').skip(1).map(|rest| rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap());
+        for name in names {
+            seen += 1;
+            offenders.extend((!known.contains(name)).then(|| format!("${name} in {expression}")));
+        }
+        // Whoever chooses one worker wants to see no other's figures.
+        let is_chosen = expression.contains("$job") && (expression.contains("$instance") || expression.contains("ALERTS"));
+        offenders.extend((!is_chosen || expression.contains('@')).then(|| format!("not limited to what is chosen: {expression}")));
+    }
+    assert!(seen > 200, "only {seen} variables were found");
+    assert_none("an expression uses the variables that there are", &offenders);
+}
+
+#[test]
+fn no_panel_lies_on_another_and_no_line_has_a_hole() {
+    let dashboard = dashboard();
+    let mut taken: BTreeSet<(u64, u64)> = BTreeSet::new();
+    let mut offenders = Vec::new();
+    for panel in panels(&dashboard) {
+        let [x, y, w, h] = ["x", "y", "w", "h"].map(|name| panel["gridPos"][name].as_u64().unwrap());
+        let cells: Vec<(u64, u64)> = (y..y + h).flat_map(|row| (x..x + w).map(move |column| (row, column))).collect();
+        if x + w > COLUMNS || w == 0 || h == 0 || cells.iter().any(|cell| !taken.insert(*cell)) {
+            offenders.push(panel["title"].to_string());
+        }
+    }
+    assert_none("a panel has its own place", &offenders);
+    let height = taken.iter().map(|(row, _)| row + 1).max().unwrap();
+    let holes: Vec<u64> = (0..height).filter(|row| (0..COLUMNS).any(|column| !taken.contains(&(*row, column)))).collect();
+    assert_eq!(holes, [0; 0], "every line is full");
+}
+
+#[test]
+fn the_dashboard_answers_the_questions_of_the_alerts() {
+    let shown: Vec<&str> = rows().iter().map(|row| row.question).collect();
+    let asked: Vec<&str> = groups().iter().map(|group| group.question).collect();
+    assert_eq!(shown[1..=asked.len()], asked);
+}

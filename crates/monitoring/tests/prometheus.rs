@@ -1,0 +1,158 @@
+//! Tests the rules and the dashboard on a real Prometheus that scrapes a real worker: what they ask for is there, and alerts fire.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+#[path = "prometheus/server.rs"]
+mod server;
+mod support;
+#[path = "prometheus/traffic.rs"]
+mod traffic;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+use server::Prometheus;
+use tollgate::metrics::{CATALOG, values};
+use tollgate_monitoring::rules::groups;
+use tollgate_testkit::harness::{self, Case};
+use tollgate_testkit::{Cluster, sharing};
+
+const CASES: &[Case] = &[sharing!(rules_and_panels_get_what_they_ask_for)];
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Metrics that this run gives no reason to show. Each has labels, and a series appears when there is something to say. Files that may be
+/// open are without a limit on some machines.
+const SILENT: [&str; 11] = [
+    "tollgate_secret_changes_total",
+    "tollgate_traces_dropped_total",
+    "process_max_fds",
+    "tollgate_departed_threads_total",
+    "tollgate_publish_failures_total",
+    "tollgate_replies_total",
+    "tollgate_restore_eta_seconds",
+    "tollgate_restore_failures_total",
+    "tollgate_restore_remaining_records",
+    "tollgate_controls_applied_total",
+    "tollgate_controls",
+];
+
+/// What the traffic gives reason for, without the times that alerts wait.
+const FIRING: [&str; 8] = [
+    "TollgateCircuitOpen",
+    "TollgateControlsRejected",
+    "TollgateDeadLetters",
+    "TollgateDenialsSpiking",
+    "TollgateFailOpen",
+    "TollgateHaltsSpiking",
+    "TollgateVerdictsLateFast",
+    "TollgateVerdictsLateSlow",
+];
+
+fn main() -> ExitCode {
+    harness::run(CASES, &server::tollgate(), Path::new(env!("CARGO_TARGET_TMPDIR")))
+}
+
+/// Waits until a condition holds, and shows what was there instead if it does not.
+fn wait_until(what: &str, mut found: impl FnMut() -> Result<Result<(), String>>) -> Result<()> {
+    let deadline = Instant::now() + TIME_MAX;
+    loop {
+        match found()? {
+            Ok(()) => return Ok(()),
+            Err(instead) => ensure!(Instant::now() < deadline, "{what}: {instead}"),
+        }
+        sleep(Duration::from_millis(300));
+    }
+}
+
+fn rules_and_panels_get_what_they_ask_for(cluster: &Cluster) -> Result<()> {
+    let (deployment, worker) = traffic::start(cluster)?;
+    let prometheus = Prometheus::start(worker.admin_port())?;
+    for round in 0..3 {
+        traffic::send(cluster, &deployment, round)?;
+        prometheus.wait_scraped()?;
+    }
+    let expected: BTreeSet<String> = FIRING.iter().map(|name| (*name).to_owned()).collect();
+    wait_until("the alerts that fire", || {
+        let firing = prometheus.firing()?;
+        Ok(if firing == expected { Ok(()) } else { Err(format!("{firing:?} fire instead of {expected:?}")) })
+    })?;
+    every_rule_is_evaluated(&prometheus)?;
+    every_query_is_answered(&prometheus)?;
+    series_are_those_of_the_list(&prometheus)?;
+    sentences_are_whole(&prometheus)?;
+    worker.kill()?;
+    wait_until("a worker that is gone", || {
+        let firing = prometheus.firing()?;
+        let is_seen = ["TollgateNoWorkers", "TollgateWorkerDown"].iter().all(|name| firing.contains(*name));
+        Ok(if is_seen { Ok(()) } else { Err(format!("only {firing:?} fire")) })
+    })
+}
+
+fn every_rule_is_evaluated(prometheus: &Prometheus) -> Result<()> {
+    let answer = prometheus.get("/api/v1/rules", &[])?;
+    let rules: Vec<&Value> = answer["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
+    let sick: Vec<_> = rules.iter().filter(|rule| rule["health"] != "ok" || rule["lastError"].is_string()).collect();
+    let count: usize = groups().iter().map(|group| group.recordings.len() + group.alerts.len()).sum();
+    assert!(rules.len() == count && sick.is_empty(), "{} rules, and these are not well: {sick:?}", rules.len());
+    Ok(())
+}
+
+fn every_query_is_answered(prometheus: &Prometheus) -> Result<()> {
+    let mut offenders = Vec::new();
+    for (place, expression) in support::expressions() {
+        let found = match prometheus.query(&expression) {
+            Ok(found) => found,
+            Err(error) => {
+                offenders.push(format!("{place}: {error}"));
+                continue;
+            }
+        };
+        // An alert that does not fire is empty, and so is a panel of what did not happen.
+        let may_be_empty = !place.starts_with("panel ") || SILENT.iter().any(|name| expression.contains(name));
+        if found.is_empty() && !may_be_empty {
+            offenders.push(format!("{place}: no series for {expression}"));
+        }
+    }
+    support::assert_none("a query is answered, and a panel shows something", &offenders);
+    Ok(())
+}
+
+/// Every metric is there, and no label has a value that the list does not know.
+fn series_are_those_of_the_list(prometheus: &Prometheus) -> Result<()> {
+    let series = prometheus.get("/api/v1/series", &[("match[]", r#"{__name__=~"tollgate_.+"}"#)])?;
+    let series: Vec<&Value> = series.as_array().unwrap().iter().collect();
+    let mut offenders = Vec::new();
+    let names: BTreeSet<&str> = series.iter().map(|series| series["__name__"].as_str().unwrap()).collect();
+    for spec in CATALOG {
+        let is_there = ["", "_count"].iter().any(|suffix| names.contains(format!("{}{suffix}", spec.name).as_str()));
+        if !is_there && !SILENT.contains(&spec.name) {
+            offenders.push(format!("{} has no series", spec.name));
+        }
+        for labels in series.iter().filter(|labels| labels["__name__"] == spec.name) {
+            for label in spec.labels {
+                let value = labels[*label].as_str().unwrap_or_default();
+                if value.is_empty() || !values(spec.name, label).may_be(value) {
+                    offenders.push(format!("{} has {label}={value:?}", spec.name));
+                }
+            }
+        }
+    }
+    support::assert_none("what a worker shows is in the list of metrics and of values", &offenders);
+    Ok(())
+}
+
+fn sentences_are_whole(prometheus: &Prometheus) -> Result<()> {
+    let answer = prometheus.get("/api/v1/alerts", &[])?;
+    for alert in answer["alerts"].as_array().unwrap() {
+        for name in ["summary", "description", "runbook_url"] {
+            let text = alert["annotations"][name].as_str().unwrap_or_default();
+            let is_whole = !text.is_empty() && ["<error", "<no value>", "{{", "  ", " ."].iter().all(|hole| !text.contains(hole));
+            assert!(is_whole, "{}: {name} is {text:?}", alert["labels"]["alertname"]);
+        }
+    }
+    Ok(())
+}
