@@ -1,0 +1,47 @@
+{{/* Numbers that follow from others. */}}
+
+{{/* Seconds from SIGTERM to SIGKILL: the drain, five seconds to leave the group while brokers are away, and a margin. */}}
+{{- define "tollgate.gracePeriodMin" -}}
+{{- $drain := dig "worker" "drain_timeout_ms" 30000 .Values.config | int -}}
+{{- add (div (add $drain 999) 1000) 5 10 -}}
+{{- end -}}
+
+{{- define "tollgate.gracePeriod" -}}
+{{- default (include "tollgate.gracePeriodMin" .) .Values.terminationGracePeriodSeconds -}}
+{{- end -}}
+
+{{/* Group members of a pod; one where the configuration leaves it to the node's cores. */}}
+{{- define "tollgate.members" -}}
+{{- dig "worker" "members" 1 .Values.config | default 1 | int -}}
+{{- end -}}
+
+{{/* How many pods can have a partition each. */}}
+{{- define "tollgate.replicasMax" -}}
+{{- $members := include "tollgate.members" . | int -}}
+{{- div (add (int .Values.topics.partitions) $members -1) $members -}}
+{{- end -}}
+
+{{/* The ports of the brokers, as a JSON list. */}}
+{{- define "tollgate.brokerPorts" -}}
+{{- $ports := list -}}
+{{- range splitList "," (dig "kafka" "brokers" "" .Values.config) -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" (trim .) | trimPrefix ":" | default "9092" | int) -}}
+{{- end -}}
+{{- $ports | uniq | sortAlpha | toJson -}}
+{{- end -}}
+
+{{/* The ports of the policy servers, as a JSON list. */}}
+{{- define "tollgate.policyServerPorts" -}}
+{{- $guardrails := dig "guardrails" dict .Values.config -}}
+{{- $providers := default list $guardrails.providers -}}
+{{- with $guardrails.provider -}}{{- $providers = append $providers . -}}{{- end -}}
+{{- $ports := list -}}
+{{- range $providers -}}
+{{- with dig "config" "url" "" . -}}
+{{- $url := urlParse . -}}
+{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) -}}
+{{- $ports = append $ports (int $port) -}}
+{{- end -}}
+{{- end -}}
+{{- $ports | uniq | sortAlpha | toJson -}}
+{{- end -}}
