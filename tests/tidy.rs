@@ -46,7 +46,7 @@ fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
 
 /// Returns what ships: the sources of the worker and of the crates, without their tests and benchmarks.
 fn source_files() -> Vec<PathBuf> {
-    files(&["src", "crates/core/src", "crates/shell/src", "crates/testkit/src", "crates/bench/src"], "rs")
+    files(&["src", "crates/core/src", "crates/shell/src", "crates/testkit/src", "crates/bench/src", "crates/monitoring/src"], "rs")
 }
 
 fn rust_files() -> Vec<PathBuf> {
@@ -141,7 +141,7 @@ fn nothing_is_left_for_later() {
 /// Returns the documents: those of the root, which must be there, and all below.
 fn documents() -> Vec<PathBuf> {
     let root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
-    root.into_iter().map(PathBuf::from).chain(files(&["examples", "docs", "tests", "crates"], "md")).collect()
+    root.into_iter().map(PathBuf::from).chain(files(&["examples", "docs", "tests", "crates", "helm"], "md")).collect()
 }
 
 #[test]

@@ -39,6 +39,18 @@ fn the_default_names_of_topics_are_those_of_the_table() {
     check_written(path, &format!("{before}  topics:\n{}{after}", tollgate::topics::defaults(TOPICS)));
 }
 
+#[test]
+fn the_table_of_failover_properties_is_that_of_the_clients() {
+    let path = "docs/availability.md";
+    let text = read(Path::new(path));
+    let place = "`kafka.properties` overrides each.\n\n";
+    let (before, rest) = text.split_once(place).expect("the place of the table");
+    let after: Vec<_> = rest.lines().skip_while(|line| line.starts_with('|')).collect();
+    let after = after.join("\n");
+    let after = after.trim_start();
+    check_written(path, &format!("{before}{place}{}\n{after}\n", tollgate::kafka::failover_table()));
+}
+
 /// Returns a name that looks like a metric's: in backticks, without labels and the suffixes of histograms.
 fn metric_names(text: &str) -> impl Iterator<Item = &str> {
     let codes = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
