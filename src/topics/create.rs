@@ -27,7 +27,10 @@ impl<'n> NewTopic<'n> {
     pub fn of(topic: Topic<'n>, partitions: u32) -> Self {
         let is_one = matches!(topic.spec.partitions, PartitionRule::One);
         let settings = match topic.spec.cleanup {
-            Cleanup::Compact { .. } => vec![("cleanup.policy", "compact".to_owned())],
+            Cleanup::Compact { segment_bytes, .. } => {
+                let segment = segment_bytes.map(|bytes| ("segment.bytes", bytes.to_string()));
+                [("cleanup.policy", "compact".to_owned())].into_iter().chain(segment).collect()
+            }
             Cleanup::Delete { days: Some(days) } => vec![("retention.ms", (u64::from(days) * DAY_MS).to_string())],
             Cleanup::Delete { days: None } => Vec::new(),
         };

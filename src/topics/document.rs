@@ -47,7 +47,8 @@ pub fn defaults(specs: &[&TopicSpec]) -> String {
 
 fn cleanup(cleanup: Cleanup) -> String {
     match cleanup {
-        Cleanup::Compact { .. } => "`cleanup.policy=compact`".to_owned(),
+        Cleanup::Compact { segment_bytes: None, .. } => "`cleanup.policy=compact`".to_owned(),
+        Cleanup::Compact { segment_bytes: Some(bytes), .. } => format!("`cleanup.policy=compact`, `segment.bytes` of at most {bytes}"),
         Cleanup::Delete { days: Some(days) } => format!("deleted after {days} days"),
         Cleanup::Delete { days: None } => "deleted by age, as you like".to_owned(),
     }

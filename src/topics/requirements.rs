@@ -123,7 +123,7 @@ pub fn check_settings(
     thread_bytes_max: usize,
 ) -> Result<Limits, TopicFault> {
     for topic in topics {
-        if let Cleanup::Compact { keeps } = topic.spec.cleanup
+        if let Cleanup::Compact { keeps, .. } = topic.spec.cleanup
             && let Some(found) = setting(topic.name, "cleanup.policy").filter(|policy| policy != "compact")
         {
             return Err(TopicFault::NotCompacted { topic: topic.name.to_owned(), lost: keeps, found });

@@ -32,6 +32,9 @@ pub enum Cleanup {
     Compact {
         /// What would be lost if records were deleted by age.
         keeps: &'static str,
+        /// The largest segment, in bytes, where the default would be too large: brokers do not compact the segment that they write to, so
+        /// whoever reads the topic from its beginning reads all of that.
+        segment_bytes: Option<u32>,
     },
     /// Records are deleted by age.
     Delete {

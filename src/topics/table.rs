@@ -125,7 +125,7 @@ macro_rules! with_topics {
             Controls controls "Switches for the whole fleet: passports and suspended subjects." {
                 default_name: "agent.controls",
                 record_key: "control id",
-                cleanup: Cleanup::Compact { keeps: "controls" },
+                cleanup: Cleanup::Compact { keeps: "controls", segment_bytes: None },
                 partitions: PartitionRule::One,
                 carries: Carries::Theirs,
                 written_by: &[Party::Operators],
@@ -145,7 +145,7 @@ macro_rules! with_topics {
             State state "Checkpoints of the state of partitions; of one group and one events topic." {
                 default_name: "tollgate.state",
                 record_key: "internal",
-                cleanup: Cleanup::Compact { keeps: "state" },
+                cleanup: Cleanup::Compact { keeps: "state", segment_bytes: Some(64 << 20) },
                 partitions: PartitionRule::SameAs {
                     topic: "events",
                     why: "the state of a partition stands on the partition of the same number",

@@ -99,33 +99,38 @@ def for_each_pod(test):
     return run
 
 
-REDACTED = "[redacted]"
 # What clients must have of kafka.sasl, kafka.tls and extraEnv, by file of values.
 PROPERTIES = {
     "tls-scram": {
         "security.protocol": "sasl_ssl",
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "tollgate",
-        "sasl.password": REDACTED,
+        "sasl.password": PASSPHRASE,
     },
     "scram-keda": {
         "security.protocol": "sasl_plaintext",
         "sasl.mechanism": "SCRAM-SHA-256",
         "sasl.username": PASSPHRASE,
-        "sasl.password": REDACTED,
+        "sasl.password": PASSPHRASE,
     },
-    "mtls-job-keda": {"security.protocol": "ssl", "ssl.key.password": REDACTED},
-    "strimzi-scram": {"security.protocol": "sasl_ssl", "sasl.username": "tollgate", "sasl.password": REDACTED},
+    "mtls-job-keda": {"security.protocol": "ssl", "ssl.key.password": PASSPHRASE},
+    "strimzi-scram": {"security.protocol": "sasl_ssl", "sasl.username": "tollgate", "sasl.password": PASSPHRASE},
     "strimzi-tls": {"security.protocol": "ssl"},
-    "everything-else": {"sasl.username": "tollgate", "sasl.password": REDACTED, "client.rack": "some-label"},
+    "everything-else": {"sasl.username": "tollgate", "sasl.password": PASSPHRASE, "client.rack": "some-label"},
     "minimal": {},
 }
 # And those of the topic job, which signs in as somebody else.
 JOB_PROPERTIES = {
     "mtls-job-keda": {"security.protocol": "ssl", "ssl.key.password": None},
-    "scram-keda": {"security.protocol": "sasl_plaintext", "sasl.username": "admin", "sasl.password": REDACTED},
-    "everything-else": {"security.protocol": "sasl_ssl", "sasl.username": PASSPHRASE, "sasl.password": REDACTED},
+    "scram-keda": {"security.protocol": "sasl_plaintext", "sasl.username": "admin", "sasl.password": PASSPHRASE},
+    "everything-else": {"security.protocol": "sasl_ssl", "sasl.username": PASSPHRASE, "sasl.password": PASSPHRASE},
 }
+
+
+def value_of(properties, key):
+    """Returns a property's value, which may stand in a file that the configuration names instead."""
+    file = properties.get(f"{key}_file")
+    return pathlib.Path(file).read_text() if file else properties.get(key)
 
 
 class Configuration(unittest.TestCase):
@@ -143,7 +148,7 @@ class Configuration(unittest.TestCase):
             self.assertFalse(effective["admin"]["listen"].startswith("127."), "probes come from outside")
         wanted = {"StatefulSet": PROPERTIES, "Job": JOB_PROPERTIES}[maker["kind"]][name]
         properties = effective["kafka"]["properties"]
-        self.assertEqual({key: properties.get(key) for key in wanted}, wanted)
+        self.assertEqual({key: value_of(properties, key) for key in wanted}, wanted)
 
     def test_an_encrypted_key_is_opened_with_its_password(self):
         resources = chart.rendered("mtls-job-keda")

@@ -193,7 +193,7 @@ pub(crate) fn a_state_topic_that_does_not_fit_is_named(cluster: &Cluster) -> Res
     deployment.configure("/kafka/topics/state", json!(by_age));
     let log = said(&deployment)?;
     assert!(
-        log.contains(&format!("topic {by_age} has cleanup.policy=delete")) && log.contains("--add-config cleanup.policy=compact"),
+        log.contains(&format!("topic {by_age} has cleanup.policy=delete")) && log.contains("tollgate topics apply --execute"),
         "{log}"
     );
     let small = cluster.topic("state", 3, &[("cleanup.policy", "compact"), ("max.message.bytes", "10000")])?;

@@ -106,6 +106,7 @@ pub(crate) fn what_differs_is_changed_and_nothing_else(cluster: &Cluster) -> Res
     let wanted = json!([
         {"change": "set", "setting": "cleanup.policy", "found": "delete", "wanted": "compact"},
         {"change": "set", "setting": "max.message.bytes", "found": "20000", "wanted": "69632"},
+        {"change": "set", "setting": "segment.bytes", "found": "1073741824", "wanted": "67108864"},
     ]);
     assert_eq!(lines_of[4]["changes"], wanted);
     let done = lines(&apply(&deployment, &["--execute"])?, 0)?;
@@ -114,7 +115,7 @@ pub(crate) fn what_differs_is_changed_and_nothing_else(cluster: &Cluster) -> Res
     assert_eq!((&done[1]["partitions"], &done[4]["changes"]), (&json!(3), &wanted));
     let mut own = own_settings(cluster, &deleting)?;
     own.sort();
-    let expected = [("cleanup.policy", "compact"), ("max.message.bytes", "69632"), ("segment.ms", "123456")];
+    let expected = [("cleanup.policy", "compact"), ("max.message.bytes", "69632"), ("segment.bytes", "67108864"), ("segment.ms", "123456")];
     assert_eq!(own, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     lines(&apply(&deployment, &["--check"])?, 0)?;
     let worker = deployment.spawn("")?;

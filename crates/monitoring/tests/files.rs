@@ -39,6 +39,13 @@ fn the_runbook_has_the_table_of_alerts() {
     check_written(RUNBOOK, &format!("{before}{BEGIN}\n\n{}\n{END}{after}", table()));
 }
 
+#[test]
+fn the_operators_page_says_what_to_do_first() {
+    let page = read("docs/running.md");
+    let missing = alerts().into_iter().filter(|alert| !page.contains(&format!("](runbook.md#{})", anchor(alert.name))));
+    assert_none("docs/running.md has every alert", &missing.map(|alert| alert.name.to_owned()).collect::<Vec<_>>());
+}
+
 /// Returns the runbook's sections about alerts: heading and text.
 fn sections(text: &str) -> Vec<(String, String)> {
     let sections = text.split("\n### ").skip(1).map(|section| section.split("\n## ").next().unwrap_or_default());

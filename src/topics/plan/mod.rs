@@ -203,10 +203,15 @@ pub(super) mod tests {
         required.map(|spec| (Topic { spec, name: spec.key }, of(spec.key))).collect()
     }
 
-    /// Returns a topic with these partitions and replicas and Kafka's default settings.
+    /// Returns a topic with these partitions and replicas, and Kafka's default settings but for small segments.
     pub(in crate::topics) fn found(partitions: u32, replication_factor: u32, settings: &[(&str, &str)]) -> FoundTopic {
-        let usual =
-            [("cleanup.policy", "delete"), ("max.message.bytes", "1048588"), ("min.insync.replicas", "1"), ("retention.ms", "604800000")];
+        let usual = [
+            ("cleanup.policy", "delete"),
+            ("max.message.bytes", "1048588"),
+            ("min.insync.replicas", "1"),
+            ("retention.ms", "604800000"),
+            ("segment.bytes", "67108864"),
+        ];
         let settings = usual.iter().chain(settings).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         FoundTopic { partitions, replication_factor, settings }
     }
@@ -258,12 +263,12 @@ pub(super) mod tests {
                 "decisions: create: partitions 24, replication factor 3, min.insync.replicas=2",
                 "dlq: create: partitions 24, replication factor 3, min.insync.replicas=2, retention.ms=-1",
                 "controls: create: partitions 1, replication factor 3, cleanup.policy=compact, min.insync.replicas=2",
-                "state: create: partitions 24, replication factor 3, cleanup.policy=compact, min.insync.replicas=2",
+                "state: create: partitions 24, replication factor 3, cleanup.policy=compact, min.insync.replicas=2, segment.bytes=67108864",
             ]
         );
         let of_one = lines_of(TopicWishes::default(), ONE_BROKER);
         assert_eq!(of_one[0], "events: create: partitions 12, replication factor 1");
-        assert_eq!(of_one[4], "state: create: partitions 12, replication factor 1, cleanup.policy=compact");
+        assert_eq!(of_one[4], "state: create: partitions 12, replication factor 1, cleanup.policy=compact, segment.bytes=67108864");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use super::{FoundTopic, TopicWishes};
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// The largest batch that topics take unless brokers are configured otherwise, in bytes.
 const KAFKA_MESSAGE_BYTES: u64 = 1_048_588;
+/// The size of segments unless brokers are configured otherwise, in bytes.
+const KAFKA_SEGMENT_BYTES: u64 = 1 << 30;
 /// How many bytes a dead letter may have beyond the record that it is a copy of: the headers with the reason.
 const DEAD_LETTER_OVERHEAD: u64 = 4_096;
 
@@ -27,11 +29,12 @@ type Rule = fn(Topic<'_>, Option<&str>, &Context<'_, '_>) -> Option<String>;
 /// Returns the settings that a topic does not have as it should, with the values that they should have. Of a topic that is missing, these
 /// are the ones that differ from Kafka's own defaults.
 pub(super) fn wanted(topic: Topic<'_>, found: Option<&FoundTopic>, context: &Context<'_, '_>) -> Vec<(&'static str, String)> {
-    let rules: [(_, Rule); 4] = [
+    let rules: [(_, Rule); 5] = [
         ("cleanup.policy", cleanup_policy),
         ("max.message.bytes", max_message_bytes),
         ("min.insync.replicas", min_insync_replicas),
         ("retention.ms", retention_ms),
+        ("segment.bytes", segment_bytes),
     ];
     let value = |name: &str| found.and_then(|found| found.settings.get(name)).map(String::as_str);
     rules.into_iter().filter_map(|(name, rule)| Some((name, rule(topic, value(name), context)?))).collect()
@@ -87,6 +90,14 @@ fn retention_ms(topic: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>
     (!is_enough).then(|| least.to_string())
 }
 
+/// Smaller segments stay, and so do larger ones where a single record may need them.
+fn segment_bytes(topic: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>) -> Option<String> {
+    let Cleanup::Compact { segment_bytes: Some(most), .. } = topic.spec.cleanup else { return None };
+    let most = u64::from(most).max(context.thread_bytes_max as u64 + STATE_RECORD_OVERHEAD);
+    let size = found.map_or(KAFKA_SEGMENT_BYTES, |found| found.parse().unwrap_or(KAFKA_SEGMENT_BYTES));
+    (size > most).then(|| most.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -128,7 +139,19 @@ mod tests {
         assert_eq!(changed("decisions", &[(size, "1000")]), Vec::<String>::new(), "batches keep to it");
         let large = Surroundings { thread_bytes_max: 2_000_000, ..ONE_BROKER };
         let created = lines(&topics(&[]), &TopicWishes::default(), large);
-        assert!(created[4].ends_with("cleanup.policy=compact, max.message.bytes=2004096"), "{created:?}");
+        assert!(created[4].ends_with("cleanup.policy=compact, max.message.bytes=2004096, segment.bytes=67108864"), "{created:?}");
+    }
+
+    #[test]
+    fn restores_read_little_that_is_not_compacted() {
+        let compact = ("cleanup.policy", "compact");
+        let state = |size: &str| changed("state", &[compact, ("segment.bytes", size)]);
+        assert_eq!(state("1073741824"), ["state: segment.bytes 1073741824 → 67108864"]);
+        assert!(state("67108864").is_empty() && state("1000000").is_empty());
+        assert!(changed("controls", &[compact, ("segment.bytes", "1073741824")]).is_empty(), "they are few");
+        let large = Surroundings { thread_bytes_max: 100_000_000, ..ONE_BROKER };
+        let created = lines(&topics(&[]), &TopicWishes::default(), large);
+        assert!(created[4].ends_with("max.message.bytes=100004096, segment.bytes=100004096"), "a record fits into one: {created:?}");
     }
 
     #[test]
