@@ -20,7 +20,9 @@
 //! | `own_records` | for how many partitions the state of all partitions is keyed |
 //! | `progress` | how far a restore has come |
 //! | `transaction` | one checkpoint: state and offset, both or neither |
+//! | `offset_step` | the step of it that librdkafka may hang in |
 
+mod offset_step;
 mod own_records;
 mod phase;
 mod progress;

@@ -10,15 +10,16 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
-use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::kafka::{StageTopics, make_producer, oauth_token, state_producer_config};
 use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::{Checkpoint, StateRecord};
 use tollgate_core::record::Partition;
 
+use super::offset_step::OffsetStep;
+
 /// How long one step of a transaction may take before it is given up.
-const STEP_TIMEOUT: Duration = Duration::from_secs(15);
+pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a takeover waits for a leader, and then for the coordinator, before it says so and tries again.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const FENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -57,6 +58,8 @@ pub enum Outcome {
     Refused(KafkaError),
     /// Nothing is written, because of a rebalance: the member must learn of it from the group before it can write.
     Outdated,
+    /// Nothing is written, because librdkafka hangs. This producer can write nothing any more; the next one aborts what it left open.
+    Hung,
     /// Another member has taken the state over. This producer can write nothing any more.
     Fenced,
     /// This producer can write nothing any more, and it is unknown whether this checkpoint was written: the state must be read again.
@@ -65,7 +68,8 @@ pub enum Outcome {
 
 /// The transactional producer of a partition's checkpoints.
 pub(super) struct Transactions {
-    producer: BaseProducer<DebugLogContext>,
+    producer: Arc<BaseProducer<DebugLogContext>>,
+    offset_step: OffsetStep,
     topics: Arc<StageTopics>,
     partition: Partition,
 }
@@ -73,8 +77,9 @@ pub(super) struct Transactions {
 impl Transactions {
     /// Returns a producer for a partition's state. It has not fenced anybody yet, and connects by itself.
     pub(super) fn new(kafka: &KafkaSettings, topics: &Arc<StageTopics>, partition: Partition, batch_bytes_max: u64) -> KafkaResult<Self> {
-        let producer = make_producer(&state_producer_config(kafka, topics, partition, batch_bytes_max), DebugLogContext)?;
-        Ok(Self { producer, topics: Arc::clone(topics), partition })
+        let producer = Arc::new(make_producer(&state_producer_config(kafka, topics, partition, batch_bytes_max), DebugLogContext)?);
+        let offset_step = OffsetStep::start(Arc::clone(&producer), &topics.input, partition)?;
+        Ok(Self { producer, offset_step, topics: Arc::clone(topics), partition })
     }
 
     /// Waits until the producer is connected.
@@ -96,9 +101,10 @@ impl Transactions {
     }
 
     /// Writes a checkpoint, and returns its outcome.
-    pub(super) fn write(&self, job: &Job) -> Outcome {
+    pub(super) fn write(&self, job: &Arc<Job>) -> Outcome {
         let error = match self.try_write(job) {
-            Ok(()) => match self.step("committing", || repeat(|| self.producer.commit_transaction(STEP_TIMEOUT))) {
+            Ok(false) => return Outcome::Hung,
+            Ok(true) => match self.step("committing", || repeat(|| self.producer.commit_transaction(STEP_TIMEOUT))) {
                 Ok(()) => return Outcome::Written,
                 // It may have been committed all the same, unless the producer requires an abort.
                 Err(error) if !requires_abort(&error) => return self.lost(error),
@@ -133,18 +139,20 @@ impl Transactions {
         if is_fenced { Outcome::Fenced } else { Outcome::Lost(error) }
     }
 
-    fn try_write(&self, job: &Job) -> KafkaResult<()> {
+    /// Does everything but the commit. Returns `false` if librdkafka hangs.
+    fn try_write(&self, job: &Arc<Job>) -> KafkaResult<bool> {
         self.producer.begin_transaction()?;
         for record in &job.checkpoint.records {
             self.send(record)?;
         }
         self.step("writing the records", || self.flush())?;
-        let mut offsets = TopicPartitionList::with_capacity(1);
-        let next = KafkaOffset::Offset(job.checkpoint.next.0);
-        let mut element = offsets.add_partition(&self.topics.input, self.partition.0);
-        element.set_offset(next)?;
-        element.set_metadata(COMMIT_MARK);
-        self.step("adding the offset", || repeat(|| self.producer.send_offsets_to_transaction(&offsets, &job.group, STEP_TIMEOUT)))
+        let mut is_added = false;
+        self.step("adding the offset", || {
+            let answer = self.offset_step.take(job);
+            is_added = answer.is_some();
+            answer.unwrap_or(Ok(()))
+        })?;
+        Ok(is_added)
     }
 
     /// Takes one step of a transaction, and logs it if it takes long: what the brokers were slow at is otherwise not to be seen.
@@ -198,7 +206,7 @@ impl Transactions {
 }
 
 /// Repeats a step while librdkafka allows it. A step that timed out continues where it was.
-fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
+pub(super) fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
     let mut attempts = 1;
     loop {
         match step() {

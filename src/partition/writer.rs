@@ -167,6 +167,13 @@ impl Failures {
     }
 }
 
+/// What a writer does after a checkpoint.
+enum After {
+    GoOn,
+    Replace,
+    End,
+}
+
 struct Work<K: KeyedState> {
     parts: WriterParts<K>,
     partition: Partition,
@@ -176,10 +183,10 @@ struct Work<K: KeyedState> {
 
 impl<K: KeyedState> Work<K> {
     fn run(&self, jobs: &Receiver<Job>) {
-        let Some(transactions) = self.restore() else { return };
+        let Some(mut transactions) = self.restore() else { return };
         loop {
             let job = match jobs.recv_timeout(SERVE_INTERVAL) {
-                Ok(job) => job,
+                Ok(job) => Arc::new(job),
                 Err(RecvTimeoutError::Timeout) => {
                     transactions.serve();
                     continue;
@@ -187,8 +194,14 @@ impl<K: KeyedState> Work<K> {
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             fail::fail_point!("state");
-            if !self.write(&transactions, &job) {
-                return;
+            match self.write(&transactions, &job) {
+                After::GoOn => {}
+                After::Replace => {
+                    let Some(next) = self.replacement() else { return };
+                    transactions = next;
+                    self.report(Report::Refused);
+                }
+                After::End => return,
             }
         }
     }
@@ -241,14 +254,44 @@ impl<K: KeyedState> Work<K> {
         limits: K::Limits,
     ) -> Result<Option<Takeover<K>>, RestoreError> {
         let usable = match clients.take().filter(Clients::are_usable) {
-            Some(usable) => usable,
+            Some(usable) => {
+                usable.serve();
+                usable
+            }
             None => Clients::new(parts)?,
         };
         take_over::<K>(parts, clients.insert(usable), limits, || self.is_wanted())
     }
 
-    /// Writes a checkpoint and reports its outcome. It returns whether another checkpoint can follow.
-    fn write(&self, transactions: &Transactions, job: &Job) -> bool {
+    /// Returns a producer in place of one that hangs, with as many attempts as it needs. It fences that one, whose open transaction the
+    /// brokers abort. Nothing is read again: what was written before is what this partition wrote. Returns `None` once the state is not
+    /// wanted any more.
+    fn replacement(&self) -> Option<Transactions> {
+        let WriterParts { kafka, topics, batch_bytes_max, .. } = &self.parts;
+        let mut failures = Failures::default();
+        while self.is_wanted() {
+            let made = Transactions::new(kafka, topics, self.partition, *batch_bytes_max).and_then(|next| {
+                next.connect()?;
+                // A member that no longer owns the partition must not fence the next owner.
+                if self.is_wanted() { next.fence().map(|()| Some(next)) } else { Ok(None) }
+            });
+            match made {
+                Ok(next) => return next,
+                Err(error) => {
+                    let error = RestoreError::Kafka { doing: "replacing the producer of the state", error };
+                    let pause = failures.pause(&error);
+                    if failures.is_report_due(&error, Instant::now()) {
+                        tracing::warn!(partition = %self.partition, %error, "trying again");
+                    }
+                    self.wait(pause);
+                }
+            }
+        }
+        None
+    }
+
+    /// Writes a checkpoint and reports its outcome, unless the producer has to be replaced first.
+    fn write(&self, transactions: &Transactions, job: &Arc<Job>) -> After {
         let WriterParts { metrics, .. } = &self.parts;
         let (partition, started) = (self.partition, Instant::now());
         let (label, report) = match transactions.write(job) {
@@ -270,6 +313,12 @@ impl<K: KeyedState> Work<K> {
                 }
                 ("refused", Report::Refused)
             }
+            Outcome::Hung => {
+                tracing::warn!(%partition, "the client of the state hangs, and another one takes its place; the next checkpoint covers this one");
+                metrics.commit_failures.inc();
+                metrics.checkpoints.with_label_values(&["refused"]).inc();
+                return After::Replace;
+            }
             Outcome::Fenced => {
                 tracing::warn!(%partition, "another member has taken the state over");
                 ("fenced", Report::Fenced)
@@ -285,9 +334,9 @@ impl<K: KeyedState> Work<K> {
             metrics.commit_failures.inc();
         }
         metrics.checkpoints.with_label_values(&[label]).inc();
-        let can_go_on = !matches!(report, Report::Fenced | Report::Lost);
+        let after = if matches!(report, Report::Fenced | Report::Lost) { After::End } else { After::GoOn };
         self.report(report);
-        can_go_on
+        after
     }
 
     /// Reports the right whose want refused a checkpoint, and returns whether it was one.

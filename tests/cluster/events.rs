@@ -10,6 +10,8 @@ pub(crate) struct Event {
     pub(crate) is_awaited: bool,
     pub(crate) partition: i32,
     pub(crate) offset: i64,
+    /// When it was given to the producer, in microseconds since 1970.
+    pub(crate) sent_us: u64,
     /// When the producer heard that it is written, in microseconds since 1970; 0 if it has not.
     pub(crate) acknowledged_us: u64,
     /// When the reader of decisions saw its first verdict; 0 if it has not.
@@ -24,6 +26,11 @@ pub(crate) struct Event {
 }
 
 impl Event {
+    /// Returns how long its own acknowledgement was waited for, in microseconds.
+    pub(crate) fn unacknowledged_us(&self) -> Option<u64> {
+        (self.acknowledged_us > 0).then(|| self.acknowledged_us.saturating_sub(self.sent_us))
+    }
+
     /// Returns how long its verdict was waited for, in microseconds.
     pub(crate) fn waited_us(&self) -> Option<u64> {
         (self.is_awaited && self.acknowledged_us > 0 && self.seen_us > 0).then(|| self.seen_us.saturating_sub(self.acknowledged_us))

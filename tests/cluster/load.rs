@@ -28,7 +28,7 @@ const THREADS: usize = 2_000;
 const ID_PREFIX: &str = "event-";
 
 /// Returns the traffic of a seed.
-pub(crate) fn traffic(seed: u64) -> Mix {
+fn traffic(seed: u64) -> Mix {
     Mix::new(MixSettings { seed, threads: THREADS, result_bytes_max: RESULT_BYTES_MAX, ..MixSettings::default() })
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn send(cluster: &Cluster, topic: &str, rate: u64, seed: u64, noted: 
             let due = started.elapsed().as_millis() as u64 * rate / 1_000;
             while sent < due {
                 mix.next_into(&mut event);
-                let fresh = Event { thread: event.thread_id.clone(), is_awaited: event.is_awaited(), ..Event::default() };
+                let fresh = Event { thread: event.thread_id.clone(), is_awaited: event.is_awaited(), sent_us: now_us(), ..Event::default() };
                 noted.events().push(fresh);
                 send_one(&producer, &topic, &event)?;
                 sent += 1;

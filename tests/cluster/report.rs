@@ -21,6 +21,8 @@ pub(crate) struct Row {
     /// Until the broker had the verdict: what remains is the reader's own wait.
     pub(crate) appended: Waits,
     pub(crate) plain: Waits,
+    /// From an event's being sent to its acknowledgement: what a publication to the same brokers takes.
+    pub(crate) sender: Waits,
     pub(crate) checked: Checked,
     /// Acknowledged events that the plain group never read.
     pub(crate) plain_unread: usize,
@@ -46,7 +48,7 @@ impl Row {
         };
         json!({
             "fault": self.fault, "seed": self.seed, "events": self.events, "gate": waits(&self.gate), "gate_appended": waits(&self.appended),
-            "plain": waits(&self.plain), "ratio": (self.ratio() * 100.0).round() / 100.0, "missing": self.checked.missing,
+            "plain": waits(&self.plain), "sender": waits(&self.sender), "ratio": (self.ratio() * 100.0).round() / 100.0, "missing": self.checked.missing,
             "different": self.checked.different, "copies": self.checked.copies, "unacknowledged": self.checked.unacknowledged,
             "plain_unread": self.plain_unread, "findings": self.findings.len(),
         })
@@ -62,8 +64,8 @@ pub(crate) fn append(row: &Row, path: &Path) -> Result<()> {
 /// Returns the rows as a table in Markdown: of several runs of a fault, the longest waits.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut out = String::from(
-        "| fault | longest wait, gate (s) | until appended | plain group (s) | ratio | > 2 s, gate | > 2 s, plain | runs | events | missing | different | findings |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| fault | longest wait, gate (s) | until appended | plain group (s) | ratio | sender (s) | > 2 s, gate | > 2 s, plain | runs | events | missing | different | findings |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let mut names: Vec<&str> = rows.iter().map(|row| row.fault.as_str()).collect();
     names.dedup();
@@ -75,9 +77,10 @@ pub(crate) fn table(rows: &[Row]) -> String {
         // Writing to memory does not fail.
         let _written = writeln!(
             out,
-            "| {name} | {gate:.1} | {:.1} | {plain:.1} | {:.2} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {gate:.1} | {:.1} | {plain:.1} | {:.2} | {:.1} | {} | {} | {} | {} | {} | {} | {} |",
             longest(|row| row.appended.longest),
             gate / plain.max(0.001),
+            longest(|row| row.sender.longest),
             sum(|row| row.gate.over_two_seconds),
             sum(|row| row.plain.over_two_seconds),
             runs.len(),

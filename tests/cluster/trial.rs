@@ -19,7 +19,7 @@ use crate::inject::{OnBrokers, SMALL_DISK_BYTES, SMALL_DISK_NODE, on_workers};
 use crate::options::Options;
 use crate::plain::first_reads;
 use crate::report::Row;
-use crate::waits::{account, of_gate, of_plain};
+use crate::waits::{account, of_gate, of_plain, of_sender};
 use crate::{load, waits};
 
 const PARTITIONS: i32 = 12;
@@ -95,14 +95,15 @@ impl<'t> Trial<'t> {
         reader.finish()?;
         let events = noted.events();
         let first_reads = first_reads(&fleet.notes, events.len())?;
-        let checked = check(&deployment, self.seed, &events)?;
+        let checked = check(&cluster, &deployment, &events)?;
         let ((gate, appended), (plain, plain_unread)) = (of_gate(&events), of_plain(&events, &first_reads));
         let account = account(&events, &first_reads, &self.chronicle, &fleet.logs);
         fs::write(self.directory.join("account.txt"), &account)?;
         eprintln!("{account}\n(all of it and all logs: {})", self.directory.display());
         let findings = std::mem::take(&mut fleet.findings).into_iter().chain(plain_behind).chain(self.panics(&fleet.logs)).collect();
         let (fault, seed) = (self.fault.to_string(), self.seed);
-        Ok(Row { fault, seed, events: events.len(), gate, appended, plain, checked, plain_unread, findings })
+        let sender = of_sender(&events);
+        Ok(Row { fault, seed, events: events.len(), gate, appended, plain, sender, checked, plain_unread, findings })
     }
 
     fn deployment(&self, cluster: &Cluster) -> Result<Deployment> {
@@ -173,12 +174,13 @@ impl<'t> Trial<'t> {
 pub(crate) fn summary(row: &Row) -> String {
     let waits::Waits { longest, p99, .. } = row.gate;
     format!(
-        "{} (seed {}): gate {longest:.1} s (p99 {p99:.2}), plain {:.1} s (p99 {:.2}), ratio {:.2}; {} events, {} missing, {} different, {} copies, {} findings",
+        "{} (seed {}): gate {longest:.1} s (p99 {p99:.2}), plain {:.1} s (p99 {:.2}), ratio {:.2}, sender {:.1} s; {} events, {} missing, {} different, {} copies, {} findings",
         row.fault,
         row.seed,
         row.plain.longest,
         row.plain.p99,
         row.ratio(),
+        row.sender.longest,
         row.events,
         row.checked.missing + row.checked.unacknowledged,
         row.checked.different,

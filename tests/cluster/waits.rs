@@ -44,6 +44,11 @@ pub(crate) fn of_gate(events: &[Event]) -> (Waits, Waits) {
     (Waits::of(events.iter().filter_map(Event::waited_us).collect()), Waits::of(events.iter().filter_map(appended).collect()))
 }
 
+/// Returns the waits of the producer of events for the brokers, which whoever publishes verdicts has too.
+pub(crate) fn of_sender(events: &[Event]) -> Waits {
+    Waits::of(events.iter().filter_map(Event::unacknowledged_us).collect())
+}
+
 /// Returns the waits of the plain group, and how many acknowledged events it has never read.
 pub(crate) fn of_plain(events: &[Event], first_reads: &[u64]) -> (Waits, usize) {
     let acknowledged = || events.iter().zip(first_reads).filter(|(event, _)| event.acknowledged_us > 0);
