@@ -27,7 +27,7 @@ impl Composition {
 
     /// Returns the services that run Tollgate's own image.
     fn ours(&self) -> Vec<(&String, &Value)> {
-        let ours: Vec<_> = self.services().filter(|(_, service)| service.get("build").is_some()).collect();
+        let ours: Vec<_> = self.services().filter(|(_, service)| is_own(service)).collect();
         assert!(ours.len() >= 3, "a job for the topics, a worker, a sample: {ours:?}");
         ours
     }
@@ -51,6 +51,10 @@ impl Composition {
         }
         mounts
     }
+}
+
+fn is_own(service: &Value) -> bool {
+    service["image"] == "tollgate"
 }
 
 /// Returns a list of strings; none if there is no list.
@@ -193,7 +197,8 @@ fn ports_agree() {
     assert_eq!(published(worker), admin);
     assert_eq!(composition.variable("tollgate", "TOLLGATE__ADMIN__LISTEN"), format!("0.0.0.0:{admin}"));
     let scrape = yaml::file("config/prometheus/prometheus.yml")["scrape_configs"][0].clone();
-    assert_eq!(texts(&scrape["static_configs"][0]["targets"]), [format!("tollgate:{admin}")]);
+    let found = &scrape["dns_sd_configs"][0];
+    assert_eq!((&found["names"][0], found["port"].to_string()), (&"tollgate".into(), admin.to_string()));
     // What needs no configuration on this machine is the address that the defaults have.
     let brokers = yaml::file("config/tollgate.yaml")["kafka"]["brokers"].as_str().unwrap().to_owned();
     let kafka = composition.service("kafka");

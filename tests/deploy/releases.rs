@@ -43,10 +43,6 @@ fn the_changelog_is_of_this_version() {
 
 #[test]
 fn the_chart_is_of_this_version() {
-    // Without templates there is no chart.
-    if !Path::new("helm/tollgate/templates").exists() {
-        return;
-    }
     let chart = yaml::file("helm/tollgate/Chart.yaml");
     assert_eq!(chart["version"], workspace_version());
     assert_eq!(chart["appVersion"], workspace_version());

@@ -167,6 +167,13 @@ class Rendered(unittest.TestCase):
         for component in ("worker", "topics"):
             self.assertEqual(ports(chart.rendered("mtls-job-keda"), component), [[53, 53], [9093, 9193, 9194]])
 
+    def test_network_policies_let_traces_and_tokens_out(self):
+        properties = {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url": "https://login.example.org/token"}
+        config = {"kafka": {"brokers": "kafka:9093", "properties": properties}, "traces": {"endpoint": "http://otel:4318/v1/traces"}}
+        resources = chart.parsed(chart.template_with({"config": config, "networkPolicy": {"enabled": True}}))
+        ports = {port["port"] for rule in chart.the(resources, "NetworkPolicy")["spec"]["egress"] for port in rule["ports"]}
+        self.assertEqual(ports, {53, 9093, 443, 4318})
+
     def test_topics_outlive_the_release(self):
         for name in ("strimzi-tls", "strimzi-scram"):
             topics = chart.of_kind(chart.rendered(name), "KafkaTopic")

@@ -36,6 +36,21 @@ config.privacy.{{ $key }}: a ConfigMap is no place for a secret; put it into a S
 config.kafka.properties.{{ $property }}: a ConfigMap is no place for a secret; put it into a Secret and name that in kafka.secretProperties
 {{- end }}
 {{- end }}
+{{- $guardrails := dig "guardrails" dict .Values.config }}
+{{- range $index, $provider := default list $guardrails.providers }}
+{{- include "tollgate.headerChecks" (list (printf "config.guardrails.providers[%d].config" $index) (dig "config" dict $provider)) }}
+{{- end }}
+{{- include "tollgate.headerChecks" (list "config.guardrails.provider.config" (dig "provider" "config" dict $guardrails)) }}
+{{- include "tollgate.headerChecks" (list "config.traces" (dig "traces" dict .Values.config)) }}
+{{- end }}
+
+{{/* Takes a list of a path and what stands there. */}}
+{{- define "tollgate.headerChecks" }}
+{{- range $name, $value := default dict (index . 1).headers }}
+{{- if regexMatch "(?i)authorization|cookie|token|secret|password|key|credential" $name }}
+{{ index $ 0 }}.headers.{{ $name }}: a ConfigMap is no place for a secret; mount a Secret with extraVolumes and name its file in header_files
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "tollgate.saslChecks" }}
@@ -103,6 +118,11 @@ config.kafka.reply_topics: with {{ $prefix }}* the KafkaUser could write {{ $top
 {{- $topics := .Values.topics }}
 {{- if and (ne $topics.manage "none") (not $topics.partitions) }}
 topics.partitions: found nothing; topics.manage: {{ $topics.manage }} needs the number of partitions
+{{- end }}
+{{- $properties := dig "kafka" "properties" dict .Values.config }}
+{{- $mechanism := default (get $properties "sasl.mechanisms") (get $properties "sasl.mechanism") | upper }}
+{{- if and (eq $topics.manage "job") (eq $mechanism "OAUTHBEARER") (not $topics.job.sasl.existingSecret) }}
+topics.manage: the job cannot sign in with OAUTHBEARER; give it topics.job.sasl, or write none and make the topics yourself
 {{- end }}
 {{- if and (eq $topics.manage "job") .Values.strimzi.user.create }}
 topics.manage: a job runs before Strimzi makes the user's Secret; write strimzi

@@ -90,7 +90,7 @@ ssl.key.location: /etc/tollgate/secrets/client/{{ .client.privateKeyKey }}
 {{- $kafka := default dict $config.kafka -}}
 {{- $written := default dict $kafka.properties -}}
 {{- if (index . 1).isOwn -}}
-{{- $written = omit $written "sasl.username" "ssl.certificate.location" "ssl.key.location" -}}
+{{- $written = omit $written "sasl.username" "sasl.mechanism" "sasl.mechanisms" "ssl.certificate.location" "ssl.key.location" -}}
 {{- end -}}
 {{- /* For workers, a property that is set in both is refused; the job keeps what is written, such as the protocol. */ -}}
 {{- $_ := set $kafka "properties" (mergeOverwrite $made $written) -}}

@@ -30,6 +30,22 @@
 {{- $ports | uniq | sortAlpha | toJson -}}
 {{- end -}}
 
+{{/* The port of a URL. */}}
+{{- define "tollgate.portOf" -}}
+{{- $url := urlParse . -}}
+{{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) -}}
+{{- end -}}
+
+{{/* The ports of the trace collector and of the OAuth token endpoint, as a JSON list. */}}
+{{- define "tollgate.otherPorts" -}}
+{{- $ports := list -}}
+{{- $properties := dig "kafka" "properties" dict .Values.config -}}
+{{- range compact (list (dig "traces" "endpoint" "" .Values.config) (get $properties "sasl.oauthbearer.token.endpoint.url")) -}}
+{{- $ports = append $ports (include "tollgate.portOf" . | int) -}}
+{{- end -}}
+{{- $ports | uniq | sortAlpha | toJson -}}
+{{- end -}}
+
 {{/* The ports of the policy servers, as a JSON list. */}}
 {{- define "tollgate.policyServerPorts" -}}
 {{- $guardrails := dig "guardrails" dict .Values.config -}}
@@ -38,9 +54,7 @@
 {{- $ports := list -}}
 {{- range $providers -}}
 {{- with dig "config" "url" "" . -}}
-{{- $url := urlParse . -}}
-{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) -}}
-{{- $ports = append $ports (int $port) -}}
+{{- $ports = append $ports (include "tollgate.portOf" . | int) -}}
 {{- end -}}
 {{- end -}}
 {{- $ports | uniq | sortAlpha | toJson -}}

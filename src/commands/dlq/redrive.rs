@@ -1,8 +1,8 @@
 //! `tollgate dlq redrive`: sends dead letters back to the topic that they came from, and only with `--execute`.
 //!
 //! A record goes back byte for byte: key, value and its own headers, on the partition of its key, without the headers about the refusal and
-//! with one that counts how often it was sent back. A record that is refused again is therefore known, and not sent again by itself. A
-//! letter that is sent twice does no harm: an event that comes again changes nothing.
+//! with one that counts how often it was sent back. A record that is refused again is therefore known, and not sent again by itself. One that
+//! was taken leaves no mark: a second run begins behind the places that the first one printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write};

@@ -15,9 +15,10 @@ mod report;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
 
+use crate::kafka::check_administration;
 use crate::logging::start_logging;
 use crate::settings::{KafkaSettings, Settings};
 use crate::topics::{Cleanup, Refusal, Surroundings, TOPICS, TopicPlan, TopicWishes, plan};
@@ -99,6 +100,7 @@ pub(super) fn execute(command: &TopicsCommand, mut settings: Settings, screen: S
 
 fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
     let (kafka, wishes) = (&settings.kafka, args.wishes());
+    check_administration(kafka).map_err(|reason| anyhow!("{reason}"))?;
     let deadline = Instant::now() + args.wait;
     let finder = Finder::new(kafka, args.optional, args.wait)?;
     let mut report = Report::new(args.execute);

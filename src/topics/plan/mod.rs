@@ -6,7 +6,7 @@
 //! | `settings` | which settings every topic gets |
 //! | `refusal` | what a plan does not do, and what to do about it |
 //!
-//! A plan never deletes anything, and adds no partition to a topic that state depends on.
+//! A plan never deletes anything, nor lets brokers delete more by age unless a shorter time was asked for, and adds no partition to a topic that state depends on.
 
 mod partitions;
 mod refusal;
@@ -122,10 +122,14 @@ pub fn plan<'n>(topics: &[(Topic<'n>, Option<FoundTopic>)], wishes: &TopicWishes
                     if partitions != found.partitions {
                         plan.changes.push(Change::AddPartitions { found: found.partitions, wanted: partitions });
                     }
-                    plan.changes.extend(wanted.into_iter().map(|(name, wanted)| {
+                    for (name, wanted) in wanted {
                         let found = found.settings.get(name).cloned().unwrap_or_default();
-                        Change::Set { name, found, wanted }
-                    }));
+                        if (name, wanted.as_str()) == ("cleanup.policy", "delete") {
+                            plan.refusals.push(Refusal::WouldDelete { topic: topic.name.to_owned(), key: topic.spec.path(), found });
+                        } else {
+                            plan.changes.push(Change::Set { name, found, wanted });
+                        }
+                    }
                 }
             }
             plan

@@ -50,6 +50,20 @@ pub enum Refusal {
         /// Why the number matters.
         why: &'static str,
     },
+    /// A topic keeps the last record of each key, and should not. Without that, its old records would be deleted by age.
+    #[error(
+        "topic {topic} has cleanup.policy={found}, where later records replace earlier ones with their key: it has to be delete. This command \
+         does not change that, since brokers then delete what is older than retention.ms: look at that, and set it with kafka-configs.sh, or \
+         name a new topic in {key}"
+    )]
+    WouldDelete {
+        /// The topic.
+        topic: String,
+        /// The configuration key that names it.
+        key: String,
+        /// The cleanup policy that it has.
+        found: String,
+    },
     /// A topic has another replication factor than was asked for.
     #[error(
         "topic {topic} has replication factor {found}, and {wanted} is asked for: kafka-reassign-partitions.sh changes that, and this \

@@ -70,7 +70,7 @@ fn no_workers() -> Alert {
         severity: Severity::Critical,
         holds: "2m",
         expression: format!(
-            "count by ({DEPLOYMENT}) (last_over_time(tollgate_build_info[1h]))\nunless\ncount by ({DEPLOYMENT}) (tollgate_build_info)"
+            "count by ({DEPLOYMENT}) (last_over_time(tollgate_build_info[1d]))\nunless\ncount by ({DEPLOYMENT}) (tollgate_build_info)"
         ),
         summary: "No worker of {{ $labels.job }} can be scraped.",
         description: "Nothing is decided, unless it is only the scraping that fails. Agents wait for verdicts, and no tool runs.",
@@ -82,7 +82,7 @@ fn worker_down() -> Alert {
         name: "TollgateWorkerDown",
         severity: Severity::Warning,
         holds: "5m",
-        expression: format!("up == 0\nand on ({WORKER})\nlast_over_time(tollgate_build_info[1h])"),
+        expression: format!("up == 0\nand on ({WORKER})\nlast_over_time(tollgate_build_info[1d])"),
         summary: "The worker {{ $labels.instance }} of {{ $labels.job }} cannot be scraped.",
         description: "The others have taken over its partitions if it is gone. It still has them if only its admin endpoint does not answer.",
     }

@@ -8,10 +8,8 @@ const NOW: &str = "namespace_job_decided_by_tool:tollgate_stops:ratio_rate10m";
 const BEFORE: &str = "namespace_job_decided_by_tool:tollgate_stops:ratio_rate1d";
 /// A spike is so many times the share of the day before …
 const TIMES: u32 = 3;
-/// … and so many stops within ten minutes …
+/// … and so many stops within ten minutes.
 const STOPS_MIN: u32 = 20;
-/// … and this share of all tool calls.
-const SHARE_MIN: f64 = 0.01;
 
 /// Returns the rules.
 pub(super) fn group() -> Group {
@@ -39,7 +37,7 @@ fn stops_per_call(window: &str) -> String {
 fn spike(decided_by: &str) -> String {
     let of = format!("{{decided_by=\"{decided_by}\"}}");
     format!(
-        "(\n  {NOW}{of} > {SHARE_MIN}\n  unless\n  {NOW}{of} <= {TIMES} * {BEFORE}{of}\n)\nand\n\
+        "(\n  {NOW}{of}\n  unless\n  {NOW}{of} <= {TIMES} * {BEFORE}{of}\n)\nand\n\
          sum by ({DEPLOYMENT}, decided_by, tool) (increase(tollgate_stops_total{of}[10m])) >= {STOPS_MIN}"
     )
 }
@@ -51,7 +49,7 @@ fn halts() -> Alert {
         holds: "5m",
         expression: spike("loop"),
         summary: "Agents are stuck on {{ $labels.tool }}: its stops are {{ $value | humanizePercentage }} of all tool calls.",
-        description: "The loop controller stops this tool more than three times as often as a day ago. The tool is likely to be broken, and \
+        description: "The loop controller stops this tool more than three times as often as over the day before. The tool is likely to be broken, and \
                       agents repeat what fails.",
     }
 }
@@ -63,7 +61,7 @@ fn denials() -> Alert {
         holds: "5m",
         expression: spike("guardrail"),
         summary: "Policy denies {{ $labels.tool }}: its denials are {{ $value | humanizePercentage }} of all tool calls.",
-        description: "Guardrail providers deny this tool more than three times as often as a day ago: a policy, a passport or what agents try \
+        description: "Guardrail providers deny this tool more than three times as often as over the day before: a policy, a passport or what agents try \
                       has changed.",
     }
 }
