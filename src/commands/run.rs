@@ -20,10 +20,11 @@ use crate::stop::Stop;
 use crate::threads::THREAD_ENDED;
 use crate::traces::Export;
 use crate::worker::{
-    GrowthWatch, Preflight, PreflightError, Renewal, Worker, WorkerParts, check_configs, check_keying, check_topics, watch_growth,
+    GrowthWatch, Preflight, PreflightError, Renewal, RenewedParts, Worker, WorkerParts, check_configs, check_keying, check_topics,
+    watch_growth,
 };
 use tollgate_core::pass_through::PASS_THROUGH;
-use tollgate_core::policy::Policy;
+use tollgate_core::policy::{Policy, PolicySettings};
 
 use super::process;
 use super::ready::Readiness;
@@ -73,19 +74,16 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
         process::serve_admin(listener, &metrics, &health, &stop);
     }
     let kafka = Arc::new(settings.kafka);
-    let Some(topics) = preflight(&kafka, &health, settings.policy.limits.thread_bytes_max, &stop).await? else {
+    let Some((topics, known)) = checked(&kafka, &health, &settings.policy, args.drain_partitions, &stop).await? else {
         return Ok(process::stopped(&health));
     };
-    let Some((topics, growth)) = keyed(&kafka, topics, args.drain_partitions, &health, &stop).await? else {
-        return Ok(process::stopped(&health));
-    };
-    let secrets = SecretFiles::new(&kafka);
+    let renewed = watch_secrets(&kafka, &metrics, &health, &stop)?;
     settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
     let servers = process::policy_servers(&settings.policy, &metrics)?;
     let controls = process::controls(settings.subject_key.as_deref());
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
     let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
-    let feed = ControlFeed::start(feed)?;
+    let feed = renewed.add(|| ControlFeed::start(feed), |feed| vec![feed.part().clone()])?;
     if !feed.caught_up().await {
         return Ok(process::stopped(&health));
     }
@@ -100,13 +98,13 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
     let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
     let (settings, membership) = (settings.worker, Membership::Group);
     let parts = WorkerParts { kafka, settings, topics, membership, metrics, health, stop };
-    let worker = if passes_through {
-        Worker::start(&parts, pass_through(&parts.kafka, &parts.metrics))?
-    } else {
-        Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics, export.traces()))?
+    let start = || {
+        if passes_through {
+            return Worker::start(&parts, pass_through(&parts.kafka, &parts.metrics));
+        }
+        Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics, export.traces()))
     };
-    let with_clients = std::iter::once(feed.part()).chain(worker.parts()).cloned().collect();
-    watch_secrets(&parts, with_clients, secrets)?;
+    let (worker, growth) = watched(&parts, known, &renewed, start)?;
     tokio::spawn(announce(Arc::clone(&parts.health), parts.stop.clone(), topics.partitions, passes_through));
     super::status::start(&parts.metrics, &parts.health, &parts.stop)?;
     let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
@@ -120,13 +118,32 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
         }
     }
     tracing::info!("stopped");
-    Ok(if growth.has_stopped_the_worker() { ExitCode::FAILURE } else { process::stopped(&parts.health) })
+    // A thread that has ended is the worse of the two.
+    let is_failure = growth.has_stopped_the_worker() && !parts.health.threads().has_ended();
+    Ok(if is_failure { ExitCode::FAILURE } else { process::stopped(&parts.health) })
 }
 
-/// Watches the files of secrets, so that every part with clients starts over when they change.
-fn watch_secrets(parts: &WorkerParts, with_clients: Vec<Stop>, files: SecretFiles) -> std::io::Result<()> {
-    let WorkerParts { kafka, metrics, health, stop, .. } = parts.clone();
-    Renewal { kafka, metrics, health, stop, parts: with_clients }.start(files).map(drop)
+/// Starts the members of a worker, and the watch on the number of partitions of their topic, which has had `known`.
+fn watched(
+    parts: &WorkerParts,
+    known: u32,
+    renewed: &RenewedParts,
+    start: impl FnOnce() -> std::io::Result<Worker>,
+) -> anyhow::Result<(Worker, GrowthWatch)> {
+    let start = || {
+        let growth = watch_growth(parts, known)?;
+        anyhow::Ok((start()?, growth))
+    };
+    // The watch comes last: with revoked secrets it waits for an answer for some seconds, in which the members had better start over.
+    renewed.add(start, |(worker, growth)| worker.parts().iter().chain([growth.part()]).cloned().collect())
+}
+
+/// Watches the files of secrets, so that every part with clients starts over when they change. Returns the list to which parts are added.
+fn watch_secrets(kafka: &Arc<KafkaSettings>, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> std::io::Result<RenewedParts> {
+    let (parts, files) = (RenewedParts::default(), SecretFiles::new(kafka));
+    let (kafka, health) = (Arc::clone(kafka), Arc::clone(health));
+    Renewal { kafka, metrics: metrics.clone(), health, stop: stop.clone(), parts: parts.clone() }.start(files)?;
+    Ok(parts)
 }
 
 /// Waits until a worker that was asked to stop should have done so.
@@ -140,6 +157,19 @@ async fn stopped(stop: &Stop) {
     while !stop.is_given() {
         tokio::time::sleep(STOP_POLL).await;
     }
+}
+
+/// Checks everything that can be checked before the worker joins. Returns the topics with the partitions to work on, and how many there are;
+/// `None` if the sign to stop came first.
+async fn checked(
+    kafka: &Arc<KafkaSettings>,
+    health: &Arc<Health>,
+    policy: &PolicySettings,
+    drained: Option<u32>,
+    stop: &Stop,
+) -> anyhow::Result<Option<(Preflight, u32)>> {
+    let Some(topics) = preflight(kafka, health, policy.limits.thread_bytes_max, stop).await? else { return Ok(None) };
+    Ok(keyed(kafka, topics, drained, stop).await?.map(|keyed| (keyed, topics.partitions)))
 }
 
 /// Checks the topics before the worker joins. Returns `None` if the sign to stop came first.
@@ -166,30 +196,21 @@ async fn preflight(
     }
 }
 
-/// Checks that the state is keyed for the partitions that there are, or for those that are drained, and watches their number from then on.
-/// Returns the topics with the partitions to work on, or `None` if the sign to stop came first.
-async fn keyed(
-    kafka: &Arc<KafkaSettings>,
-    topics: Preflight,
-    drained: Option<u32>,
-    health: &Arc<Health>,
-    stop: &Stop,
-) -> anyhow::Result<Option<(Preflight, GrowthWatch)>> {
+/// Checks that the state is keyed for the partitions that there are, or for those that are drained. Returns the topics with the partitions to
+/// work on, or `None` if the sign to stop came first.
+async fn keyed(kafka: &Arc<KafkaSettings>, topics: Preflight, drained: Option<u32>, stop: &Stop) -> anyhow::Result<Option<Preflight>> {
     let checked = tokio::task::spawn_blocking({
         let (kafka, stop) = (Arc::clone(kafka), stop.clone());
         move || check_keying(&kafka, topics.partitions, drained, &stop)
     });
     match checked.await? {
-        Ok(()) => {}
+        Ok(()) => Ok(Some(Preflight { partitions: drained.unwrap_or(topics.partitions), ..topics })),
         Err(error @ PreflightError::Stopped(_)) => {
             tracing::info!("{error}");
-            return Ok(None);
+            Ok(None)
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => Err(error.into()),
     }
-    let partitions = drained.unwrap_or(topics.partitions);
-    let growth = watch_growth(kafka, partitions, topics.partitions, health, stop)?;
-    Ok(Some((Preflight { partitions, ..topics }, growth)))
 }
 
 /// Says on how many partitions the worker is at work, once it is, and when that changes.

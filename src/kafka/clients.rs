@@ -9,6 +9,7 @@ use rdkafka::producer::{BaseProducer, ProducerContext};
 
 use crate::settings::KafkaSettings;
 
+use super::failover::fit_failover;
 use super::oauth;
 
 /// How long a new client is served, so that it has a token. librdkafka asks for it at once, before anything else.
@@ -20,6 +21,7 @@ pub(super) fn set_properties(config: &mut ClientConfig, kafka: &KafkaSettings) {
     for (key, value) in properties.iter().filter(|(key, _)| !oauth::is_taken_here(key)) {
         config.set(key, value);
     }
+    fit_failover(config, &properties);
     oauth::configure(config, kafka);
 }
 

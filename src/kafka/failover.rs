@@ -5,6 +5,8 @@
 
 use rdkafka::ClientConfig;
 
+use crate::settings::Properties;
+
 /// Each property, its value, and why.
 const PROPERTIES: [(&str, &str, &str); 6] = [
     ("reconnect.backoff.ms", "50", "a broker that restarts is tried at once"),
@@ -30,6 +32,27 @@ pub(super) fn set_failover(config: &mut ClientConfig) {
     }
 }
 
+/// The first pause of something that is repeated, and its longest.
+const PAUSES: [(&str, &str); 2] = [("reconnect.backoff.ms", "reconnect.backoff.max.ms"), ("retry.backoff.ms", "retry.backoff.max.ms")];
+
+/// Fits our half of a pair to the user's, where the user has set one of the two: librdkafka refuses a first pause that is longer than the
+/// longest, or caps it without a word.
+pub(super) fn fit_failover(config: &mut ClientConfig, users: &Properties) {
+    for (first, longest) in PAUSES {
+        let value = |property: &str| config.get(property).and_then(|value| value.trim().parse::<u64>().ok());
+        let (Some(first_ms), Some(longest_ms)) = (value(first), value(longest)) else { continue };
+        if first_ms <= longest_ms {
+            continue;
+        }
+        match (users.contains_key(first), users.contains_key(longest)) {
+            (true, false) => _ = config.set(longest, first_ms.to_string()),
+            (false, true) => _ = config.set(first, longest_ms.to_string()),
+            // What the user has set both ways is for librdkafka to judge.
+            _ => {}
+        }
+    }
+}
+
 /// Returns the table of the properties, in Markdown.
 #[must_use]
 pub fn failover_table() -> String {
@@ -38,4 +61,29 @@ pub fn failover_table() -> String {
         table += &format!("| `{property}` | {value} | {why} |\n");
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns our properties with those of the user, as a client gets them.
+    fn fitted(users: &[(&str, &str)]) -> [String; 4] {
+        let users: Properties = users.iter().map(|(property, value)| ((*property).to_owned(), (*value).to_owned())).collect();
+        let mut config = ClientConfig::new();
+        set_failover(&mut config);
+        users.iter().for_each(|(property, value)| _ = config.set(property, value));
+        fit_failover(&mut config, &users);
+        assert!(config.create::<rdkafka::consumer::BaseConsumer>().is_ok());
+        ["reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms"]
+            .map(|property| config.get(property).unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_half_that_the_user_sets_has_the_other_follow() {
+        assert_eq!(fitted(&[]), ["50", "500", "50", "250"]);
+        assert_eq!(fitted(&[("reconnect.backoff.ms", "1000"), ("retry.backoff.ms", "300")]), ["1000", "1000", "300", "300"]);
+        assert_eq!(fitted(&[("reconnect.backoff.ms", "100"), ("retry.backoff.max.ms", "20")]), ["100", "500", "20", "20"]);
+        assert_eq!(fitted(&[("reconnect.backoff.ms", "1000"), ("reconnect.backoff.max.ms", "2000")]), ["1000", "2000", "50", "250"]);
+    }
 }

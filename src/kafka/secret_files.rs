@@ -52,15 +52,38 @@ impl SecretFiles {
         files
     }
 
-    /// Returns what has changed since clients were last made, if anything has. A file that cannot be read counts as it was.
-    #[must_use]
-    pub fn changed(&self) -> Option<ChangedSecrets> {
-        // Somebody may be replacing them just now.
-        let values = self.kafka.read_property_files(|path| std::fs::read(path).map_err(|error| error.to_string())).ok()?;
+    /// Returns what has changed since clients were last made, if anything has.
+    ///
+    /// # Errors
+    /// Returns which files cannot be read or are empty, and what to do about it, for people. Somebody may be replacing them just now.
+    pub fn changed(&self) -> Result<Option<ChangedSecrets>, String> {
+        let read = self.kafka.read_property_files(|path| std::fs::read(path).map_err(|error| error.to_string()));
+        let unreadable = read.as_ref().err().map(|faults| faults.to_string()).into_iter().chain(self.unreadable_locations());
+        let unreadable = unreadable.collect::<Vec<_>>().join("\n");
+        let Some(values) = read.ok().filter(|_| unreadable.is_empty()) else { return Err(unreadable.replace('\n', "; ")) };
         let digests = self.digests(&values);
         let changed = digests.iter().filter(|(property, digest)| self.seen.get(*property).is_some_and(|seen| seen != *digest));
         let properties: Vec<_> = changed.map(|(property, _)| property.clone()).collect();
-        (!properties.is_empty()).then_some(ChangedSecrets { properties, values, digests })
+        Ok((!properties.is_empty()).then_some(ChangedSecrets { properties, values, digests }))
+    }
+
+    /// Returns a sentence for each file that librdkafka could read itself when clients were last made, and could not read now.
+    fn unreadable_locations(&self) -> impl Iterator<Item = String> {
+        let seen = LOCATIONS.iter().filter(|property| self.seen.contains_key(**property));
+        seen.filter_map(|property| {
+            let path = self.kafka.properties.get(*property)?;
+            let error = std::fs::read(path).err()?;
+            Some(format!("kafka.properties.{property}: found {path}, which cannot be read ({error}); name a readable file"))
+        })
+    }
+
+    /// Puts changed secrets in force for every client that is made from now on, without asking the brokers first, and returns whether there
+    /// were any. This is for clients whose brokers do not answer anyway.
+    pub fn take_over_untried(&mut self) -> bool {
+        let Ok(Some(changed)) = self.changed() else { return false };
+        tracing::info!(properties = changed.properties.join(", "), "secrets of the brokers' clients have changed");
+        self.take_over(changed);
+        true
     }
 
     /// Returns the digests of the values that stand in files, and of the files that librdkafka reads itself.
@@ -126,20 +149,24 @@ mod tests {
         let mut kafka = crate::settings::Settings::read(&parse(&text).unwrap(), &defaults().unwrap()).unwrap().kafka;
         kafka.load_property_files(|path| std::fs::read(path).map_err(|error| error.to_string())).unwrap();
         let mut files = SecretFiles::new(&kafka);
-        assert_eq!(files.changed(), None);
+        assert_eq!(files.changed(), Ok(None));
         write("password", "one");
-        assert_eq!(files.changed(), None, "the end of the line is no part of it");
+        assert_eq!(files.changed(), Ok(None), "the end of the line is no part of it");
         write("password", "two");
         write("ca.pem", "B");
-        let changed = files.changed().unwrap();
+        let changed = files.changed().unwrap().unwrap();
         assert_eq!(changed.properties, ["sasl.password", "ssl.ca.location"]);
         assert!(!format!("{changed:?}").contains("two"));
         assert_eq!(kafka.current_properties()["sasl.password"], "one");
-        std::fs::remove_file(directory.path().join("password")).unwrap();
-        assert_eq!(files.changed(), None, "it is being replaced");
+        write("password", "\n");
+        std::fs::remove_file(directory.path().join("ca.pem")).unwrap();
+        let said = files.changed().unwrap_err();
+        assert!(said.starts_with("kafka.properties.sasl.password_file: found the name of an empty file; "), "{said}");
+        assert!(said.contains("; kafka.properties.ssl.ca.location: found ") && !said.contains("ssl.key.location"), "{said}");
         files.take_over(changed);
         assert_eq!(kafka.current_properties()["sasl.password"], "two");
         write("password", "two");
-        assert_eq!(files.changed(), None);
+        write("ca.pem", "B");
+        assert_eq!(files.changed(), Ok(None));
     }
 }

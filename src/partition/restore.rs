@@ -160,6 +160,15 @@ impl Clients {
         self.transactions
     }
 
+    /// Serves the clients, which nobody polls between two attempts. The request for a token comes before everything else; if the first token
+    /// could not be got, librdkafka asks again ten seconds later, and without an answer it would connect to nothing.
+    pub(super) fn serve(&self) {
+        self.transactions.serve();
+        // The next attempt reads from the beginning, so a record that comes now is not missed.
+        let _event = self.reader.poll(Duration::ZERO);
+        let _event = self.asker.poll(Duration::ZERO);
+    }
+
     /// Returns whether another attempt can be made with these clients.
     pub(super) fn are_usable(&self) -> bool {
         !self.transactions.has_failed()

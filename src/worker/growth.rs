@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::BaseConsumer;
+use rdkafka::error::KafkaResult;
 
 use crate::health::Health;
 use crate::kafka::{PlainContext, consumer_config, make_consumer, partitions_of};
@@ -16,6 +17,7 @@ use crate::settings::KafkaSettings;
 use crate::stop::Stop;
 use crate::threads::MustRun;
 
+use super::WorkerParts;
 use super::preflight::{METADATA_TIMEOUT, PreflightError};
 
 /// How often the brokers are asked.
@@ -23,15 +25,29 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The part of the health report that says that the topic has grown.
 const PARTITIONS: &str = "partitions";
 
+/// The part of the health report that says that the watch sees nothing.
+const BLIND: &str = "partition count";
+/// How long the brokers may not say how many partitions there are before it is a problem.
+const BLIND_MAX: Duration = Duration::from_secs(30);
+
 /// What the watch has found.
-#[derive(Debug, Clone, Default)]
-pub struct GrowthWatch(Arc<AtomicBool>);
+#[derive(Debug, Clone)]
+pub struct GrowthWatch {
+    has_stopped_the_worker: Arc<AtomicBool>,
+    part: Stop,
+}
 
 impl GrowthWatch {
     /// Returns whether the worker was stopped, because it could not have gone on with the partitions that it had.
     #[must_use]
     pub fn has_stopped_the_worker(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.has_stopped_the_worker.load(Ordering::Relaxed)
+    }
+
+    /// Returns the sign of the watch, which can be told to start over with another client.
+    #[must_use]
+    pub fn part(&self) -> &Stop {
+        &self.part
     }
 }
 
@@ -58,45 +74,113 @@ impl Growth {
     }
 }
 
-/// Starts the watch. `keyed_for` is the number of partitions that the worker works on, and `known` the number that the topic has had.
+/// Starts the watch, beside the members of a worker. `known` is the number of partitions that the topic has had, of which the worker may work
+/// on some only.
 ///
 /// # Errors
 /// Returns [`PreflightError::Client`], or what the system says if it gives no more threads.
-pub fn watch_growth(
-    kafka: &Arc<KafkaSettings>,
+pub fn watch_growth(parts: &WorkerParts, known: u32) -> anyhow::Result<GrowthWatch> {
+    let WorkerParts { kafka, topics, health, stop, .. } = parts;
+    let client = client(kafka).map_err(PreflightError::Client)?;
+    let watch = GrowthWatch { has_stopped_the_worker: Arc::default(), part: stop.part() };
+    let guard = MustRun::new("partitions", health.threads(), stop);
+    let mut watcher = Watcher {
+        kafka: Arc::clone(kafka),
+        keyed_for: topics.partitions,
+        known,
+        health: Arc::clone(health),
+        watch: watch.clone(),
+        answered_at: Instant::now(),
+        is_blind: false,
+    };
+    guard.spawn(move || watcher.keep_watching(client))?;
+    Ok(watch)
+}
+
+type Client = BaseConsumer<PlainContext>;
+
+fn client(kafka: &KafkaSettings) -> KafkaResult<Client> {
+    let mut config = consumer_config(kafka, &kafka.group_id, None);
+    // The watch says itself if it gets no answers.
+    config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Emerg);
+    make_consumer(&config, PlainContext)
+}
+
+struct Watcher {
+    kafka: Arc<KafkaSettings>,
     keyed_for: u32,
     known: u32,
-    health: &Arc<Health>,
-    stop: &Stop,
-) -> anyhow::Result<GrowthWatch> {
-    let mut config = consumer_config(kafka, &kafka.group_id, None);
-    // The members say it if the brokers are away.
-    config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Emerg);
-    let client: BaseConsumer<PlainContext> = make_consumer(&config, PlainContext).map_err(PreflightError::Client)?;
-    let watch = GrowthWatch::default();
-    let (guard, has_stopped) = (MustRun::new("partitions", health.threads(), stop), watch.clone());
-    let (kafka, health, stop) = (Arc::clone(kafka), Arc::clone(health), stop.clone());
-    guard.spawn(move || {
-        let topic = &kafka.topics.events;
-        while !stop.wait(INTERVAL) {
-            // Errors are news too, and would gather.
-            while client.poll(Duration::ZERO).is_some() {}
-            let Ok(found) = partitions_of(&client, topic, METADATA_TIMEOUT) else { continue };
-            let found = u32::try_from(found).unwrap_or(u32::MAX);
-            let growth = Growth::of(keyed_for, known, found);
-            if growth != Growth::None {
-                let said = said(topic, known, found, growth);
-                if health.set_problem(PARTITIONS, Some(said.clone())) {
-                    tracing::error!("{said}");
-                }
+    health: Arc<Health>,
+    watch: GrowthWatch,
+    /// When the brokers last said how many partitions there are.
+    answered_at: Instant,
+    /// Whether that is too long ago, and was said.
+    is_blind: bool,
+}
+
+impl Watcher {
+    /// Asks until the sign to stop. When it is told to start over, the secrets have changed, and a client has those of when it was made.
+    fn keep_watching(&mut self, first: Client) {
+        let part = self.watch.part.clone();
+        let mut made = Ok(first);
+        while !part.is_for_good() {
+            // Of a certificate and its key, one may have changed only, so a client that could not be made is tried again.
+            if part.is_to_start_over() || made.is_err() {
+                part.begin();
+                made = client(&self.kafka);
             }
-            if growth == Growth::AmongOldPartitions {
-                has_stopped.0.store(true, Ordering::Relaxed);
-                stop.give();
+            let found = match &made {
+                Ok(client) => {
+                    // Errors are news too, and would gather.
+                    while client.poll(Duration::ZERO).is_some() {}
+                    partitions_of(client, &self.kafka.topics.events, METADATA_TIMEOUT)
+                }
+                Err(error) => Err(error.clone()),
+            };
+            self.take(found, Instant::now());
+            // The sign to start over ends the wait as well.
+            let _sign = part.wait(INTERVAL);
+        }
+    }
+
+    fn take(&mut self, found: KafkaResult<usize>, now: Instant) {
+        match found {
+            Ok(found) => {
+                self.answered_at = now;
+                if std::mem::take(&mut self.is_blind) {
+                    self.health.set_problem(BLIND, None);
+                    tracing::info!(topic = self.kafka.topics.events, "the brokers say again how many partitions the topic has");
+                }
+                self.judge(u32::try_from(found).unwrap_or(u32::MAX));
+            }
+            Err(error) if now.duration_since(self.answered_at) >= BLIND_MAX => {
+                let problem = format!(
+                    "the brokers have not said for {} s and more how many partitions topic {} has, so it would not be seen that it grows: {error}",
+                    BLIND_MAX.as_secs(),
+                    self.kafka.topics.events
+                );
+                if !std::mem::replace(&mut self.is_blind, true) {
+                    tracing::error!("{problem}");
+                }
+                self.health.set_problem(BLIND, Some(problem));
+            }
+            Err(error) => tracing::debug!(%error, "how many partitions there are is unknown"),
+        }
+    }
+
+    fn judge(&self, found: u32) {
+        let growth = Growth::of(self.keyed_for, self.known, found);
+        if growth != Growth::None {
+            let said = said(&self.kafka.topics.events, self.known, found, growth);
+            if self.health.set_problem(PARTITIONS, Some(said.clone())) {
+                tracing::error!("{said}");
             }
         }
-    })?;
-    Ok(watch)
+        if growth == Growth::AmongOldPartitions {
+            self.watch.has_stopped_the_worker.store(true, Ordering::Relaxed);
+            self.watch.part.give();
+        }
+    }
 }
 
 fn said(topic: &str, known: u32, found: u32, growth: Growth) -> String {
@@ -113,6 +197,29 @@ fn said(topic: &str, known: u32, found: u32, growth: Growth) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+    use tollgate_core::settings::{defaults, parse};
+
+    #[test]
+    fn a_watch_that_gets_no_answers_is_a_problem_until_it_gets_one() {
+        let user = parse("kafka: {topics: {events: e}}").unwrap();
+        let kafka = Arc::new(crate::settings::Settings::read(&user, &defaults().unwrap()).unwrap().kafka);
+        let (health, stop, start) = (Arc::new(Health::default()), Stop::default(), Instant::now());
+        let watch = GrowthWatch { has_stopped_the_worker: Arc::default(), part: stop.part() };
+        let mut watcher =
+            Watcher { kafka, keyed_for: 2, known: 2, health: Arc::clone(&health), watch, answered_at: start, is_blind: false };
+        let timeout = || Err(KafkaError::MetadataFetch(RDKafkaErrorCode::OperationTimedOut));
+        watcher.take(timeout(), start + Duration::from_secs(29));
+        assert!(health.report().problems.is_empty());
+        watcher.take(timeout(), start + Duration::from_secs(30));
+        let [problem] = &health.report().problems[..] else { panic!("no problem") };
+        assert!(problem.starts_with("the brokers have not said for 30 s and more how many partitions topic e has"), "{problem}");
+        watcher.take(Ok(2), start + Duration::from_secs(31));
+        watcher.take(timeout(), start + Duration::from_secs(60));
+        assert!(health.report().problems.is_empty());
+        watcher.take(Ok(3), start + Duration::from_secs(61));
+        assert!(stop.is_given() && watcher.watch.has_stopped_the_worker());
+    }
 
     #[test]
     fn a_multiple_moves_threads_to_new_partitions_only() {

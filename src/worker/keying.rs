@@ -9,7 +9,7 @@ use tollgate_core::checkpoint::{KeyedFor, KeyedState, Keying, OwnRecords, Rekey,
 use tollgate_core::record::Partition;
 use tollgate_core::thread::ThreadStore;
 
-use crate::kafka::{PlainContext, Right, make_consumer, reader_config};
+use crate::kafka::{PlainContext, Right, SecretFiles, make_consumer, reader_config};
 use crate::partition::{RestoreError, read_own_records, read_to_end};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
@@ -71,32 +71,44 @@ pub enum KeyedOtherwise {
 /// # Errors
 /// Returns [`PreflightError::Keyed`] with what to do about it, [`PreflightError::Forbidden`] or [`PreflightError::State`].
 pub fn check_keying(kafka: &KafkaSettings, count: u32, drained: Option<u32>, stop: &Stop) -> Result<(), PreflightError> {
-    let reader: BaseConsumer<PlainContext> =
-        make_consumer(&reader_config(kafka, &kafka.group_id), PlainContext).map_err(PreflightError::Client)?;
+    let make_reader = || make_consumer(&reader_config(kafka, &kafka.group_id), PlainContext);
+    let (mut reader, mut secrets) = (make_reader().map_err(PreflightError::Client)?, SecretFiles::new(kafka));
     let partitions: Vec<_> = (0..count).filter_map(|number| i32::try_from(number).ok()).map(Partition).collect();
     let topic = &kafka.topics.state;
-    let state = |error| PreflightError::State { topic: topic.clone(), error };
     loop {
-        let read = read_own_records(&reader, topic, &partitions).and_then(|own| keying(&reader, topic, &own, drained));
+        let read = read_own_records(&reader, topic, &partitions).and_then(|own| keying(&reader, topic, &own, drained, stop));
         match read {
-            Ok(keying) => return Ok(judge(kafka, keying, count, drained)?),
+            Ok(Some(keying)) => return Ok(judge(kafka, keying, count, drained)?),
+            Ok(None) => return Err(PreflightError::Stopped(kafka.shown_brokers())),
             Err(error) if error.reason() == "forbidden" => {
                 return Err(PreflightError::Forbidden { refusals: vec![Right::read(topic).refusal(kafka)] });
             }
-            Err(error) if error.reason() != "kafka" => return Err(state(error)),
+            Err(error) if error.reason() != "kafka" => return Err(PreflightError::State { topic: topic.clone(), error }),
             Err(error) => tracing::warn!(%error, topic, "trying again"),
         }
         if stop.wait(RETRY_PAUSE) {
             return Err(PreflightError::Stopped(kafka.shown_brokers()));
         }
+        // The reader keeps the secrets that it was made with.
+        if secrets.take_over_untried() {
+            // Of a certificate and its key, one may have changed only.
+            reader = make_reader().unwrap_or(reader);
+        }
     }
 }
 
-/// Returns how the state is keyed. Where no record says it, the threads do; `drained` is believed if it explains where they are.
-fn keying(reader: &BaseConsumer<PlainContext>, topic: &str, own: &[OwnRecords], drained: Option<u32>) -> Result<Keying, RestoreError> {
+/// Returns how the state is keyed; `None` if the sign to stop came first. Where no record says it, the threads do; `drained` is believed if it
+/// explains where they are.
+fn keying(
+    reader: &BaseConsumer<PlainContext>,
+    topic: &str,
+    own: &[OwnRecords],
+    drained: Option<u32>,
+    stop: &Stop,
+) -> Result<Option<Keying>, RestoreError> {
     let keying = Keying::of(own);
     if keying != Keying::Unknown {
-        return Ok(keying);
+        return Ok(Some(keying));
     }
     let count = u32::try_from(own.len()).unwrap_or(u32::MAX);
     let mut keyed_for = None;
@@ -104,22 +116,26 @@ fn keying(reader: &BaseConsumer<PlainContext>, topic: &str, own: &[OwnRecords], 
     for (number, _) in (0..count).zip(own).filter(|(_, own)| own.state.is_some()).rev() {
         let at = Partition(i32::try_from(number).unwrap_or(i32::MAX));
         let keyed_for = keyed_for.get_or_insert_with(|| KeyedFor::between(number + 1, count));
-        read_to_end(reader, topic, at, |_, _, key, value| {
+        let is_whole = read_to_end(reader, topic, at, |_, _, key, value| {
             if let (Ok(StateKey::Entry(id)), Some(_)) = (StateKey::read(key, ThreadStore::KIND), value) {
                 keyed_for.take(id, at);
             }
-            true
+            !stop.is_given()
         })?;
+        // What some of the threads say must not be judged.
+        if !is_whole {
+            return Ok(None);
+        }
     }
     let counts = keyed_for.as_ref().map_or(&[][..], KeyedFor::counts);
-    Ok(match (counts.last(), counts.first()) {
+    Ok(Some(match (counts.last(), counts.first()) {
         (Some(last), _) if *last == count => Keying::Fits,
         (_, Some(first)) => Keying::Other(drained.filter(|drained| counts.contains(drained)).unwrap_or(*first)),
         (_, None) => {
             tracing::warn!(topic, "threads are on partitions that no number of partitions explains: the state is taken as it is");
             Keying::Fits
         }
-    })
+    }))
 }
 
 fn judge(kafka: &KafkaSettings, keying: Keying, count: u32, drained: Option<u32>) -> Result<(), KeyedOtherwise> {

@@ -8,7 +8,7 @@ mod renewal;
 pub use growth::{GrowthWatch, watch_growth};
 pub use keying::check_keying;
 pub use preflight::{Preflight, PreflightError, check_configs, check_topics, check_transactions};
-pub use renewal::Renewal;
+pub use renewal::{Renewal, RenewedParts};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

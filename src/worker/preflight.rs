@@ -139,9 +139,7 @@ pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Resu
             return Err(PreflightError::Stopped(brokers.clone()));
         }
         // What keeps the brokers from answering may have been mended in a file.
-        if let Some(changed) = secrets.changed() {
-            tracing::info!(properties = changed.properties.join(", "), "secrets of the brokers' clients have changed");
-            secrets.take_over(changed);
+        if secrets.take_over_untried() {
             // Of a certificate and its key, one may have changed only.
             inquirer = inquire().unwrap_or(inquirer);
         }

@@ -98,7 +98,8 @@ pub(crate) fn send(cluster: &Cluster, topic: &str, rate: u64, seed: u64, noted: 
             let due = started.elapsed().as_millis() as u64 * rate / 1_000;
             while sent < due {
                 mix.next_into(&mut event);
-                let fresh = Event { thread: event.thread_id.clone(), is_awaited: event.is_awaited(), sent_us: now_us(), ..Event::default() };
+                let fresh =
+                    Event { thread: event.thread_id.clone(), is_awaited: event.is_awaited(), sent_us: now_us(), ..Event::default() };
                 noted.events().push(fresh);
                 send_one(&producer, &topic, &event)?;
                 sent += 1;

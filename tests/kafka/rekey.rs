@@ -280,11 +280,9 @@ pub(crate) fn threads_that_are_elsewhere_are_named(cluster: &Cluster) -> Result<
     Ok(())
 }
 
-/// Moves as many threads as `TOLLGATE_REKEY_THREADS` says, and prints how fast.
-pub(crate) fn a_large_state_moves(cluster: &Cluster) -> Result<()> {
-    let count: usize = std::env::var("TOLLGATE_REKEY_THREADS").ok().map_or(Ok(3_000), |count| count.parse())?;
-    let deployment = quick_deployment(cluster, 4)?;
-    let mut records = Vec::with_capacity(count + 4);
+/// Writes the state of threads that have these ids, keyed for so many partitions, and returns its size.
+fn write_state(cluster: &Cluster, deployment: &Deployment, ids: &[String], partitions: u32) -> Result<usize> {
+    let mut records = Vec::with_capacity(ids.len() + partitions as usize);
     let mut bytes = 0;
     let record = |record: StateRecord, partition: i32| Outgoing {
         key: Some(record.key.into_bytes()),
@@ -292,21 +290,37 @@ pub(crate) fn a_large_state_moves(cluster: &Cluster) -> Result<()> {
         partition: Some(partition),
         ..Outgoing::default()
     };
-    for number in 0..count {
-        let (id, mut thread) = (format!("thread-{number:08}"), Thread::default());
+    for (number, id) in ids.iter().enumerate() {
+        let mut thread = Thread::default();
         thread.turn.id = Some("turn-1".into());
         (0..10).for_each(|call| thread.turn.memory_mut().suppression.add(Some(&format!("call-{number}-{call}")), None));
         let stored = StoredThread { thread, applied: Offset(i64::try_from(number)?), ..StoredThread::default() };
-        let entry = StateRecord::entry::<ThreadStore>(&id, Some(&stored));
+        let entry = StateRecord::entry::<ThreadStore>(id, Some(&stored));
         bytes += entry.bytes();
-        records.push(record(entry, partition_of(id.as_bytes(), 4).0));
+        records.push(record(entry, partition_of(id.as_bytes(), partitions).0));
     }
     let owner = format!("{}/{}", deployment.group, deployment.events);
-    let own = PartitionState { owner, next: Offset(i64::try_from(count)?), partitions: Some(4), ..PartitionState::default() };
-    records.extend((0..4).map(|partition| record(StateRecord::partition(&own), partition)));
+    let own = PartitionState { owner, next: Offset(i64::try_from(ids.len())?), partitions: Some(partitions), ..PartitionState::default() };
+    records.extend((0..i32::try_from(partitions)?).map(|partition| record(StateRecord::partition(&own), partition)));
     for some in records.chunks(10_000) {
         cluster.produce(&deployment.state, some)?;
     }
+    Ok(bytes)
+}
+
+/// Moves as many threads as `TOLLGATE_REKEY_THREADS` says, and prints how fast. Before that, it moves 61: their transaction leaves the mark of
+/// a partition 64 offsets before the end, where the search for the partition's own record begins, and that record one before it.
+pub(crate) fn a_large_state_moves(cluster: &Cluster) -> Result<()> {
+    let few = quick_deployment(cluster, 1)?;
+    write_state(cluster, &few, &movers("few", 61, 1, 2), 1)?;
+    grow(cluster, &few, 2)?;
+    let moved = rekey(&few, &["--execute"])?;
+    ensure!(moved.status.success() && stderr(&moved).contains("all 61 threads are there"), "{moved:?}");
+
+    let count: usize = std::env::var("TOLLGATE_REKEY_THREADS").ok().map_or(Ok(3_000), |count| count.parse())?;
+    let deployment = quick_deployment(cluster, 4)?;
+    let ids: Vec<_> = (0..count).map(|number| format!("thread-{number:08}")).collect();
+    let bytes = write_state(cluster, &deployment, &ids, 4)?;
     grow(cluster, &deployment, 12)?;
     let started = Instant::now();
     let moved = rekey(&deployment, &["--execute"])?;

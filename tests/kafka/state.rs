@@ -192,10 +192,7 @@ pub(crate) fn a_state_topic_that_does_not_fit_is_named(cluster: &Cluster) -> Res
     let by_age = cluster.topic("state", 3, &[])?;
     deployment.configure("/kafka/topics/state", json!(by_age));
     let log = said(&deployment)?;
-    assert!(
-        log.contains(&format!("topic {by_age} has cleanup.policy=delete")) && log.contains("tollgate topics apply --execute"),
-        "{log}"
-    );
+    assert!(log.contains(&format!("topic {by_age} has cleanup.policy=delete")) && log.contains("tollgate topics apply --execute"), "{log}");
     let small = cluster.topic("state", 3, &[("cleanup.policy", "compact"), ("max.message.bytes", "10000")])?;
     deployment.configure("/kafka/topics/state", json!(small));
     let log = said(&deployment)?;

@@ -52,7 +52,7 @@ fn source_of(settings: OauthSettings) -> usize {
 }
 
 /// Returns the token for a client, for `ClientContext::generate_oauth_token` of every context. It waits for a token endpoint only if there
-/// is no token yet.
+/// never was a token.
 ///
 /// # Errors
 /// Why there is none, for people. librdkafka asks again ten seconds later.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::settings::OauthSettings;
 use super::token::Token;
 
-/// How long a client waits for the first token. The endpoint gets a little less.
+/// How long a client waits for the first token of the process. The endpoint gets a little less. Nobody waits for a later one: whoever asks
+/// may be the thread that decides.
 const WAIT_MAX: Duration = Duration::from_secs(7);
 /// How long after a failure the endpoint is left alone. Every client asks again by itself.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
@@ -70,7 +71,8 @@ impl TokenSource {
             if let Some(token) = good {
                 return Ok(token);
             }
-            if !state.is_asking || Instant::now() >= deadline {
+            // The answer to a question that is under way is there when librdkafka asks again.
+            if state.token.is_some() || !state.is_asking || Instant::now() >= deadline {
                 let failure = state.failure.as_ref().map(|(_, what)| what.clone());
                 return Err(failure.unwrap_or_else(|| "the token endpoint has not answered yet".to_owned()));
             }
@@ -126,4 +128,33 @@ fn fetch(_: &OauthSettings) -> Result<Token, String> {
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::{Grant, SecretValue};
+    use super::*;
+
+    /// Returns a source whose endpoint takes connections and never answers.
+    fn source() -> (Arc<TokenSource>, std::net::TcpListener) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/token", listener.local_addr().unwrap());
+        let grant = Grant::ClientCredentials { id: "me".to_owned(), secret: SecretValue::Written("s3cret".to_owned()) };
+        let settings = OauthSettings::Endpoint { url, grant, scope: None, ca_file: None, ca_pem: None };
+        (Arc::new(TokenSource::new(settings)), listener)
+    }
+
+    #[test]
+    fn nobody_waits_for_an_endpoint_once_there_was_a_token() {
+        let (source, _listener) = source();
+        let mut token = Token::read("0123abcd", None, now_ms()).unwrap();
+        source.state().token = Some(token.clone());
+        assert!(source.token().is_ok() && !source.state().is_asking, "it is good for long");
+        token.expires_ms = now_ms();
+        source.state().token = Some(token);
+        let started = Instant::now();
+        assert!(source.token().is_err());
+        let state = source.state();
+        assert!(started.elapsed() < WAIT_MAX / 2 && (state.is_asking || state.failure.is_some()), "the endpoint is asked meanwhile");
+    }
 }

@@ -51,7 +51,8 @@ impl Token {
         Ok(Self { text: Secret(text.to_owned()), subject, got_ms: now_ms, expires_ms })
     }
 
-    /// Returns when to have the next one: early enough that clients, which ask after four fifths of the time, get it at their first try.
+    /// Returns from when on a client that asks for a token has the next one asked for. Clients ask after four fifths of the time: the first
+    /// of them still gets this token, and asks again after four fifths of the rest.
     pub fn renew_ms(&self) -> i64 {
         self.got_ms + (self.expires_ms - self.got_ms) / 10 * 7
     }

@@ -94,7 +94,10 @@ mod tests {
     #[test]
     fn a_missing_topic_gets_as_many_as_those_that_it_belongs_with() {
         assert_eq!(of(&without("decisions", 7), None), ["decisions: create: partitions 7, replication factor 1"]);
-        assert_eq!(of(&without("state", 7), None), ["state: create: partitions 7, replication factor 1, cleanup.policy=compact"]);
+        assert_eq!(
+            of(&without("state", 7), None),
+            ["state: create: partitions 7, replication factor 1, cleanup.policy=compact, segment.bytes=67108864"]
+        );
         assert_eq!(of(&without("dlq", 7), None), ["dlq: create: partitions 7, replication factor 1"]);
         assert_eq!(of(&without("controls", 7), Some(7)), ["controls: create: partitions 1, replication factor 1, cleanup.policy=compact"]);
         // The state topic says how many the events must have had; decisions may have more.

@@ -67,6 +67,16 @@ pub(crate) fn secrets_change_under_running_workers(shared: &Cluster) -> Result<(
     ensure!(status == 503 && health.contains("the changed secrets are not taken over"), "{health}");
     by_password.decides(&cluster, "mistyped")?;
 
+    // A file without a secret is told too, beside what was last known, and changes nothing either.
+    secured.write("scram-password", "")?;
+    await_line(
+        &by_password.worker,
+        &["files of secrets cannot be read", "kafka.properties.sasl.password_file: found the name of an empty file"],
+    )?;
+    let (_, health) = by_password.worker.get("/readyz")?;
+    ensure!(health.contains("files of secrets cannot be read") && health.contains("the changed secrets are not taken over"), "{health}");
+    by_password.decides(&cluster, "emptied")?;
+
     // The old ones are revoked and the connections are cut, before the new ones are in the files.
     let next = Identity::authority("Next Authority")?;
     secured.write("trusted.pem", &next.certificate()?)?;

@@ -260,21 +260,31 @@ impl Job<'_> {
         if let Some(refusal) = offline::refusal(&offline::members(self)?) {
             bail!("{refusal}");
         }
-        let (is_marked, begun) = (own.iter().any(|own| own.mark.is_some()), begun(own));
-        if !is_marked {
+        if own.iter().all(|own| own.mark.is_none()) {
             self.check_lag(rekey, own)?;
         }
         let mut writer = Writer::new(self)?;
-        match self.begin(rekey, own, &mut writer) {
+        // Another move may have begun, or ended, before this writer shut it out.
+        let own = self.own_records()?;
+        ensure!(self.rekey(&own)? == Some(rekey), "another move has ended just now; run it again to see");
+        match self.begin(rekey, &own, &mut writer) {
             Ok(placement) => self.move_all(&placement, &mut writer, screen),
-            // Nothing was moved yet, so the workers can go on as before.
-            Err(error) if begun.is_none() => {
-                if let Err(reason) = writer.commit(&self.marks(None)).and_then(|()| writer.settle()) {
-                    say!("the partitions are still marked as being moved, and no worker takes them: {reason:#}");
-                }
+            Err(error) => {
+                self.unmark(&mut writer);
                 Err(error)
             }
-            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the marks back after a failure if nothing was moved yet, so that the workers can go on as before. The topic tells it, and not
+    /// what was read when this run began: another run may have moved threads since.
+    fn unmark(&self, writer: &mut Writer<'_>) {
+        let unmarked = self.own_records().and_then(|own| match begun(&own) {
+            Some(_) => Ok(()),
+            None => writer.commit(&self.marks(None)).and_then(|()| writer.settle()),
+        });
+        if let Err(reason) = unmarked {
+            say!("the partitions are still marked as being moved, and no worker takes them: {reason:#}");
         }
     }
 
