@@ -15,11 +15,17 @@ use super::top::ask;
 #[derive(Debug, Args)]
 pub(super) struct HealthArgs {
     /// The address of the worker's admin endpoint [default: admin.listen of the configuration]
-    #[arg(value_name = "HOST:PORT")]
+    #[arg(value_name = "HOST:PORT", value_parser = read_address)]
     worker: Option<String>,
     /// Ask whether every partition that it holds is restored and decided on, and not only whether its threads do their work
     #[arg(long)]
     ready: bool,
+}
+
+/// A port that is left out would be that of any web server.
+fn read_address(text: &str) -> Result<String, String> {
+    let has_port = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if has_port { Ok(text.to_owned()) } else { Err("it has no port; write HOST:PORT, such as 127.0.0.1:9464".to_owned()) }
 }
 
 /// Prints the worker's answer on stdout if it is well, and fails with it otherwise.
@@ -49,6 +55,14 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_has_a_port() {
+        assert_eq!(read_address("gate:9464").as_deref(), Ok("gate:9464"));
+        for text in ["127.0.0.1", ":9464", "gate:", "gate:http", "gate:99999"] {
+            assert!(read_address(text).unwrap_err().contains("HOST:PORT"), "{text}");
+        }
+    }
 
     #[test]
     fn a_listener_on_every_address_is_asked_on_loopback() {

@@ -22,6 +22,9 @@ use super::assignment::{Assignment, Failure};
 const SHARES: i32 = 8;
 /// How long to serve the producers at a time while partitions are drained.
 const DRAIN_POLL: Duration = Duration::from_millis(2);
+/// How long a drain waits for the state once all verdicts are published. What is not written then is decided again, to the same bytes; until
+/// that has begun, somebody waits.
+const LAST_CHECKPOINT_MAX: Duration = Duration::from_secs(2);
 /// The pause before the state is read again after its writer was lost.
 const LOST_PAUSE: Duration = Duration::from_millis(250);
 
@@ -152,9 +155,9 @@ impl<R: StageRuntime> Assignment<R> {
     }
 
     /// Serves the producers and the checkpoint writers until the records of these partitions are finished and their state is written, a
-    /// failure comes or the time is up. Returns whether everything is finished and written.
+    /// failure comes or the time is up, which it is soon after all is published. Returns whether everything is finished and written.
     pub fn drain(&mut self, partitions: &[Partition], group_metadata: GroupMetadata<'_>, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
+        let (mut deadline, mut is_published) = (Instant::now() + timeout, false);
         partitions.iter().for_each(|partition| {
             self.partitions.get_mut(partition).into_iter().for_each(AssignedPartition::drain);
         });
@@ -162,6 +165,9 @@ impl<R: StageRuntime> Assignment<R> {
             let drained = || partitions.iter().filter_map(|partition| self.partitions.get(partition));
             if drained().all(AssignedPartition::is_drained) {
                 return !drained().any(|assigned| assigned.phase().has_failed());
+            }
+            if !is_published && drained().all(|assigned| assigned.undone().0 == 0) {
+                (is_published, deadline) = (true, deadline.min(Instant::now() + LAST_CHECKPOINT_MAX));
             }
             // The group's answers are not read here, so this does not change any more.
             let is_stuck = drained().all(|assigned| assigned.is_drained() || assigned.phase().is_outdated());

@@ -1,7 +1,7 @@
 //! Tests against three brokers that are one cluster: what is lost, what differs and how long verdicts are waited for when brokers, workers
 //! and connections fail. A plain consumer group with the same settings runs beside the workers and says how long the wait has to be.
 //!
-//! Without variables each kind of fault has a short run. `TOLLGATE_CLUSTER_FAULTS=all cargo test --test cluster -- table` makes the table;
+//! Without variables some kinds of faults have a short run. `TOLLGATE_CLUSTER_FAULTS=all cargo test --test cluster -- table` makes the table;
 //! faults can be named (`rolling,leaders-killed+workers-killed`). `TOLLGATE_CLUSTER_SECONDS`, `…_RUNS`, `…_SEED`, `…_RATE` and `…_DIR` set
 //! the length of a run, the runs of each fault, the first seed, the events a second and the directory of logs and results;
 //! `…_CONFIG='{"/worker/members": 2}'` sets values of the configuration.

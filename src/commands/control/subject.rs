@@ -131,7 +131,9 @@ impl SubjectArgs {
         ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
         let hasher = SubjectHasher::new(settings.subject_key.as_deref());
         if !hasher.is_keyed() {
-            say!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
+            say!(
+                "tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash, and workers that have a key do not match it"
+            );
         }
         let tenant = self.tenant.as_deref().unwrap_or_default();
         if tenant.is_empty() && !is_tenant {
