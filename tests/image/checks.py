@@ -190,12 +190,12 @@ def authorities(container, place, say):
     try:
         time.sleep(1)
         _, _, stranger = container.run(words)
-        assert re.search("certificate verify failed|self-signed certificate", stranger), stranger
+        assert "none of the trusted authorities" in stranger, stranger
         bundle = container.root / "etc/ssl/certs/ca-certificates.crt"
         (keys / "bundle.crt").write_text(bundle.read_text() + (keys / "certificate.pem").read_text())
         roots.call("mount", "--bind", keys / "bundle.crt", bundle)
         _, _, known = container.run(words)
-        assert not re.search("certificate verify failed|self-signed certificate|SSL handshake failed", known), known
+        assert "none of the trusted authorities" not in known and "certificate" not in known.lower(), known
     finally:
         server.kill()
     say("TLS trusts the authorities of the base's file without a setting, and no others")
