@@ -19,6 +19,7 @@
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
 //! | `own_records` | for how many partitions the state of all partitions is keyed |
 //! | `progress` | how far a restore has come |
+//! | `state_producer` | what writing state in transactions has in common, here and in `state rekey` |
 //! | `transaction` | one checkpoint: state and offset, both or neither |
 //! | `offset_step` | the step of it that librdkafka may hang in |
 
@@ -27,12 +28,14 @@ mod own_records;
 mod phase;
 mod progress;
 mod restore;
+mod state_producer;
 mod transaction;
 mod writer;
 
 pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
 pub use restore::{RestoreError, Takeover, ends, read_messages, read_to_end};
+pub use state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state};
 pub use transaction::Job;
 pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport, writer_thread};
 

@@ -13,7 +13,8 @@ use rdkafka::producer::{BaseProducer, Producer, ProducerContext};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::record::Partition;
 
-use super::transaction::{COMMIT_MARK, Job, STEP_TIMEOUT, repeat};
+use super::state_producer::repeat_step;
+use super::transaction::{COMMIT_MARK, Job, STEP_TIMEOUT};
 
 /// How long the step may take. The brokers need milliseconds, and seconds while the coordinator is replaced.
 const HANG_MAX: Duration = Duration::from_secs(6);
@@ -63,5 +64,5 @@ fn add<C: ProducerContext>(producer: &BaseProducer<C>, input: &str, partition: P
     let mut element = offsets.add_partition(input, partition.0);
     element.set_offset(KafkaOffset::Offset(job.checkpoint.next.0))?;
     element.set_metadata(COMMIT_MARK);
-    repeat(|| producer.send_offsets_to_transaction(&offsets, &job.group, STEP_TIMEOUT))
+    repeat_step(|| producer.send_offsets_to_transaction(&offsets, &job.group, STEP_TIMEOUT))
 }

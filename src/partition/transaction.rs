@@ -9,14 +9,15 @@ use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
+use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext};
 
 use crate::kafka::{StageTopics, make_producer, oauth_token, state_producer_config};
 use crate::settings::KafkaSettings;
-use tollgate_core::checkpoint::{Checkpoint, StateRecord};
+use tollgate_core::checkpoint::Checkpoint;
 use tollgate_core::record::Partition;
 
 use super::offset_step::OffsetStep;
+use super::state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state, wait};
 
 /// How long one step of a transaction may take before it is given up.
 pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -25,12 +26,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const FENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// From when on a step is logged as slow.
 const SLOW: Duration = Duration::from_secs(2);
-/// How often a step that may be repeated is tried.
-const STEP_ATTEMPTS_MAX: u32 = 3;
 /// How long to wait for an abort before the reports of the discarded records are taken.
 const ABORT_POLL: Duration = Duration::from_millis(50);
-/// How long to wait at a time for reports of the producer.
-const WAIT: Duration = Duration::from_millis(1);
 
 /// The mark beside an offset that was committed with state. With it, a start without that state is noticed.
 pub(super) const COMMIT_MARK: &str = "tollgate state";
@@ -104,7 +101,7 @@ impl Transactions {
     pub(super) fn write(&self, job: &Arc<Job>) -> Outcome {
         let error = match self.try_write(job) {
             Ok(false) => return Outcome::Hung,
-            Ok(true) => match self.step("committing", || repeat(|| self.producer.commit_transaction(STEP_TIMEOUT))) {
+            Ok(true) => match self.step("committing", || repeat_step(|| self.producer.commit_transaction(STEP_TIMEOUT))) {
                 Ok(()) => return Outcome::Written,
                 // It may have been committed all the same, unless the producer requires an abort.
                 Err(error) if !requires_abort(&error) => return self.lost(error),
@@ -124,7 +121,7 @@ impl Transactions {
         let deadline = Instant::now() + STEP_TIMEOUT;
         loop {
             match self.producer.abort_transaction(ABORT_POLL) {
-                Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => self.wait(),
+                Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => wait(&self.producer),
                 done => return done,
             }
         }
@@ -132,20 +129,16 @@ impl Transactions {
 
     /// Returns the outcome when nothing can be written any more. Whichever step failed, the producer knows whether it was fenced.
     fn lost(&self, error: KafkaError) -> Outcome {
-        let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
-        let code = fatal.or(error.rdkafka_error_code());
-        let is_fenced =
-            matches!(code, Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch));
-        if is_fenced { Outcome::Fenced } else { Outcome::Lost(error) }
+        if is_fenced(last_code(&self.producer, &error)) { Outcome::Fenced } else { Outcome::Lost(error) }
     }
 
     /// Does everything but the commit. Returns `false` if librdkafka hangs.
     fn try_write(&self, job: &Arc<Job>) -> KafkaResult<bool> {
         self.producer.begin_transaction()?;
         for record in &job.checkpoint.records {
-            self.send(record)?;
+            send_state(&self.producer, &self.topics.state, self.partition, record)?;
         }
-        self.step("writing the records", || self.flush())?;
+        self.step("writing the records", || flush_state(&self.producer, STEP_TIMEOUT))?;
         let mut is_added = false;
         self.step("adding the offset", || {
             let answer = self.offset_step.take(job);
@@ -167,52 +160,9 @@ impl Transactions {
         done
     }
 
-    fn send(&self, record: &StateRecord) -> KafkaResult<()> {
-        let topic = &self.topics.state;
-        let mut unsent: BaseRecord<'_, str, [u8]> = BaseRecord::to(topic).partition(self.partition.0).key(&record.key);
-        unsent.payload = record.value.as_deref();
-        while let Err((error, refused)) = self.producer.send(unsent) {
-            if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
-                return Err(error);
-            }
-            self.wait();
-            unsent = refused;
-        }
-        Ok(())
-    }
-
-    /// Waits until the broker has everything. A commit would wait for it too, but rdkafka checks only ten times a second.
-    fn flush(&self) -> KafkaResult<()> {
-        let deadline = Instant::now() + STEP_TIMEOUT;
-        while self.producer.in_flight_count() > 0 {
-            if Instant::now() >= deadline {
-                return Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut));
-            }
-            self.wait();
-        }
-        Ok(())
-    }
-
     /// Serves the producer while there is nothing to write, so that it gets new tokens before it needs them.
     pub(super) fn serve(&self) {
         self.producer.poll(Duration::ZERO);
-    }
-
-    /// Waits a little, and takes the producer's reports. rdkafka's own waiting would be a busy loop for a time this short.
-    fn wait(&self) {
-        std::thread::sleep(WAIT);
-        self.producer.poll(Duration::ZERO);
-    }
-}
-
-/// Repeats a step while librdkafka allows it. A step that timed out continues where it was.
-pub(super) fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
-    let mut attempts = 1;
-    loop {
-        match step() {
-            Err(KafkaError::Transaction(error)) if error.is_retriable() && attempts < STEP_ATTEMPTS_MAX => attempts += 1,
-            done => return done,
-        }
     }
 }
 

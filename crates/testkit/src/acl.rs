@@ -1,17 +1,16 @@
 //! Grants rights as `kafka-acls.sh --add` does, with one request of Kafka's protocol: the clients that the tests use have none for it.
 
-use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::protocol::{ask, text};
+
 /// How long the broker may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// The request that creates access control entries, and the version of it that is spoken.
 const CREATE_ACLS: (i16, i16) = (30, 1);
-/// The answer's size is bounded, so that a peer that is no broker is noticed.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// The types of resources, by the option of `kafka-acls.sh`.
 const RESOURCES: [(&str, u8); 4] = [("--topic", 2), ("--group", 3), ("--cluster", 4), ("--transactional-id", 5)];
@@ -61,37 +60,11 @@ pub fn grant(bootstrap: &str, line: &str) -> Result<()> {
         text("*", &mut body)?;
         body.extend([operation, ALLOW]);
     }
-    let answer = ask(bootstrap, &body)?;
+    let answer = ask(TcpStream::connect(bootstrap)?, ANSWER_TIME_MAX, CREATE_ACLS, false, &body)?;
     // After the throttle time there is one result for each entry: a code, and a text if it is not 0.
     let count = answer.get(4..8).and_then(|bytes| bytes.try_into().ok()).map(i32::from_be_bytes).context("a short answer")?;
     let first = answer.get(8..10).context("a short answer")?;
     ensure!(count > 0 && first == [0, 0], "the broker refused the grant: {}", String::from_utf8_lossy(&answer));
-    Ok(())
-}
-
-fn ask(bootstrap: &str, body: &[u8]) -> Result<Vec<u8>> {
-    let (key, version) = CREATE_ACLS;
-    let mut request = [key.to_be_bytes(), version.to_be_bytes()].concat();
-    request.extend(1_i32.to_be_bytes());
-    text("tests", &mut request)?;
-    request.extend(body);
-    let mut stream = TcpStream::connect(bootstrap)?;
-    stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-    stream.write_all(&u32::try_from(request.len())?.to_be_bytes())?;
-    stream.write_all(&request)?;
-    let mut size = [0; 4];
-    stream.read_exact(&mut size)?;
-    let size = usize::try_from(u32::from_be_bytes(size))?;
-    ensure!((4..ANSWER_BYTES_MAX).contains(&size), "an answer of {size} bytes");
-    let mut answer = vec![0; size];
-    stream.read_exact(&mut answer)?;
-    // The answer begins with the number of its request.
-    Ok(answer.split_off(4))
-}
-
-fn text(text: &str, out: &mut Vec<u8>) -> Result<()> {
-    out.extend(i16::try_from(text.len())?.to_be_bytes());
-    out.extend(text.as_bytes());
     Ok(())
 }
 

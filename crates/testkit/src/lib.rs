@@ -6,6 +6,7 @@
 //! | `broker`, `process_guard`, `ports` | a broker of our own, which ends with its starter, whatever ends that |
 //! | `brokers` | three brokers that are one cluster, and what can happen to them |
 //! | `acl` | grants rights by the lines of `kafka-acls.sh` |
+//! | `protocol` | requests of Kafka's protocol that the clients here have no call for |
 //! | `cluster` | clients of a cluster: topics, records and groups |
 //! | `deployment` | a configuration with its topics, and worker processes on them |
 //! | [`harness`] | runs tests on one broker, and says which are skipped and why |
@@ -26,6 +27,7 @@ pub mod harness;
 mod policy_server;
 mod ports;
 mod process_guard;
+mod protocol;
 mod traffic;
 
 pub use acl::grant;

@@ -1,14 +1,15 @@
 //! Writes transactions to the state topic, and shuts out every worker that still could.
 
 use std::thread::scope;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::producer::{BaseProducer, Producer};
 
 use crate::kafka::{PlainContext, Right, StageTopics, make_producer, state_producer_config};
+use crate::partition::{flush_state, is_fenced, last_code, repeat_step, send_state};
 use crate::settings::KafkaSettings;
 use crate::worker::{Preflight, check_configs};
 use tollgate_core::checkpoint::StateRecord;
@@ -19,8 +20,6 @@ use super::Job;
 
 /// How long one step of a transaction may take before it is given up.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait at a time for reports of the producer.
-const WAIT: Duration = Duration::from_millis(1);
 /// How many partitions are fenced at a time.
 const FENCED_AT_A_TIME: usize = 8;
 
@@ -71,7 +70,7 @@ impl<'w> Writer<'w> {
     pub(super) fn commit(&self, changes: &[Change]) -> anyhow::Result<()> {
         let written = self.write(changes).and_then(|()| {
             fail::fail_point!("rekey");
-            repeat(|| self.producer.commit_transaction(STEP_TIMEOUT))
+            repeat_step(|| self.producer.commit_transaction(STEP_TIMEOUT))
         });
         written.map_err(|error| {
             // If it fails too, the next writer aborts.
@@ -83,30 +82,9 @@ impl<'w> Writer<'w> {
     fn write(&self, changes: &[Change]) -> KafkaResult<()> {
         self.producer.begin_transaction()?;
         for Change { partition, record } in changes {
-            let mut unsent: BaseRecord<'_, str, [u8]> = BaseRecord::to(&self.topics.state).partition(partition.0).key(&record.key);
-            unsent.payload = record.value.as_deref();
-            while let Err((error, refused)) = self.producer.send(unsent) {
-                if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
-                    return Err(error);
-                }
-                self.wait();
-                unsent = refused;
-            }
+            send_state(&self.producer, &self.topics.state, *partition, record)?;
         }
-        // A commit would wait for it too, but rdkafka checks only ten times a second.
-        let deadline = Instant::now() + STEP_TIMEOUT;
-        while self.producer.in_flight_count() > 0 {
-            if Instant::now() >= deadline {
-                return Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut));
-            }
-            self.wait();
-        }
-        Ok(())
-    }
-
-    fn wait(&self) {
-        std::thread::sleep(WAIT);
-        self.producer.poll(Duration::ZERO);
+        flush_state(&self.producer, STEP_TIMEOUT)
     }
 
     fn failed(&self, error: &KafkaError) -> anyhow::Error {
@@ -123,9 +101,8 @@ fn start(config: &ClientConfig, kafka: &KafkaSettings, topics: &StageTopics) -> 
 }
 
 fn failed(producer: &BaseProducer<PlainContext>, error: &KafkaError, kafka: &KafkaSettings, topics: &StageTopics) -> anyhow::Error {
-    let fatal = producer.client().fatal_error().map(|(code, _)| code);
-    let code = fatal.or(error.rdkafka_error_code());
-    if matches!(code, Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch)) {
+    let code = last_code(producer, error);
+    if is_fenced(code) {
         return anyhow!("another `tollgate state rekey` has taken over; let it end");
     }
     refused(error, code, kafka, topics)
@@ -166,15 +143,4 @@ fn refused(error: &KafkaError, code: Option<RDKafkaErrorCode>, kafka: &KafkaSett
         Some(right) => anyhow!("{}", right.refusal(kafka)),
         None => anyhow!("topic {} could not be written: {error}; run it again", topics.state),
     }
-}
-
-/// Repeats a step while librdkafka allows it. A step that timed out continues where it was.
-fn repeat(mut step: impl FnMut() -> KafkaResult<()>) -> KafkaResult<()> {
-    for _ in 0..2 {
-        match step() {
-            Err(KafkaError::Transaction(error)) if error.is_retriable() => {}
-            done => return done,
-        }
-    }
-    step()
 }
