@@ -13,12 +13,13 @@
 //! | [`kafka`] | clients' configuration, librdkafka's log, messages as records |
 //!
 //! The other modules are [`topics`] (the table of all topics), [`control_feed`] (it reads the controls topic into the table that decisions
-//! use), [`policy_servers`] (requests over HTTP within a deadline), [`traces`] (spans of verdicts), [`metrics`], [`health`], [`threads`], [`logging`] and [`admin`], [`settings`] and [`config`]
-//! (they turn file, environment and secret files into settings), and [`commands`].
+//! use), [`policy_servers`] (requests over HTTP within a deadline), [`traces`] (spans of verdicts), [`metrics`], [`health`], [`threads`],
+//! [`logging`] and [`admin`], `capture` (records in files, decided on without Kafka), [`settings`] and [`config`] (they turn file, environment and secret files into settings), and [`commands`].
 
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if nobody reads")]
 
 pub mod admin;
+mod capture;
 pub mod commands;
 pub mod config;
 pub mod control_feed;

@@ -2,25 +2,23 @@
 //! memory.
 
 mod evaluation;
-mod formats;
-mod lines;
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-
-use crate::settings::Settings;
 use tollgate_core::controls::{CONTROL_BYTES_MAX, Controls};
+use tollgate_core::policy::Policy;
+
+use crate::capture::{Column, Decider, Format, Line, Reader, open, read_line};
+use crate::metrics::Metrics;
+use crate::settings::Settings;
 
 use super::process;
 use evaluation::Evaluation;
-use formats::{Column, Format, Reader};
-use lines::{Line, read_line};
 
 /// The exit code if a line was rejected.
 const REJECTED: u8 = 3;
@@ -45,17 +43,16 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     if args.columns.is_some() && !matches!(args.format, Format::Auto | Format::Console) {
         anyhow::bail!("--columns: found with another format; only the lines of kafka-console-consumer.sh have columns: --format console");
     }
-    let input: Box<dyn Read> = match args.file.as_ref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => Box::new(File::open(path).with_context(|| format!("{}: cannot be read", path.display()))?),
-        None => Box::new(io::stdin().lock()),
-    };
+    let lines = open(args.file.as_deref().unwrap_or(Path::new("-")))?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
     let controls = Controls::new(settings.subject_key.as_deref());
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
-    let mut evaluation = Evaluation::new(settings, Arc::new(controls))?;
-    let (lines, verdicts) = (BufReader::with_capacity(BUFFER_BYTES, input), BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()));
+    let policy = Arc::new(Policy::under(&settings.policy, Arc::new(controls)));
+    let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
+    let mut evaluation = Evaluation::new(&settings.kafka.topics.events, Decider::new(policy, servers));
+    let verdicts = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
     let rejected = refused + evaluation.run(lines, Reader::new(args.format, args.columns.clone()), verdicts)?;
     Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
 }
@@ -63,7 +60,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
 /// Applies the controls of a file, and returns how many lines were refused. Each refusal is reported and changes nothing.
 fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
     let name = path.display();
-    let mut lines = BufReader::new(File::open(path).with_context(|| format!("{name}: cannot be read"))?);
+    let mut lines = open(path)?;
     let (mut line, mut refused) = (Vec::new(), 0);
     for number in 1_u64.. {
         let applied = match read_line(&mut lines, &mut line, CONTROL_BYTES_MAX).with_context(|| format!("{name}: cannot be read"))? {

@@ -27,6 +27,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Returns whether the buffer holds a verdict for the decisions topic. A boundary has none, and a dead letter has one only if its thread
+    /// is known and somebody waits for an answer.
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        match self {
+            Self::Verdict { .. } => true,
+            Self::Boundary(_) => false,
+            Self::DeadLetter(rejection) => rejection.event.thread_id.is_some() && rejection.is_answered(),
+        }
+    }
+
     pub(super) fn of(event: &Event<'_>, decided: Option<Decided>) -> Self {
         let event_type = event.event_type();
         match decided {

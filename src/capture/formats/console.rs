@@ -23,7 +23,7 @@ const NULL: &[u8] = b"null";
 
 /// A column before the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::commands::eval) enum Column {
+pub(crate) enum Column {
     /// print.timestamp
     Timestamp,
     /// print.partition

@@ -13,12 +13,12 @@ use clap::ValueEnum;
 use tollgate_core::json::Parser;
 use tollgate_core::record::{Header, Offset, Partition, Record};
 
-pub(super) use console::Column;
+pub(crate) use console::Column;
 use detect::detect;
 
 /// The format of a line, as `--format` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// Told by each line
     Auto,
     /// One event a line, without its record's key, headers and time
@@ -36,45 +36,45 @@ type CapturedHeader<'l> = (Cow<'l, [u8]>, Option<Cow<'l, [u8]>>);
 
 /// What a line holds of a record. What the format does not tell is `None`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Captured<'l> {
+pub(crate) struct Captured<'l> {
     /// The topic.
-    pub(super) topic: Option<Cow<'l, str>>,
+    pub(crate) topic: Option<Cow<'l, str>>,
     /// The partition.
-    pub(super) partition: Option<i32>,
+    pub(crate) partition: Option<i32>,
     /// The offset.
-    pub(super) offset: Option<i64>,
+    pub(crate) offset: Option<i64>,
     /// When the record was written, in milliseconds since the epoch.
-    pub(super) timestamp_ms: Option<i64>,
+    pub(crate) timestamp_ms: Option<i64>,
     /// The key.
-    pub(super) key: Option<Cow<'l, [u8]>>,
+    pub(crate) key: Option<Cow<'l, [u8]>>,
     /// The value; `None` is Kafka's null.
-    pub(super) value: Option<Cow<'l, [u8]>>,
+    pub(crate) value: Option<Cow<'l, [u8]>>,
     /// The headers, in order. A name that is not UTF-8 is kept as bytes: the worker refuses such a record, and so does `eval`.
-    pub(super) headers: Vec<CapturedHeader<'l>>,
+    pub(crate) headers: Vec<CapturedHeader<'l>>,
 }
 
 /// Why a line is not what its format says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct LineFault {
+pub(crate) struct LineFault {
     /// The code of the fault.
-    pub(super) code: &'static str,
+    pub(crate) code: &'static str,
     /// The member or column.
-    pub(super) field: &'static str,
+    pub(crate) field: &'static str,
     /// The shape of what was found.
-    pub(super) found: String,
+    pub(crate) found: String,
     /// What to write instead.
-    pub(super) fix: &'static str,
+    pub(crate) fix: &'static str,
 }
 
 impl LineFault {
-    fn new(code: &'static str, field: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
+    pub(crate) fn new(code: &'static str, field: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
         Self { code, field, found: found.into(), fix }
     }
 }
 
 /// Reads lines in one format, or in the one that each line is in.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     format: Format,
     /// The columns of the console consumer's lines, if the user names them.
     columns: Option<Vec<Column>>,
@@ -82,7 +82,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(format: Format, columns: Option<Vec<Column>>) -> Self {
+    pub(crate) fn new(format: Format, columns: Option<Vec<Column>>) -> Self {
         // Only the console consumer has columns.
         let format = if columns.is_some() { Format::Console } else { format };
         Self { format, columns, parser: Parser::new() }
@@ -90,7 +90,7 @@ impl Reader {
 
     /// Returns how many bytes a line may have whose event has at most `event_bytes_max`. A record in JSON takes twice its bytes where every
     /// byte of it is escaped by another, and there are its key and headers.
-    pub(super) fn line_bytes_max(&self, event_bytes_max: usize) -> usize {
+    pub(crate) fn line_bytes_max(&self, event_bytes_max: usize) -> usize {
         const KEY_AND_HEADERS_BYTES: usize = 1 << 20;
         match self.format {
             Format::Events => event_bytes_max,
@@ -99,7 +99,7 @@ impl Reader {
     }
 
     /// Reads the record of a line.
-    pub(super) fn read<'l>(&mut self, line: &'l [u8]) -> Result<Captured<'l>, LineFault> {
+    pub(crate) fn read<'l>(&mut self, line: &'l [u8]) -> Result<Captured<'l>, LineFault> {
         let format = match self.format {
             Format::Auto => detect(line, &mut self.parser)?,
             forced => forced,
@@ -116,7 +116,7 @@ impl Reader {
 impl Captured<'_> {
     /// Calls `use_record` with the record, and with whether the names of its headers can be read. `topic` and `offset` stand for those that
     /// the line does not tell.
-    pub(super) fn with_record<T>(&self, topic: &str, offset: i64, use_record: impl FnOnce(&Record<'_>, bool) -> T) -> T {
+    pub(crate) fn with_record<T>(&self, topic: &str, offset: i64, use_record: impl FnOnce(&Record<'_>, bool) -> T) -> T {
         let named: Option<Vec<Header<'_>>> = self
             .headers
             .iter()

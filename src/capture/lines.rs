@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read as _};
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// The whole line.
     Whole,
     /// The beginning of a line that is too long.
@@ -14,7 +14,7 @@ pub(super) enum Line {
 }
 
 /// Reads the next line into `line`, without its line end. A line longer than `bytes_max` is skipped.
-pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: usize) -> io::Result<Line> {
+pub(crate) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: usize) -> io::Result<Line> {
     line.clear();
     let limit = bytes_max as u64 + 2;
     if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {

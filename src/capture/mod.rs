@@ -1,0 +1,19 @@
+//! Captured traffic: records in files, and deciding on them in this process, without Kafka.
+//!
+//! ```text
+//! file ─▶ input ─▶ lines ─▶ formats ─▶ record ─▶ decider ─▶ verdict
+//! ```
+//!
+//! `eval`, `diff`, `test` and `replay` read records here, so that a file means the same to all of them.
+
+mod decider;
+mod formats;
+mod input;
+mod lines;
+mod order;
+
+pub(crate) use decider::Decider;
+pub(crate) use formats::{Captured, Column, Format, LineFault, Reader};
+pub(crate) use input::{Input, open};
+pub(crate) use lines::{Line, read_line};
+pub(crate) use order::Order;
