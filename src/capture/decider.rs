@@ -1,10 +1,8 @@
 //! Deciding on captured records in this process: each partition has a state of its own, as in a worker.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use rustc_hash::FxHashMap;
 use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::decode::{Rejection, RejectionCode};
 use tollgate_core::guardrail::Question;
@@ -12,25 +10,21 @@ use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Record};
 use tollgate_core::stage::{Progress, Resumed, Stage};
 
+use super::partitions::Partitions;
 use crate::policy_servers::PolicyServers;
-
-/// How many partitions a stream of records may name. Each has a state of its own.
-const PARTITIONS_MAX: usize = 10_000;
 
 /// The deciding stage of every partition that a stream of records has named so far.
 #[derive(Debug)]
 pub(crate) struct Decider {
     policy: Arc<Policy>,
     servers: PolicyServers,
-    /// By topic and number.
-    topics: FxHashMap<Box<str>, BTreeMap<i32, Deciding>>,
-    partitions: usize,
+    partitions: Partitions<Deciding>,
 }
 
 impl Decider {
     /// Returns a decider that knows no thread. It asks these policy servers.
     pub(crate) fn new(policy: Arc<Policy>, servers: PolicyServers) -> Self {
-        Self { policy, servers, topics: FxHashMap::default(), partitions: 0 }
+        Self { policy, servers, partitions: Partitions::default() }
     }
 
     /// Returns the policy in force.
@@ -44,48 +38,43 @@ impl Decider {
     /// # Errors
     /// There are too many partitions.
     pub(crate) fn decide(&mut self, record: &Record<'_>, is_readable: bool, out: &mut VerdictBuffer) -> anyhow::Result<Outcome> {
-        let Self { policy, servers, topics, partitions } = self;
-        let deciding = partition(topics, partitions, record, policy)?;
+        let deciding = self.partitions.of(record, || Deciding::new(Arc::clone(&self.policy)))?;
         if !is_readable {
-            let (found, fix) = ("a header whose name is not UTF-8", "name headers in UTF-8");
-            let rejection = Rejection::new(RejectionCode::HeaderInvalid, "headers", found, fix);
-            return Ok(deciding.reject(record, rejection, out));
+            return Ok(deciding.reject(record, unreadable_header(), out));
         }
-        match deciding.apply(record, out) {
-            Progress::Done(outcome) => Ok(outcome),
-            Progress::Asks(question) => ask(servers, deciding, record.offset, question, out),
-            Progress::Waits => anyhow::bail!("an event waits for another one that is not there"),
-        }
+        let progress = deciding.apply(record, out);
+        conclude(&self.servers, deciding, record.offset, progress, out)
+    }
+
+    /// Returns how many threads made room for others or were refused. Where there are none, verdicts do not depend on how the threads were
+    /// split over partitions.
+    pub(crate) fn displaced(&self) -> u64 {
+        let departures = self.partitions.iter().map(|deciding| deciding.threads().departures());
+        departures.map(|departures| departures.evicted + departures.refused).sum()
     }
 }
 
-/// Returns the stage of a record's partition, which knows no thread at first.
-fn partition<'t>(
-    topics: &'t mut FxHashMap<Box<str>, BTreeMap<i32, Deciding>>,
-    count: &mut usize,
-    record: &Record<'_>,
-    policy: &Arc<Policy>,
-) -> anyhow::Result<&'t mut Deciding> {
-    // A lookup with a copy of the name would allocate for every record.
-    if !topics.contains_key(record.topic) {
-        topics.insert(record.topic.into(), BTreeMap::new());
-    }
-    let Some(partitions) = topics.get_mut(record.topic) else { anyhow::bail!("a topic that was just added is not there") };
-    if !partitions.contains_key(&record.partition.0) {
-        anyhow::ensure!(*count < PARTITIONS_MAX, "the input names more than {PARTITIONS_MAX} partitions");
-        *count += 1;
-    }
-    Ok(partitions.entry(record.partition.0).or_insert_with(|| Deciding::new(Arc::clone(policy))))
+/// Returns why a worker rejects a record with a header whose name cannot be read.
+pub(crate) fn unreadable_header() -> Rejection {
+    Rejection::new(RejectionCode::HeaderInvalid, "headers", "a header whose name is not UTF-8", "name headers in UTF-8")
 }
 
-/// Asks the policy servers until the event is decided.
-fn ask(
+/// Asks the policy servers until an event is decided, and returns its outcome.
+///
+/// # Errors
+/// The servers' threads have ended.
+pub(crate) fn conclude(
     servers: &PolicyServers,
     deciding: &mut Deciding,
     offset: Offset,
-    mut question: Question,
+    progress: Progress<Outcome, Question>,
     out: &mut VerdictBuffer,
 ) -> anyhow::Result<Outcome> {
+    let mut question = match progress {
+        Progress::Done(outcome) => return Ok(outcome),
+        Progress::Asks(question) => question,
+        Progress::Waits => anyhow::bail!("an event waits for another one that is not there"),
+    };
     let (sender, answers) = channel();
     loop {
         servers.ask(question.provider, question.body, (), &sender);

@@ -11,9 +11,13 @@ mod formats;
 mod input;
 mod lines;
 mod order;
+mod partitions;
+mod sweep;
 
-pub(crate) use decider::Decider;
+pub(crate) use decider::{Decider, conclude, unreadable_header};
 pub(crate) use formats::{Captured, Column, Format, LineFault, Reader};
 pub(crate) use input::{Input, open};
 pub(crate) use lines::{Line, read_line};
 pub(crate) use order::Order;
+pub(crate) use partitions::Partitions;
+pub(crate) use sweep::{Sweep, Swept, Visitor, visitors_max};

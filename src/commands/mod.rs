@@ -13,7 +13,9 @@ macro_rules! say {
 mod completions;
 mod config_check;
 mod control;
+mod controls_file;
 mod dev;
+mod diff;
 mod dlq;
 mod eval;
 mod health;
@@ -91,6 +93,8 @@ enum Command {
     Top(top::TopArgs),
     /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
     Eval(eval::EvalArgs),
+    /// What a new policy would have decided otherwise on recorded traffic
+    Diff(diff::DiffArgs),
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -149,6 +153,10 @@ pub fn execute(cli: Cli) -> ExitCode {
             cli.common.settings().and_then(|settings| config_check::execute(&args, &settings))
         }
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
+        Command::Diff(args) => {
+            let has_config = cli.common.config.is_some();
+            cli.common.settings().and_then(|settings| diff::execute(&args, &settings, has_config, screen))
+        }
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
         Command::Version(args) => version::execute(&args),

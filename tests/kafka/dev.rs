@@ -35,7 +35,7 @@ fn times(texts: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 
 /// Returns how often each verdict was published.
 fn published_times(cluster: &Cluster, decisions: &str) -> Result<BTreeMap<String, usize>> {
-    Ok(times(cluster.read_all(decisions)?.iter().map(text).map(Into::into)))
+    Ok(times(cluster.read_all(decisions)?.iter().map(text)))
 }
 
 fn stderr(output: &Output) -> String {

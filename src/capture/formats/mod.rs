@@ -10,6 +10,7 @@ mod wrapped;
 use std::borrow::Cow;
 
 use clap::ValueEnum;
+use tollgate_core::decode::Rejection;
 use tollgate_core::json::Parser;
 use tollgate_core::record::{Header, Offset, Partition, Record};
 
@@ -72,6 +73,12 @@ impl LineFault {
     }
 }
 
+impl From<Rejection> for LineFault {
+    fn from(rejection: Rejection) -> Self {
+        Self { code: rejection.code.as_str(), field: rejection.field, found: rejection.found, fix: rejection.fix }
+    }
+}
+
 /// Reads lines in one format, or in the one that each line is in.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -96,6 +103,19 @@ impl Reader {
             Format::Events => event_bytes_max,
             _ => event_bytes_max.saturating_mul(2).saturating_add(KEY_AND_HEADERS_BYTES),
         }
+    }
+
+    /// Returns another reader of the same lines.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.format, self.columns.clone())
+    }
+
+    /// Returns the partition of a line's record, 0 if it names none. Where a line begins as captures and kcat write it, no more of it is
+    /// read, and what the rest says is not known.
+    pub(crate) fn partition(&mut self, line: &[u8]) -> i32 {
+        let begins_with_it = matches!(self.format, Format::Auto | Format::Envelope | Format::Kcat);
+        let leading = begins_with_it.then(|| wrapped::leading_partition(line)).flatten();
+        leading.or_else(|| self.read(line).ok()?.partition).unwrap_or_default()
     }
 
     /// Reads the record of a line.

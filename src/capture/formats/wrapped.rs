@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tollgate_core::json::{Parser, Shape, Value};
+use tollgate_core::json::{Parser, Shape, SyntaxError, Value};
 
 use super::{Captured, CapturedHeader, LineFault};
 
@@ -31,10 +31,7 @@ pub(super) const ENVELOPE: Names = Names { timestamp: "timestamp", value: "value
 
 /// Reads the record of a line.
 pub(super) fn read(line: &[u8], names: &Names, parser: &mut Parser) -> Result<Captured<'static>, LineFault> {
-    let root = parser.parse(line, DEPTH_MAX).map_err(|error| {
-        let found = format!("{} bytes, {error}", line.len());
-        LineFault::new("record_not_json", "record", found, FIX_OBJECT)
-    })?;
+    let root = parser.parse(line, DEPTH_MAX).map_err(|error| not_json(line, &error))?;
     if !root.is_object() {
         return Err(LineFault::new("record_not_an_object", "record", root.shape().to_string(), FIX_OBJECT));
     }
@@ -55,6 +52,20 @@ pub(super) fn read(line: &[u8], names: &Names, parser: &mut Parser) -> Result<Ca
         value: bytes_of(root, names.value, names)?,
         headers: headers(root, names)?,
     })
+}
+
+/// Returns the fault of a line that is no JSON.
+pub(super) fn not_json(line: &[u8], error: &SyntaxError) -> LineFault {
+    LineFault::new("record_not_json", "record", format!("{} bytes, {error}", line.len()), FIX_OBJECT)
+}
+
+/// Returns the partition of a line that begins with `{"topic":"…","partition":…,`, as captures and kcat write it.
+pub(super) fn leading_partition(line: &[u8]) -> Option<i32> {
+    let topic = line.strip_prefix(br#"{"topic":""#)?;
+    let end = memchr::memchr2(b'"', b'\\', topic)?;
+    let digits = topic.get(end..)?.strip_prefix(br#"","partition":"#)?;
+    let digits = digits.get(..memchr::memchr(b',', digits)?)?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn required<'d>(root: Value<'d>, name: &str) -> Option<Value<'d>> {

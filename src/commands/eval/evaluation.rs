@@ -1,11 +1,13 @@
 //! One run over a stream of lines: each line's record is decided on, and its verdict written.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::decode::{Rejection, too_large};
+use tollgate_core::decode::too_large;
 
 use crate::capture::{Captured, Decider, Input, Line, LineFault, Order, Reader, read_line};
+
+use super::report;
 
 /// One run over a stream of lines.
 pub(super) struct Evaluation<'s> {
@@ -64,14 +66,6 @@ impl<'s> Evaluation<'s> {
 
     fn report(&mut self, number: u64, fault: &LineFault) -> anyhow::Result<()> {
         self.rejected += 1;
-        let LineFault { code, field, found, fix } = fault;
-        let report = serde_json::json!({"line": number, "code": code, "field": field, "found": found, "fix": fix});
-        Ok(writeln!(io::stderr(), "{report}")?)
-    }
-}
-
-impl From<Rejection> for LineFault {
-    fn from(rejection: Rejection) -> Self {
-        Self { code: rejection.code.as_str(), field: rejection.field, found: rejection.found, fix: rejection.fix }
+        report(number, fault)
     }
 }

@@ -1,6 +1,7 @@
 //! `tollgate eval`: reads events, or records as other programs print them, and writes their verdicts as JSONL, in order and in constant
 //! memory.
 
+mod digest;
 mod evaluation;
 
 use std::io::{self, BufWriter, Write};
@@ -8,16 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
 use clap::Args;
-use tollgate_core::controls::{CONTROL_BYTES_MAX, Controls};
+use tollgate_core::controls::Controls;
 use tollgate_core::policy::Policy;
 
-use crate::capture::{Column, Decider, Format, Line, Reader, open, read_line};
+use crate::capture::{Column, Decider, Format, LineFault, Reader, Sweep, open};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 
+use super::controls_file::apply_controls;
 use super::process;
+use digest::digest;
 use evaluation::Evaluation;
 
 /// The exit code if a line was rejected.
@@ -37,6 +39,9 @@ pub(super) struct EvalArgs {
     /// Controls to decide under, as JSONL: {"key": "…", "value": {…} or null}, applied in order before the first event
     #[arg(long, value_name = "FILE")]
     controls: Option<PathBuf>,
+    /// Print one digest over all verdicts in place of the verdicts. It is the same on any number of cores, and each verdict counts once
+    #[arg(long)]
+    digest: bool,
 }
 
 pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
@@ -51,30 +56,30 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
     let policy = Arc::new(Policy::under(&settings.policy, Arc::new(controls)));
     let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
-    let mut evaluation = Evaluation::new(&settings.kafka.topics.events, Decider::new(policy, servers));
-    let verdicts = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
-    let rejected = refused + evaluation.run(lines, Reader::new(args.format, args.columns.clone()), verdicts)?;
+    let (reader, topic) = (Reader::new(args.format, args.columns.clone()), &settings.kafka.topics.events);
+    let new_decider = || Decider::new(Arc::clone(&policy), servers.clone());
+    let rejected = if args.digest {
+        let sweep = Sweep { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max };
+        let digested = digest(sweep, new_decider)?;
+        writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
+        if digested.displaced > 0 {
+            say!(
+                "tollgate: {} threads were refused or made room for others (limits.threads_per_partition_max), so the digest depends on how threads are split over partitions",
+                digested.displaced
+            );
+        }
+        digested.rejected
+    } else {
+        let verdicts = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
+        Evaluation::new(topic, new_decider()).run(lines, reader, verdicts)?
+    };
+    let rejected = refused + rejected;
     Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
 }
 
-/// Applies the controls of a file, and returns how many lines were refused. Each refusal is reported and changes nothing.
-fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
-    let name = path.display();
-    let mut lines = open(path)?;
-    let (mut line, mut refused) = (Vec::new(), 0);
-    for number in 1_u64.. {
-        let applied = match read_line(&mut lines, &mut line, CONTROL_BYTES_MAX).with_context(|| format!("{name}: cannot be read"))? {
-            Line::End => break,
-            Line::Whole if line.trim_ascii().is_empty() => continue,
-            // The part kept of a line that is too long is still longer than a record may be, and is refused for that.
-            Line::Whole | Line::TooLong => controls.apply_line(&line),
-        };
-        if let Err(rejection) = applied {
-            refused += 1;
-            let (code, field, found, fix) = (rejection.code.as_str(), rejection.field, rejection.found, rejection.fix);
-            let report = serde_json::json!({"file": path, "line": number, "code": code, "field": field, "found": found, "fix": fix});
-            writeln!(io::stderr(), "{report}")?;
-        }
-    }
-    Ok(refused)
+/// Reports the fault of a line on stderr, as JSON.
+pub(super) fn report(number: u64, fault: &LineFault) -> anyhow::Result<()> {
+    let LineFault { code, field, found, fix } = fault;
+    let report = serde_json::json!({"line": number, "code": code, "field": field, "found": found, "fix": fix});
+    Ok(writeln!(io::stderr(), "{report}")?)
 }

@@ -6,9 +6,11 @@
 //! ```
 
 mod outcome;
+mod pair;
 mod waiting;
 
 pub use outcome::{Outcome, VerdictBuffer};
+pub use pair::{DecidingPair, Progresses};
 
 use std::sync::Arc;
 
@@ -59,6 +61,45 @@ impl Deciding {
     pub fn threads(&self) -> &ThreadStore {
         &self.threads
     }
+
+    /// Takes a record as [`Stage::apply`] does. Before that, `look` is given the event if it can be read.
+    pub fn apply_looking(
+        &mut self,
+        record: &Record<'_>,
+        out: &mut VerdictBuffer,
+        look: impl FnOnce(&Event<'_>),
+    ) -> Progress<Outcome, Question> {
+        // The event borrows from the parser, which is put aside meanwhile.
+        let mut parser = std::mem::take(&mut self.parser);
+        let progress = match decode(record, &mut parser, self.policy.limits().event_bytes_max) {
+            Ok(event) => {
+                look(&event);
+                self.apply_event(record, &event, out)
+            }
+            Err(rejection) => Progress::Done(reject(&self.policy, record, rejection, out)),
+        };
+        self.parser = parser;
+        progress
+    }
+
+    /// Takes an event that was decoded from this record already. The rest is as in [`Stage::apply`].
+    fn apply_event(&mut self, record: &Record<'_>, event: &Event<'_>, out: &mut VerdictBuffer) -> Progress<Outcome, Question> {
+        let Self { policy, threads, tools, waiting, .. } = self;
+        let touch = threads.advance(record.offset, event.time_ms);
+        if waiting.is_waiting(&event.thread_id) {
+            waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
+            return Progress::Waits;
+        }
+        match begin(threads, tools, policy, event, touch, None, out) {
+            Ok(Step::Decided(outcome)) => Progress::Done(outcome),
+            Ok(Step::Asks { key, prepared, question }) => {
+                waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
+                waiting.ask(&event.thread_id, key, prepared);
+                Progress::Asks(question)
+            }
+            Err(rejection) => Progress::Done(reject(policy, record, rejection, out)),
+        }
+    }
 }
 
 impl Stage for Deciding {
@@ -69,25 +110,7 @@ impl Stage for Deciding {
     type State = ThreadStore;
 
     fn apply(&mut self, record: &Record<'_>, out: &mut VerdictBuffer) -> Progress<Outcome, Question> {
-        let Self { policy, threads, tools, parser, waiting } = self;
-        let event = match decode(record, parser, policy.limits().event_bytes_max) {
-            Ok(event) => event,
-            Err(rejection) => return Progress::Done(reject(policy, record, rejection, out)),
-        };
-        let touch = threads.advance(record.offset, event.time_ms);
-        if waiting.is_waiting(&event.thread_id) {
-            waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
-            return Progress::Waits;
-        }
-        match begin(threads, tools, policy, &event, touch, None, out) {
-            Ok(Step::Decided(outcome)) => Progress::Done(outcome),
-            Ok(Step::Asks { key, prepared, question }) => {
-                waiting.push(&event.thread_id, OwnedRecord::of(record), touch);
-                waiting.ask(&event.thread_id, key, prepared);
-                Progress::Asks(question)
-            }
-            Err(rejection) => Progress::Done(reject(policy, record, rejection, out)),
-        }
+        self.apply_looking(record, out, |_| ())
     }
 
     fn reject(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Outcome {

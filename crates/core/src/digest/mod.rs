@@ -1,5 +1,9 @@
 //! SHA-256 digests. State and verdicts hold digests in place of arguments and results, and state holds fingerprints in place of most ids.
 
+mod verdicts;
+
+pub use verdicts::{DistinctVerdicts, VerdictDigest};
+
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
@@ -79,52 +83,6 @@ impl Fingerprint {
     }
 }
 
-/// The digest of many verdicts, whatever order they come in: the sum of their SHA-256 digests, as numbers of 256 bits that wrap around, and
-/// their count. So it is the same however the records were split over partitions, machines and cores. It tells whether two runs decided
-/// alike; it is no proof against somebody who looks for verdicts that sum up to the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct VerdictDigest {
-    /// The sum, its lowest 64 bits first.
-    limbs: [u64; 4],
-    count: u64,
-}
-
-impl VerdictDigest {
-    /// Adds a verdict, given as the JSON that is published.
-    pub fn add(&mut self, json: &[u8]) {
-        let mut limbs = [0; 4];
-        for (limb, bytes) in limbs.iter_mut().rev().zip(Digest::of(json).as_bytes().chunks_exact(8)) {
-            *limb = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        }
-        self.merge(&Self { limbs, count: 1 });
-    }
-
-    /// Adds all verdicts of another digest.
-    pub fn merge(&mut self, other: &Self) {
-        let mut carry = false;
-        for (limb, added) in self.limbs.iter_mut().zip(other.limbs) {
-            let (sum, first) = limb.overflowing_add(added);
-            let (sum, second) = sum.overflowing_add(u64::from(carry));
-            (*limb, carry) = (sum, first || second);
-        }
-        self.count += other.count;
-    }
-
-    /// Returns how many verdicts were added.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-}
-
-/// The form that users pin: `sha256-sum:<64 hex digits>:<count>`.
-impl std::fmt::Display for VerdictDigest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [low, second, third, high] = self.limbs;
-        write!(f, "sha256-sum:{high:016x}{third:016x}{second:016x}{low:016x}:{}", self.count)
-    }
-}
-
 /// Returns some bytes as lower-case hex digits, in an array of twice their length.
 fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIGITS] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -185,34 +143,6 @@ mod tests {
     fn digests_print_as_hex() {
         assert_eq!(Digest::of(b"{}").to_string(), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a");
         assert_eq!(Digest::of(b"{}").fingerprint().to_string(), "44136fa355b3678a1146ad16f7e8649e");
-    }
-
-    #[test]
-    fn the_order_of_verdicts_does_not_matter_and_their_number_does() {
-        let of = |verdicts: &[&str]| {
-            let mut digest = VerdictDigest::default();
-            verdicts.iter().for_each(|verdict| digest.add(verdict.as_bytes()));
-            digest
-        };
-        assert_eq!(of(&["{}"]).to_string(), format!("sha256-sum:{}:1", Digest::of(b"{}")));
-        assert_eq!(of(&["a", "b", "c", "d"]), of(&["d", "b", "a", "c"]));
-        let mut merged = of(&["a", "c"]);
-        merged.merge(&of(&["d", "b"]));
-        assert_eq!(merged, of(&["a", "b", "c", "d"]));
-        for other in [&["a", "b", "c"][..], &["a", "b", "c", "e"], &["a", "b", "c", "d", "d"]] {
-            assert_ne!(of(other), merged);
-        }
-    }
-
-    #[test]
-    fn sums_carry_and_wrap_around() {
-        let all = VerdictDigest { limbs: [u64::MAX; 4], count: 1 };
-        let mut sum = all;
-        sum.merge(&VerdictDigest { limbs: [1, 0, 0, 0], count: 1 });
-        assert_eq!(sum, VerdictDigest { limbs: [0; 4], count: 2 });
-        let mut twice = all;
-        twice.merge(&all);
-        assert_eq!(twice.limbs, [u64::MAX - 1, u64::MAX, u64::MAX, u64::MAX]);
     }
 
     #[test]

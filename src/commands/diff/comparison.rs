@@ -1,0 +1,89 @@
+//! One run over the traffic: both sides are asked about every record, and what differs is counted and written.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::capture::{Captured, LineFault, Visitor};
+
+use super::cut_off::StoppedTurns;
+use super::flip::{Facts, Flip};
+use super::sides::{Said, Sides};
+use super::tally::Tally;
+
+/// Where the lines of differences go. Every core writes whole lines.
+pub(super) type Flips = Arc<Mutex<dyn Write + Send>>;
+
+/// The records of some partitions.
+pub(super) struct Comparison<'t> {
+    topic: &'t str,
+    sides: Sides,
+    flips: Option<Flips>,
+    facts: Facts,
+    turns: StoppedTurns,
+    line: Vec<u8>,
+    pub(super) tally: Tally,
+    pub(super) faults: Vec<(u64, LineFault)>,
+}
+
+impl<'t> Comparison<'t> {
+    /// Returns a comparison that has seen nothing. `topic` is that of records that name none.
+    pub(super) fn new(topic: &'t str, sides: Sides, flips: Option<Flips>) -> Self {
+        Self {
+            topic,
+            sides,
+            flips,
+            facts: Facts::default(),
+            turns: StoppedTurns::default(),
+            line: Vec::new(),
+            tally: Tally::default(),
+            faults: Vec::new(),
+        }
+    }
+
+    fn count(&mut self, said: Said) -> anyhow::Result<()> {
+        let Self { facts, tally, turns, .. } = self;
+        let [from, to] = match said.sides {
+            [Some(from), Some(to)] => [from, to],
+            [None, None] => {
+                turns.boundary(facts);
+                return Ok(());
+            }
+            _ => {
+                tally.unmatched += 1;
+                return Ok(());
+            }
+        };
+        let loss = turns.note(facts, &from, &to);
+        tally.lost.calls += loss.calls;
+        tally.lost.turns += loss.turns;
+        if !tally.note(facts, &from, &to) {
+            return Ok(());
+        }
+        let Some(flips) = &self.flips else { return Ok(()) };
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, &Flip { facts, from: &from, to: &to })?;
+        self.line.push(b'\n');
+        Ok(flips.lock().unwrap_or_else(PoisonError::into_inner).write_all(&self.line)?)
+    }
+}
+
+impl Visitor for Comparison<'_> {
+    fn record(&mut self, number: u64, captured: &Captured<'_>) -> anyhow::Result<()> {
+        let Self { topic, sides, facts, turns, .. } = self;
+        let offset = i64::try_from(number - 1)?;
+        let said = captured.with_record(topic, offset, |record, is_readable| {
+            facts.place(record);
+            let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.holds(thread)))?;
+            if let Some(rejection) = said.rejection.as_ref().filter(|_| facts.thread_id.is_empty()) {
+                facts.unreadable(&rejection.event, record.coordinates());
+            }
+            anyhow::Ok(said)
+        })?;
+        self.tally.records += 1;
+        self.count(said)
+    }
+
+    fn fault(&mut self, number: u64, fault: LineFault) {
+        self.faults.push((number, fault));
+    }
+}

@@ -1,0 +1,103 @@
+//! Work that the second policy would have cut off: tools that succeeded after it would have stopped their turn.
+
+use rustc_hash::FxHashMap;
+use tollgate_core::ruling::Action;
+
+use super::flip::{Facts, Side};
+
+/// The turns that only the second policy would have stopped, by thread, while they last.
+#[derive(Debug, Default)]
+pub(super) struct StoppedTurns {
+    threads: FxHashMap<Box<str>, Stopped>,
+}
+
+#[derive(Debug)]
+struct Stopped {
+    /// The turn, if the host names turns.
+    turn_id: Option<String>,
+    has_lost_work: bool,
+}
+
+/// What a record adds to the work that is cut off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Loss {
+    /// A tool call that succeeded.
+    pub(super) calls: u64,
+    /// The first such call of its turn.
+    pub(super) turns: u64,
+}
+
+impl StoppedTurns {
+    /// Returns whether a turn of this thread is stopped.
+    pub(super) fn holds(&self, thread_id: &str) -> bool {
+        !self.threads.is_empty() && self.threads.contains_key(thread_id)
+    }
+
+    /// Notes that a turn begins or ends.
+    pub(super) fn boundary(&mut self, facts: &Facts) {
+        self.threads.remove(facts.thread_id.as_str());
+    }
+
+    /// Notes what both sides say of an event, and returns the loss.
+    pub(super) fn note(&mut self, facts: &Facts, from: &Side, to: &Side) -> Loss {
+        let is_over = |stopped: &Stopped| facts.turn_id.is_some() && facts.turn_id != stopped.turn_id;
+        if self.threads.get(facts.thread_id.as_str()).is_some_and(is_over) {
+            self.threads.remove(facts.thread_id.as_str());
+        }
+        if let Some(stopped) = self.threads.get_mut(facts.thread_id.as_str()) {
+            // A result of a call that was not allowed to run is no work.
+            if !facts.succeeded || from.code == NOT_EXECUTED {
+                return Loss::default();
+            }
+            return Loss { calls: 1, turns: u64::from(!std::mem::replace(&mut stopped.has_lost_work, true)) };
+        }
+        if to.action == Action::Halt && from.action != Action::Halt {
+            let stopped = Stopped { turn_id: facts.turn_id.clone(), has_lost_work: false };
+            self.threads.insert(facts.thread_id.as_str().into(), stopped);
+        }
+        Loss::default()
+    }
+}
+
+/// The code of results whose call was not allowed to run.
+const NOT_EXECUTED: &str = "not_executed";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_core::ruling::DecidedBy;
+
+    fn side(action: Action, code: &'static str) -> Side {
+        Side { action, code: code.into(), decided_by: DecidedBy::None }
+    }
+
+    fn facts(turn: &str, succeeded: bool) -> Facts {
+        Facts { thread_id: "t".to_owned(), turn_id: Some(turn.to_owned()), succeeded, ..Facts::default() }
+    }
+
+    #[test]
+    fn what_succeeds_behind_a_new_stop_is_lost_until_the_turn_is_over() {
+        let (allow, halt) = (side(Action::Allow, "allow"), side(Action::Halt, "same_tool_failing"));
+        let mut turns = StoppedTurns::default();
+        assert_eq!(turns.note(&facts("1", true), &allow, &allow), Loss::default());
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss::default());
+        assert!(turns.holds("t") && !turns.holds("u"));
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 1 });
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 0 });
+        assert_eq!(turns.note(&facts("1", false), &allow, &halt), Loss::default());
+        assert_eq!(turns.note(&facts("1", true), &side(Action::Allow, "not_executed"), &halt), Loss::default());
+        assert_eq!(turns.note(&facts("2", true), &allow, &allow), Loss::default());
+        assert!(!turns.holds("t"));
+        turns.note(&facts("2", true), &allow, &halt);
+        turns.boundary(&facts("2", false));
+        assert!(!turns.holds("t"));
+    }
+
+    #[test]
+    fn a_stop_of_both_is_nobodys_loss() {
+        let halt = side(Action::Halt, "same_tool_failing");
+        let mut turns = StoppedTurns::default();
+        turns.note(&facts("1", true), &halt, &halt);
+        assert!(!turns.holds("t"));
+    }
+}

@@ -1,0 +1,140 @@
+//! `--fail-on`: limits of what may differ, for a build that tries a policy.
+
+use std::str::FromStr;
+
+use tollgate_core::ruling::Action;
+
+use super::tally::Tally;
+
+const FIX: &str = "write FROM->TO>LIMIT with actions or *, such as 'allow->block>0.1%', or flips>LIMIT, or cut_off>LIMIT; \
+                   a limit is a count or a percentage of all verdicts";
+
+/// A limit of what may differ.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Limit {
+    text: String,
+    what: What,
+    most: Most,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Differences from an action to an action; `None` is any.
+    Change(Option<Action>, Option<Action>),
+    /// Calls that succeeded and would have been cut off.
+    CutOff,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Most {
+    Count(u64),
+    /// Of all verdicts.
+    Percent(f64),
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let compact: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let (what, most) =
+            compact.rsplit_once('>').filter(|(what, _)| !what.ends_with('-')).ok_or_else(|| format!("found no limit; {FIX}"))?;
+        let what = match what {
+            "flips" => What::Change(None, None),
+            "cut_off" => What::CutOff,
+            change => {
+                let (from, to) = change.split_once("->").ok_or_else(|| format!("found no change; {FIX}"))?;
+                What::Change(action(from)?, action(to)?)
+            }
+        };
+        Ok(Self { text: text.to_owned(), what, most: most_of(most)? })
+    }
+}
+
+fn action(name: &str) -> Result<Option<Action>, String> {
+    if name == "*" {
+        return Ok(None);
+    }
+    let found = Action::ALL.iter().copied().find(|action| action.as_str() == name);
+    found.map(Some).ok_or_else(|| {
+        let names: Vec<_> = Action::ALL.iter().map(|action| action.as_str()).collect();
+        format!("found an action that there is not; the actions are {}, and * is any", names.join(", "))
+    })
+}
+
+fn most_of(text: &str) -> Result<Most, String> {
+    let percent = text.strip_suffix('%').map(|number| number.parse::<f64>().ok().filter(|number| (0.0..=100.0).contains(number)));
+    match percent {
+        Some(Some(percent)) => Ok(Most::Percent(percent)),
+        Some(None) => Err(format!("found a percentage that is not between 0 and 100; {FIX}")),
+        None => text.parse().map(Most::Count).map_err(|_| format!("found a limit that is no whole number and no percentage; {FIX}")),
+    }
+}
+
+impl Limit {
+    /// Returns what is wrong if more differs than the limit allows.
+    pub(super) fn exceeded(&self, tally: &Tally) -> Option<String> {
+        let found = match self.what {
+            What::CutOff => tally.lost.calls,
+            What::Change(from, to) => {
+                let fits = |wanted: Option<Action>, action| wanted.is_none_or(|wanted| wanted == action);
+                let changes = tally.changes.iter().filter(|((a, b), _)| fits(from, a.action) && fits(to, b.action));
+                changes.map(|(_, change)| change.flips).sum()
+            }
+        };
+        let verdicts = tally.total.verdicts;
+        let is_exceeded = match self.most {
+            Most::Count(most) => found > most,
+            Most::Percent(percent) => found as f64 * 100.0 > percent * verdicts as f64,
+        };
+        is_exceeded.then(|| format!("--fail-on '{}': found {found} of {verdicts} verdicts", self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flip::{Facts, Side};
+    use super::*;
+    use tollgate_core::ruling::DecidedBy;
+
+    fn tally(blocked: u64, of: u64) -> Tally {
+        let side = |action, code: &'static str| Side { action, code: code.into(), decided_by: DecidedBy::None };
+        let mut tally = Tally::default();
+        for at in 0..of {
+            let to = if at < blocked { side(Action::Block, "tool_denied") } else { side(Action::Allow, "allow") };
+            tally.note(&Facts::default(), &side(Action::Allow, "allow"), &to);
+        }
+        tally
+    }
+
+    #[test]
+    fn a_limit_is_a_count_or_a_share() {
+        for (text, blocked, is_exceeded) in [
+            ("allow->block>0.1%", 2, true),
+            ("allow->block>0.1%", 1, false),
+            ("allow -> block > 1", 2, true),
+            ("allow->block>2", 2, false),
+            ("*->block>0", 1, true),
+            ("*->*>0", 1, true),
+            ("flips>0", 0, false),
+            ("flips>0", 1, true),
+            ("block->allow>0", 5, false),
+            ("*->halt>0", 5, false),
+            ("cut_off>0", 5, false),
+        ] {
+            let limit: Limit = text.parse().unwrap();
+            assert_eq!(limit.exceeded(&tally(blocked, 1_000)).is_some(), is_exceeded, "{text} {blocked}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused() {
+        for text in
+            ["", "allow->block", "allow>1", "allow->blocked>1", "allow->block>x", "allow->block>-1", "allow->block>101%", "->>1", "flips"]
+        {
+            let error = text.parse::<Limit>().unwrap_err();
+            assert!(error.contains("found "), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `tollgate diff`: what a new policy would have decided otherwise on recorded traffic.
+//!
+//! ```text
+//! capture ─▶ lines by partition ─▶ both sides, on all cores ─▶ tally ─▶ table, page, limits
+//!                                                          └─▶ a line for each difference
+//! ```
+
+mod comparison;
+mod cut_off;
+mod flip;
+mod limit;
+mod page;
+mod recorded;
+mod sides;
+mod summary;
+mod table;
+mod tally;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, ValueEnum};
+use tollgate_core::controls::Controls;
+use tollgate_core::policy::Policy;
+
+use crate::capture::{Format, LineFault, Reader, Sweep, Swept, open, visitors_max};
+use crate::config::load;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+
+use super::controls_file::apply_controls;
+use super::output::{OutputArgs, OutputFormat, Screen};
+use super::{UsageError, process};
+use comparison::{Comparison, Flips};
+use limit::Limit;
+use recorded::Recorded;
+use sides::{Judge, Sides};
+use summary::Summary;
+use tally::Tally;
+
+/// The exit code if a line holds no record.
+const REJECTED: u8 = 3;
+
+#[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// The traffic: a capture (.jsonl, .jsonl.zst), what `eval` reads, or `-` for stdin
+    source: PathBuf,
+    /// A configuration to decide by: given twice, the first is compared with the second; given once, the configuration in force (-c) is
+    /// compared with it
+    #[arg(long, value_name = "FILE", required = true, num_args = 1)]
+    policy: Vec<PathBuf>,
+    /// Compare the verdicts that were published with those of the policy
+    #[arg(long, value_enum, requires = "decisions")]
+    against: Option<Against>,
+    /// With --against recorded: the published verdicts, as a capture of the decisions topic or as JSONL
+    #[arg(long, value_name = "FILE", requires = "against")]
+    decisions: Option<PathBuf>,
+    /// Fail if more differs, such as 'allow->block>0.1%'; may be given more than once
+    #[arg(long, value_name = "LIMIT", value_parser = |text: &str| text.parse::<Limit>())]
+    fail_on: Vec<Limit>,
+    /// Write every difference to a file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    flips: Option<PathBuf>,
+    /// Write a page with tables and plots that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Controls to decide under, for both policies, as `eval` takes them
+    #[arg(long, value_name = "FILE")]
+    controls: Option<PathBuf>,
+    /// The format of the lines; each line tells it by itself
+    #[arg(long, value_enum, default_value_t = Format::Auto)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a policy may be compared with besides another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Against {
+    /// The verdicts that were published
+    Recorded,
+}
+
+pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
+    let runtime = process::runtime()?;
+    let _entered = runtime.enter();
+    let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
+    let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
+    let config = if has_config { "the configuration in force" } else { "the built-in defaults" };
+    let judge = |settings: &Settings| {
+        settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
+        let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
+        anyhow::Ok(Judge { policy: Arc::new(Policy::under(&settings.policy, Arc::clone(&controls))), servers })
+    };
+    let read = |path: &Path| judge(&load(Some(path), std::env::vars_os())?);
+    let name = |path: &Path| path.display().to_string();
+    let (compared, names) = match (args.against, args.policy.as_slice()) {
+        (Some(Against::Recorded), [one]) => {
+            let decisions = args.decisions.as_deref().unwrap_or(Path::new("-"));
+            let recorded = published(decisions)?;
+            (Compared::Published(Arc::new(recorded), read(one)?), [name(decisions), name(one)])
+        }
+        (Some(Against::Recorded), _) => return Err(wrong("--against recorded compares with one policy: give --policy once")),
+        (None, [one]) => (Compared::policies(judge(settings)?, read(one)?)?, [config.to_owned(), name(one)]),
+        (None, [one, other]) => (Compared::policies(read(one)?, read(other)?)?, [name(one), name(other)]),
+        (None, _) => return Err(wrong("--policy: found more than two; two policies are compared")),
+    };
+    let flips = args.flips.as_deref().map(create).transpose()?;
+    let bytes_max = compared.event_bytes_max();
+    let sweep = Sweep {
+        input: open(&args.source)?,
+        reader: Reader::new(args.format, None),
+        topic: &settings.kafka.topics.events,
+        event_bytes_max: bytes_max,
+    };
+    let topic = sweep.topic;
+    let new = || Comparison::new(topic, compared.sides(), flips.as_ref().map(|file| Arc::clone(file) as Flips));
+    let Swept { visitors, broken } = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
+    let (mut tally, mut faults) = (Tally::default(), Vec::new());
+    for visitor in visitors {
+        tally.merge(visitor.tally);
+        faults.extend(visitor.faults);
+    }
+    if let Some((file, path)) = flips.zip(args.flips.as_deref()) {
+        file.lock().unwrap_or_else(PoisonError::into_inner).flush().with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    report(&mut faults)?;
+    let summary = Summary::of(&tally, compared.versions(), names);
+    write_summary(args, &summary, screen)?;
+    let exceeded: Vec<_> = args.fail_on.iter().filter_map(|limit| limit.exceeded(&tally)).collect();
+    exceeded.iter().for_each(|sentence| say!("tollgate: {sentence}"));
+    if let Some((number, error)) = broken {
+        return Err(anyhow::Error::new(error).context(format!(
+            "{}: line {number} and what comes behind it cannot be read; what comes before is in the figures",
+            args.source.display()
+        )));
+    }
+    Ok(match (exceeded.is_empty(), faults.is_empty() && refused == 0) {
+        (false, _) => ExitCode::FAILURE,
+        (true, false) => ExitCode::from(REJECTED),
+        (true, true) => ExitCode::SUCCESS,
+    })
+}
+
+/// What is compared.
+enum Compared {
+    Policies([Judge; 2]),
+    Published(Arc<Recorded>, Judge),
+}
+
+impl Compared {
+    fn policies(one: Judge, other: Judge) -> anyhow::Result<Self> {
+        if one.policy.version() == other.policy.version() {
+            return Err(wrong("--policy: both decide alike, they have the same policy_version; nothing can differ"));
+        }
+        Ok(Self::Policies([one, other]))
+    }
+
+    fn sides(&self) -> Sides {
+        match self {
+            Self::Policies(judges) => Sides::policies(judges.clone()),
+            Self::Published(recorded, judge) => Sides::published(Arc::clone(recorded), judge.clone()),
+        }
+    }
+
+    fn event_bytes_max(&self) -> usize {
+        match self {
+            Self::Policies(judges) => judges.iter().map(|judge| judge.policy.limits().event_bytes_max).max().unwrap_or_default(),
+            Self::Published(_, judge) => judge.policy.limits().event_bytes_max,
+        }
+    }
+
+    /// Returns the policy versions of both sides.
+    fn versions(&self) -> [Vec<String>; 2] {
+        let one = |judge: &Judge| vec![judge.policy.version().to_owned()];
+        match self {
+            Self::Policies([a, b]) => [one(a), one(b)],
+            Self::Published(recorded, judge) => [recorded.policies.keys().cloned().collect(), one(judge)],
+        }
+    }
+}
+
+fn wrong(text: &str) -> anyhow::Error {
+    UsageError(text.to_owned()).into()
+}
+
+/// Reads the verdicts that were published.
+fn published(path: &Path) -> anyhow::Result<Recorded> {
+    let recorded = Recorded::read(open(path)?).with_context(|| format!("{}: cannot be read", path.display()))?;
+    if let Some(first) = recorded.faults.first() {
+        say!("tollgate: {}: {} lines hold no verdict, the first is line {first}", path.display(), recorded.faults.len());
+    }
+    ensure!(recorded.len() > 0, "{}: found no verdict; capture the decisions topic: tollgate capture --topic NAME", path.display());
+    Ok(recorded)
+}
+
+fn create(path: &Path) -> anyhow::Result<Arc<Mutex<BufWriter<File>>>> {
+    let file = File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?;
+    Ok(Arc::new(Mutex::new(BufWriter::new(file))))
+}
+
+/// Reports the lines that hold no record, in their order.
+fn report(faults: &mut [(u64, LineFault)]) -> anyhow::Result<()> {
+    faults.sort_unstable_by_key(|(number, _)| *number);
+    faults.iter().try_for_each(|(number, fault)| super::eval::report(*number, fault))
+}
+
+fn write_summary(args: &DiffArgs, summary: &Summary, screen: Screen) -> anyhow::Result<()> {
+    if let Some(path) = &args.html {
+        std::fs::write(path, page::page(summary)).with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    let mut out = io::stdout().lock();
+    match args.output.format() {
+        OutputFormat::Json => writeln!(out, "{}", serde_json::to_string(summary)?)?,
+        format => table::write(&mut out, summary, screen, format)?,
+    }
+    Ok(())
+}

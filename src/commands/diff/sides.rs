@@ -1,0 +1,93 @@
+//! What the two sides say of a record: two policies, or the verdicts that were published and a policy.
+
+use std::sync::Arc;
+
+use tollgate_core::deciding::{Deciding, DecidingPair, Outcome, VerdictBuffer};
+use tollgate_core::decode::{Event, Rejection};
+use tollgate_core::evaluate::verdict::verdict_id;
+use tollgate_core::policy::Policy;
+use tollgate_core::record::Record;
+use tollgate_core::stage::Stage;
+
+use crate::capture::{Partitions, conclude, unreadable_header};
+use crate::policy_servers::PolicyServers;
+
+use super::flip::Side;
+use super::recorded::Recorded;
+
+/// A policy, and the policy servers that it asks.
+#[derive(Debug, Clone)]
+pub(super) struct Judge {
+    pub(super) policy: Arc<Policy>,
+    pub(super) servers: PolicyServers,
+}
+
+/// The two sides, with the state of their partitions.
+#[derive(Debug)]
+pub(super) enum Sides {
+    /// Two policies.
+    Policies { judges: [Judge; 2], partitions: Partitions<DecidingPair>, outs: [VerdictBuffer; 2] },
+    /// What was published, and a policy.
+    Published { recorded: Arc<Recorded>, judge: Judge, partitions: Partitions<Deciding>, out: VerdictBuffer },
+}
+
+/// What both sides say of a record, and why it cannot be read if it cannot.
+pub(super) struct Said {
+    pub(super) sides: [Option<Side>; 2],
+    /// The last policy's outcome, where the record cannot be read.
+    pub(super) rejection: Option<Rejection>,
+}
+
+impl Sides {
+    /// Returns two policies that know no thread.
+    pub(super) fn policies(judges: [Judge; 2]) -> Self {
+        Self::Policies { judges, partitions: Partitions::default(), outs: Default::default() }
+    }
+
+    /// Returns what was published, and a policy that knows no thread.
+    pub(super) fn published(recorded: Arc<Recorded>, judge: Judge) -> Self {
+        Self::Published { recorded, judge, partitions: Partitions::default(), out: VerdictBuffer::default() }
+    }
+
+    /// Asks both sides. `look` is given the event first, if it can be read.
+    pub(super) fn ask(&mut self, record: &Record<'_>, is_readable: bool, look: impl FnOnce(&Event<'_>)) -> anyhow::Result<Said> {
+        match self {
+            Self::Policies { judges, partitions, outs } => {
+                let new = || DecidingPair::new(judges.each_ref().map(|judge| Deciding::new(Arc::clone(&judge.policy))));
+                let pair = partitions.of(record, new)?;
+                let [first, second] = if is_readable {
+                    let [one, other] = pair.apply(record, outs, look);
+                    let ([a, b], [judge_a, judge_b], [out_a, out_b]) = (pair.sides_mut(), &*judges, outs);
+                    let one = conclude(&judge_a.servers, a, record.offset, one, out_a)?;
+                    [one, conclude(&judge_b.servers, b, record.offset, other, out_b)?]
+                } else {
+                    let ([a, b], [out_a, out_b]) = (pair.sides_mut(), outs);
+                    [a.reject(record, unreadable_header(), out_a), b.reject(record, unreadable_header(), out_b)]
+                };
+                let rejection = rejection_of(&second).or_else(|| rejection_of(&first));
+                Ok(Said { sides: [Side::of(first), Side::of(second)], rejection })
+            }
+            Self::Published { recorded, judge, partitions, out } => {
+                let deciding = partitions.of(record, || Deciding::new(Arc::clone(&judge.policy)))?;
+                let outcome = if is_readable {
+                    let progress = deciding.apply_looking(record, out, look);
+                    conclude(&judge.servers, deciding, record.offset, progress, out)?
+                } else {
+                    deciding.reject(record, unreadable_header(), out)
+                };
+                let rejection = rejection_of(&outcome);
+                let second = Side::of(outcome);
+                // What gets no verdict has no place among those that were published.
+                let first = second.as_ref().and_then(|_| recorded.get(verdict_id(&out.thread_id, &out.event_id)));
+                Ok(Said { sides: [first, second], rejection })
+            }
+        }
+    }
+}
+
+fn rejection_of(outcome: &Outcome) -> Option<Rejection> {
+    match outcome {
+        Outcome::DeadLetter(rejection) => Some(rejection.clone()),
+        Outcome::Verdict { .. } | Outcome::Boundary(_) => None,
+    }
+}

@@ -1,0 +1,134 @@
+//! What is told of a comparison: the same for terminals, pages and JSON.
+
+use serde::Serialize;
+
+use super::flip::Side;
+use super::tally::{Example, MINUTE_MS, Names, Share, Tally};
+
+/// How many names of a kind are told.
+const NAMES_TOLD: usize = 20;
+/// How many points in time a page shows at most.
+const TIMES_MAX: i64 = 120;
+
+/// What is told of a comparison.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    /// Both sides: the first is what was, the second what would be.
+    pub(super) sides: [SideSummary; 2],
+    /// Records that were read.
+    pub(super) records: u64,
+    pub(super) verdicts: u64,
+    /// Verdicts that differ.
+    pub(super) flips: u64,
+    /// Threads with a verdict that differs.
+    pub(super) threads_with_flips: u64,
+    /// Verdicts that only one side has.
+    pub(super) unmatched: u64,
+    /// Calls that succeeded after the second side would have stopped their turn, and the first would not.
+    pub(super) cut_off_calls: u64,
+    /// The turns of these calls.
+    pub(super) cut_off_turns: u64,
+    /// The changes, the most frequent first.
+    pub(super) changes: Vec<ChangeSummary>,
+    pub(super) tools: Vec<Named>,
+    pub(super) agents: Vec<Named>,
+    pub(super) tenants: Vec<Named>,
+    pub(super) threads: Vec<Named>,
+    /// Over time, in equal steps.
+    pub(super) times: Vec<At>,
+}
+
+/// One side.
+#[derive(Debug, Serialize)]
+pub(super) struct SideSummary {
+    /// Where it comes from.
+    pub(super) name: String,
+    pub(super) policy_versions: Vec<String>,
+    pub(super) actions: Vec<(&'static str, u64)>,
+}
+
+/// A change of what is decided.
+#[derive(Debug, Serialize)]
+pub(super) struct ChangeSummary {
+    pub(super) from: Side,
+    pub(super) to: Side,
+    pub(super) flips: u64,
+    pub(super) examples: Vec<Example>,
+}
+
+/// A name, and how much differs under it.
+#[derive(Debug, Serialize)]
+pub(super) struct Named {
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) share: Share,
+}
+
+/// A step in time, and how much differs in it.
+#[derive(Debug, Serialize)]
+pub(super) struct At {
+    /// When it begins, in milliseconds since 1970.
+    pub(super) time_ms: i64,
+    #[serde(flatten)]
+    pub(super) share: Share,
+}
+
+impl Summary {
+    /// Returns what is told of a tally.
+    pub(super) fn of(tally: &Tally, versions: [Vec<String>; 2], names: [String; 2]) -> Self {
+        let mut changes: Vec<_> = tally.changes.iter().collect();
+        changes.sort_by_key(|(_, change)| std::cmp::Reverse(change.flips));
+        let changes = changes.into_iter().map(|((from, to), change)| ChangeSummary {
+            from: from.clone(),
+            to: to.clone(),
+            flips: change.flips,
+            examples: change.examples.clone(),
+        });
+        let [one, other] = versions;
+        let [name, other_name] = names;
+        let side = |name, policy_versions, at: usize| SideSummary {
+            name,
+            policy_versions,
+            actions: tally.actions.get(at).into_iter().flatten().map(|(action, verdicts)| (*action, *verdicts)).collect(),
+        };
+        Self {
+            sides: [side(name, one, 0), side(other_name, other, 1)],
+            records: tally.records,
+            verdicts: tally.total.verdicts,
+            flips: tally.total.flips,
+            threads_with_flips: tally.threads.len() as u64,
+            unmatched: tally.unmatched,
+            cut_off_calls: tally.lost.calls,
+            cut_off_turns: tally.lost.turns,
+            changes: changes.collect(),
+            tools: most(&tally.tools),
+            agents: most(&tally.agents),
+            tenants: most(&tally.tenants),
+            threads: most(&tally.threads),
+            times: times(tally),
+        }
+    }
+}
+
+/// Returns the names under which most differs.
+fn most(names: &Names) -> Vec<Named> {
+    let mut found: Vec<_> = names.iter().filter(|(_, share)| share.flips > 0).collect();
+    found.sort_by(|(a, one), (b, other)| (other.flips, a).cmp(&(one.flips, b)));
+    found.truncate(NAMES_TOLD);
+    found.into_iter().map(|(name, share)| Named { name: name.to_string(), share: *share }).collect()
+}
+
+/// Returns the differences over time, in steps of whole minutes.
+fn times(tally: &Tally) -> Vec<At> {
+    let (Some((first, _)), Some((last, _))) = (tally.minutes.first_key_value(), tally.minutes.last_key_value()) else { return Vec::new() };
+    let step = (last - first) / TIMES_MAX + 1;
+    let mut steps: Vec<At> = Vec::new();
+    for (minute, share) in &tally.minutes {
+        let time_ms = (first + (minute - first) / step * step).saturating_mul(MINUTE_MS);
+        match steps.last_mut().filter(|at| at.time_ms == time_ms) {
+            Some(at) => (at.share.flips, at.share.verdicts) = (at.share.flips + share.flips, at.share.verdicts + share.verdicts),
+            None => steps.push(At { time_ms, share: *share }),
+        }
+    }
+    steps
+}

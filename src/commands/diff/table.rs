@@ -1,0 +1,132 @@
+//! A comparison on a terminal: sentences, tables and bars.
+
+use std::io::{self, Write};
+
+use super::super::output::{Column, DIM, OutputFormat, Screen, TITLE, Table, shown, style_of};
+use super::summary::{ChangeSummary, Named, SideSummary, Summary};
+
+/// How many cells the longest bar takes.
+const BAR_CELLS: f64 = 24.0;
+/// How many names of a kind are shown.
+const ROWS_MAX: usize = 10;
+
+const NAMES: &[Column] = &[Column::text(""), Column::number("differ"), Column::number("of"), Column::number("share"), Column::text("")];
+
+/// Writes a comparison.
+pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, format: OutputFormat) -> io::Result<()> {
+    let Summary { records, verdicts, flips, threads_with_flips, .. } = summary;
+    for (label, side) in ["A", "B"].into_iter().zip(&summary.sides) {
+        writeln!(out, "{}  {}", screen.paint(TITLE, label), shown(&side_line(side)))?;
+    }
+    writeln!(out)?;
+    writeln!(
+        out,
+        "{flips} of {verdicts} verdicts differ ({}), in {threads_with_flips} threads; {records} records were read",
+        percent(*flips, *verdicts)
+    )?;
+    if summary.unmatched > 0 {
+        writeln!(out, "{} verdicts are on one side only", summary.unmatched)?;
+    }
+    writeln!(
+        out,
+        "{} calls that succeeded came after B would have stopped their turn, in {} turns",
+        summary.cut_off_calls, summary.cut_off_turns
+    )?;
+    if summary.flips == 0 {
+        return out.flush();
+    }
+    writeln!(out, "\n{}", screen.paint(TITLE, "A → B"))?;
+    let most = summary.changes.iter().map(|change| change.flips).max().unwrap_or_default();
+    summary.changes.iter().try_for_each(|change| write_change(out, change, (most, *verdicts), screen))?;
+    for (title, names) in
+        [("Tools", &summary.tools), ("Agents", &summary.agents), ("Tenants", &summary.tenants), ("Threads hit most", &summary.threads)]
+    {
+        write_names(out, title, names, screen, format)?;
+    }
+    out.flush()
+}
+
+fn side_line(side: &SideSummary) -> String {
+    let actions: Vec<_> = side.actions.iter().map(|(action, verdicts)| format!("{action} {verdicts}")).collect();
+    format!("{} (policy {}): {}", side.name, side.policy_versions.join(", "), actions.join(", "))
+}
+
+fn write_change(out: &mut impl Write, change: &ChangeSummary, (most, verdicts): (u64, u64), screen: Screen) -> io::Result<()> {
+    let ChangeSummary { from, to, flips, examples } = change;
+    let side = |side: &super::flip::Side| {
+        let action = side.action.as_str();
+        let code = if side.code == action { String::new() } else { format!(" {}", shown(&side.code)) };
+        format!("{}{code}", screen.paint(style_of(action), action))
+    };
+    writeln!(out, "  {flips:>9} {:>7}  {} → {}  {}", percent(*flips, verdicts), side(from), side(to), bar(*flips, most))?;
+    for example in examples.iter().take(2) {
+        let line = format!(
+            "thread {}, event {}, at {}/{}/{}",
+            example.thread_id, example.event_id, example.topic, example.partition, example.offset
+        );
+        writeln!(out, "                     {}", screen.paint(DIM, &shown(&line)))?;
+    }
+    Ok(())
+}
+
+fn write_names(out: &mut impl Write, title: &str, names: &[Named], screen: Screen, format: OutputFormat) -> io::Result<()> {
+    // One name that stands for everything tells nothing.
+    let Some(first) = names.first().filter(|first| names.len() > 1 || first.name != super::tally::NOBODY) else { return Ok(()) };
+    let most = first.share.flips;
+    let mut table = Table::new(NAMES);
+    for Named { name, share } in names.iter().take(if format == OutputFormat::Wide { names.len() } else { ROWS_MAX }) {
+        let cells = [
+            name.clone(),
+            share.flips.to_string(),
+            share.verdicts.to_string(),
+            percent(share.flips, share.verdicts),
+            bar(share.flips, most),
+        ];
+        table.row(cells.into());
+    }
+    writeln!(out, "\n{}", screen.paint(TITLE, title))?;
+    table
+        .lines(format == OutputFormat::Wide, screen.size().0.saturating_sub(2))
+        .iter()
+        .skip(1)
+        .try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+/// Returns a bar whose length is the share of the longest one, to an eighth of a cell.
+fn bar(flips: u64, most: u64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (flips as f64 / most.max(1) as f64 * BAR_CELLS * 8.0).round().max(1.0) as usize;
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS.get(eighths % 8).unwrap_or(&""))
+}
+
+/// Returns a share, with as many digits as tell it from nothing.
+pub(super) fn percent(part: u64, of: u64) -> String {
+    let percent = part as f64 * 100.0 / of.max(1) as f64;
+    match percent {
+        _ if part == 0 => "0 %".to_owned(),
+        10.0.. => format!("{percent:.0} %"),
+        1.0.. => format!("{percent:.1} %"),
+        0.01.. => format!("{percent:.2} %"),
+        _ => "< 0.01 %".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_told_from_nothing() {
+        assert_eq!(
+            [(0, 10), (1, 100_000), (1, 1_000), (1, 50), (1, 2)].map(|(part, of)| percent(part, of)),
+            ["0 %", "< 0.01 %", "0.10 %", "2.0 %", "50 %"]
+        );
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        assert_eq!(bar(10, 10), "█".repeat(24));
+        assert_eq!(bar(5, 10), "█".repeat(12));
+        assert_eq!(bar(1, 1_000_000), "▏");
+    }
+}

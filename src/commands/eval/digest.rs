@@ -1,0 +1,64 @@
+//! `tollgate eval --digest`: one digest over all verdicts, made on all cores.
+
+use std::sync::Arc;
+
+use tollgate_core::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::digest::DistinctVerdicts;
+
+use crate::capture::{Captured, Decider, LineFault, Sweep, Visitor, visitors_max};
+
+use super::report;
+
+/// What the digest of a file was made of.
+#[derive(Debug)]
+pub(super) struct Digested {
+    pub(super) verdicts: Arc<DistinctVerdicts>,
+    /// How many lines were rejected.
+    pub(super) rejected: u64,
+    /// How many threads made room for others or were refused.
+    pub(super) displaced: u64,
+}
+
+/// Decides on every line on all cores, and returns the digest of the verdicts.
+pub(super) fn digest(sweep: Sweep<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<Digested> {
+    let (verdicts, topic) = (Arc::new(DistinctVerdicts::default()), sweep.topic);
+    let new =
+        || Share { topic, decider: new_decider(), out: VerdictBuffer::default(), verdicts: Arc::clone(&verdicts), faults: Vec::new() };
+    let swept = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
+    let displaced = swept.visitors.iter().map(|share| share.decider.displaced()).sum();
+    let mut faults: Vec<_> = swept.visitors.into_iter().flat_map(|share| share.faults).collect();
+    faults.sort_unstable_by_key(|(number, _)| *number);
+    faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
+    if let Some((number, error)) = swept.broken {
+        return Err(anyhow::Error::new(error).context(format!("line {number} and what comes behind it cannot be read")));
+    }
+    Ok(Digested { verdicts, rejected: faults.len() as u64, displaced })
+}
+
+/// The records of some partitions.
+struct Share<'t> {
+    topic: &'t str,
+    decider: Decider,
+    out: VerdictBuffer,
+    verdicts: Arc<DistinctVerdicts>,
+    faults: Vec<(u64, LineFault)>,
+}
+
+impl Visitor for Share<'_> {
+    fn record(&mut self, number: u64, captured: &Captured<'_>) -> anyhow::Result<()> {
+        let Self { topic, decider, out, .. } = self;
+        let offset = i64::try_from(number - 1)?;
+        let outcome = captured.with_record(topic, offset, |record, is_readable| decider.decide(record, is_readable, out))?;
+        if outcome.is_published() {
+            self.verdicts.add(&self.out.json);
+        }
+        if let Outcome::DeadLetter(rejection) = outcome {
+            self.fault(number, rejection.into());
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, number: u64, fault: LineFault) {
+        self.faults.push((number, fault));
+    }
+}

@@ -1,0 +1,313 @@
+//! Tests `tollgate diff` and `tollgate eval --digest` on captures, with a second opinion: what two runs of `tollgate eval` say.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::{Ran, run, tollgate};
+use tempfile::TempDir;
+use tollgate_core::record::partition_of;
+use tollgate_testkit::{Mix, MixEvent, MixSettings};
+
+const DENIES: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [deploy, format_disk]}}}\n";
+const STRICTER: &str = "tool_loop_guardrails: {same_tool_failure_halt_after: 3, same_tool_failure_warn_after: 2}\n";
+
+/// A folder with a capture and two policies.
+struct Trial {
+    folder: TempDir,
+}
+
+impl Trial {
+    fn new(capture: &str) -> Self {
+        let trial = Self { folder: TempDir::new().unwrap() };
+        trial.write("capture.jsonl", capture.as_bytes());
+        trial.write("a.yaml", b"{}\n");
+        trial.write("b.yaml", DENIES.as_bytes());
+        trial
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Runs a command in the folder.
+    fn run(&self, arguments: &[&str]) -> Ran {
+        run(tollgate().args(arguments).current_dir(self.folder.path()), b"")
+    }
+
+    fn diff(&self, arguments: &[&str]) -> Ran {
+        self.run(&[&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "capture.jsonl"], arguments].concat())
+    }
+}
+
+fn assert_says(text: &str, parts: &[&str]) {
+    parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+}
+
+fn summary(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+/// Puts events on partitions as a producer does, and returns the lines of a capture.
+struct Topic {
+    lines: String,
+    next: BTreeMap<u32, i64>,
+    partitions: u32,
+}
+
+impl Topic {
+    fn new(partitions: u32) -> Self {
+        Self { lines: String::new(), next: BTreeMap::new(), partitions }
+    }
+
+    fn push(&mut self, thread: &str, value: &str) {
+        let partition = u32::try_from(partition_of(thread.as_bytes(), self.partitions).0).unwrap();
+        let offset = self.next.entry(partition).or_default();
+        let value = serde_json::to_string(value).unwrap();
+        let time = 1_700_000_000_000_i64 + *offset * 7;
+        writeln!(
+            self.lines,
+            r#"{{"topic":"agent.events","partition":{partition},"offset":{offset},"timestamp":{time},"key":"{thread}","headers":[],"value":{value}}}"#
+        )
+        .unwrap();
+        *offset += 1;
+    }
+}
+
+/// The traffic of a fleet, as the load test has it.
+fn fleet(events: usize, partitions: u32) -> String {
+    let (mut mix, mut event, mut topic) =
+        (Mix::new(MixSettings { threads: 300, ..MixSettings::default() }), MixEvent::blank(), Topic::new(partitions));
+    for _ in 0..events {
+        mix.next_into(&mut event);
+        topic.push(&event.thread_id, std::str::from_utf8(&event.value).unwrap());
+    }
+    topic.lines
+}
+
+/// Returns what a verdict says, by its id.
+fn verdicts(ran: &Ran) -> BTreeMap<String, (String, String)> {
+    let text = |verdict: &Value, name: &str| verdict[name].as_str().unwrap().to_owned();
+    ran.json_lines().iter().map(|verdict| (text(verdict, "verdict_id"), (text(verdict, "action"), text(verdict, "code")))).collect()
+}
+
+/// Whatever the policies are, `diff` finds what two runs of `eval` differ in, and nothing else.
+#[test]
+fn differences_are_those_of_two_runs() {
+    let trial = Trial::new(&fleet(40_000, 7));
+    let a = trial.run(&["eval", "-c", "a.yaml", "capture.jsonl"]);
+    for policy in [DENIES, STRICTER, "safety_finish_reason: {enabled: false}\n"] {
+        trial.write("b.yaml", policy.as_bytes());
+        let b = trial.run(&["eval", "-c", "b.yaml", "capture.jsonl"]);
+        let (one, other) = (verdicts(&a), verdicts(&b));
+        assert_eq!(one.len(), other.len());
+        let expected: BTreeMap<_, _> =
+            one.iter().filter(|(id, said)| other[*id] != **said).map(|(id, said)| (id, (said, &other[id]))).collect();
+        let ran = trial.diff(&["--flips", "flips.jsonl"]);
+        assert_eq!(ran.exit, Some(0), "{policy}: {}", ran.stderr);
+        let summary = summary(&ran);
+        assert!(expected.len() > 10, "{policy}: only {} verdicts differ", expected.len());
+        assert_eq!(summary["flips"], expected.len(), "{policy}");
+        let mut changes: BTreeMap<Change, u64> = BTreeMap::new();
+        for ((a, x), (b, y)) in expected.values() {
+            *changes.entry((a.clone(), x.clone(), b.clone(), y.clone())).or_default() += 1;
+        }
+        let told = summary["changes"].as_array().unwrap().iter().map(|change| {
+            let side = |side: &str, name: &str| change[side][name].as_str().unwrap().to_owned();
+            ((side("from", "action"), side("from", "code"), side("to", "action"), side("to", "code")), change["flips"].as_u64().unwrap())
+        });
+        assert_eq!(told.collect::<BTreeMap<_, _>>(), changes, "{policy}");
+        let lines: Vec<Value> = trial.read("flips.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let ids: BTreeSet<String> = lines.iter().map(verdict_id).collect();
+        assert_eq!((lines.len(), ids), (expected.len(), expected.keys().map(|id| (*id).clone()).collect()), "{policy}");
+    }
+}
+
+/// From action, from code, to action, to code.
+type Change = (String, String, String, String);
+
+fn verdict_id(flip: &Value) -> String {
+    let text = |name: &str| flip[name].as_str().unwrap();
+    tollgate_core::evaluate::verdict::verdict_id(text("thread_id"), text("event_id")).to_string()
+}
+
+/// A million events, of which some are calls that only the second policy denies.
+#[test]
+fn planted_differences_are_found_exactly() {
+    let (mut topic, mut planted) = (Topic::new(16), BTreeSet::new());
+    for number in 0..1_000_000_u32 {
+        let thread = format!("t{}", number.wrapping_mul(2_654_435_761) % 5_003);
+        let tool = if number % 9_973 == 17 { "deploy" } else { "read_file" };
+        if tool == "deploy" {
+            planted.insert(format!("e{number}"));
+        }
+        let tenant = if number % 2 == 0 { "even" } else { "odd" };
+        topic.push(
+            &thread,
+            &format!(
+                r#"{{"type":"tool_call","event_id":"e{number}","thread_id":"{thread}","turn_id":"{number}","tool_call_id":"c{number}","agent_id":"a{}","tenant_id":"{tenant}","user_id":"u7","tool_name":"{tool}","tool_input":{{"path":"src/{number}.rs"}}}}"#,
+                number % 3
+            ),
+        );
+    }
+    let trial = Trial::new(&topic.lines);
+    let ran = trial.diff(&["--flips", "flips.jsonl", "--html", "page.html", "--fail-on", "allow->block>0.02%", "--fail-on", "*->halt>0"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
+    let found: BTreeSet<String> = trial
+        .read("flips.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(planted.len() > 90);
+    assert_eq!(found, planted);
+    let summary = summary(&ran);
+    assert_eq!(
+        (&summary["records"], &summary["verdicts"], &summary["flips"]),
+        (&json!(1_000_000), &json!(1_000_000), &json!(planted.len()))
+    );
+    let changes = summary["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 1);
+    assert_eq!((&changes[0]["from"]["action"], &changes[0]["to"]["code"]), (&json!("allow"), &json!("oap.tool_not_allowed")));
+    assert_eq!(summary["tools"], json!([{"name": "deploy", "flips": planted.len(), "verdicts": planted.len()}]));
+    let of = |kind: &str| summary[kind].as_array().unwrap().iter().map(|named| named["flips"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((of("agents"), of("tenants")), (planted.len() as u64, planted.len() as u64));
+    assert!(!ran.stdout.contains("u7") && !trial.read("flips.jsonl").contains("u7") && !trial.read("page.html").contains("u7"));
+}
+
+/// The same file gives the same digest and the same figures on one core and on all.
+#[test]
+fn the_number_of_cores_does_not_matter() {
+    let trial = Trial::new(&fleet(30_000, 5));
+    let on = |cores: &str, arguments: &[&str]| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", cores]).arg(env!("CARGO_BIN_EXE_tollgate")).args(arguments).current_dir(trial.folder.path());
+        let ran = run(&mut command, b"");
+        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        ran.stdout
+    };
+    let all = format!("0-{}", std::thread::available_parallelism().unwrap().get() - 1);
+    for arguments in
+        [&["eval", "--digest", "-c", "b.yaml", "capture.jsonl"][..], &["diff", "-c", "a.yaml", "--policy", "b.yaml", "capture.jsonl"]]
+    {
+        assert_eq!(on("0", arguments), on(&all, arguments), "{arguments:?}");
+    }
+    let digest = on("0", &["eval", "--digest", "-c", "a.yaml", "capture.jsonl"]);
+    assert_ne!(digest, on("0", &["eval", "--digest", "-c", "b.yaml", "capture.jsonl"]));
+    assert!(digest.starts_with("sha256-sum:"), "{digest}");
+    // Threads do not know which partition they are on, and lines of another order within a thread would be other traffic.
+    let other = Trial::new(&fleet(30_000, 11));
+    assert_eq!(other.run(&["eval", "--digest", "-c", "a.yaml", "capture.jsonl"]).stdout, digest);
+    // It is the sum over the lines that are printed.
+    let printed = trial.run(&["eval", "-c", "a.yaml", "capture.jsonl"]).stdout;
+    let sum = tollgate_core::digest::DistinctVerdicts::default();
+    printed.lines().chain(printed.lines().take(5)).for_each(|line| {
+        sum.add(line.as_bytes());
+    });
+    assert_eq!(format!("{}\n", sum.digest()), digest);
+}
+
+#[test]
+fn a_policy_is_compared_with_what_was_published() {
+    let trial = Trial::new(&fleet(20_000, 3));
+    let published = trial.run(&["eval", "-c", "a.yaml", "capture.jsonl"]).stdout;
+    trial.write("decisions.jsonl", published.as_bytes());
+    let against = |policy: &str| {
+        let ran = trial.run(&["diff", "--against", "recorded", "--decisions", "decisions.jsonl", "--policy", policy, "capture.jsonl"]);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
+        summary(&ran)
+    };
+    assert_eq!(against("a.yaml")["flips"], 0);
+    let (found, expected) = (against("b.yaml"), summary(&trial.diff(&[])));
+    for part in ["flips", "verdicts", "changes", "tools", "threads", "cut_off_calls"] {
+        assert_eq!(found[part], expected[part], "{part}");
+    }
+    // What was never answered is on one side only.
+    trial.write("decisions.jsonl", published.lines().skip(10).fold(String::new(), |text, line| text + line + "\n").as_bytes());
+    assert_eq!(against("b.yaml")["unmatched"], 10);
+}
+
+/// A turn in which one tool fails three times and then another succeeds twice.
+#[test]
+fn work_that_would_be_cut_off_is_counted() {
+    let mut topic = Topic::new(2);
+    let mut number = 0;
+    let mut result = |topic: &mut Topic, thread: &str, tool: &str, text: &str| {
+        number += 1;
+        let input = json!({"n": number});
+        let call = json!({"type": "tool_call", "event_id": format!("c{number}"), "thread_id": thread, "turn_id": "1", "tool_call_id": format!("k{number}"), "tool_name": tool, "tool_input": input});
+        let result = json!({"type": "tool_result", "event_id": format!("r{number}"), "thread_id": thread, "turn_id": "1", "tool_call_id": format!("k{number}"), "tool_name": tool, "tool_input": input, "result": text});
+        topic.push(thread, &call.to_string());
+        topic.push(thread, &result.to_string());
+    };
+    for thread in ["stuck", "fine"] {
+        for _ in 0..3 {
+            result(&mut topic, thread, "fetch", if thread == "stuck" { "Error: refused" } else { "done" });
+        }
+        for text in ["42 rows", "Error: no", "7 rows"] {
+            result(&mut topic, thread, "query", text);
+        }
+    }
+    let trial = Trial::new(&topic.lines);
+    trial.write("b.yaml", STRICTER.as_bytes());
+    let ran = trial.diff(&["--fail-on", "cut_off>1"]);
+    let summary = summary(&ran);
+    assert_eq!((&summary["cut_off_calls"], &summary["cut_off_turns"]), (&json!(2), &json!(1)), "{summary:#}");
+    assert_eq!(ran.exit, Some(1));
+    assert_says(&ran.stderr, &["--fail-on 'cut_off>1': found 2"]);
+}
+
+#[test]
+fn bad_input_is_named() {
+    let whole = fleet(3_000, 2);
+    let trial = Trial::new(&whole);
+    trial.write("same.yaml", b"# the same, with a comment\n{}\n");
+    // One more than the limit allows.
+    let flips = summary(&trial.diff(&[]))["flips"].as_u64().unwrap();
+    assert_eq!(trial.diff(&["--fail-on", &format!("flips>{flips}")]).exit, Some(0));
+    let strict = trial.diff(&["--fail-on", &format!("flips>{}", flips - 1)]);
+    assert_eq!(strict.exit, Some(1));
+    assert_says(&strict.stderr, &["--fail-on 'flips>", &format!("found {flips} of ")]);
+    let same = trial.run(&["diff", "--policy", "a.yaml", "--policy", "same.yaml", "capture.jsonl"]);
+    assert_eq!(same.exit, Some(2));
+    assert_says(&same.stderr, &["the same policy_version"]);
+    let three = trial.diff(&["--policy", "same.yaml"]);
+    assert_eq!(three.exit, Some(2));
+    for (limit, says) in [("allow->blocked>1", "the actions are allow, warn, block, halt, suppress"), ("allow->block", "found no limit")] {
+        let ran = trial.diff(&["--fail-on", limit]);
+        assert_eq!(ran.exit, Some(2), "{limit}");
+        assert_says(&ran.stderr, &[says]);
+    }
+    // A line that is cut off, and a file of another program.
+    trial.write("capture.jsonl", &whole.as_bytes()[..whole.len() - 40]);
+    let ran = trial.diff(&[]);
+    assert_eq!((ran.exit, &summary(&ran)["records"]), (Some(3), &json!(2_999)));
+    assert_says(&ran.stderr, &[r#""line":3000"#, "record_not_json"]);
+    trial.write("capture.jsonl", b"\x7fELF\x02\x01\x01\x00");
+    assert_eq!(summary(&trial.diff(&["--format", "envelope"]))["records"], 0);
+    assert_eq!(trial.diff(&["--format", "envelope"]).exit, Some(3));
+    // A compressed file that ends in the middle: what comes before counts.
+    let packed = zstd::encode_all(whole.as_bytes(), 3).unwrap();
+    trial.write("cut.jsonl.zst", &packed[..packed.len() / 2]);
+    let ran = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "cut.jsonl.zst"]);
+    assert_ne!(ran.exit, Some(0));
+    assert_says(&ran.stderr, &["cut.jsonl.zst", "line "]);
+    trial.write("whole.jsonl.zst", &packed);
+    let ran = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "whole.jsonl.zst"]);
+    assert_eq!((ran.exit, &summary(&ran)["records"]), (Some(0), &json!(3_000)));
+    let missing = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", Path::new("no.jsonl").to_str().unwrap()]);
+    assert_eq!(missing.exit, Some(1));
+    assert_says(&missing.stderr, &["no.jsonl"]);
+}
