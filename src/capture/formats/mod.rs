@@ -15,7 +15,7 @@ use tollgate_core::json::Parser;
 use tollgate_core::record::{Header, Offset, Partition, Record};
 
 pub(crate) use console::Column;
-use detect::detect;
+use detect::{EVENT_DEPTH_MAX, detect, format_of};
 
 /// The format of a line, as `--format` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -119,18 +119,40 @@ impl Reader {
     }
 
     /// Reads the record of a line.
-    pub(crate) fn read<'l>(&mut self, line: &'l [u8]) -> Result<Captured<'l>, LineFault> {
-        let format = match self.format {
-            Format::Auto => detect(line, &mut self.parser)?,
-            forced => forced,
+    ///
+    /// # Errors
+    /// The line is not what its format says, or could be of two formats.
+    pub(crate) fn read<'l>(&'l mut self, line: &'l [u8]) -> Result<Captured<'l>, LineFault> {
+        let Self { format, columns, parser } = self;
+        if *format == Format::Auto && wrapped::leading_partition(line).is_some() {
+            return read_likely_record(line, parser);
+        }
+        let format = match format {
+            Format::Auto => detect(line, parser)?,
+            forced => *forced,
         };
         match format {
-            Format::Auto | Format::Events => Ok(Captured { value: Some(line.into()), ..Captured::default() }),
-            Format::Console => console::read(line, self.columns.as_deref(), &mut self.parser),
-            Format::Kcat => wrapped::read(line, &wrapped::KCAT, &mut self.parser),
-            Format::Envelope => wrapped::read(line, &wrapped::ENVELOPE, &mut self.parser),
+            Format::Auto | Format::Events => Ok(event(line)),
+            Format::Console => console::read(line, columns.as_deref(), parser),
+            Format::Kcat => wrapped::read(line, &wrapped::KCAT, parser),
+            Format::Envelope => wrapped::read(line, &wrapped::ENVELOPE, parser),
         }
     }
+}
+
+/// Reads a line that begins as a captured record. It is parsed once, to tell its format and to read it.
+fn read_likely_record<'l>(line: &'l [u8], parser: &'l mut Parser) -> Result<Captured<'l>, LineFault> {
+    let root = parser.parse(line, EVENT_DEPTH_MAX).map_err(|error| wrapped::not_json(line, &error))?;
+    match format_of(root)? {
+        Format::Envelope => wrapped::read_root(root, &wrapped::ENVELOPE),
+        Format::Kcat => wrapped::read_root(root, &wrapped::KCAT),
+        Format::Auto | Format::Events | Format::Console => Ok(event(line)),
+    }
+}
+
+/// Returns the record of an event of which nothing else is known.
+fn event(line: &[u8]) -> Captured<'_> {
+    Captured { value: Some(line.into()), ..Captured::default() }
 }
 
 impl Captured<'_> {

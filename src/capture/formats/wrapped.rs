@@ -30,21 +30,23 @@ pub(super) const KCAT: Names = Names { timestamp: "ts", value: "payload", has_ba
 pub(super) const ENVELOPE: Names = Names { timestamp: "timestamp", value: "value", has_base64: true, has_pairs: true };
 
 /// Reads the record of a line.
-pub(super) fn read(line: &[u8], names: &Names, parser: &mut Parser) -> Result<Captured<'static>, LineFault> {
-    let root = parser.parse(line, DEPTH_MAX).map_err(|error| not_json(line, &error))?;
+pub(super) fn read<'l>(line: &'l [u8], names: &Names, parser: &'l mut Parser) -> Result<Captured<'l>, LineFault> {
+    read_root(parser.parse(line, DEPTH_MAX).map_err(|error| not_json(line, &error))?, names)
+}
+
+/// Reads the record of a line that was parsed already.
+pub(super) fn read_root<'l>(root: Value<'l>, names: &Names) -> Result<Captured<'l>, LineFault> {
     if !root.is_object() {
         return Err(LineFault::new("record_not_an_object", "record", root.shape().to_string(), FIX_OBJECT));
     }
     if root.repeats_a_key() {
         return Err(LineFault::new("record_invalid", "record", "a member more than once", "write each member once"));
     }
-    let text = |name| required(root, name)?.as_text().and_then(|text| text.into_str()).map(Cow::into_owned);
-    let Some(topic) = text("topic") else {
-        return Err(wrong(root, "topic", "write the name of the topic as a string"));
-    };
+    let topic = required(root, "topic").and_then(|topic| topic.as_text()?.into_str());
+    let topic = topic.ok_or_else(|| wrong(root, "topic", "write the name of the topic as a string"))?;
     let partition = i32::try_from(number(root, "partition")?).map_err(|_| wrong(root, "partition", "write a number below 2147483648"))?;
     Ok(Captured {
-        topic: Some(topic.into()),
+        topic: Some(topic),
         partition: Some(partition),
         offset: Some(number(root, "offset")?),
         timestamp_ms: time(root, names.timestamp)?,
@@ -98,7 +100,7 @@ fn time(root: Value<'_>, name: &'static str) -> Result<Option<i64>, LineFault> {
 }
 
 /// Returns the bytes under a name that has to be there; null is Kafka's null.
-fn bytes_of(root: Value<'_>, name: &'static str, names: &Names) -> Result<Option<Cow<'static, [u8]>>, LineFault> {
+fn bytes_of<'l>(root: Value<'l>, name: &'static str, names: &Names) -> Result<Option<Cow<'l, [u8]>>, LineFault> {
     let value = root.get(name).ok_or_else(|| wrong(root, name, bytes_fix(names)))?;
     bytes(value, name, names)
 }
@@ -107,20 +109,20 @@ fn bytes_fix(names: &Names) -> &'static str {
     if names.has_base64 { "write a string, {\"base64\": \"…\"} or null" } else { "write a string or null, as kcat -J does without -s" }
 }
 
-fn bytes(value: Value<'_>, name: &'static str, names: &Names) -> Result<Option<Cow<'static, [u8]>>, LineFault> {
+fn bytes<'l>(value: Value<'l>, name: &'static str, names: &Names) -> Result<Option<Cow<'l, [u8]>>, LineFault> {
     if value.is_null() {
         return Ok(None);
     }
     let fault = |found: String| LineFault::new("record_invalid", name, found, bytes_fix(names));
     if let Some(text) = value.as_text() {
-        return Ok(Some(text.as_bytes().to_vec().into()));
+        return Ok(Some(text.into_bytes()));
     }
     let coded = value.get("base64").filter(|_| names.has_base64 && value.members().count() == 1).and_then(|coded| coded.as_text());
     let Some(coded) = coded else { return Err(fault(value.shape().to_string())) };
     STANDARD.decode(coded.as_bytes()).map(|bytes| Some(bytes.into())).map_err(|_| fault("a string that is not base64".to_owned()))
 }
 
-fn headers(root: Value<'_>, names: &Names) -> Result<Vec<CapturedHeader<'static>>, LineFault> {
+fn headers<'l>(root: Value<'l>, names: &Names) -> Result<Vec<CapturedHeader<'l>>, LineFault> {
     let Some(value) = required(root, "headers") else { return Ok(Vec::new()) };
     match value.shape() {
         Shape::Array if names.has_pairs => value.items().map(|pair| header_pair(pair, names)).collect(),
@@ -137,11 +139,11 @@ fn headers(root: Value<'_>, names: &Names) -> Result<Vec<CapturedHeader<'static>
     }
 }
 
-fn header_pair(pair: Value<'_>, names: &Names) -> Result<CapturedHeader<'static>, LineFault> {
+fn header_pair<'l>(pair: Value<'l>, names: &Names) -> Result<CapturedHeader<'l>, LineFault> {
     header(&pair.items().collect::<Vec<_>>(), names)
 }
 
-fn header(pair: &[Value<'_>], names: &Names) -> Result<CapturedHeader<'static>, LineFault> {
+fn header<'l>(pair: &[Value<'l>], names: &Names) -> Result<CapturedHeader<'l>, LineFault> {
     let [name, value] = pair else { return Err(headers_fault("a name without a value".to_owned(), names)) };
     let found = name.shape().to_string();
     let name = if name.is_null() { None } else { bytes(*name, "headers", names)? };

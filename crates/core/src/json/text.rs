@@ -68,6 +68,15 @@ impl<'d> Text<'d> {
         }
     }
 
+    /// Returns the text's bytes, as [`Text::as_bytes`] does, without a copy where nothing has to be decoded.
+    #[must_use]
+    pub fn into_bytes(self) -> Cow<'d, [u8]> {
+        match self.decoded {
+            None => Cow::Borrowed(self.source),
+            Some(decoded) => Cow::Owned(decoded.into_inner().unwrap_or_else(|| unescape(self.source, usize::MAX))),
+        }
+    }
+
     /// Returns the text as a `str`, unless it holds a lone surrogate (or the source was not UTF-8).
     #[must_use]
     pub fn into_str(self) -> Option<Cow<'d, str>> {
