@@ -69,13 +69,16 @@ impl<'t> Comparison<'t> {
 
 impl Visitor for Comparison<'_> {
     fn record(&mut self, number: u64, captured: &Captured<'_>) -> anyhow::Result<()> {
-        let Self { topic, sides, facts, turns, .. } = self;
+        let Self { topic, sides, facts, turns, tally, .. } = self;
         let offset = i64::try_from(number - 1)?;
         let said = captured.with_record(topic, offset, |record, is_readable| {
             facts.place(record);
             let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.holds(thread)))?;
-            if let Some(rejection) = said.rejection.as_ref().filter(|_| facts.thread_id.is_empty()) {
-                facts.unreadable(&rejection.event, record.coordinates());
+            if let Some(rejection) = &said.rejection {
+                *tally.unreadable.entry(rejection.code.as_str()).or_default() += 1;
+                if facts.thread_id.is_empty() {
+                    facts.unreadable(&rejection.event, record.coordinates());
+                }
             }
             anyhow::Ok(said)
         })?;

@@ -30,6 +30,9 @@ fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
     if *unmatched > 0 {
         write!(out, "; {unmatched} verdicts are on one side only")?;
     }
+    for (reason, records) in &summary.unreadable {
+        write!(out, "; {records} cannot be read: <code>{reason}</code>")?;
+    }
     write!(out, ".</p><p>{cut_off_calls} calls that succeeded came after B would have stopped their turn, in {cut_off_turns} turns.</p>")?;
     write!(out, "<table><tr><th></th><th>from</th><th>policy</th><th>verdicts</th></tr>")?;
     for (label, side) in ["A", "B"].into_iter().zip(&summary.sides) {
@@ -158,6 +161,7 @@ mod tests {
             flips: 1,
             threads_with_flips: 1,
             unmatched: 0,
+            unreadable: [("value_not_json", 2)].into(),
             cut_off_calls: 0,
             cut_off_turns: 0,
             changes: Vec::new(),

@@ -1,5 +1,7 @@
 //! What is told of a comparison: the same for terminals, pages and JSON.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::flip::Side;
@@ -24,6 +26,8 @@ pub(super) struct Summary {
     pub(super) threads_with_flips: u64,
     /// Verdicts that only one side has.
     pub(super) unmatched: u64,
+    /// Records that cannot be read, by the reason.
+    pub(super) unreadable: BTreeMap<&'static str, u64>,
     /// Calls that succeeded after the second side would have stopped their turn, and the first would not.
     pub(super) cut_off_calls: u64,
     /// The turns of these calls.
@@ -98,6 +102,7 @@ impl Summary {
             flips: tally.total.flips,
             threads_with_flips: tally.threads.len() as u64,
             unmatched: tally.unmatched,
+            unreadable: tally.unreadable.clone(),
             cut_off_calls: tally.lost.calls,
             cut_off_turns: tally.lost.turns,
             changes: changes.collect(),

@@ -27,6 +27,9 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
     if summary.unmatched > 0 {
         writeln!(out, "{} verdicts are on one side only", summary.unmatched)?;
     }
+    for (reason, records) in &summary.unreadable {
+        writeln!(out, "{records} records cannot be read: {reason}")?;
+    }
     writeln!(
         out,
         "{} calls that succeeded came after B would have stopped their turn, in {} turns",
@@ -48,7 +51,17 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
 
 fn side_line(side: &SideSummary) -> String {
     let actions: Vec<_> = side.actions.iter().map(|(action, verdicts)| format!("{action} {verdicts}")).collect();
-    format!("{} (policy {}): {}", side.name, side.policy_versions.join(", "), actions.join(", "))
+    format!(
+        "{} (policy {}): {}",
+        side.name,
+        side.policy_versions.iter().map(|version| short(version)).collect::<Vec<_>>().join(", "),
+        actions.join(", ")
+    )
+}
+
+/// Returns the beginning of a policy version, which is enough to tell it from others.
+fn short(version: &str) -> String {
+    version.chars().take("sha256:".len() + 12).collect()
 }
 
 fn write_change(out: &mut impl Write, change: &ChangeSummary, (most, verdicts): (u64, u64), screen: Screen) -> io::Result<()> {

@@ -61,6 +61,8 @@ pub(super) struct Tally {
     pub(super) total: Share,
     /// Verdicts that only one side has.
     pub(super) unmatched: u64,
+    /// Records that cannot be read, by the reason.
+    pub(super) unreadable: BTreeMap<&'static str, u64>,
     pub(super) lost: Loss,
     pub(super) changes: BTreeMap<(Side, Side), Change>,
     pub(super) tools: Names,
@@ -103,6 +105,7 @@ impl Tally {
         self.records += other.records;
         self.total.add(other.total);
         self.unmatched += other.unmatched;
+        other.unreadable.into_iter().for_each(|(reason, records)| *self.unreadable.entry(reason).or_default() += records);
         self.lost.calls += other.lost.calls;
         self.lost.turns += other.lost.turns;
         for (change, found) in other.changes {
