@@ -97,7 +97,7 @@ fn write_names(out: &mut impl Write, title: &str, names: &[Named], screen: Scree
         ];
         table.row(cells.into());
     }
-    writeln!(out, "\n{}", screen.paint(TITLE, title))?;
+    writeln!(out, "\n{}", screen.paint(TITLE, &format!("{title}: verdicts that differ, of all")))?;
     table
         .lines(format == OutputFormat::Wide, screen.size().0.saturating_sub(2))
         .iter()
