@@ -7,17 +7,23 @@
 //! `eval`, `diff`, `test` and `replay` read records here, so that a file means the same to all of them.
 
 mod decider;
+mod envelope;
 mod formats;
 mod input;
 mod lines;
 mod order;
 mod partitions;
+mod survey;
 mod sweep;
+mod writer;
 
 pub(crate) use decider::{Decider, conclude, unreadable_header};
+pub(crate) use envelope::write_envelope;
 pub(crate) use formats::{Captured, Column, Format, LineFault, Reader};
 pub(crate) use input::{Input, open};
 pub(crate) use lines::{Line, read_line};
 pub(crate) use order::Order;
 pub(crate) use partitions::Partitions;
+pub(crate) use survey::{Survey, survey};
 pub(crate) use sweep::{Sweep, Swept, Visitor, visitors_max};
+pub(crate) use writer::CaptureWriter;

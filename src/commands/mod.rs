@@ -10,6 +10,7 @@ macro_rules! say {
     };
 }
 
+mod capture;
 mod completions;
 mod config_check;
 mod control;
@@ -93,6 +94,8 @@ enum Command {
     Top(top::TopArgs),
     /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
     Eval(eval::EvalArgs),
+    /// A topic, or a part of it, as a file from which it can be made again byte for byte
+    Capture(capture::CaptureArgs),
     /// What a new policy would have decided otherwise on recorded traffic
     Diff(diff::DiffArgs),
     /// What is remembered of threads: show one, list them, reset one
@@ -153,6 +156,7 @@ pub fn execute(cli: Cli) -> ExitCode {
             cli.common.settings().and_then(|settings| config_check::execute(&args, &settings))
         }
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
+        Command::Capture(args) => cli.common.settings().and_then(|settings| capture::execute(&args, &settings)),
         Command::Diff(args) => {
             let has_config = cli.common.config.is_some();
             cli.common.settings().and_then(|settings| diff::execute(&args, &settings, has_config, screen))

@@ -45,7 +45,7 @@ pub(crate) fn a_capture_gets_the_verdicts_of_the_worker(cluster: &Cluster) -> Re
 }
 
 /// Returns conversations that say everything in their values, and records that need their keys, headers and places to be read.
-fn records() -> Vec<Outgoing> {
+pub(crate) fn records() -> Vec<Outgoing> {
     let fields = json!({"tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
     let bare = |id: &str| json!({"type": "tool_call", "tool_call_id": id, "tool_name": "ls", "tool_input": {}}).to_string();
     let failed = |id: &str| {
@@ -89,7 +89,7 @@ fn records() -> Vec<Outgoing> {
 }
 
 /// Returns a record as a capture writes it.
-fn envelope(topic: &str, record: &Record) -> Value {
+pub(crate) fn envelope(topic: &str, record: &Record) -> Value {
     let headers: Vec<_> = record.headers.iter().map(|(name, value)| json!([name, shown(value.as_deref())])).collect();
     json!({
         "topic": topic, "partition": record.partition, "offset": record.offset, "timestamp": record.timestamp,

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod bad_day;
+mod capture;
 mod chaos;
 mod clients;
 mod controls;
@@ -45,6 +46,9 @@ const CASES: &[Case] = &[
     sharing!(verdicts::recorded_runs_get_the_verdicts_of_eval),
     sharing!(verdicts::a_verdict_follows_its_event),
     sharing!(verdicts::envelopes_are_opened),
+    sharing!(capture::a_capture_holds_every_byte),
+    sharing!(capture::a_capture_goes_on_behind_what_it_holds),
+    sharing!(capture::what_retention_has_taken_is_told),
     sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
     sharing!(trouble::unreadable_records_become_dead_letters),
     sharing!(trouble::oversized_records_lose_nothing),

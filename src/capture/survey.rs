@@ -1,0 +1,176 @@
+//! A look at a capture that is to be gone on with: what it holds, and where its last whole line ends.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context as _, bail, ensure};
+
+use super::{Format, Reader, writer};
+
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// What a capture holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Survey {
+    /// How many bytes of the file are whole lines, or whole frames of them.
+    pub(crate) good_bytes: u64,
+    /// How many bytes the file has.
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
+    /// The topic of its records; `None` if there are none.
+    pub(crate) topic: Option<String>,
+    /// The last offset of each partition.
+    pub(crate) last: BTreeMap<i32, i64>,
+}
+
+/// Looks at a capture.
+///
+/// # Errors
+/// The file cannot be read, or is another program's, or holds records of more than one topic.
+pub(crate) fn survey(path: &Path, line_bytes_max: usize) -> anyhow::Result<Survey> {
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("{name}: cannot be read"))?;
+    let mut survey = Survey { bytes: file.metadata()?.len(), ..Survey::default() };
+    let mut counted = Counted { inner: BufReader::with_capacity(BUFFER_BYTES, file), consumed: 0 };
+    if !writer::is_compressed(path) {
+        let lines = survey.lines(&mut counted, line_bytes_max);
+        return lines.with_context(|| format!("{name}: is no capture, and is left as it is")).map(|()| survey);
+    }
+    while survey.good_bytes < survey.bytes {
+        let before = Survey { topic: survey.topic.clone(), last: survey.last.clone(), ..survey };
+        let decoder = zstd::Decoder::with_buffer(&mut counted).with_context(|| format!("{name}: cannot be read"))?;
+        let mut frame = BufReader::with_capacity(BUFFER_BYTES, decoder.single_frame());
+        let read = survey.lines(&mut frame, line_bytes_max);
+        drop(frame);
+        match read {
+            Ok(()) => survey.good_bytes = counted.consumed,
+            // The frame was cut off, or is damaged: what is before it is good. A file that begins so is none of ours.
+            Err(error) if error.downcast_ref::<io::Error>().is_some() && before.records > 0 => return Ok(before),
+            Err(error) => return Err(error).with_context(|| format!("{name}: is no capture, and is left as it is")),
+        }
+    }
+    Ok(survey)
+}
+
+impl Survey {
+    /// Takes every whole line. What is left behind the last line end was cut off.
+    fn lines(&mut self, input: &mut impl BufRead, line_bytes_max: usize) -> anyhow::Result<()> {
+        let (mut reader, mut line) = (Reader::new(Format::Envelope, None), Vec::new());
+        loop {
+            line.clear();
+            let read = input.by_ref().take(line_bytes_max as u64).read_until(b'\n', &mut line)?;
+            let Some(text) = line.strip_suffix(b"\n") else {
+                ensure!(self.records > 0 || read == 0, "line 1: found no line end in its first {read} bytes");
+                return Ok(());
+            };
+            self.take(&mut reader, text)?;
+            self.good_bytes += read as u64;
+        }
+    }
+
+    fn take(&mut self, reader: &mut Reader, line: &[u8]) -> anyhow::Result<()> {
+        let number = self.records + 1;
+        let captured =
+            reader.read(line).map_err(|fault| anyhow::anyhow!("line {number}: {}: found {}; {}", fault.field, fault.found, fault.fix))?;
+        let (Some(topic), Some(partition), Some(offset)) = (&captured.topic, captured.partition, captured.offset) else {
+            bail!("line {number}: found no captured record")
+        };
+        let first = self.topic.get_or_insert_with(|| topic.to_string());
+        ensure!(first == topic, "line {number}: found a record of topic {topic} in a capture of {first}");
+        self.last.insert(partition, offset);
+        self.records += 1;
+        Ok(())
+    }
+}
+
+/// Counts what is taken from a reader.
+struct Counted<R> {
+    inner: R,
+    consumed: u64,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.consumed += read as u64;
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.consumed += bytes as u64;
+        self.inner.consume(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CaptureWriter;
+    use super::*;
+
+    fn line(partition: i32, offset: i64) -> String {
+        format!(
+            "{{\"topic\":\"t\",\"partition\":{partition},\"offset\":{offset},\"timestamp\":1,\"key\":null,\"headers\":[],\"value\":\"x\"}}\n"
+        )
+    }
+
+    /// Writes three pieces of two lines, and returns where each ends.
+    fn capture(path: &Path) -> Vec<u64> {
+        let mut writer = CaptureWriter::create(path, true).unwrap();
+        let mut ends = Vec::new();
+        for piece in 0..3 {
+            for partition in [1, 4] {
+                writer.append(|out| out.extend_from_slice(line(partition, 10 + piece).as_bytes())).unwrap();
+            }
+            writer.flush().unwrap();
+            ends.push(std::fs::metadata(path).unwrap().len());
+        }
+        writer.finish().unwrap();
+        ends
+    }
+
+    #[test]
+    fn a_cut_leaves_what_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.jsonl", "a.jsonl.zst"] {
+            let path = folder.path().join(name);
+            let ends = capture(&path);
+            let whole = survey(&path, 1_000).unwrap();
+            assert_eq!((whole.good_bytes, whole.records, whole.last), (ends[2], 6, [(1, 12), (4, 12)].into()), "{name}");
+            let bytes = std::fs::read(&path).unwrap();
+            for cut in ends[1] + 1..ends[2] {
+                std::fs::write(&path, &bytes[..cut as usize]).unwrap();
+                let found = survey(&path, 1_000).unwrap();
+                assert_eq!(found.bytes, cut);
+                assert!(found.good_bytes >= ends[1] && found.good_bytes <= cut, "{name} {cut}: {found:?}");
+                assert_eq!(found.last[&1], if found.records == 4 { 11 } else { 12 }, "{name} {cut}");
+                let text = String::from_utf8(bytes[..found.good_bytes as usize].to_vec());
+                assert!(text.map_or(true, |text| text.ends_with('\n')), "{name} {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_capture_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mixed = line(0, 1) + &line(0, 2).replace("\"t\"", "\"u\"") + &line(0, 3);
+        for (name, bytes) in [
+            ("elf.jsonl", &b"\x7fELF\x02\x01\n"[..]),
+            ("elf.jsonl.zst", b"\x7fELF\x02\x01\n"),
+            ("events.jsonl", b"{\"type\":\"turn_start\"}\n"),
+            ("mixed.jsonl", mixed.as_bytes()),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            assert!(survey(&path, 1_000).is_err(), "{name}");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! From where to where a topic is captured.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use crate::kafka::PlainContext;
+
+use super::super::output::{now_ms, read_since, stamp};
+use super::super::topics::{Topic, Topics};
+
+/// How long the brokers may take to find offsets by time.
+const OFFSETS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A bound of a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// The oldest record that is there.
+    Beginning,
+    /// The end as it is now.
+    End,
+    /// The first record of this time or later, in milliseconds since 1970.
+    Time(i64),
+    /// An offset of a partition.
+    Offset(i32, i64),
+}
+
+/// Reads a bound.
+pub(super) fn read_bound(text: &str) -> Result<Bound, String> {
+    match text {
+        "beginning" => return Ok(Bound::Beginning),
+        "end" | "now" => return Ok(Bound::End),
+        _ => {}
+    }
+    if let Some((partition, offset)) = text.split_once('@') {
+        let place = partition.parse().ok().zip(offset.parse().ok()).filter(|(partition, offset)| *partition >= 0 && *offset >= 0);
+        let (partition, offset) = place.ok_or("found no partition and offset; write PARTITION@OFFSET, such as 3@120")?;
+        return Ok(Bound::Offset(partition, offset));
+    }
+    read_since(text).map(Bound::Time).map_err(|fault| format!("{fault}; or beginning, end, or PARTITION@OFFSET"))
+}
+
+/// A part of a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) partition: i32,
+    /// The next offset to read.
+    pub(super) next: i64,
+    /// The offset behind the last; `None` if there is no end.
+    pub(super) end: Option<i64>,
+}
+
+/// What the user asked for.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) from: &'a [Bound],
+    pub(super) to: &'a [Bound],
+    /// The partitions; none is all of them.
+    pub(super) partitions: &'a [i32],
+    /// Whether to go on behind what is there now.
+    pub(super) follows: bool,
+    /// The last offsets of a capture that is gone on with.
+    pub(super) behind: &'a BTreeMap<i32, i64>,
+}
+
+/// Returns what there is to read.
+///
+/// # Errors
+/// A bound is none of this topic's, or the brokers do not answer.
+pub(super) fn spans(
+    asked: &Asked<'_>,
+    topics: &Topics<'_>,
+    topic: Topic<'_>,
+    consumer: &BaseConsumer<PlainContext>,
+) -> anyhow::Result<Vec<Span>> {
+    check(asked, topic)?;
+    let (starts, ends) = (by_time(asked.from, topic, consumer)?, by_time(asked.to, topic, consumer)?);
+    let mut spans = Vec::new();
+    for partition in topic.all()?.into_iter().filter(|partition| asked.partitions.is_empty() || asked.partitions.contains(&partition.0)) {
+        let number = partition.0;
+        let (low, high) = topics.ends(topic, partition)?;
+        let place = |option: &str, bounds: &[Bound], times: &BTreeMap<i32, i64>| -> anyhow::Result<Option<i64>> {
+            let offset = bounds.iter().find_map(|bound| match bound {
+                Bound::Offset(asked, offset) if *asked == number => Some(*offset),
+                _ => None,
+            });
+            if let Some(offset) = offset {
+                ensure!(
+                    (low.0..=high.0).contains(&offset),
+                    "{option} {number}@{offset}: partition {number} of {} has the offsets {low} to {high}; name one of them",
+                    topic.name
+                );
+                return Ok(Some(offset));
+            }
+            Ok(match bounds.iter().find(|bound| !matches!(bound, Bound::Offset(..))) {
+                Some(Bound::Beginning) => Some(low.0),
+                Some(Bound::End) => Some(high.0),
+                Some(Bound::Time(_)) => Some(times.get(&number).copied().unwrap_or(high.0)),
+                Some(Bound::Offset(..)) | None => None,
+            })
+        };
+        let begin = place("--from", asked.from, &starts)?.unwrap_or(low.0);
+        let end = place("--to", asked.to, &ends)?.or_else(|| (!asked.follows).then_some(high.0));
+        // What has gone by retention since is found when it is read.
+        let next = asked.behind.get(&number).map_or(begin, |last| last + 1);
+        spans.push(Span { partition: number, next, end });
+    }
+    Ok(spans)
+}
+
+fn check(asked: &Asked<'_>, topic: Topic<'_>) -> anyhow::Result<()> {
+    let has = |number: i32| u32::try_from(number).is_ok_and(|number| number < topic.partitions);
+    let named = [("--from", asked.from), ("--to", asked.to)].into_iter().flat_map(|(option, bounds)| {
+        bounds.iter().filter_map(move |bound| if let Bound::Offset(number, _) = bound { Some((option, *number)) } else { None })
+    });
+    for (option, number) in asked.partitions.iter().map(|number| ("--partitions", *number)).chain(named) {
+        ensure!(has(number), "{option}: found partition {number}; topic {} has 0 to {}", topic.name, topic.partitions.saturating_sub(1));
+    }
+    let time = |bounds: &[Bound]| bounds.iter().find_map(|bound| if let Bound::Time(time_ms) = bound { Some(*time_ms) } else { None });
+    for (option, bounds) in [("--from", asked.from), ("--to", asked.to)] {
+        let whole = bounds.iter().filter(|bound| !matches!(bound, Bound::Offset(..))).count();
+        ensure!(whole <= 1, "{option}: found {whole} bounds of the whole topic; name one");
+        if let Some(time_ms) = time(bounds).filter(|time_ms| *time_ms > now_ms()) {
+            bail!(
+                "{option}: found {}, a time that has not come; leave --to out and give --follow to go on until you stop it",
+                stamp(time_ms)
+            );
+        }
+    }
+    if let (Some(from), Some(to)) = (time(asked.from), time(asked.to)) {
+        ensure!(from < to, "--to: found a time that does not come behind --from");
+    }
+    Ok(())
+}
+
+/// Returns the offsets of the first records of a time, by partition; those that have none are left out.
+fn by_time(bounds: &[Bound], topic: Topic<'_>, consumer: &BaseConsumer<PlainContext>) -> anyhow::Result<BTreeMap<i32, i64>> {
+    let Some(time_ms) = bounds.iter().find_map(|bound| if let Bound::Time(time_ms) = bound { Some(*time_ms) } else { None }) else {
+        return Ok(BTreeMap::new());
+    };
+    let mut list = TopicPartitionList::new();
+    for partition in topic.all()? {
+        list.add_partition_offset(topic.name, partition.0, KafkaOffset::Offset(time_ms))?;
+    }
+    let found = consumer.offsets_for_times(list, OFFSETS_TIMEOUT);
+    let found = found.with_context(|| format!("the offsets of {} by time are unknown", topic.name))?;
+    Ok(found
+        .elements()
+        .iter()
+        .filter_map(|element| Some((element.partition(), element.offset().to_raw().filter(|offset| *offset >= 0)?)))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_read() {
+        assert_eq!(read_bound("beginning"), Ok(Bound::Beginning));
+        assert_eq!(read_bound("now"), Ok(Bound::End));
+        assert_eq!(read_bound("3@120"), Ok(Bound::Offset(3, 120)));
+        assert_eq!(read_bound("2026-11-22T10:36:49.768Z"), Ok(Bound::Time(1_795_343_809_768)));
+        assert!(matches!(read_bound("24h"), Ok(Bound::Time(_))));
+        for text in ["", "3", "3@", "@1", "-1@2", "3@x", "tomorrow", "3:120"] {
+            assert!(read_bound(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `tollgate capture`: a topic, or a part of it, as a file from which it can be made again byte for byte.
+//!
+//! ```text
+//! topic ─▶ spans (from where to where) ─▶ records ─▶ stand-ins, if asked ─▶ envelopes ─▶ pieces of the file
+//! ```
+
+mod bounds;
+mod progress;
+mod read;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use clap::Args;
+
+use crate::capture::{CaptureWriter, Survey, survey};
+use crate::health::Health;
+use crate::settings::Settings;
+use crate::stop::Stop;
+
+use super::process;
+use super::topics::Topics;
+use bounds::{Asked, Bound, read_bound, spans};
+use progress::Progress;
+use read::{Faults, consumer, read};
+
+/// The exit code if records had to be left out.
+const LEFT_OUT: u8 = 3;
+/// The exit code of a command that was interrupted before its end: 128 + SIGINT, as shells report it.
+const INTERRUPTED: u8 = 130;
+
+#[derive(Debug, Args)]
+pub(super) struct CaptureArgs {
+    /// The file, compressed if its name ends in .zst; `-` or nothing is stdout
+    file: Option<PathBuf>,
+    /// The topic [default: the events topic of the configuration]
+    #[arg(long, value_name = "NAME")]
+    topic: Option<String>,
+    /// Where to begin: beginning, end, a duration before now such as 24h, a time, or PARTITION@OFFSET for each partition meant
+    #[arg(long, value_name = "WHERE", value_parser = read_bound)]
+    from: Vec<Bound>,
+    /// Where to end, with the same words; what stands there is left out [default: where the topic ends now]
+    #[arg(long, value_name = "WHERE", value_parser = read_bound)]
+    to: Vec<Bound>,
+    /// Only these partitions
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(0..))]
+    partitions: Vec<i32>,
+    /// Go on with what comes, until Ctrl-C
+    #[arg(long)]
+    follow: bool,
+    /// Go on behind what FILE holds already
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Replace FILE
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let runtime = process::runtime()?;
+    let _entered = runtime.enter();
+    let (health, stop) = (Arc::new(Health::default()), Stop::default());
+    process::watch_signals(&health, &stop)?;
+    let kafka = &settings.kafka;
+    let topics = Topics::new(kafka)?;
+    let name = args.topic.as_deref().unwrap_or(&kafka.topics.events);
+    let key = if args.topic.is_some() { "--topic" } else { "kafka.topics.events" };
+    let topic = topics.named(name, key)?;
+    let consumer = consumer(kafka)?;
+    let path = args.file.as_deref().filter(|path| path.as_os_str() != "-");
+    ensure!(path.is_some() || !args.resume, "--resume: found no file; name the one to go on with");
+    let found = found(args, path, name, settings)?;
+    let asked = Asked { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found.last };
+    let spans = spans(&asked, &topics, topic, &consumer)?;
+    let mut writer = writer(args, path, &found)?;
+    let total = spans.iter().map(|span| Some(u64::try_from(span.end?.saturating_sub(span.next)).unwrap_or_default())).sum();
+    let (mut progress, mut faults) = (Progress::new(total), Faults::default());
+    let shown = path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string());
+    let is_file = path.is_some();
+    let fix = if is_file { "; free some space, and go on with --resume" } else { "" };
+    let reached = read(&consumer, name, spans, &stop, &mut progress, &mut faults, |lines| {
+        writer.append(lines).with_context(|| format!("{shown}: cannot be written{fix}"))
+    });
+    // What was read before a failure is kept.
+    let size = writer.finish().with_context(|| format!("{shown}: cannot be written{fix}"));
+    let is_whole = reached?;
+    let size = size?;
+    say!("tollgate: {}{}", progress.summary(), if is_file { format!("; {shown} has {size} bytes") } else { String::new() });
+    faults.report();
+    Ok(match (is_whole || args.follow, faults.is_empty()) {
+        (false, _) => {
+            say!("tollgate: interrupted before the end{}", if is_file { "; the same command with --resume goes on" } else { "" });
+            ExitCode::from(INTERRUPTED)
+        }
+        (true, false) => ExitCode::from(LEFT_OUT),
+        (true, true) => ExitCode::SUCCESS,
+    })
+}
+
+/// Looks at what the file holds that is to be gone on with.
+fn found(args: &CaptureArgs, path: Option<&Path>, topic: &str, settings: &Settings) -> anyhow::Result<Survey> {
+    let Some(path) = path.filter(|path| args.resume && path.exists()) else { return Ok(Survey::default()) };
+    let found = survey(path, settings.policy.limits.event_bytes_max.saturating_mul(3).saturating_add(1 << 20))?;
+    if let Some(other) = found.topic.as_deref().filter(|other| *other != topic) {
+        bail!("{}: found records of topic {other}; --resume goes on with the same topic: --topic {other}", path.display());
+    }
+    let cut = found.bytes - found.good_bytes;
+    if cut > 0 {
+        say!("tollgate: {}: the last {cut} bytes were cut off in the middle and are taken again", path.display());
+    }
+    say!("tollgate: {}: going on behind {} records", path.display(), found.records);
+    Ok(found)
+}
+
+fn writer(args: &CaptureArgs, path: Option<&Path>, found: &Survey) -> anyhow::Result<CaptureWriter> {
+    let Some(path) = path else { return Ok(CaptureWriter::stdout()) };
+    let name = path.display();
+    if args.resume && path.exists() {
+        return CaptureWriter::resume(path, found.good_bytes).with_context(|| format!("{name}: cannot be written"));
+    }
+    if path.exists() && !args.force {
+        bail!("{name}: is there already; --resume goes on behind what it holds, --force replaces it");
+    }
+    CaptureWriter::create(path, args.force).with_context(|| format!("{name}: cannot be written"))
+}

@@ -1,0 +1,157 @@
+//! Reading spans of a topic, all partitions at once.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Message as _};
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use crate::capture::write_envelope;
+use crate::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer, with_record};
+use crate::settings::KafkaSettings;
+use crate::stop::Stop;
+
+use super::bounds::Span;
+use super::progress::Progress;
+
+const POLL: Duration = Duration::from_millis(100);
+/// How long the brokers may be silent while records are missing.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+const WATERMARKS_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many records that were left out are named.
+const NAMED_MAX: usize = 10;
+
+/// Returns a reader in no consumer group. It reads what a worker reads: records of transactions that were aborted are none.
+pub(super) fn consumer(kafka: &KafkaSettings) -> anyhow::Result<BaseConsumer<PlainContext>> {
+    let mut config = consumer_config(kafka, &kafka.group_id, None);
+    config.set("client.id", "tollgate-capture").set("statistics.interval.ms", "0").set("enable.partition.eof", "true");
+    // Where retention has taken what comes next, reading goes on with the first record that is there, and the gap is told.
+    config.set("auto.offset.reset", "earliest");
+    make_consumer(&config, PlainContext).context("kafka.properties")
+}
+
+/// What could not be captured.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    /// Records that were left out, with the reason.
+    left_out: Vec<String>,
+    count: u64,
+    /// Offsets that retention took before they were read.
+    deleted: u64,
+}
+
+impl Faults {
+    fn leave_out(&mut self, sentence: String) {
+        self.count += 1;
+        if self.left_out.len() < NAMED_MAX {
+            self.left_out.push(sentence);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0 && self.deleted == 0
+    }
+
+    /// Tells people what is missing.
+    pub(super) fn report(&self) {
+        self.left_out.iter().for_each(|sentence| say!("tollgate: {sentence}"));
+        if self.count > 0 {
+            say!("tollgate: {} records were left out", self.count);
+        }
+        if self.deleted > 0 {
+            say!("tollgate: {} offsets were deleted by the topic's retention before they were read", self.deleted);
+        }
+    }
+}
+
+/// Reads every span to its end, and hands each record to `write` as a line. Returns `false` if the sign to stop came first.
+pub(super) fn read(
+    consumer: &BaseConsumer<PlainContext>,
+    topic: &str,
+    spans: Vec<Span>,
+    stop: &Stop,
+    progress: &mut Progress,
+    faults: &mut Faults,
+    mut write: impl FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>,
+) -> anyhow::Result<bool> {
+    let mut open: BTreeMap<i32, Span> =
+        spans.into_iter().filter(|span| span.end.is_none_or(|end| span.next < end)).map(|span| (span.partition, span)).collect();
+    let mut list = TopicPartitionList::new();
+    for span in open.values() {
+        list.add_partition_offset(topic, span.partition, KafkaOffset::Offset(span.next))?;
+    }
+    consumer.assign(&list)?;
+    let mut heard = Instant::now();
+    while !open.is_empty() {
+        if stop.is_given() {
+            return Ok(false);
+        }
+        progress.show(open.values().filter_map(|span| u64::try_from(span.end? - span.next).ok()).sum());
+        let Some(polled) = consumer.poll(POLL) else {
+            let is_awaited = open.values().any(|span| span.end.is_some());
+            if is_awaited && heard.elapsed() > SILENCE_MAX {
+                bail!("the brokers are silent since {} s; the same command with --resume goes on", SILENCE_MAX.as_secs());
+            }
+            continue;
+        };
+        match polled {
+            Ok(message) => {
+                heard = Instant::now();
+                take(&message, consumer, &mut open, progress, faults, &mut write)?;
+            }
+            Err(KafkaError::PartitionEOF(partition)) => {
+                heard = Instant::now();
+                // What is left up to the end are marks of transactions, or records that were compacted.
+                if open.get(&partition).is_some_and(|span| span.end.is_some()) {
+                    open.remove(&partition);
+                }
+            }
+            // librdkafka connects again by itself.
+            Err(KafkaError::MessageConsumption(code)) if is_unreachable(code) => {}
+            Err(error) => return Err(error).with_context(|| format!("topic {topic} cannot be read")),
+        }
+    }
+    Ok(true)
+}
+
+/// Takes a record, if it is in its span.
+fn take(
+    message: &BorrowedMessage<'_>,
+    consumer: &BaseConsumer<PlainContext>,
+    open: &mut BTreeMap<i32, Span>,
+    progress: &mut Progress,
+    faults: &mut Faults,
+    write: &mut impl FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (partition, offset) = (message.partition(), message.offset());
+    let Some(span) = open.get_mut(&partition) else { return Ok(()) };
+    // A gap is also what compaction and marks of transactions leave. A mark is a gap of one, and there are too many of these to ask about.
+    if offset > span.next + 1
+        && let Ok((low, _)) = consumer.fetch_watermarks(message.topic(), partition, WATERMARKS_TIMEOUT)
+    {
+        let gone = low.min(offset).min(span.end.unwrap_or(i64::MAX)) - span.next;
+        faults.deleted += u64::try_from(gone).unwrap_or_default();
+    }
+    span.next = offset + 1;
+    let is_in_span = span.end.is_none_or(|end| offset < end);
+    if span.end.is_some_and(|end| span.next >= end) {
+        open.remove(&partition);
+    }
+    if !is_in_span {
+        return Ok(());
+    }
+    with_record(message, |record, rejection| {
+        if rejection.is_some() {
+            faults.leave_out(format!("{}: left out, a header's name is not UTF-8 and cannot be read", record.coordinates()));
+            return Ok(());
+        }
+        write(&mut |lines| {
+            let before = lines.len();
+            write_envelope(record, lines);
+            progress.note((lines.len() - before) as u64, record.timestamp_ms);
+        })
+    })
+}

@@ -1,0 +1,154 @@
+//! Tests `tollgate capture` on a real broker.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use rdkafka::admin::{AdminClient, AdminOptions};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
+use rdkafka::{Offset, TopicPartitionList};
+use serde_json::Value;
+
+use crate::formats::{envelope, records};
+use tollgate_testkit::{Cluster, Outgoing};
+
+const TIME_MAX: Duration = Duration::from_secs(30);
+
+fn capture(cluster: &Cluster, topic: &str, arguments: &[&str]) -> Result<Output> {
+    let mut command = Command::new(cluster.tollgate());
+    command.args(["capture", "--topic", topic, "--brokers", cluster.bootstrap()]).args(arguments);
+    Ok(command.output()?)
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Returns the lines of a capture as JSON, by place.
+fn lines(text: &[u8]) -> Vec<Value> {
+    let mut lines: Vec<Value> = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(parse).collect();
+    lines.sort_by_key(|line| (line["partition"].as_i64(), line["offset"].as_i64()));
+    lines
+}
+
+fn parse(line: &[u8]) -> Value {
+    serde_json::from_slice(line).expect("JSON")
+}
+
+/// Returns the offsets of one partition.
+fn offsets(text: &[u8], partition: i64) -> Vec<i64> {
+    lines(text).iter().filter(|line| line["partition"] == partition).filter_map(|line| line["offset"].as_i64()).collect()
+}
+
+/// Keys, values and headers of every kind come back as they were, plain and compressed; what was aborted was never there.
+pub(crate) fn a_capture_holds_every_byte(cluster: &Cluster) -> Result<()> {
+    let topic = cluster.topic("captured", 2, &[])?;
+    cluster.produce(&topic, &records())?;
+    aborted(cluster, &topic)?;
+    cluster.produce(&topic, &[Outgoing::new("after", "the aborted ones").partition(0)])?;
+    let mut expected: Vec<Value> = cluster.read_all(&topic)?.iter().map(|record| envelope(&topic, record)).collect();
+    expected.sort_by_key(|line| (line["partition"].as_i64(), line["offset"].as_i64()));
+    let plain = capture(cluster, &topic, &[])?;
+    ensure!(plain.status.success(), "{}", said(&plain));
+    assert_eq!(lines(&plain.stdout), expected);
+    assert!(said(&plain).contains(&format!("captured {} records", expected.len())), "{}", said(&plain));
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("c.jsonl.zst");
+    let packed = capture(cluster, &topic, &[path(&file)])?;
+    ensure!(packed.status.success() && packed.stdout.is_empty(), "{}", said(&packed));
+    assert_eq!(lines(&zstd::decode_all(std::fs::File::open(&file)?)?), expected);
+    Ok(())
+}
+
+fn path(file: &Path) -> &str {
+    file.to_str().expect("UTF-8")
+}
+
+/// Writes records in a transaction that is aborted.
+fn aborted(cluster: &Cluster, topic: &str) -> Result<()> {
+    let producer: BaseProducer = cluster.client().set("transactional.id", cluster.unique("aborts")).create()?;
+    producer.init_transactions(TIME_MAX)?;
+    producer.begin_transaction()?;
+    for _ in 0..5 {
+        producer.send(BaseRecord::to(topic).partition(0).key("gone").payload("gone")).map_err(|(error, _)| error)?;
+    }
+    producer.flush(TIME_MAX)?;
+    Ok(producer.abort_transaction(TIME_MAX)?)
+}
+
+/// A capture begins and ends where it is told to, and goes on behind what it holds.
+pub(crate) fn a_capture_goes_on_behind_what_it_holds(cluster: &Cluster) -> Result<()> {
+    let topic = cluster.topic("resumed", 2, &[])?;
+    let write = |count: usize| {
+        let both = |at| {
+            [0, 1].map(|partition| Outgoing {
+                timestamp: Some(1_767_225_600_000 + at as i64),
+                ..Outgoing::new("k", format!("{at}")).partition(partition)
+            })
+        };
+        cluster.produce(&topic, &(0..count).flat_map(both).collect::<Vec<_>>()).map(drop)
+    };
+    write(20)?;
+    let folder = tempfile::tempdir()?;
+    for name in ["c.jsonl", "c.jsonl.zst"] {
+        let file = folder.path().join(name);
+        let first = capture(cluster, &topic, &[path(&file), "--to", "0@7", "--to", "1@5"])?;
+        ensure!(first.status.success(), "{}", said(&first));
+        let again = capture(cluster, &topic, &[path(&file)])?;
+        assert!(!again.status.success() && said(&again).contains("--resume goes on"), "{}", said(&again));
+        // The last piece is damaged, as a power cut leaves it.
+        let whole = std::fs::read(&file)?;
+        let more = capture(cluster, &topic, &[path(&file), "--resume", "--to", "0@12", "--to", "1@12"])?;
+        ensure!(more.status.success(), "{}", said(&more));
+        let grown = std::fs::metadata(&file)?.len();
+        std::fs::OpenOptions::new().write(true).open(&file)?.set_len((whole.len() as u64 + grown) / 2 - 7)?;
+        let rest = capture(cluster, &topic, &[path(&file), "--resume"])?;
+        ensure!(rest.status.success(), "{}", said(&rest));
+        assert!(said(&rest).contains("were cut off in the middle"), "{}", said(&rest));
+        let bytes = std::fs::read(&file)?;
+        let text = if name.ends_with("zst") { zstd::decode_all(&bytes[..])? } else { bytes };
+        for partition in [0, 1] {
+            assert_eq!(offsets(&text, partition), (0..20).collect::<Vec<_>>(), "{name}");
+        }
+    }
+    let part = capture(cluster, &topic, &["--partitions", "1", "--from", "1@3", "--to", "2026-01-01T00:00:00.009Z"])?;
+    assert_eq!((offsets(&part.stdout, 1), offsets(&part.stdout, 0)), ((3..9).collect(), vec![]), "{}", said(&part));
+    for (arguments, says) in [
+        (&["--from", "0@21"][..], "partition 0 of"),
+        (&["--from", "2@1"], "0 to 1"),
+        (&["--partitions", "7"], "0 to 1"),
+        (&["--from", "1h", "--to", "2h"], "does not come behind --from"),
+        (&["--to", "2100-01-01T00:00:00Z"], "a time that has not come"),
+        (&["--from", "beginning", "--from", "end"], "2 bounds"),
+        (&["--resume"], "found no file"),
+        (&["/nowhere/c.jsonl"], "/nowhere/c.jsonl: cannot be written"),
+        (&["--force", "/dev/full"], "/dev/full: cannot be written; free some space, and go on with --resume: No space left"),
+    ] {
+        let output = capture(cluster, &topic, arguments)?;
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(says), "{arguments:?}: {}", said(&output));
+    }
+    let missing = capture(cluster, "no-such-topic", &[])?;
+    assert!(said(&missing).contains("no such topic: no-such-topic (--topic)"), "{}", said(&missing));
+    Ok(())
+}
+
+/// What retention has taken between two captures is told, and the rest is taken.
+pub(crate) fn what_retention_has_taken_is_told(cluster: &Cluster) -> Result<()> {
+    let topic = cluster.topic("shrunk", 1, &[])?;
+    cluster.produce(&topic, &(0..20).map(|at| Outgoing::new("k", format!("{at}"))).collect::<Vec<_>>())?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("c.jsonl");
+    ensure!(capture(cluster, &topic, &[path(&file), "--to", "0@5"])?.status.success());
+    let admin: AdminClient<DefaultClientContext> = cluster.client().create()?;
+    let mut until = TopicPartitionList::new();
+    until.add_partition_offset(&topic, 0, Offset::Offset(12))?;
+    tokio::runtime::Runtime::new()?.block_on(admin.delete_records(&until, &AdminOptions::new()))?;
+    let rest = capture(cluster, &topic, &[path(&file), "--resume"])?;
+    assert_eq!(rest.status.code(), Some(3), "{}", said(&rest));
+    assert!(said(&rest).contains("7 offsets were deleted by the topic's retention"), "{}", said(&rest));
+    assert_eq!(offsets(&std::fs::read(&file)?, 0), (0..5).chain(12..20).collect::<Vec<_>>());
+    Ok(())
+}
