@@ -1,9 +1,9 @@
 //! Redacting headers: those that a worker reads stay, with the values that it reads; of all others only the number and the lengths do.
 
 use super::text::{none, stand_in};
-use super::value::is_version;
+use super::value::{event_type, is_version};
 use super::{Keys, RedactedHeaders, Unkept};
-use crate::decode::{EventType, STRUCTURED, parse_timestamp, short_type};
+use crate::decode::{STRUCTURED, parse_timestamp};
 use crate::record::Record;
 
 /// Headers with ids. They stay, unless they are longer than an id can be.
@@ -59,7 +59,7 @@ fn redact_value(keys: &Keys, name: &str, value: &[u8]) -> Result<Vec<u8>, Unkept
     let Ok(text) = std::str::from_utf8(value) else { return Ok(vec![0xff; value.len()]) };
     let is_known: &dyn Fn(&str) -> bool = match name {
         _ if is_id => &|_| true,
-        "ce_type" => &|text| EventType::from_name(short_type(text)).is_some(),
+        "ce_type" => return Ok(event_type(keys, value)?.unwrap_or_else(|| value.to_vec())),
         "ce_time" => &|text| parse_timestamp(text).is_some(),
         "ce_specversion" => &is_version,
         "traceparent" => &is_trace_parent,

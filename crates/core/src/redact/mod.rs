@@ -60,8 +60,8 @@ pub enum Unkept {
     /// No text was found that may stand in for one of its texts.
     #[error("a text for which no stand-in of its length was found")]
     Text,
-    /// A number has more digits than a double holds, and another magnitude than they show.
-    #[error("a number with more digits than a double holds, which round it to another magnitude")]
+    /// No digits were found that may stand in for those of one of its numbers.
+    #[error("a number for which no stand-in of its magnitude was found")]
     Number,
     /// A stand-in has another length than what it stands for.
     #[error("a stand-in of another length")]

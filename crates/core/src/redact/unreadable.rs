@@ -21,6 +21,11 @@ pub(super) fn stand_in(text: &[u8], error: Option<SyntaxError>) -> Vec<u8> {
         (_, []) => {}
     }
     out.resize(text.len(), b'x');
+    if error.kind == SyntaxErrorKind::ControlCharacter && rest.len() > 1 {
+        // The end of the string is found before what stands in it.
+        out.pop();
+        out.push(b'"');
+    }
     out
 }
 

@@ -73,6 +73,10 @@ fn unknown_name(keys: &Keys, name: &[u8], role: Role) -> Result<Vec<u8>, Unkept>
     if role == Role::InResult {
         return stand_in(&keys.names, name, words::failure_words, is_unknown);
     }
+    if role == Role::Ratings {
+        // Verdicts repeat both names and texts of ratings as digests, so that equal ones stay equal.
+        return stand_in(&keys.texts, name, none, is_unknown);
+    }
     keys.name(name, role == Role::Data, is_unknown)
 }
 
@@ -89,7 +93,7 @@ fn string(keys: &Keys, value: Value<'_>, role: Role) -> Result<Option<Vec<u8>>, 
         Role::Id => stays(&|text| text.len() <= TOOL_NAME_BYTES_MAX),
         Role::Version => stays(&is_version),
         Role::Provider => stays(&|text| PROVIDERS.contains(&text)),
-        Role::EventType => stays(&|text| EventType::from_name(short_type(text)).is_some()),
+        Role::EventType => event_type(keys, text),
         Role::Time => stays(&|text| parse_timestamp(text).is_some()),
         Role::BlockType => stays(&|text| CALL_TYPES.contains(&text) || BLOCK_TYPES.contains(&text)),
         Role::Reason => stays(&|text| keys.reasons.find(text).is_some()),
@@ -100,6 +104,26 @@ fn string(keys: &Keys, value: Value<'_>, role: Role) -> Result<Option<Vec<u8>>, 
         Role::InResult => stand_in(&keys.results, text, words::failure_words, |_| true).map(Some),
         _ => stand_in(&keys.texts, text, none, |_| true).map(Some),
     }
+}
+
+/// Returns the stand-in of an event's type, or `None` for one that is known. Of an unknown one the points stay, and a version at its end, so
+/// that its name is as long as before.
+pub(super) fn event_type(keys: &Keys, text: &[u8]) -> Result<Option<Vec<u8>>, Unkept> {
+    let is_known = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| EventType::from_name(short_type(text)).is_some());
+    if is_known(text) {
+        return Ok(None);
+    }
+    let signs = |codes: &[u32]| {
+        let is_point = |code: &u32| *code == u32::from('.');
+        let version = codes.iter().rposition(is_point).filter(|at| match codes.get(at + 1..) {
+            Some([first, digits @ ..]) => {
+                *first == u32::from('v') && !digits.is_empty() && digits.iter().all(|code| (0x30..0x3a).contains(code))
+            }
+            _ => false,
+        });
+        codes.iter().enumerate().map(|(at, code)| is_point(code) || version.is_some_and(|point| at > point)).collect()
+    };
+    stand_in(&keys.texts, text, signs, |other| !is_known(other)).map(Some)
 }
 
 /// Returns whether a text is a version in digits and points.
