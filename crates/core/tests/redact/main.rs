@@ -4,8 +4,6 @@
 mod contents;
 mod leaks;
 mod pair;
-#[path = "../support/recorded.rs"]
-mod recorded;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../../../testkit/src/traffic/mod.rs"]
