@@ -63,33 +63,21 @@ impl Permutation {
 
     /// Adds the digest of `from` to `to`, digit by digit.
     fn add(&self, round: u8, count: usize, from: &[Digit], to: &mut [Digit]) {
-        let mut hasher = self.keyed.clone();
         // The length comes first, so that no text that is hashed is the beginning of another one.
-        hasher.update((count as u64).to_be_bytes());
-        hasher.update([round]);
+        let mut text = Vec::with_capacity(9 + 4 * from.len());
+        text.extend((count as u64).to_be_bytes());
+        text.push(round);
         from.iter().for_each(|digit| match u8::try_from(digit.value) {
-            Ok(byte) if digit.radix <= 256 => hasher.update([byte]),
-            _ => hasher.update(digit.value.to_be_bytes()),
+            Ok(byte) if digit.radix <= SMALL => text.push(byte),
+            _ => text.extend(digit.value.to_be_bytes()),
         });
-        let seed: [u8; 32] = hasher.finalize().into();
-        let (mut block, mut used, mut counter) = (seed, 0, 0_u64);
+        let seed: [u8; 32] = self.keyed.clone().chain_update(text).finalize().into();
+        let mut stream = Stream { keyed: &self.keyed, seed, block: seed, used: 0, counter: 0 };
         for digit in to {
-            let Some(bytes) = block.get(used..).and_then(|rest| rest.first_chunk::<4>()) else { continue };
-            let mask = u32::from_be_bytes(*bytes) % digit.radix;
-            digit.value = u32::try_from((u64::from(digit.value) + u64::from(mask)) % u64::from(digit.radix)).unwrap_or_default();
-            used += 4;
-            if used == block.len() {
-                counter += 1;
-                used = 0;
-                block = self
-                    .keyed
-                    .clone()
-                    .chain_update(u64::MAX.to_be_bytes())
-                    .chain_update(seed)
-                    .chain_update(counter.to_be_bytes())
-                    .finalize()
-                    .into();
-            }
+            // The remainder of two bytes is even enough for a small radix: each value is at most one part in 250 more likely than another.
+            let mask = if digit.radix <= SMALL { u32::from(u16::from_be_bytes(stream.next())) } else { u32::from_be_bytes(stream.next()) };
+            let sum = u64::from(digit.value) + u64::from(mask % digit.radix);
+            digit.value = u32::try_from(sum % u64::from(digit.radix)).unwrap_or_default();
         }
     }
 
@@ -119,6 +107,32 @@ impl Permutation {
                 return number;
             }
         }
+    }
+}
+
+/// The largest radix of digits that take one byte.
+const SMALL: u32 = 256;
+
+/// The bytes that a digest is stretched to: the digest itself, and then digests of it with a counter.
+struct Stream<'k> {
+    keyed: &'k Sha256,
+    seed: [u8; 32],
+    block: [u8; 32],
+    used: usize,
+    counter: u64,
+}
+
+impl Stream<'_> {
+    /// Returns the next bytes. Those at the end of a block that are too few are skipped.
+    fn next<const BYTES: usize>(&mut self) -> [u8; BYTES] {
+        if self.used + BYTES > self.block.len() {
+            (self.used, self.counter) = (0, self.counter + 1);
+            let stretched = self.keyed.clone().chain_update(u64::MAX.to_be_bytes()).chain_update(self.seed);
+            self.block = stretched.chain_update(self.counter.to_be_bytes()).finalize().into();
+        }
+        let bytes = self.block.get(self.used..).and_then(|rest| rest.first_chunk::<BYTES>()).copied().unwrap_or([0; BYTES]);
+        self.used += BYTES;
+        bytes
     }
 }
 

@@ -128,7 +128,7 @@ pub(super) fn event_type(keys: &Keys, text: &[u8]) -> Result<Option<Vec<u8>>, Un
 
 /// Returns whether a text is a version in digits and points.
 pub(super) fn is_version(text: &str) -> bool {
-    text.len() <= 8 && text.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit())
+    text.len() <= 5 && text.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit())
 }
 
 /// Redacts a text that is JSON by its values, and any other as a text, which does not become JSON.
