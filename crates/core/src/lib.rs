@@ -17,6 +17,7 @@ pub mod passport;
 pub mod policy;
 pub mod processor;
 pub mod record;
+pub mod redact;
 pub mod ruling;
 pub mod safety;
 pub mod settings;

@@ -4,13 +4,13 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Gate, default_policy, jsonl, policy};
+use support::{Gate, default_policy, hermes_settings, jsonl, policy};
 use tollgate_core::decode::ToolInput;
 use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
 use tollgate_core::loops::{
     Failure, LoopController, LoopDecision, Observation, Repetition, RepetitionMemory, Signature, arguments_digest, classify, result_digest,
 };
-use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::policy::Policy;
 use tollgate_core::ruling::LoopCode;
 
 /// Reads a result's or arguments' text of a case; `serde_json` cannot hold a lone surrogate, so the cases spell them as escapes inside.
@@ -93,28 +93,6 @@ fn hermes_traces() {
     for case in jsonl("tests/golden/hermes/traces.jsonl") {
         check_trace(&case);
     }
-}
-
-/// Returns the settings of a configuration of Hermes'. Its thresholds may be in an order that ours refuse, such as a warning behind its block.
-fn hermes_settings(config: &Value) -> PolicySettings {
-    let mut lists = config.clone();
-    lists.as_object_mut().expect("a configuration").retain(|_, value| !value.is_u64());
-    let mut settings = support::settings(&json!({"tool_loop_guardrails": lists}));
-    let repetition = settings.tool_loop_guardrails.repetition.as_mut().expect("it is always in force");
-    for (key, value) in config.as_object().expect("a configuration") {
-        let Some(value) = value.as_u64() else { continue };
-        let threshold = match key.as_str() {
-            "exact_failure_warn_after" => &mut repetition.exact_failure_warn_after,
-            "exact_failure_block_after" => &mut repetition.exact_failure_block_after,
-            "same_tool_failure_warn_after" => &mut repetition.same_tool_failure_warn_after,
-            "same_tool_failure_halt_after" => &mut repetition.same_tool_failure_halt_after,
-            "no_progress_warn_after" => &mut repetition.no_progress_warn_after,
-            "no_progress_block_after" => &mut repetition.no_progress_block_after,
-            other => panic!("{other} is no threshold"),
-        };
-        *threshold = u32::try_from(value).expect("a small number");
-    }
-    settings
 }
 
 fn repetition(config: &Value) -> Repetition {

@@ -4,6 +4,9 @@
 //! are reported as ignored, with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+#[path = "redact/pair.rs"]
+#[allow(dead_code, reason = "the tests of redaction use the rest of it")]
+mod pair;
 #[path = "support/recorded.rs"]
 mod recorded;
 mod support;
@@ -112,6 +115,8 @@ fn main() -> ExitCode {
     for recording in &RECORDINGS {
         let name = format!("what_the_default_policy_makes_of_{}", recording.name);
         trials.push(Trial::ignorable_test(name, move || ran(read(recording.name).map(|log| check_recording(recording, &log)))));
+        let name = format!("redaction_keeps_every_verdict_of_{}", recording.name);
+        trials.push(Trial::ignorable_test(name, move || ran(read(recording.name).map(|log| check_redaction(recording, &log)))));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -211,4 +216,13 @@ fn check_recording(recording: &Recording, log: &Log) {
     let own = |text: &str| text.to_owned();
     let expected = recording.remarks.iter().map(|(thread, event, tool, code, n)| (own(thread), own(event), own(tool), own(code), *n));
     assert_eq!(remarks, expected.collect::<Vec<_>>());
+}
+
+fn check_redaction(recording: &Recording, log: &Log) {
+    let mut pair = pair::Pair::new(default_policy);
+    for (thread_id, line) in log {
+        pair.record(Some(thread_id.as_bytes()), Some(line.as_bytes()), &[]).unwrap();
+    }
+    let verdicts: usize = recording.counts.iter().map(|(_, count)| count).sum();
+    assert_eq!((pair.verdicts, pair.interventions), (verdicts, recording.remarks.len()));
 }

@@ -7,7 +7,8 @@ use super::{EventType, PartialEvent, Rejection, RejectionCode, THREAD_ID_BYTES_M
 use crate::json::Value;
 use crate::record::Record;
 
-const STRUCTURED: &str = "application/cloudevents+json";
+/// The content type of structured CloudEvents.
+pub(crate) const STRUCTURED: &str = "application/cloudevents+json";
 const ATTRIBUTE_FIX: &str = "send it as UTF-8 text";
 const VERSION_FIX: &str = "send CloudEvents 1.0";
 
@@ -30,7 +31,7 @@ pub(super) struct CloudEvent<'d> {
 }
 
 /// Returns the value without the prefix of Confluent's wire format, which puts a zero byte and a four-byte schema id before the JSON.
-pub(super) fn skip_schema_registry_prefix(value: &[u8]) -> &[u8] {
+pub(crate) fn skip_schema_registry_prefix(value: &[u8]) -> &[u8] {
     match value {
         [0, _, _, _, _, json @ ..] => json,
         _ => value,
@@ -41,11 +42,7 @@ pub(super) fn skip_schema_registry_prefix(value: &[u8]) -> &[u8] {
 /// `specversion`.
 pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<'d>, Rejection> {
     let content_type = content_type(record);
-    let is_structured = match &content_type {
-        Ok(Some(content_type)) => content_type.starts_with(STRUCTURED),
-        Ok(None) => root.get("specversion").is_some() && root.get("source").is_some(),
-        Err(_) => false,
-    };
+    let is_structured = says_structured(&content_type, root);
     let opened = match content_type {
         Err(rejection) => Err(rejection),
         Ok(_) if is_structured => structured(root),
@@ -56,6 +53,19 @@ pub(super) fn open<'d>(record: &Record<'d>, root: Value<'d>) -> Result<Envelope<
         let event = if is_structured { structured_partial_event(root, partial_event_of(record)) } else { partial_event_of(record) };
         rejection.with_event(event)
     })
+}
+
+/// Returns whether a record is read as a structured CloudEvent.
+pub(crate) fn is_structured(record: &Record<'_>, root: Value<'_>) -> bool {
+    says_structured(&content_type(record), root)
+}
+
+fn says_structured(content_type: &Result<Option<String>, Rejection>, root: Value<'_>) -> bool {
+    match content_type {
+        Ok(Some(content_type)) => content_type.starts_with(STRUCTURED),
+        Ok(None) => root.get("specversion").is_some() && root.get("source").is_some(),
+        Err(_) => false,
+    }
 }
 
 /// Returns what the key and the headers say of an event whose value cannot be read.
@@ -99,7 +109,7 @@ fn content_type(record: &Record<'_>) -> Result<Option<String>, Rejection> {
 }
 
 /// Returns the type's short name: `tool_call` for `com.acme.agent.tool_call.v1`. It is the last segment, or the one before a version.
-pub(super) fn short_type(name: &str) -> &str {
+pub(crate) fn short_type(name: &str) -> &str {
     let mut segments = name.rsplit('.');
     let last = segments.next().unwrap_or(name);
     let is_version = last.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));

@@ -16,6 +16,7 @@ mod schema;
 mod timestamp;
 
 pub use envelope::partial_event_of;
+pub(crate) use envelope::{STRUCTURED, is_structured, short_type, skip_schema_registry_prefix};
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use schema::schema;
@@ -25,7 +26,7 @@ use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
 use crate::record::Record;
 
 /// How many containers may be open at once in a whole event: the event and a CloudEvents envelope around what tool arguments may nest.
-const EVENT_DEPTH_MAX: usize = DEPTH_MAX + 4;
+pub(crate) const EVENT_DEPTH_MAX: usize = DEPTH_MAX + 4;
 
 /// The longest `thread_id`, in bytes.
 pub const THREAD_ID_BYTES_MAX: usize = 256;

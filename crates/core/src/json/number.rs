@@ -37,7 +37,7 @@ pub(super) fn write_ecmascript(value: f64, out: &mut Vec<u8>) {
 
 /// Returns the shortest digits that read back as a finite value, as sign, digits and the exponent of the first digit. Of several with as few
 /// digits they are the closest to the value, as in Python and ECMAScript.
-fn shortest(value: f64) -> (&'static str, String, i32) {
+pub(crate) fn shortest(value: f64) -> (&'static str, String, i32) {
     let mut buffer = zmij::Buffer::new();
     // It is printed as `12.5`, `0.05` or `1.25e-7`.
     let printed = buffer.format_finite(value);

@@ -18,6 +18,7 @@ pub use gemini_safety::GeminiSafety;
 pub use openai_compatible::OpenAiCompatibleContentFilter;
 pub use reasons::{Category, ReasonSet};
 pub use response::{CalledTool, EndReason, ResponseContent, ResponseView};
+pub(crate) use vocabulary::WORDS;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::digest::Fingerprint;
 
 /// The known words. Case does not matter.
-const WORDS: &[&str] = &[
+pub(crate) const WORDS: &[&str] = &[
     // Names in the ratings of Gemini and Vertex.
     "category",
     "probability",

@@ -24,6 +24,28 @@ pub fn settings(user: &Value) -> PolicySettings {
     PolicySettings::from_value(user).expect("a valid configuration")
 }
 
+/// Returns the settings of a configuration of Hermes'. Its thresholds may be in an order that ours refuse, such as a warning behind its block.
+pub fn hermes_settings(config: &Value) -> PolicySettings {
+    let mut lists = config.clone();
+    lists.as_object_mut().expect("a configuration").retain(|_, value| !value.is_u64());
+    let mut settings = self::settings(&json!({"tool_loop_guardrails": lists}));
+    let repetition = settings.tool_loop_guardrails.repetition.as_mut().expect("it is always in force");
+    for (key, value) in config.as_object().expect("a configuration") {
+        let Some(value) = value.as_u64() else { continue };
+        let threshold = match key.as_str() {
+            "exact_failure_warn_after" => &mut repetition.exact_failure_warn_after,
+            "exact_failure_block_after" => &mut repetition.exact_failure_block_after,
+            "same_tool_failure_warn_after" => &mut repetition.same_tool_failure_warn_after,
+            "same_tool_failure_halt_after" => &mut repetition.same_tool_failure_halt_after,
+            "no_progress_warn_after" => &mut repetition.no_progress_warn_after,
+            "no_progress_block_after" => &mut repetition.no_progress_block_after,
+            other => panic!("{other} is no threshold"),
+        };
+        *threshold = u32::try_from(value).expect("a small number");
+    }
+    settings
+}
+
 /// Returns the policy of a configuration over the built-in defaults.
 pub fn policy(user: &Value) -> Policy {
     Policy::new(&settings(user))
