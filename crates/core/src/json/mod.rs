@@ -7,6 +7,7 @@
 //!
 //! - [`parse`](Parser::parse) text → [`Value`], a cheap handle into the table
 //! - [`canonical`] value → the bytes of `json.dumps(sort_keys=True, separators=(",", ":"), ensure_ascii=False)`
+//! - [`Splice`] text → the same text with some of its values replaced at their places
 //! - [`Text`] a decoded string, in UTF-8 that may hold lone surrogates (WTF-8, Python's `surrogatepass`)
 
 mod arrangement;
@@ -16,6 +17,7 @@ mod find;
 pub mod number;
 mod object;
 mod parse;
+mod splice;
 mod text;
 mod value;
 
@@ -23,6 +25,7 @@ pub use arrangement::{Arrangement, arrangement};
 pub use error::{SyntaxError, SyntaxErrorKind};
 pub use object::ObjectWriter;
 pub use parse::Parser;
+pub use splice::{Splice, SpliceError};
 pub use text::Text;
 pub use value::{Shape, Value};
 

@@ -143,6 +143,13 @@ impl<'d> Value<'d> {
         self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
     }
 
+    /// Returns where [`Value::source`] stands in the text that was parsed, in bytes. That of a string is without the quotes.
+    #[must_use]
+    pub fn place(&self) -> std::ops::Range<usize> {
+        let node = self.node();
+        node.start as usize..node.end as usize
+    }
+
     /// Returns the items of an array, in order; no items for anything else.
     pub fn items(&self) -> impl Iterator<Item = Value<'d>> + use<'d> {
         self.children_of(Kind::Array)
