@@ -24,6 +24,7 @@ mod passport;
 mod process;
 mod produce;
 mod ready;
+mod replay;
 mod run;
 mod sample;
 mod schema;
@@ -95,6 +96,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// What a new policy would have decided otherwise on recorded traffic
     Diff(diff::DiffArgs),
+    /// Recorded traffic to a topic again, at its own pace or another: the load test
+    Replay(replay::ReplayArgs),
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -157,6 +160,7 @@ pub fn execute(cli: Cli) -> ExitCode {
             let has_config = cli.common.config.is_some();
             cli.common.settings().and_then(|settings| diff::execute(&args, &settings, has_config, screen))
         }
+        Command::Replay(args) => cli.common.settings().and_then(|settings| replay::execute(&args, settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
         Command::Version(args) => version::execute(&args),
