@@ -1,7 +1,8 @@
 //! The command line: each command has a module.
 //!
-//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line and for
-//! `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads ended, 143 if a second signal ended it.
+//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line, for `replay`
+//! if it left a record out and for `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads
+//! ended, 130 and 143 for `replay` if a signal interrupted it, 143 if a second signal ended a worker.
 
 /// Writes a line for people to stderr, as `eprintln!` does, but without a panic if stderr is closed: then there is nobody to tell.
 macro_rules! say {

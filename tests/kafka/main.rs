@@ -17,6 +17,7 @@ mod pass_through;
 mod recorded;
 mod rekey;
 mod remote;
+mod replay;
 mod rights;
 mod second_stage;
 mod security;
@@ -46,6 +47,7 @@ const CASES: &[Case] = &[
     sharing!(verdicts::a_verdict_follows_its_event),
     sharing!(verdicts::envelopes_are_opened),
     sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
+    sharing!(replay::a_replay_gets_the_verdicts_of_eval),
     sharing!(trouble::unreadable_records_become_dead_letters),
     sharing!(trouble::oversized_records_lose_nothing),
     sharing!(trouble::a_missing_topic_is_named),

@@ -210,7 +210,7 @@ impl ReplayArgs {
             default_topic: settings.kafka.topics.events.clone(),
             event_bytes_max: settings.policy.limits.event_bytes_max,
         };
-        FileSource::open(options, behind.get(&0).copied().unwrap_or_default()).map(Source::File)
+        FileSource::open(options, behind.get(&0).copied().unwrap_or_default()).map(|file| Source::File(Box::new(file)))
     }
 
     /// Looks at the source before anything is sent, and returns how many partitions a target with the recorded ones needs. Stdin can be

@@ -139,7 +139,9 @@ impl Rewriter {
         ];
         for (field, id, bytes_max) in ids {
             let Some(id) = id else { continue };
-            if id.trim_end_matches(|digit: char| digit.is_ascii_digit()).ends_with(&self.mark) && id.ends_with(|end: char| end.is_ascii_digit()) {
+            if id.trim_end_matches(|digit: char| digit.is_ascii_digit()).ends_with(&self.mark)
+                && id.ends_with(|end: char| end.is_ascii_digit())
+            {
                 return Err(LineFault::new("id_like_a_copy", field, "an id that ends as those of copies do", "choose another --mark"));
             }
             if id.len() <= bytes_max && id.len() + tail > bytes_max {
@@ -169,7 +171,9 @@ impl Edit<'_> {
     fn headers<'r>(&self, record: &Record<'r>) -> Vec<(&'r str, Option<Cow<'r, [u8]>>)> {
         let changed = |name, value: &'r [u8]| match name {
             "ce_id" | "ce_subject" | "event_id" => self.id(value),
-            "ce_time" => self.time(std::str::from_utf8(value).unwrap_or_default()).map_or(Cow::Borrowed(value), |time| Cow::Owned(time.into())),
+            "ce_time" => {
+                self.time(std::str::from_utf8(value).unwrap_or_default()).map_or(Cow::Borrowed(value), |time| Cow::Owned(time.into()))
+            }
             _ => Cow::Borrowed(value),
         };
         let headers = record.headers.iter().map(|header| (header.name, header.value.map(|value| changed(header.name, value))));
@@ -188,7 +192,7 @@ impl Edit<'_> {
     fn value(&self, record: &Record<'_>, value: &[u8]) -> Option<Vec<u8>> {
         let (prefix, text) = match value {
             [0, _, _, _, _, text @ ..] => value.split_at(value.len() - text.len()),
-            _ => (&value[..0], value),
+            _ => value.split_at(0),
         };
         std::str::from_utf8(text).ok()?;
         let mut parser = Parser::new();

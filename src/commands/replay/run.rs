@@ -158,7 +158,7 @@ impl Run {
 
     /// Waits until a record is due. Returns `false` if the sign to stop came first.
     fn wait_until(&mut self, due: Option<Instant>) -> anyhow::Result<bool> {
-        if self.counts.sent % LOOK_EVERY == 0 {
+        if self.counts.sent.is_multiple_of(LOOK_EVERY) {
             self.look()?;
         }
         loop {

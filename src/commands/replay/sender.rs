@@ -68,7 +68,8 @@ impl Sender {
         (record.key, record.payload) = (ready.key.as_deref(), ready.value.as_deref());
         if !ready.headers.is_empty() {
             let none = OwnedHeaders::new_with_capacity(ready.headers.len());
-            let add = |headers: OwnedHeaders, (name, value): &(&str, Option<_>)| headers.insert(Header { key: name, value: value.as_deref() });
+            let add =
+                |headers: OwnedHeaders, (name, value): &(&str, Option<_>)| headers.insert(Header { key: name, value: value.as_deref() });
             record.headers = Some(ready.headers.iter().fold(none, add));
         }
         let deadline = Instant::now() + AWAY_MAX + REPORT_TIMEOUT;

@@ -21,7 +21,7 @@ pub(super) enum Item {
 
 /// An open source.
 pub(super) enum Source {
-    File(FileSource),
+    File(Box<FileSource>),
     Topic(TopicSource),
 }
 
@@ -119,9 +119,8 @@ impl FileSource {
             return Ok(Some(Item::Fault(place, fault)));
         }
         // A record that names no place stands where `eval` sees it.
-        let read = captured.with_record(&options.default_topic, *number - 1, |record, is_readable| {
-            is_readable.then(|| Box::new(OwnedRecord::of(record)))
-        });
+        let read = captured
+            .with_record(&options.default_topic, *number - 1, |record, is_readable| is_readable.then(|| Box::new(OwnedRecord::of(record))));
         Ok(Some(read.map_or_else(|| Item::Fault(place, unreadable_header()), |record| Item::Record(place, record))))
     }
 }

@@ -28,7 +28,10 @@ pub(super) struct Target {
 /// It is the source, or a topic that workers write.
 pub(super) fn check_name(kafka: &KafkaSettings, source: Option<&str>, to: &str) -> anyhow::Result<()> {
     if source == Some(to) {
-        return Err(UsageError("--to: found the source itself; name another topic, since a replay of a topic into itself has no end".to_owned()).into());
+        return Err(UsageError(
+            "--to: found the source itself; name another topic, since a replay of a topic into itself has no end".to_owned(),
+        )
+        .into());
     }
     if let Some(topic) = kafka.topics.each().find(|topic| topic.name == to && topic.spec.key != "events") {
         let message = format!("--to: found {}, which workers read as their own; name a topic of events", topic.spec.path());
@@ -54,7 +57,10 @@ impl Target {
                 let (begin, end) = topics.ends(topic, partition)?;
                 records += end.0 - begin.0;
             }
-            ensure!(records == 0, "--to: topic {to} holds {records} records already; name an empty topic, or add --yes to write behind them");
+            ensure!(
+                records == 0,
+                "--to: topic {to} holds {records} records already; name an empty topic, or add --yes to write behind them"
+            );
         }
         Ok(Self { partitions: topic.partitions, is_as_recorded })
     }
