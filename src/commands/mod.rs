@@ -1,7 +1,8 @@
 //! The command line: each command has a module.
 //!
-//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line and for
-//! `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads ended, 143 if a second signal ended it.
+//! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line, for `replay`
+//! if it left a record out and for `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads
+//! ended, 130 and 143 for `replay` if a signal interrupted it, 143 if a second signal ended a worker.
 
 /// Writes a line for people to stderr, as `eprintln!` does, but without a panic if stderr is closed: then there is nobody to tell.
 macro_rules! say {
@@ -25,6 +26,7 @@ mod passport;
 mod process;
 mod produce;
 mod ready;
+mod replay;
 mod run;
 mod sample;
 mod schema;
@@ -98,6 +100,8 @@ enum Command {
     Capture(capture::CaptureArgs),
     /// What a new policy would have decided otherwise on recorded traffic
     Diff(diff::DiffArgs),
+    /// Recorded traffic to a topic again, at its own pace or another: the load test
+    Replay(replay::ReplayArgs),
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -161,6 +165,7 @@ pub fn execute(cli: Cli) -> ExitCode {
             let has_config = cli.common.config.is_some();
             cli.common.settings().and_then(|settings| diff::execute(&args, &settings, has_config, screen))
         }
+        Command::Replay(args) => cli.common.settings().and_then(|settings| replay::execute(&args, settings)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
         Command::Version(args) => version::execute(&args),

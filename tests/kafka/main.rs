@@ -18,6 +18,7 @@ mod pass_through;
 mod recorded;
 mod rekey;
 mod remote;
+mod replay;
 mod rights;
 mod second_stage;
 mod security;
@@ -50,6 +51,7 @@ const CASES: &[Case] = &[
     sharing!(capture::a_capture_goes_on_behind_what_it_holds),
     sharing!(capture::what_retention_has_taken_is_told),
     sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
+    sharing!(replay::a_replay_gets_the_verdicts_of_eval),
     sharing!(trouble::unreadable_records_become_dead_letters),
     sharing!(trouble::oversized_records_lose_nothing),
     sharing!(trouble::a_missing_topic_is_named),

@@ -1,0 +1,234 @@
+//! `tollgate replay`: sends recorded traffic to a topic again, at its own pace or another.
+//!
+//! ```text
+//! file or topic ─▶ source ─▶ rewrite (copies, times) ─▶ schedule ─▶ sender ─▶ topic ─▶ worker
+//!                                                                     │                  │
+//!                                                       progress ◀────┘     verdicts ◀───┘
+//! ```
+
+mod awaiting;
+mod finish;
+mod pace;
+mod progress;
+mod report;
+mod rewrite;
+mod run;
+mod sender;
+mod source;
+mod survey;
+mod target;
+mod topic_source;
+mod verdict_watch;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::capture::Format;
+use crate::logging::start_logging;
+use crate::settings::Settings;
+
+use super::UsageError;
+use super::output::read_duration;
+use awaiting::Times;
+use finish::{Ended, watch_signals};
+use pace::{Pace, Schedule, read_rate, read_speed};
+use progress::{Progress, Tracker};
+use rewrite::Rewriter;
+use run::{Clock, Counts, Run};
+use sender::Sender;
+use source::{FileOptions, FileSource, Source, check_file, topic_of};
+use survey::Survey;
+use target::{Target, check_name, note_times};
+use topic_source::TopicSource;
+use verdict_watch::VerdictWatch;
+
+/// The exit code if some of the source could not be sent.
+const PARTLY: u8 = 3;
+
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// The traffic: a capture (.jsonl, .jsonl.zst), what `eval` reads, `-` for stdin, or topic:NAME
+    source: String,
+    /// The topic to send to
+    #[arg(long, value_name = "TOPIC")]
+    to: String,
+    /// Keep the recorded spacing, so many times as fast [default: 1x]
+    #[arg(long, value_name = "10x", value_parser = read_speed, conflicts_with = "rate")]
+    speed: Option<f64>,
+    /// Send so many records a second, or as many as possible, whatever the recorded spacing
+    #[arg(long, value_name = "N/s|max", value_parser = read_rate)]
+    rate: Option<Pace>,
+    /// The partition of a record: where its key belongs, or the recorded one
+    #[arg(long, value_enum, default_value_t = PartitionBy::Key)]
+    partition_by: PartitionBy,
+    /// Send everything again and again, each time on new threads; =N is so many times
+    #[arg(long = "loop", value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "18446744073709551615")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "progress")]
+    rounds: Option<u64>,
+    /// Send N copies of each record; those behind the first have threads, events and users of their own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    multiply: u64,
+    /// What stands between an id and the number of its copy
+    #[arg(long, default_value = "~", value_parser = read_mark)]
+    mark: String,
+    /// Move all times, so that the first record is of now; order and spacing stay
+    #[arg(long)]
+    shift_time: bool,
+    /// Say what would be sent, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write behind the records that the target holds
+    #[arg(long)]
+    yes: bool,
+    /// Send only the records that were captured from this topic
+    #[arg(long, value_name = "NAME")]
+    topic: Option<String>,
+    /// The format of the lines; each line tells it by itself
+    #[arg(long, value_enum, default_value_t = Format::Auto)]
+    format: Format,
+    /// Keep in a file what was acknowledged, and go on behind it if the file is there
+    #[arg(long, value_name = "FILE")]
+    progress: Option<PathBuf>,
+    /// Read the verdicts too, and print their latency, kinds and digest
+    #[arg(long = "await")]
+    is_awaiting: bool,
+    /// How long to wait for the last verdicts
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = read_duration)]
+    await_timeout: Duration,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a record's partition goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PartitionBy {
+    /// The hash of the key, as Java's client has it
+    Key,
+    /// The partition on which it was recorded
+    Recorded,
+}
+
+fn read_mark(text: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_punctuation() && !b"\"\\".contains(&byte);
+    let is_mark = (1..=8).contains(&text.len()) && text.bytes().all(is_plain);
+    if is_mark { Ok(text.to_owned()) } else { Err("it is no mark; write 1 to 8 of the characters ~ . _ - : # and the like".to_owned()) }
+}
+
+pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Result<ExitCode> {
+    // librdkafka's lines about its connections would mix with the live line.
+    if settings.log.filter == "info" {
+        "error".clone_into(&mut settings.log.filter);
+    }
+    start_logging(&settings.log)?;
+    check_name(&settings.kafka, topic_of(&args.source), &args.to)?;
+    let is_stdin = args.source == "-";
+    if is_stdin && (args.rounds.is_some() || args.progress.is_some()) {
+        return Err(UsageError("SOURCE: stdin can be read only once; write it to a file for --loop and --progress".to_owned()).into());
+    }
+    let wanted = args.wanted();
+    let found = args.progress.as_deref().map(|path| Progress::read(path, &wanted)).transpose()?.flatten();
+    let behind = found.as_ref().map(|found| found.acknowledged.clone()).unwrap_or_default();
+    if args.dry_run {
+        let survey = Survey::of(&mut args.open(&settings, &behind)?, &args.rewriter(&settings), true)?;
+        survey.check(args.pace())?;
+        survey.write(&mut std::io::stdout(), args.pace(), args.multiply, &args.to)?;
+        return Ok(if survey.faults > 0 { ExitCode::from(PARTLY) } else { ExitCode::SUCCESS });
+    }
+    let partitions = args.check_source(&settings, is_stdin)?;
+    let is_resumed = found.is_some();
+    let target = Target::find(&settings.kafka, &args.to, args.partition_by == PartitionBy::Recorded, args.yes || is_resumed)?;
+    target.check_partitions(partitions, &args.to)?;
+    note_times(&settings.kafka, &args.to);
+    if is_resumed {
+        say!("tollgate: going on behind what was acknowledged before; records may come twice, with the same ids");
+    }
+    let progress = found.unwrap_or(wanted);
+    let signals = watch_signals()?;
+    let mut source = args.open(&settings, &behind)?;
+    let mut run = Run {
+        sender: Sender::new(&settings.kafka, &args.to)?,
+        target,
+        rewriter: args.rewriter(&settings),
+        schedule: Schedule::new(args.pace()),
+        multiply: args.multiply,
+        is_shifted: args.shift_time,
+        verdicts: args.is_awaiting.then(|| VerdictWatch::begin(&settings.kafka)).transpose()?,
+        clock: Clock::begin(progress.shift_ms.filter(|_| is_resumed)),
+        progress: args.progress.clone().map(|path| (path, progress)),
+        stop: signals.stop.clone(),
+        counts: Counts::default(),
+        lateness: Times::new()?,
+        tracker: Tracker::default(),
+    };
+    let mut outcome = run.round(&mut source, 0);
+    for round in 1..args.rounds.unwrap_or(1) {
+        if !matches!(outcome, Ok(true)) || run.counts.records == 0 {
+            break;
+        }
+        outcome = args.open(&settings, &BTreeMap::new()).and_then(|mut source| run.round(&mut source, round));
+    }
+    Ended { run, outcome: outcome.map(drop), signals }.finish(args)
+}
+
+impl ReplayArgs {
+    fn pace(&self) -> Pace {
+        self.rate.unwrap_or(Pace::Recorded(self.speed.unwrap_or(1.0)))
+    }
+
+    /// Returns the progress of this replay before it begins.
+    fn wanted(&self) -> Progress {
+        Progress {
+            source: self.source.clone(),
+            target: self.to.clone(),
+            topic: self.topic.clone(),
+            multiply: self.multiply,
+            mark: self.mark.clone(),
+            shift_ms: self.shift_time.then_some(0),
+            acknowledged: BTreeMap::new(),
+        }
+    }
+
+    fn rewriter(&self, settings: &Settings) -> Rewriter {
+        let has_copies = self.multiply > 1 || self.rounds.is_some_and(|rounds| rounds > 1);
+        Rewriter { event_bytes_max: settings.policy.limits.event_bytes_max, mark: self.mark.clone(), has_copies }
+    }
+
+    /// Opens the source behind these places.
+    fn open(&self, settings: &Settings, behind: &BTreeMap<i32, i64>) -> anyhow::Result<Source> {
+        if let Some(topic) = topic_of(&self.source) {
+            return TopicSource::open(&settings.kafka, topic, behind).map(Source::Topic);
+        }
+        let options = FileOptions {
+            path: PathBuf::from(&self.source),
+            format: self.format,
+            topic: self.topic.clone(),
+            default_topic: settings.kafka.topics.events.clone(),
+            event_bytes_max: settings.policy.limits.event_bytes_max,
+        };
+        FileSource::open(options, behind.get(&0).copied().unwrap_or_default()).map(|file| Source::File(Box::new(file)))
+    }
+
+    /// Looks at the source before anything is sent, and returns how many partitions a target with the recorded ones needs. Stdin can be
+    /// read only once, so its faults are found on the way.
+    fn check_source(&self, settings: &Settings, is_stdin: bool) -> anyhow::Result<u32> {
+        if let Some(name) = topic_of(&self.source) {
+            let topics = super::topics::Topics::new(&settings.kafka)?;
+            return Ok(topics.named(name, "SOURCE")?.partitions);
+        }
+        if is_stdin {
+            return Ok(0);
+        }
+        check_file(&PathBuf::from(&self.source))?;
+        let survey = Survey::of(&mut self.open(settings, &BTreeMap::new())?, &self.rewriter(settings), false)?;
+        survey.check(self.pace())?;
+        if survey.records == 0 {
+            say!("tollgate: SOURCE holds no record{}", if self.topic.is_some() { " of that topic (--topic)" } else { "" });
+        }
+        Ok(survey.partitions_needed)
+    }
+}

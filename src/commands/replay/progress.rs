@@ -1,0 +1,147 @@
+//! How far a replay has come: which records of the source were acknowledged, and the file that keeps it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use serde::{Deserialize, Serialize};
+
+/// A record's place in the source: the line of a file (lane 0), or partition and offset in a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) lane: i32,
+    pub(super) at: i64,
+}
+
+/// The file's content. It belongs to one source, one target and one set of options: with others its places would mean something else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Progress {
+    pub(super) source: String,
+    pub(super) target: String,
+    /// The option `--topic`.
+    pub(super) topic: Option<String>,
+    pub(super) multiply: u64,
+    pub(super) mark: String,
+    /// How far times are moved in milliseconds, if they are.
+    pub(super) shift_ms: Option<i64>,
+    /// For each lane, the last place up to which everything was acknowledged.
+    pub(super) acknowledged: BTreeMap<i32, i64>,
+}
+
+impl Progress {
+    /// Reads the file, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read, or it is the file of another replay than `wanted`.
+    pub(super) fn read(path: &Path, wanted: &Self) -> anyhow::Result<Option<Self>> {
+        let text = match std::fs::read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            read => read.with_context(|| format!("--progress {}: cannot be read", path.display()))?,
+        };
+        let found: Self = serde_json::from_slice(&text)
+            .with_context(|| format!("--progress {}: it is no progress of a replay; name a file that is not there yet", path.display()))?;
+        let differs = [
+            ("SOURCE", found.source != wanted.source),
+            ("--to", found.target != wanted.target),
+            ("--topic", found.topic != wanted.topic),
+            ("--multiply", found.multiply != wanted.multiply),
+            ("--mark", found.mark != wanted.mark),
+            ("--shift-time", found.shift_ms.is_some() != wanted.shift_ms.is_some()),
+        ];
+        let differs: Vec<_> = differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
+        ensure!(
+            differs.is_empty(),
+            "--progress {}: it belongs to a replay with another {}; go on with the same options, or remove the file to begin anew",
+            path.display(),
+            differs.join(" and ")
+        );
+        Ok(Some(found))
+    }
+
+    /// Writes the file as a whole: whoever reads it finds the old one or the new one.
+    ///
+    /// # Errors
+    /// The folder cannot be written to.
+    pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".new");
+        let written = || -> std::io::Result<()> {
+            let mut file = File::create(&beside)?;
+            file.write_all(&serde_json::to_vec(self)?)?;
+            file.sync_all()?;
+            std::fs::rename(&beside, path)
+        };
+        written().with_context(|| format!("--progress {}: cannot be written", path.display()))
+    }
+}
+
+/// Records on their way, in the order in which they were sent.
+#[derive(Debug, Default)]
+pub(super) struct Tracker {
+    /// By lane: places, and how many copies are not acknowledged.
+    lanes: BTreeMap<i32, VecDeque<(i64, u64)>>,
+    /// For each lane, the last place up to which everything was acknowledged.
+    pub(super) acknowledged: BTreeMap<i32, i64>,
+}
+
+impl Tracker {
+    /// Notes that so many copies of a record are about to be sent.
+    pub(super) fn send(&mut self, place: Place, copies: u64) {
+        self.lanes.entry(place.lane).or_default().push_back((place.at, copies));
+    }
+
+    /// Notes that one copy was acknowledged, or refused for good.
+    pub(super) fn settle(&mut self, place: Place) {
+        let Some(lane) = self.lanes.get_mut(&place.lane) else { return };
+        if let Ok(found) = lane.binary_search_by_key(&place.at, |(at, _)| *at)
+            && let Some((_, open)) = lane.get_mut(found)
+        {
+            *open = open.saturating_sub(1);
+        }
+        while let Some((at, 0)) = lane.front().copied() {
+            self.acknowledged.insert(place.lane, at);
+            lane.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(lane: i32, at: i64) -> Place {
+        Place { lane, at }
+    }
+
+    #[test]
+    fn only_what_has_no_gap_before_it_counts() {
+        let mut tracker = Tracker::default();
+        [place(0, 1), place(0, 4), place(0, 5), place(3, 90)].map(|place| tracker.send(place, 2));
+        [place(0, 4), place(0, 4), place(0, 1), place(3, 90), place(7, 7)].map(|place| tracker.settle(place));
+        assert_eq!(tracker.acknowledged, BTreeMap::new());
+        tracker.settle(place(0, 1));
+        assert_eq!(tracker.acknowledged, BTreeMap::from([(0, 4)]));
+        [place(3, 90), place(0, 5), place(0, 5)].map(|place| tracker.settle(place));
+        assert_eq!(tracker.acknowledged, BTreeMap::from([(0, 5), (3, 90)]));
+    }
+
+    #[test]
+    fn a_file_belongs_to_its_replay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("progress");
+        let wanted = Progress { source: "a".to_owned(), target: "t".to_owned(), multiply: 1, mark: "~".to_owned(), ..Progress::default() };
+        assert_eq!(Progress::read(&path, &wanted).unwrap(), None);
+        let kept = Progress { acknowledged: BTreeMap::from([(0, 17)]), ..wanted.clone() };
+        kept.write(&path).unwrap();
+        kept.write(&path).unwrap();
+        assert_eq!(Progress::read(&path, &wanted).unwrap(), Some(kept));
+        let other = Progress { multiply: 2, shift_ms: Some(1), ..wanted.clone() };
+        let error = Progress::read(&path, &other).unwrap_err().to_string();
+        assert!(error.contains("another --multiply and --shift-time; go on with the same options"), "{error}");
+        std::fs::write(&path, "{}").unwrap();
+        assert!(Progress::read(&path, &wanted).unwrap_err().to_string().contains("no progress of a replay"));
+    }
+}

@@ -1,0 +1,221 @@
+//! Tests `tollgate replay` on the embedded broker, with a worker that decides on what is sent.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+#[path = "brokers/process.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part")]
+mod process;
+mod support;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use process::{Process, TIME_MAX};
+use serde_json::{Value, json};
+use support::{Ran, run, temporary, tollgate};
+
+const EVENTS: &str = "agent.events";
+
+/// A worker on an embedded broker.
+struct Dev {
+    _worker: Process,
+    brokers: String,
+}
+
+impl Dev {
+    fn start() -> Self {
+        let config = temporary("admin: null");
+        let mut command = tollgate();
+        let worker = Process::start(command.args(["dev", "--config"]).arg(config.path()));
+        let line = worker.line(&["broker", "127.0.0.1:"]);
+        let port: String = line.split("127.0.0.1:").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
+        Self { _worker: worker, brokers: format!("127.0.0.1:{port}") }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = tollgate();
+        command.args(["-b", &self.brokers, "replay"]).args(arguments);
+        command
+    }
+
+    fn replay(&self, arguments: &[&str], input: &str) -> Ran {
+        run(&mut self.command(arguments), input.as_bytes())
+    }
+}
+
+fn fixture() -> String {
+    format!("{}/tests/formats/envelope.jsonl", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn digest(path: &str) -> String {
+    run(tollgate().args(["eval", "--digest", path]), b"").stdout.trim().to_owned()
+}
+
+fn line(offset: usize, topic: &str, timestamp: Option<i64>) -> String {
+    let value = json!({"type": "tool_call", "thread_id": format!("t{}", offset % 3), "tool_call_id": format!("c{offset}"), "tool_name": "ls", "tool_input": {"n": offset}});
+    let record = json!({"topic": topic, "partition": 0, "offset": offset, "timestamp": timestamp, "key": format!("t{}", offset % 3),
+        "headers": [], "value": value.to_string()});
+    format!("{record}\n")
+}
+
+fn assert_holds(text: &str, parts: &[&str]) {
+    parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+}
+
+/// Returns records that are a tenth of a second apart.
+fn lines(count: usize) -> String {
+    (0..count).map(|offset| line(offset, "was", Some(1_700_000_000_000 + 100 * offset as i64))).collect()
+}
+
+fn report(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+/// What a worker decides on a replay is what `eval` decides on the file, byte for byte; and a target with records is not written to by
+/// mistake.
+#[test]
+fn a_replay_gets_the_verdicts_of_eval() {
+    let dev = Dev::start();
+    let ran = dev.replay(&[&fixture(), "--to", EVENTS, "--rate", "max", "--await", "--json"], "");
+    let found = report(&ran);
+    assert_eq!(found["verdicts"]["digest"], digest(&fixture()), "{ran:?}");
+    assert_eq!((ran.exit, &found["acknowledged"], &found["verdicts"]["unanswered"]), (Some(0), &json!(133), &json!(0)), "{ran:?}");
+    let again = dev.replay(&[&fixture(), "--to", EVENTS, "--rate", "max"], "");
+    assert_eq!(again.exit, Some(1), "{again:?}");
+    assert_holds(&again.stderr, &["holds 133 records already", "--yes"]);
+    let again = dev.replay(&[&fixture(), "--to", EVENTS, "--rate", "max", "--yes", "--await"], "");
+    assert_eq!(again.exit, Some(0), "{again:?}");
+    assert_holds(&again.stdout, &["133 acknowledged", " 0 unanswered", "digest      sha256-sum:", "as fast as possible"]);
+}
+
+/// Copies are threads of their own: each gets the verdicts of the recorded ones.
+#[test]
+fn copies_get_the_same_verdicts_on_threads_of_their_own() {
+    let dev = Dev::start();
+    let file = temporary(&lines(30));
+    let path = file.path().to_str().unwrap();
+    let one = digest(path);
+    let ran = dev.replay(&[path, "--to", EVENTS, "--speed", "20x", "--multiply", "3", "--loop=2", "--shift-time", "--await", "--json"], "");
+    let found = report(&ran);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    assert_eq!((&found["records"], &found["sent"], &found["acknowledged"]), (&json!(60), &json!(180), &json!(180)));
+    let count: u64 = one.rsplit(':').next().unwrap().parse().unwrap();
+    assert_eq!(found["verdicts"]["answered"], json!(6 * count), "{ran:?}");
+    let kinds = |verdicts: &str| {
+        let mut kinds = std::collections::BTreeMap::new();
+        for line in verdicts.lines() {
+            let verdict: Value = serde_json::from_str(line).unwrap();
+            *kinds.entry((verdict["action"].to_string(), verdict["code"].to_string())).or_insert(0_u64) += 6;
+        }
+        kinds
+    };
+    let expected = kinds(&run(tollgate().args(["eval", path]), b"").stdout);
+    let by = found["verdicts"]["by"].as_array().unwrap();
+    let found_kinds = by.iter().map(|kind| ((kind["action"].to_string(), kind["code"].to_string()), kind["count"].as_u64().unwrap()));
+    assert_eq!(found_kinds.collect::<std::collections::BTreeMap<_, _>>(), expected);
+    // 2.9 s of recorded time, twice, at twenty times the speed.
+    let took = found["seconds"].as_f64().unwrap();
+    assert!((0.28..10.0).contains(&took), "{took}");
+}
+
+/// A topic is replayed as a file is: its records keep the ids that their places gave them.
+#[test]
+fn a_topic_is_replayed_into_another() {
+    let dev = Dev::start();
+    let ran = dev.replay(&["-", "--to", "recorded", "--rate", "max", "--json"], &lines(30));
+    assert_eq!((ran.exit, &report(&ran)["acknowledged"]), (Some(0), &json!(30)), "{ran:?}");
+    let ran = dev.replay(&["topic:recorded", "--to", EVENTS, "--rate", "500/s", "--await", "--json"], "");
+    let found = report(&ran);
+    let file = temporary(&lines(30));
+    assert_eq!(found["verdicts"]["digest"], digest(file.path().to_str().unwrap()), "{ran:?}");
+    let late = &found["late_ms"];
+    assert!(late["p50"].as_f64().unwrap() <= late["max"].as_f64().unwrap() && late["max"].as_f64().unwrap() < 20_000.0, "{late}");
+}
+
+/// Ctrl-C keeps what was acknowledged, and the same command goes on behind it.
+#[test]
+fn an_interrupted_replay_goes_on() {
+    let dev = Dev::start();
+    let (file, folder) = (temporary(&lines(100)), tempfile::tempdir().unwrap());
+    let progress = folder.path().join("progress");
+    let arguments = [file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "50/s", "--progress", progress.to_str().unwrap(), "--json"];
+    let kept = |path: &PathBuf| -> Option<i64> {
+        let read: Value = serde_json::from_slice(&std::fs::read(path).ok()?).unwrap();
+        read["acknowledged"]["0"].as_i64()
+    };
+    let mut running = Process::start(&mut dev.command(&arguments));
+    let deadline = Instant::now() + TIME_MAX;
+    while kept(&progress).is_none() {
+        assert!(Instant::now() < deadline, "{}", running.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.interrupt();
+    assert_eq!(running.wait(TIME_MAX).code(), Some(130), "{}", running.said());
+    assert_holds(&running.said(), &["to go on, run the same command again"]);
+    let first = kept(&progress).unwrap();
+    assert!((1..100).contains(&first), "{first}");
+    let other = dev.replay(&[&arguments[..], &["--multiply", "2"]].concat(), "");
+    assert_holds(&other.stderr, &["another --multiply"]);
+    let ran = dev.replay(&arguments, "");
+    assert_eq!((ran.exit, &report(&ran)["records"]), (Some(0), &json!(100 - first)), "{ran:?}");
+    assert_eq!(kept(&progress), Some(100));
+}
+
+/// What is good is sent, the rest is named, and the exit code says that there was some.
+#[test]
+fn a_capture_that_was_cut_off_is_sent_up_to_there() {
+    let dev = Dev::start();
+    let whole = lines(20);
+    let file = temporary(&whole[..whole.len() - 40]);
+    let ran = dev.replay(&[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--json"], "");
+    assert_eq!((ran.exit, &report(&ran)["acknowledged"], &report(&ran)["faults"]), (Some(3), &json!(19), &json!(1)), "{ran:?}");
+    assert_holds(&ran.stderr, &["\"line\":20"]);
+    let narrow = lines(3).replace("\"partition\":0", "\"partition\":4000");
+    let file = temporary(&narrow);
+    let ran = dev.replay(&[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--partition-by", "recorded"], "");
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert_holds(&ran.stderr, &["of 4001 partitions", "agent.events has "]);
+}
+
+/// Wrong usage and wrong files are refused before any broker is asked.
+#[test]
+fn what_cannot_be_replayed_is_named() {
+    let (mixed, timeless) = (temporary(&(lines(2) + &line(2, "other", Some(1)))), temporary(&line(0, "was", None)));
+    let (strange, good) = (temporary("{\"level\":\"info\"}\n{\"level\":\"warn\"}\n"), temporary(&lines(2)));
+    let path = |file: &tempfile::NamedTempFile| file.path().to_str().unwrap().to_owned();
+    let cases: Vec<(Vec<String>, i32, &str)> = vec![
+        (vec![path(&mixed)], 1, "line 3: found a record of topic other in a capture that begins with was; choose one with --topic"),
+        (vec![path(&timeless)], 1, "--rate 500/s"),
+        (vec![path(&strange)], 1, "another program's file"),
+        (vec![path(&good), "--speed".into(), "0x".into()], 2, "such as 10x"),
+        (vec![path(&good), "--rate".into(), "-5/s".into()], 2, "such as 500/s"),
+        (vec![path(&good), "--multiply".into(), "0".into()], 2, "--multiply"),
+        (vec!["topic:agent.events".into()], 2, "found the source itself"),
+        (vec![path(&good), "--to".into(), "agent.decisions".into()], 2, "kafka.topics.decisions"),
+        (vec!["-".into(), "--loop".into()], 2, "stdin can be read only once"),
+        (vec!["/no/such/file".into()], 1, "/no/such/file: cannot be read"),
+    ];
+    for (mut arguments, exit, part) in cases {
+        if !arguments.iter().any(|argument| argument == "--to") {
+            arguments.extend(["--to".to_owned(), EVENTS.to_owned()]);
+        }
+        let ran = run(tollgate().args(["-b", "127.0.0.1:1", "replay"]).args(&arguments), b"");
+        assert_eq!(ran.exit, Some(exit), "{arguments:?} {ran:?}");
+        assert!(ran.stderr.contains(part), "{arguments:?} {ran:?}");
+    }
+}
+
+/// A dry run needs no broker, and says what would be sent.
+#[test]
+fn a_dry_run_sends_nothing() {
+    let file = temporary(&lines(31));
+    let dry = |more: &[&str]| {
+        let mut command = tollgate();
+        run(command.args(["-b", "127.0.0.1:1", "replay", file.path().to_str().unwrap(), "--to", EVENTS, "--dry-run"]).args(more), b"")
+    };
+    let ran = dry(&["--multiply", "2", "--speed", "3x"]);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    let expected = ["would send  62 records to agent.events: 31 of the source", "threads     3", "62/s, for 1.0 s", "faults      0"];
+    assert_holds(&ran.stdout, &expected);
+    assert_holds(&dry(&["--rate", "max", "--topic", "another"]).stdout, &["would send  0 records"]);
+}
