@@ -30,6 +30,7 @@ mod schema;
 mod state;
 mod status;
 mod tap;
+mod test;
 mod top;
 mod topics;
 mod topics_apply;
@@ -95,6 +96,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// What a new policy would have decided otherwise on recorded traffic
     Diff(diff::DiffArgs),
+    /// Unit tests of a policy: cases in files, expected verdicts against those that come
+    Test(test::TestArgs),
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -156,6 +159,10 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Diff(args) => {
             let has_config = cli.common.config.is_some();
             cli.common.settings().and_then(|settings| diff::execute(&args, &settings, has_config, screen))
+        }
+        Command::Test(args) => {
+            let has_config = cli.common.config.is_some();
+            cli.common.settings().and_then(|settings| test::execute(&args, settings, has_config, screen))
         }
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
