@@ -166,7 +166,7 @@ fn an_interrupted_replay_goes_on() {
 fn a_capture_that_was_cut_off_is_sent_up_to_there() {
     let dev = Dev::start();
     let whole = lines(20);
-    let file = temporary(&whole[..whole.len() - 40]);
+    let file = temporary(whole.get(..whole.len() - 40).unwrap());
     let ran = dev.replay(&[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--json"], "");
     assert_eq!((ran.exit, &report(&ran)["acknowledged"], &report(&ran)["faults"]), (Some(3), &json!(19), &json!(1)), "{ran:?}");
     assert_holds(&ran.stderr, &["\"line\":20"]);

@@ -33,6 +33,7 @@ mod schema;
 mod state;
 mod status;
 mod tap;
+mod test;
 mod top;
 mod topics;
 mod topics_apply;
@@ -102,6 +103,8 @@ enum Command {
     Diff(diff::DiffArgs),
     /// Recorded traffic to a topic again, at its own pace or another: the load test
     Replay(replay::ReplayArgs),
+    /// Unit tests of a policy: cases in files, expected verdicts against those that come
+    Test(test::TestArgs),
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -166,6 +169,10 @@ pub fn execute(cli: Cli) -> ExitCode {
             cli.common.settings().and_then(|settings| diff::execute(&args, &settings, has_config, screen))
         }
         Command::Replay(args) => cli.common.settings().and_then(|settings| replay::execute(&args, settings)),
+        Command::Test(args) => {
+            let has_config = cli.common.config.is_some();
+            cli.common.settings().and_then(|settings| test::execute(&args, settings, has_config, screen))
+        }
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
         Command::Version(args) => version::execute(&args),

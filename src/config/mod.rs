@@ -1,8 +1,11 @@
 //! The sources of the configuration: the embedded defaults, a YAML file, the environment and secret files.
 
+mod document;
 mod environment;
 mod excerpt;
 mod places;
+
+pub(crate) use document::Document;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -12,9 +12,12 @@ use rdkafka::{Offset, TopicPartitionList};
 use serde_json::Value;
 
 use crate::formats::{envelope, records};
-use tollgate_testkit::{Cluster, Outgoing};
+use crate::traffic::conversations;
+use tollgate_testkit::{Cluster, Deployment, Outgoing};
 
 const TIME_MAX: Duration = Duration::from_secs(30);
+/// What results of the traffic say.
+const SECRET: &str = "no such file";
 
 fn capture(cluster: &Cluster, topic: &str, arguments: &[&str]) -> Result<Output> {
     let mut command = Command::new(cluster.tollgate());
@@ -150,5 +153,41 @@ pub(crate) fn what_retention_has_taken_is_told(cluster: &Cluster) -> Result<()> 
     assert_eq!(rest.status.code(), Some(3), "{}", said(&rest));
     assert!(said(&rest).contains("7 offsets were deleted by the topic's retention"), "{}", said(&rest));
     assert_eq!(offsets(&std::fs::read(&file)?, 0), (0..5).chain(12..20).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// A capture without contents, replayed into a fresh topic through a worker, gets the verdicts of `eval` on the file; and these say what
+/// was decided on the original records.
+pub(crate) fn a_redacted_capture_is_decided_alike(cluster: &Cluster) -> Result<()> {
+    let (original, fresh) = (Deployment::new(cluster, 3)?, Deployment::new(cluster, 5)?);
+    cluster.produce(&original.events, &conversations(200, 7))?;
+    let folder = tempfile::tempdir()?;
+    let (clear, redacted) = (folder.path().join("clear.jsonl"), folder.path().join("redacted.jsonl.zst"));
+    let run = |deployment: &Deployment, arguments: &[&str]| -> Result<String> {
+        let (command, arguments) = arguments.split_first().expect("a command");
+        let output = deployment.command(command).args(arguments).output()?;
+        ensure!(matches!(output.status.code(), Some(0 | 3)), "{command}: {}", said(&output));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    run(&original, &["capture", path(&clear)])?;
+    run(&original, &["capture", "--redact", path(&redacted)])?;
+    let decided = |file: &Path| -> Result<Vec<(Value, Value, Value)>> {
+        let verdicts = run(&original, &["eval", path(file)])?;
+        let mut decided: Vec<_> = verdicts.lines().map(|line| parse(line.as_bytes())).collect();
+        decided.sort_by_key(|verdict| verdict["verdict_id"].to_string());
+        Ok(decided.iter().map(|verdict| (verdict["verdict_id"].clone(), verdict["action"].clone(), verdict["code"].clone())).collect())
+    };
+    assert_eq!(decided(&clear)?, decided(&redacted)?);
+    let digest = run(&original, &["eval", "--digest", path(&redacted)])?;
+    let worker = fresh.start()?;
+    let report =
+        run(&fresh, &["replay", path(&redacted), "--to", &fresh.events, "--partition-by", "key", "--rate", "max", "--await", "--json"])?;
+    assert!(worker.stop()?.success());
+    assert_eq!(parse(report.as_bytes())["verdicts"]["digest"].as_str(), Some(digest.trim()));
+    // Words of the results are nowhere.
+    let text = zstd::decode_all(std::fs::File::open(&redacted)?)?;
+    let whole = std::fs::read(&clear)?;
+    let holds = |text: &[u8], word: &str| text.windows(word.len()).any(|window| window == word.as_bytes());
+    assert!(holds(&whole, SECRET) && !holds(&text, SECRET));
     Ok(())
 }

@@ -49,6 +49,7 @@ const CASES: &[Case] = &[
     sharing!(verdicts::envelopes_are_opened),
     sharing!(capture::a_capture_holds_every_byte),
     sharing!(capture::a_capture_goes_on_behind_what_it_holds),
+    sharing!(capture::a_redacted_capture_is_decided_alike),
     sharing!(capture::what_retention_has_taken_is_told),
     sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
     sharing!(replay::a_replay_gets_the_verdicts_of_eval),

@@ -7,6 +7,7 @@
 mod bounds;
 mod progress;
 mod read;
+mod redaction;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +25,8 @@ use super::process;
 use super::topics::Topics;
 use bounds::{Asked, Bound, read_bound, spans};
 use progress::Progress;
-use read::{Faults, consumer, read};
+use read::{Faults, Taken, consumer, read};
+use redaction::redactor;
 
 /// The exit code if records had to be left out.
 const LEFT_OUT: u8 = 3;
@@ -53,6 +55,12 @@ pub(super) struct CaptureArgs {
     /// Go on behind what FILE holds already
     #[arg(long, conflicts_with = "force")]
     resume: bool,
+    /// Write stand-ins in place of arguments, results, texts and user ids, on which every verdict is the same
+    #[arg(long)]
+    redact: bool,
+    /// With --redact: a file with the key of the stand-ins; the same key gives the same ones [default: a random key that is thrown away]
+    #[arg(long, value_name = "FILE", requires = "redact")]
+    redact_key_file: Option<PathBuf>,
     /// Replace FILE
     #[arg(long)]
     force: bool,
@@ -72,6 +80,7 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     let path = args.file.as_deref().filter(|path| path.as_os_str() != "-");
     ensure!(path.is_some() || !args.resume, "--resume: found no file; name the one to go on with");
     let found = found(args, path, name, settings)?;
+    let redactor = redactor(args, settings, found.records > 0)?;
     let asked = Asked { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found.last };
     let spans = spans(&asked, &topics, topic, &consumer)?;
     let mut writer = writer(args, path, &found)?;
@@ -80,9 +89,9 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     let shown = path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string());
     let is_file = path.is_some();
     let fix = if is_file { "; free some space, and go on with --resume" } else { "" };
-    let reached = read(&consumer, name, spans, &stop, &mut progress, &mut faults, |lines| {
-        writer.append(lines).with_context(|| format!("{shown}: cannot be written{fix}"))
-    });
+    let write = |lines: &mut dyn FnMut(&mut Vec<u8>)| writer.append(lines).with_context(|| format!("{shown}: cannot be written{fix}"));
+    let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor, write };
+    let reached = read(&consumer, name, spans, &stop, taken);
     // What was read before a failure is kept.
     let size = writer.finish().with_context(|| format!("{shown}: cannot be written{fix}"));
     let is_whole = reached?;

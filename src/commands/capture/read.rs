@@ -8,6 +8,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message as _};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+use tollgate_core::record::{Header, Record};
+use tollgate_core::redact::{RedactedRecord, Redactor};
 
 use crate::capture::write_envelope;
 use crate::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer, with_record};
@@ -67,15 +69,23 @@ impl Faults {
     }
 }
 
-/// Reads every span to its end, and hands each record to `write` as a line. Returns `false` if the sign to stop came first.
-pub(super) fn read(
+/// What is done with each record.
+pub(super) struct Taken<'t, W> {
+    pub(super) progress: &'t mut Progress,
+    pub(super) faults: &'t mut Faults,
+    /// What replaces the contents; `None` leaves records as they are.
+    pub(super) redactor: Option<Redactor>,
+    /// Has a line appended to the file.
+    pub(super) write: W,
+}
+
+/// Reads every span to its end, and writes each record as a line. Returns `false` if the sign to stop came first.
+pub(super) fn read<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>>(
     consumer: &BaseConsumer<PlainContext>,
     topic: &str,
     spans: Vec<Span>,
     stop: &Stop,
-    progress: &mut Progress,
-    faults: &mut Faults,
-    mut write: impl FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>,
+    taken: &mut Taken<'_, W>,
 ) -> anyhow::Result<bool> {
     let mut open: BTreeMap<i32, Span> =
         spans.into_iter().filter(|span| span.end.is_none_or(|end| span.next < end)).map(|span| (span.partition, span)).collect();
@@ -89,7 +99,7 @@ pub(super) fn read(
         if stop.is_given() {
             return Ok(false);
         }
-        progress.show(open.values().filter_map(|span| u64::try_from(span.end? - span.next).ok()).sum());
+        taken.progress.show(open.values().filter_map(|span| u64::try_from(span.end? - span.next).ok()).sum());
         let Some(polled) = consumer.poll(POLL) else {
             let is_awaited = open.values().any(|span| span.end.is_some());
             if is_awaited && heard.elapsed() > SILENCE_MAX {
@@ -100,7 +110,7 @@ pub(super) fn read(
         match polled {
             Ok(message) => {
                 heard = Instant::now();
-                take(&message, consumer, &mut open, progress, faults, &mut write)?;
+                taken.take(&message, consumer, &mut open)?;
             }
             Err(KafkaError::PartitionEOF(partition)) => {
                 heard = Instant::now();
@@ -117,41 +127,62 @@ pub(super) fn read(
     Ok(true)
 }
 
-/// Takes a record, if it is in its span.
-fn take(
-    message: &BorrowedMessage<'_>,
-    consumer: &BaseConsumer<PlainContext>,
-    open: &mut BTreeMap<i32, Span>,
-    progress: &mut Progress,
-    faults: &mut Faults,
-    write: &mut impl FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let (partition, offset) = (message.partition(), message.offset());
-    let Some(span) = open.get_mut(&partition) else { return Ok(()) };
-    // A gap is also what compaction and marks of transactions leave. A mark is a gap of one, and there are too many of these to ask about.
-    if offset > span.next + 1
-        && let Ok((low, _)) = consumer.fetch_watermarks(message.topic(), partition, WATERMARKS_TIMEOUT)
-    {
-        let gone = low.min(offset).min(span.end.unwrap_or(i64::MAX)) - span.next;
-        faults.deleted += u64::try_from(gone).unwrap_or_default();
-    }
-    span.next = offset + 1;
-    let is_in_span = span.end.is_none_or(|end| offset < end);
-    if span.end.is_some_and(|end| span.next >= end) {
-        open.remove(&partition);
-    }
-    if !is_in_span {
-        return Ok(());
-    }
-    with_record(message, |record, rejection| {
-        if rejection.is_some() {
-            faults.leave_out(format!("{}: left out, a header's name is not UTF-8 and cannot be read", record.coordinates()));
+impl<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>> Taken<'_, W> {
+    /// Takes a message, if it is in its span.
+    fn take(
+        &mut self,
+        message: &BorrowedMessage<'_>,
+        consumer: &BaseConsumer<PlainContext>,
+        open: &mut BTreeMap<i32, Span>,
+    ) -> anyhow::Result<()> {
+        let (partition, offset) = (message.partition(), message.offset());
+        let Some(span) = open.get_mut(&partition) else { return Ok(()) };
+        // A gap is also what compaction and marks of transactions leave. A mark is a gap of one, and there are too many of these to ask
+        // about.
+        if offset > span.next + 1
+            && let Ok((low, _)) = consumer.fetch_watermarks(message.topic(), partition, WATERMARKS_TIMEOUT)
+        {
+            let gone = low.min(offset).min(span.end.unwrap_or(i64::MAX)) - span.next;
+            self.faults.deleted += u64::try_from(gone).unwrap_or_default();
+        }
+        span.next = offset + 1;
+        let is_in_span = span.end.is_none_or(|end| offset < end);
+        if span.end.is_some_and(|end| span.next >= end) {
+            open.remove(&partition);
+        }
+        if !is_in_span {
             return Ok(());
         }
+        with_record(message, |record, rejection| match rejection {
+            None => self.record(record),
+            Some(_) => {
+                self.faults.leave_out(format!("{}: left out, a header's name is not UTF-8 and cannot be read", record.coordinates()));
+                Ok(())
+            }
+        })
+    }
+
+    /// Writes a record, with stand-ins for its contents if that is asked for.
+    fn record(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
+        let Some(redactor) = &mut self.redactor else { return self.line(record) };
+        match redactor.redact(record) {
+            Ok(RedactedRecord { key, value, headers }) => {
+                let headers: Vec<_> = headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
+                self.line(&Record { key: key.as_deref(), value: value.as_deref(), headers: &headers, ..*record })
+            }
+            Err(fault) => {
+                self.faults.leave_out(fault.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn line(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
+        let Self { progress, write, .. } = self;
         write(&mut |lines| {
             let before = lines.len();
             write_envelope(record, lines);
             progress.note((lines.len() - before) as u64, record.timestamp_ms);
         })
-    })
+    }
 }

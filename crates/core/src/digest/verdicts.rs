@@ -132,7 +132,11 @@ mod tests {
         let distinct = DistinctVerdicts::default();
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                scope.spawn(|| (0..1_000).for_each(|at| drop(distinct.add(format!("verdict {at}").as_bytes()))));
+                scope.spawn(|| {
+                    (0..1_000).for_each(|at| {
+                        distinct.add(format!("verdict {at}").as_bytes());
+                    });
+                });
             }
         });
         assert!(!distinct.add(b"verdict 7") && distinct.add(b"another"));

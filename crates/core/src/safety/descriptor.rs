@@ -48,6 +48,12 @@ impl ConfiguredDetector {
         Self { name: detector.name(), config, detector: Arc::new(detector) }
     }
 
+    /// Returns the reasons why a response ends that the detector looks for.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        let lists = self.config.as_object().into_iter().flat_map(|config| config.values());
+        lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str)
+    }
+
     /// Returns the detector.
     #[must_use]
     pub fn detector(&self) -> Arc<dyn SafetyDetector> {

@@ -1,0 +1,158 @@
+//! The results of tests, for people and as JSON.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::super::output::{Column, OutputFormat, Screen, TITLE, Table, shown, style_of};
+use super::coverage::Coverage;
+use super::run::Failure;
+
+/// The width of what is expected and of what came, in cells, before a line breaks.
+const DIFFERENCE_WIDTH: usize = 120;
+
+const DIFFERENCE: &[Column] = &[Column::text("field"), Column::text("expected"), Column::text("got")];
+const COVERED: &[Column] =
+    &[Column::text("policy"), Column::text("what"), Column::number("reached"), Column::number("of"), Column::number("%")];
+
+/// The results of all files.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) files: Vec<FileReport>,
+}
+
+/// The results of one file.
+#[derive(Debug)]
+pub(super) struct FileReport {
+    pub(super) name: String,
+    pub(super) cases: Vec<Outcome>,
+}
+
+/// The result of one case.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) name: String,
+    pub(super) why: Option<String>,
+    pub(super) line: usize,
+    /// What failed; nothing if the case passed.
+    pub(super) failures: Vec<Failure>,
+}
+
+impl Outcome {
+    /// Returns what failed, as lines: expected and got side by side.
+    pub(super) fn lines(&self, file: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        lines.extend(self.why.iter().map(|why| format!("  why: {}", shown(why))));
+        for Failure { number, line, differences, problems } in &self.failures {
+            lines.push(format!("  event {number}, {}:{line}", shown(file)));
+            lines.extend(problems.iter().map(|problem| format!("    {}", shown(problem))));
+            if !differences.is_empty() {
+                let mut table = Table::new(DIFFERENCE);
+                for difference in differences {
+                    table.row(vec![difference.field.clone(), difference.expected.clone(), difference.got.clone()]);
+                }
+                lines.extend(table.lines(false, DIFFERENCE_WIDTH).iter().map(|line| format!("    {line}")));
+            }
+        }
+        lines
+    }
+
+    fn has_passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    fn as_json(&self, file: &str) -> Value {
+        let failure = |failure: &Failure| {
+            let differences: Vec<_> = failure
+                .differences
+                .iter()
+                .map(|difference| json!({"field": difference.field, "expected": difference.expected, "got": difference.got}))
+                .collect();
+            json!({"event": failure.number, "line": failure.line, "differences": differences, "problems": failure.problems})
+        };
+        let failures: Vec<_> = self.failures.iter().map(failure).collect();
+        json!({"file": file, "case": self.name, "why": self.why, "line": self.line, "passed": self.has_passed(), "failures": failures})
+    }
+}
+
+impl Report {
+    /// Returns how many cases passed, and how many there are.
+    pub(super) fn passed(&self) -> (usize, usize) {
+        let cases = || self.files.iter().flat_map(|file| &file.cases);
+        (cases().filter(|case| case.has_passed()).count(), cases().count())
+    }
+
+    /// Writes a line for each file, what failed, and the sum.
+    pub(super) fn write(&self, out: &mut impl Write, screen: Screen) -> io::Result<()> {
+        for file in &self.files {
+            let failed = file.cases.iter().filter(|case| !case.has_passed()).count();
+            let (word, action) = if failed == 0 { ("ok", "allow") } else { ("FAILED", "block") };
+            let word = screen.paint(style_of(action), word);
+            let name = shown(&file.name);
+            match failed {
+                0 => writeln!(out, "{word}  {name}: {} passed", cases(file.cases.len()))?,
+                failed => writeln!(out, "{word}  {name}: {failed} of {} failed", cases(file.cases.len()))?,
+            }
+            for case in file.cases.iter().filter(|case| !case.has_passed()) {
+                writeln!(out, "\n{}", screen.paint(TITLE, &shown(&case.name)))?;
+                case.lines(&file.name).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+                writeln!(out)?;
+            }
+        }
+        let (passed, all) = self.passed();
+        writeln!(out, "{passed} of {} passed", cases(all))
+    }
+
+    /// Writes a JSON object for each case, a line each.
+    pub(super) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        let cases = self.files.iter().flat_map(|file| file.cases.iter().map(|case| case.as_json(&file.name)));
+        cases.into_iter().try_for_each(|case| writeln!(out, "{case}"))
+    }
+}
+
+impl Coverage {
+    /// Writes how much of each policy was reached, and what was not.
+    pub(super) fn write(&self, out: &mut impl Write, screen: Screen) -> io::Result<()> {
+        let mut table = Table::new(COVERED);
+        let mut row = |policy: &str, what: &str, (reached, all): (usize, usize)| {
+            table.row(vec![policy.to_owned(), what.to_owned(), reached.to_string(), all.to_string(), percent((reached, all)).to_string()]);
+        };
+        for reached in self.policies.values() {
+            reached.shares().into_iter().for_each(|(kind, share)| row(&reached.name, kind.as_str(), share));
+        }
+        row("all", "", self.share());
+        writeln!(out)?;
+        table.write(out, screen, OutputFormat::Wide)?;
+        for reached in self.policies.values() {
+            for item in reached.missed() {
+                writeln!(out, "not reached in {}: {}, {}", shown(&reached.name), item.kind.as_str(), shown(&item.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a JSON object for each policy, a line each.
+    pub(super) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        for (version, reached) in &self.policies {
+            let items: Vec<_> =
+                reached.items.iter().map(|(item, hits)| json!({"kind": item.kind, "name": item.name, "hits": hits})).collect();
+            let share = reached.shares().into_values().fold((0, 0), |(one, two), (reached, all)| (one + reached, two + all));
+            let percent = percent(share);
+            writeln!(
+                out,
+                "{}",
+                json!({"policy": reached.name, "policy_version": version, "reached": share.0, "of": share.1, "percent": percent, "coverage": items})
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a share in whole per cent, rounded down, so that 100 is all.
+pub(super) fn percent((reached, all): (usize, usize)) -> usize {
+    (reached * 100).checked_div(all).unwrap_or(100)
+}
+
+fn cases(count: usize) -> String {
+    if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
+}

@@ -1,0 +1,192 @@
+//! A test file: the policy that it is about, and its cases.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+use tollgate_core::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::policy::PolicySettings;
+use tollgate_core::ruling::SubjectKind;
+use tollgate_core::settings::{Faults, Section, shape};
+
+use super::answer::Given;
+use super::expected::Expected;
+use super::message::Message;
+use crate::config::{Document, load};
+
+/// A policy on which cases are run.
+#[derive(Debug)]
+pub(super) struct Tested {
+    /// Its name for people: the file that holds it.
+    pub(super) name: String,
+    pub(super) settings: PolicySettings,
+    /// The topic of the records.
+    pub(super) topic: String,
+    /// The key of subject hashes.
+    pub(super) subject_key: Option<String>,
+}
+
+/// A test file.
+#[derive(Debug)]
+pub(super) struct Suite {
+    pub(super) name: String,
+    pub(super) policy: Rc<Tested>,
+    pub(super) cases: Vec<Case>,
+}
+
+/// A case: events that come to a fresh state, one after the other.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) why: Option<String>,
+    /// The line of the file that it begins on.
+    pub(super) line: usize,
+    pub(super) controls: Vec<ControlRecord>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// A record of the controls topic.
+#[derive(Debug, Clone)]
+pub(super) struct ControlRecord {
+    pub(super) key: String,
+    pub(super) value: Option<String>,
+}
+
+/// One event, and what is expected of it.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) line: usize,
+    pub(super) message: Message,
+    pub(super) expected: Expected,
+    pub(super) answers: Vec<Given>,
+}
+
+impl Suite {
+    /// Reads a test file. Where it names no policy, it is about the one in force.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, or with the policy that it names, as sentences with places.
+    pub(super) fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
+        let document = Document::parse(name.clone(), text)?;
+        let policy = match document.read(|root| policy_of(root, path))?.transpose()? {
+            Some(policy) => Rc::new(policy),
+            None => Rc::clone(in_force),
+        };
+        let cases = document.read(|root| {
+            root.pass_over("policy");
+            read_cases(root, &document, policy.subject_key.as_deref())
+        })?;
+        Ok(Self { name, policy, cases })
+    }
+}
+
+/// Reads the policy that a file names or holds. Of the rest nothing is read yet: its controls depend on the policy's key.
+fn policy_of(root: &Section<'_>, path: &Path) -> Option<Result<Tested, String>> {
+    ["controls", "suspended", "cases"].into_iter().for_each(|key| root.pass_over(key));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    match root.value("policy")? {
+        Value::String(file) => Some(policy_at(&folder.join(file))),
+        Value::Object(_) => {
+            let value = root.value("policy")?;
+            let read = |file: &str| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
+            let settings = PolicySettings::from_value(value).and_then(|mut settings| settings.load_files(read).map(|()| settings)).map_err(
+                |Faults(faults)| {
+                    faults.into_iter().for_each(|fault| root.fault(&format!("policy.{}", fault.key), fault.found, fault.fix));
+                },
+            );
+            let subject_key = value.pointer("/privacy/subject_key").and_then(Value::as_str).map(str::to_owned);
+            let name = path.display().to_string();
+            Some(Ok(Tested { name, settings: settings.ok()?, topic: TOPIC.to_owned(), subject_key }))
+        }
+        other => {
+            root.fault("policy", shape(other), "write the path of a configuration, or its sections as a mapping");
+            None
+        }
+    }
+}
+
+/// The topic of records under a policy that stands in the test file.
+const TOPIC: &str = "agent.events";
+
+fn policy_at(path: &Path) -> Result<Tested, String> {
+    let settings = load(Some(path), std::env::vars_os()).map_err(|error| error.to_string())?;
+    let (topic, subject_key) = (settings.kafka.topics.events, settings.subject_key);
+    Ok(Tested { name: path.display().to_string(), settings: settings.policy, topic, subject_key })
+}
+
+fn read_cases(root: &Section<'_>, document: &Document, subject_key: Option<&str>) -> Vec<Case> {
+    let shared = read_controls(root, subject_key);
+    let Some(sections) = root.sections("cases").filter(|cases| !cases.is_empty()) else {
+        root.fault("cases", "no case", "write a list of cases, each with `name` and `events`");
+        return Vec::new();
+    };
+    let mut seen = BTreeMap::new();
+    let mut cases = Vec::with_capacity(sections.len());
+    for (place, section) in sections.iter().enumerate() {
+        let line = document.line_of(&format!("cases[{place}]"));
+        let case = Case {
+            name: section.string("name"),
+            why: section.optional_string("why"),
+            line,
+            controls: shared.iter().cloned().chain(read_controls(section, subject_key)).collect(),
+            steps: read_steps(section, document),
+        };
+        if let Some(first) = seen.insert(case.name.clone(), line).filter(|_| !case.name.is_empty()) {
+            section.fault("name", format!("the name of the case on line {first}"), "give each case a name of its own");
+        }
+        cases.push(case);
+    }
+    cases
+}
+
+fn read_steps(case: &Section<'_>, document: &Document) -> Vec<Step> {
+    let step = |(place, step): (usize, Section<'_>)| Step {
+        line: document.line_of(&step.path_of("event")),
+        message: Message::read(&step, place + 1),
+        expected: Expected::read(&step),
+        answers: Given::read_all(&step),
+    };
+    let steps: Vec<_> = case.sections("events").into_iter().flatten().enumerate().map(step).collect();
+    if steps.iter().all(|step| step.expected.is_anything()) {
+        case.fault("events", "nothing that is expected", "write `expect` at one event or more");
+    }
+    steps
+}
+
+/// Reads the controls of a file or of a case: records of the controls topic, and suspended subjects by their ids.
+fn read_controls(section: &Section<'_>, subject_key: Option<&str>) -> Vec<ControlRecord> {
+    let mut records = Vec::new();
+    for entry in section.sections("controls").into_iter().flatten() {
+        let record = ControlRecord { key: entry.string("key"), value: entry.value("value").map(Value::to_string) };
+        let applied = Controls::new(subject_key).apply(Some(record.key.as_bytes()), record.value.as_deref().map(str::as_bytes));
+        if let Err(rejection) = applied {
+            entry.fault("value", format!("{} (in {})", rejection.found, rejection.field), rejection.fix);
+        }
+        records.push(record);
+    }
+    let kinds = SubjectKind::ALL.map(|kind| (kind.as_str(), kind));
+    for entry in section.sections("suspended").into_iter().flatten() {
+        let (id, tenant) = (entry.string("id"), entry.optional_string("tenant").unwrap_or_default());
+        let (reason, until) = (entry.optional_string("reason"), entry.optional_string("until"));
+        let Some(kind) = entry.word("kind", &kinds) else {
+            entry.fault("kind", "nothing", "write user, tenant, agent or thread");
+            continue;
+        };
+        let hash = SubjectHasher::new(subject_key).hash(&Subject { kind, tenant: &tenant, id: &id });
+        let mut value = json!({"type": "subject", "kind": kind.as_str(), "hash": hash.to_string(), "state": "suspended"});
+        for (member, text) in [("reason", reason), ("until", until)] {
+            if let (Some(text), Some(members)) = (text, value.as_object_mut()) {
+                members.insert(member.to_owned(), text.into());
+            }
+        }
+        let record = ControlRecord { key: format!("subject/{}/{hash}", kind.as_str()), value: Some(value.to_string()) };
+        if let Err(rejection) = Controls::new(subject_key).apply(Some(record.key.as_bytes()), record.value.as_deref().map(str::as_bytes)) {
+            entry.fault(rejection.field, rejection.found, rejection.fix);
+        }
+        records.push(record);
+    }
+    records
+}

@@ -1,0 +1,202 @@
+//! Tests `tollgate test`: the examples of the documentation pass and reach their policy, failures are shown side by side, and mistakes in
+//! test files are found before anything runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use support::{Ran, run, tollgate};
+use tempfile::TempDir;
+
+const EXAMPLES: &str = "docs/examples";
+
+/// Runs `tollgate test` on one file with this text.
+fn test(text: &str, arguments: &[&str]) -> Ran {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("a_test.yaml"), text).unwrap();
+    run(tollgate().args(["test", "a_test.yaml"]).args(arguments).current_dir(folder.path()), b"")
+}
+
+/// Returns a file with one case of these events.
+fn case(events: &str) -> String {
+    format!("cases:\n  - name: one\n    why: because\n    events:\n{events}")
+}
+
+#[test]
+fn the_examples_pass_and_reach_everything() {
+    let junit = tempfile::NamedTempFile::new().unwrap();
+    let path = junit.path().to_str().unwrap();
+    let ran = run(tollgate().args(["test", EXAMPLES, "--coverage-min", "100%", "--junit", path, "--json"]), b"");
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let (cases, coverage): (Vec<_>, Vec<_>) = ran.json_lines().into_iter().partition(|line| line.get("case").is_some());
+    assert!(cases.len() >= 10 && cases.iter().all(|case| case["passed"] == true), "{cases:?}");
+    assert_eq!(coverage.len(), 1);
+    assert_eq!((&coverage[0]["percent"], &coverage[0]["policy"]), (&json!(100), &json!("docs/examples/policy.yaml")));
+    let xml = std::fs::read_to_string(junit.path()).unwrap();
+    assert!(xml.contains(&format!("tests=\"{}\" failures=\"0\"", cases.len())) && !xml.contains("<failure"), "{xml}");
+}
+
+/// What the documentation shows is a file that is run.
+#[test]
+fn the_page_shows_the_file() {
+    let page = std::fs::read_to_string("docs/policy-tests.md").unwrap();
+    let file = std::fs::read_to_string(Path::new(EXAMPLES).join("loops_test.yaml")).unwrap();
+    assert!(page.contains(&format!("```yaml\n{file}```")), "docs/policy-tests.md shows another text than docs/examples/loops_test.yaml");
+}
+
+const FAILING: &str = r#"      - event: {type: tool_call, tool_call_id: c1, tool_name: bash, tool_input: {secret: "hunter2"}}
+        expect: {action: block, code: nope, reasons: [{code: x}], allows_execution: true}
+      - event: {type: turn_start}
+        expect: {action: allow}
+      - event: {type: tool_call, tool_call_id: c1, tool_name: bash, tool_input: {}}
+        expect: none
+      - event: {type: tool_call, tool_name: bash}
+"#;
+
+const SHOWN: &str = "\
+FAILED  a_test.yaml: 1 of 1 case failed
+
+one
+  why: because
+  event 1, a_test.yaml:5
+    field    expected        got
+    action   \"block\"         \"allow\"
+    code     \"nope\"          \"allow\"
+    reasons  [{\"code\":\"x\"}]  []
+  event 2, a_test.yaml:7
+    field   expected  got
+    action  \"allow\"   no verdict
+  event 3, a_test.yaml:9
+    field   expected    got
+    action  no verdict  \"allow\"
+    code    no verdict  \"allow\"
+  event 4, a_test.yaml:11
+    it is no event: ";
+
+#[test]
+fn a_failure_is_shown_side_by_side() {
+    let ran = test(&case(FAILING), &[]);
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert!(ran.stdout.starts_with(SHOWN), "{}\n---\n{SHOWN}", ran.stdout);
+    assert!(ran.stdout.ends_with("0 of 1 case passed\n") && !ran.stdout.contains("hunter2"), "{}", ran.stdout);
+    let json: Value = test(&case(FAILING), &["--json"]).json_lines().remove(0);
+    assert_eq!(json["failures"][0]["differences"][1], json!({"field": "code", "expected": "\"nope\"", "got": "\"allow\""}));
+    assert_eq!((&json["failures"][0]["line"], &json["passed"], &json["why"]), (&json!(5), &json!(false), &json!("because")));
+}
+
+const SERVER: &str =
+    "policy:\n  guardrails: {enabled: true, provider: {use: http, config: {name: opa, url: \"http://127.0.0.1:9/x\", dialect: opa}}}\n";
+const CALL: &str = "      - event: {type: tool_call, tool_call_id: c1, tool_name: bash, tool_input: {}}\n";
+
+#[test]
+fn policy_servers_are_answered_by_the_file() {
+    for (more, exit, says) in [
+        ("        answers: [{allow: true}]\n        expect: {action: allow}\n", 0, ""),
+        ("        answers: [{error: overloaded}]\n        expect: {action: block, code: oap.evaluator_error}\n", 0, ""),
+        ("        expect: {action: block}\n", 1, "the policy server `opa` is asked and the event has no answer"),
+        ("        answers: [{allow: true}, {allow: false}]\n        expect: {action: allow}\n", 1, "1 of its answers were not asked for"),
+        ("        answers: [{server: other, allow: true}]\n        expect: {action: allow}\n", 1, "the next answer is that of `other`"),
+    ] {
+        let ran = test(&format!("{SERVER}{}", case(&format!("{CALL}{more}"))), &[]);
+        assert_eq!(ran.exit, Some(exit), "{more}: {ran:?}");
+        assert!(ran.stdout.contains(says), "{more}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn mistakes_are_found_with_their_places_before_anything_runs() {
+    let one = |event: &str, expect: &str| case(&format!("      - event: {event}\n        expect: {expect}\n"));
+    let call = "{type: tool_call, tool_call_id: c, tool_name: bash, tool_input: {}}";
+    for (text, says) in [
+        (
+            one(call, "{acton: allow}"),
+            "cases[0].events[0].expect.acton: found an unknown key; write `action`, or remove it\n  --> a_test.yaml:6:18",
+        ),
+        (one(call, "{action: alow}"), "cases[0].events[0].expect.action: found another word; write allow or warn or block"),
+        (one(call, "{reasons: [{cod: x}]}"), "expect.reasons[0].cod: found an unknown key; write `code`"),
+        (one(call, "{safety: {dtector: x}}"), "expect.safety.dtector: found an unknown key; write `detector`"),
+        (one("{type: tool_call, tool_nme: bash}", "{action: allow}"), "event.tool_nme: found an unknown key; write `tool_name`"),
+        (one("text", "{action: allow}"), "events[0].event: found a string; write a mapping"),
+        (one(call, "null"), "events[0].expect: found nothing; write a mapping of verdict fields, or `none`"),
+        (one(call, "{}"), "events[0].expect: found an empty mapping"),
+        (case(CALL), "cases[0].events: found nothing that is expected"),
+        (
+            format!("{}  - {{name: one, events: [{{event: {call}, expect: none}}]}}\n", one(call, "none")),
+            "cases[1].name: found the name of the case on line 2",
+        ),
+        ("cases: []\n".to_owned(), "cases: found no case"),
+        ("case: []\n".to_owned(), "case: found an unknown key; write `cases`"),
+        (format!("policy: {{guardrail: {{}}}}\n{}", one(call, "none")), "policy.guardrail: found an unknown key; write `guardrails`"),
+        (format!("policy: 3\n{}", one(call, "none")), "policy: found a number; write the path of a configuration"),
+        (format!("policy: gone.yaml\n{}", one(call, "none")), "gone.yaml: cannot be read"),
+        (format!("controls: [{{key: passport/a, value: {{type: x}}}}]\n{}", one(call, "none")), "controls[0].value: found"),
+        (
+            format!("suspended: [{{kind: usr, id: a}}]\n{}", one(call, "none")),
+            "suspended[0].kind: found another word; write user or tenant",
+        ),
+        (case("      - record: {key: [1], value: x}\n        expect: none\n"), "events[0].record.key: found a list; write a text"),
+        (case("      - {expect: none}\n"), "events[0].event: found nothing; write the event"),
+        (one(call, "none\n        answers: [{error: bad}]"), "answers[0].error: found another word; write not_asked or timed_out"),
+        (one(call, "none\n        answers: [{}]"), "answers[0].allow: found none or several of"),
+        ("cases: [\n".to_owned(), "a_test.yaml is not valid YAML"),
+    ] {
+        let ran = test(&text, &[]);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""), "{text}: {ran:?}");
+        assert!(ran.stderr.contains(says), "{says}\n---\n{}", ran.stderr);
+    }
+}
+
+/// An inline policy may hold secrets, and its faults do not show them.
+#[test]
+fn faults_show_no_secret_of_a_policy() {
+    let text = "policy:\n  guardrails:\n    enabled: true\n    provider: {use: http, config: {url: 3, headers: {authorization: hunter2}}}\ncases: []\n";
+    let ran = test(text, &[]);
+    assert!(ran.exit == Some(2) && ran.stderr.contains("a_test.yaml:4:") && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
+}
+
+#[test]
+fn nothing_to_run_is_no_success() {
+    let text = case(&format!("{CALL}        expect: {{action: allow}}\n"));
+    assert_eq!(test(&text, &["--filter", "on"]).exit, Some(0));
+    let ran = test(&text, &["--filter", "two"]);
+    assert!(ran.exit == Some(1) && ran.stderr.contains("found no case"), "{ran:?}");
+    let empty = TempDir::new().unwrap();
+    assert_eq!(run(tollgate().arg("test").arg(empty.path()), b"").exit, Some(1));
+    assert_eq!(run(tollgate().arg("test").arg(empty.path().join("gone")), b"").exit, Some(2));
+    assert_eq!(run(tollgate().arg("test"), b"").exit, Some(2));
+}
+
+#[test]
+fn each_case_begins_afresh_and_what_was_not_reached_is_named() {
+    let fail = "      - event: {type: tool_result, tool_call_id: c1, tool_name: bash, tool_input: {}, failed: true, result: no}\n        expect: {action: allow, count: 1}\n";
+    let text = format!("{}  - name: two\n    events:\n{fail}", case(fail));
+    let ran = test(&text, &["--coverage-min", "1%"]);
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("2 of 2 cases passed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("loop findings, repeated_exact_failure_block"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("0 % of the policies were reached, and --coverage-min asks for 1 %"), "{}", ran.stderr);
+}
+
+/// Keys of arguments keep their spelling, and bytes reach the decoder as they are.
+#[test]
+fn values_are_those_of_the_file() {
+    let passport = json!({"type": "passport", "agent_id": "coder", "passport": {
+        "spec_version": "oap/1.0", "status": "active", "capabilities": [{"id": "data.file.write"}],
+        "limits": {"data.file.write": {"allowed_paths": ["/work"]}}}});
+    let write = |path: &str, expect: &str| {
+        format!(
+            "      - event: {{type: tool_call, tool_call_id: \"{path}\", tool_name: Write, agent_id: coder, tool_input: {{filePath: \"{path}\", file_path: \"{path}\", content: x}}}}\n        expect: {expect}\n"
+        )
+    };
+    let text = format!(
+        "policy: {{guardrails: {{enabled: true, provider: {{use: oap_passport, config: {{tool_capabilities: {{Write: data.file.write}}}}}}}}}}\ncontrols: [{{key: passport/coder, value: {passport}}}]\n{}",
+        case(&[write("/etc/passwd", "{action: block, decided_by: guardrail}"), write("/work/a", "{action: allow}")].concat())
+    );
+    let ran = test(&text, &["--coverage"]);
+    assert_eq!(ran.exit, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let bytes = "      - record: {key: t, value: {base64: \"AAAAAAF7InR5cGUiOiJ0dXJuX3N0YXJ0In0=\"}}\n        expect: none\n";
+    let ran = test(&case(bytes), &[]);
+    assert_eq!(ran.exit, Some(0), "{}{}", ran.stdout, ran.stderr);
+}
