@@ -57,10 +57,10 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "TOPIC")]
     to: String,
     /// Keep the recorded spacing, so many times as fast [default: 1x]
-    #[arg(long, value_name = "10x", value_parser = read_speed, conflicts_with = "rate")]
+    #[arg(long, value_name = "10x", value_parser = read_speed, allow_hyphen_values = true, conflicts_with = "rate")]
     speed: Option<f64>,
     /// Send so many records a second, or as many as possible, whatever the recorded spacing
-    #[arg(long, value_name = "N/s|max", value_parser = read_rate)]
+    #[arg(long, value_name = "N/s|max", value_parser = read_rate, allow_hyphen_values = true)]
     rate: Option<Pace>,
     /// The partition of a record: where its key belongs, or the recorded one
     #[arg(long, value_enum, default_value_t = PartitionBy::Key)]
