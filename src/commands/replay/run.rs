@@ -229,9 +229,9 @@ impl Run {
                 self.counts.refused += 1;
                 self.tracker.settle(place);
                 self.clear_line();
-                let Place { lane, at } = place;
+                let Place { partition, at } = place;
                 say!(
-                    "tollgate: the record at {lane}/{at} of the source is larger than the target takes; it is left out (max.message.bytes of the topic)"
+                    "tollgate: the record at {partition}/{at} of the source is larger than the target takes; it is left out (max.message.bytes of the topic)"
                 );
                 Ok(())
             }
@@ -277,10 +277,12 @@ impl Run {
 /// Reports what cannot be sent on stderr, as JSON.
 pub(super) fn report_fault(source: &Source, place: Place, fault: &LineFault) {
     let LineFault { code, field, found, fix } = fault;
-    let Place { lane, at } = place;
+    let Place { partition, at } = place;
     let report = match source {
         Source::File(_) => serde_json::json!({"line": at, "code": code, "field": field, "found": found, "fix": fix}),
-        Source::Topic(_) => serde_json::json!({"partition": lane, "offset": at, "code": code, "field": field, "found": found, "fix": fix}),
+        Source::Topic(_) => {
+            serde_json::json!({"partition": partition, "offset": at, "code": code, "field": field, "found": found, "fix": fix})
+        }
     };
     say!("{report}");
 }

@@ -91,7 +91,7 @@ impl FileSource {
         let bytes_max = self.reader.line_bytes_max(self.options.event_bytes_max);
         while !self.is_over {
             self.number += 1;
-            let place = Place { lane: 0, at: self.number };
+            let place = Place { partition: 0, at: self.number };
             match read_line(&mut self.input, &mut self.line, bytes_max) {
                 Ok(Line::End) => break,
                 Ok(_) if self.number <= self.skipped => continue,
