@@ -119,12 +119,12 @@ mod tests {
     #[test]
     fn only_what_has_no_gap_before_it_counts() {
         let mut tracker = Tracker::default();
-        [place(0, 1), place(0, 4), place(0, 5), place(3, 90)].map(|place| tracker.send(place, 2));
-        [place(0, 4), place(0, 4), place(0, 1), place(3, 90), place(7, 7)].map(|place| tracker.settle(place));
+        [place(0, 1), place(0, 4), place(0, 5), place(3, 90)].into_iter().for_each(|place| tracker.send(place, 2));
+        [place(0, 4), place(0, 4), place(0, 1), place(3, 90), place(7, 7)].into_iter().for_each(|place| tracker.settle(place));
         assert_eq!(tracker.acknowledged, BTreeMap::new());
         tracker.settle(place(0, 1));
         assert_eq!(tracker.acknowledged, BTreeMap::from([(0, 4)]));
-        [place(3, 90), place(0, 5), place(0, 5)].map(|place| tracker.settle(place));
+        [place(3, 90), place(0, 5), place(0, 5)].into_iter().for_each(|place| tracker.settle(place));
         assert_eq!(tracker.acknowledged, BTreeMap::from([(0, 5), (3, 90)]));
     }
 
