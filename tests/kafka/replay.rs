@@ -58,6 +58,7 @@ pub(crate) fn a_replay_gets_the_verdicts_of_eval(cluster: &Cluster) -> Result<()
 /// Returns the report, and what was said.
 fn read(output: &Output) -> Result<(Value, String)> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let report = serde_json::from_slice(&output.stdout).with_context(|| said.clone())?;
-    Ok((report, format!("{report} {said}")))
+    let report: Value = serde_json::from_slice(&output.stdout).with_context(|| said.clone())?;
+    let said = format!("{report} {said}");
+    Ok((report, said))
 }

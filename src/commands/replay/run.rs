@@ -235,8 +235,9 @@ impl Run {
                 );
                 Ok(())
             }
-            Some(RDKafkaErrorCode::InvalidTimestamp) => Err(anyhow!(
-                "the target takes no records of such times (message.timestamp.before.max.ms, message.timestamp.after.max.ms); move them to now with --shift-time"
+            // Where one record of a batch has such a time, brokers say of the others that they are invalid.
+            Some(RDKafkaErrorCode::InvalidTimestamp | RDKafkaErrorCode::InvalidRecord) => Err(anyhow!(
+                "the target refuses records, most often for their times (message.timestamp.before.max.ms, message.timestamp.after.max.ms): move them to now with --shift-time; a compacted topic refuses those without a key"
             )),
             Some(RDKafkaErrorCode::MessageTimedOut) => Err(anyhow!("the brokers did not acknowledge records in time; they are away")),
             _ => Err(anyhow!("a record cannot be sent: {error}")),
