@@ -42,7 +42,7 @@ use run::{Clock, Counts, Run};
 use sender::Sender;
 use source::{FileOptions, FileSource, Source, check_file, topic_of};
 use survey::Survey;
-use target::{Target, check_name, note_times};
+use target::{Target, check_name, look_at_settings};
 use topic_source::TopicSource;
 use verdict_watch::VerdictWatch;
 
@@ -143,7 +143,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let is_resumed = found.is_some();
     let target = Target::find(&settings.kafka, &args.to, args.partition_by == PartitionBy::Recorded, args.yes || is_resumed)?;
     target.check_partitions(partitions, &args.to)?;
-    note_times(&settings.kafka, &args.to);
+    let bytes_max = look_at_settings(&settings.kafka, &args.to);
     if is_resumed {
         say!("tollgate: going on behind what was acknowledged before; records may come twice, with the same ids");
     }
@@ -151,7 +151,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let signals = watch_signals()?;
     let mut source = args.open(&settings, &behind)?;
     let mut run = Run {
-        sender: Sender::new(&settings.kafka, &args.to)?,
+        sender: Sender::new(&settings.kafka, &args.to, bytes_max)?,
         target,
         rewriter: args.rewriter(&settings),
         schedule: Schedule::new(args.pace()),
