@@ -6,6 +6,7 @@
 //!
 //! `eval`, `diff`, `test` and `replay` read records here, so that a file means the same to all of them.
 
+mod contents;
 mod decider;
 mod envelope;
 mod formats;
@@ -13,10 +14,10 @@ mod input;
 mod lines;
 mod order;
 mod partitions;
-mod survey;
 mod sweep;
 mod writer;
 
+pub(crate) use contents::{Contents, contents};
 pub(crate) use decider::{Decider, conclude, unreadable_header};
 pub(crate) use envelope::write_envelope;
 pub(crate) use formats::{Captured, Column, Format, LineFault, Reader};
@@ -24,6 +25,5 @@ pub(crate) use input::{Input, open};
 pub(crate) use lines::{Line, read_line};
 pub(crate) use order::Order;
 pub(crate) use partitions::Partitions;
-pub(crate) use survey::{Survey, survey};
 pub(crate) use sweep::{Sweep, Swept, Visitor, visitors_max};
 pub(crate) use writer::CaptureWriter;

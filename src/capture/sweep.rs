@@ -69,7 +69,7 @@ impl Sweep<'_> {
             for (index, visitor) in visitors.into_iter().enumerate() {
                 let (sender, batches) = sync_channel(BATCHES_WAITING);
                 let share = Share { index, count, reader: reader.again(), topic, order: Order::default(), visitor };
-                senders.push(Lane { sender, batch: Batch::default() });
+                senders.push(Queue { sender, batch: Batch::default() });
                 workers.push(scope.spawn(move || share.run(&batches)));
             }
             let read = distribute(input, reader, event_bytes_max, senders);
@@ -92,12 +92,12 @@ struct Batch {
 }
 
 /// The way to a visitor.
-struct Lane {
+struct Queue {
     sender: SyncSender<Batch>,
     batch: Batch,
 }
 
-impl Lane {
+impl Queue {
     /// Takes a line, and returns whether the visitor still takes lines.
     fn push(&mut self, number: u64, line: &[u8]) -> bool {
         self.batch.bytes.extend_from_slice(line);
@@ -119,7 +119,7 @@ struct Distributed {
 }
 
 /// Reads lines and hands each to the visitor of its partition.
-fn distribute(mut input: Input, mut reader: Reader, event_bytes_max: usize, mut lanes: Vec<Lane>) -> Distributed {
+fn distribute(mut input: Input, mut reader: Reader, event_bytes_max: usize, mut queues: Vec<Queue>) -> Distributed {
     let bytes_max = reader.line_bytes_max(event_bytes_max);
     let (mut line, mut read) = (Vec::new(), Distributed::default());
     for number in 1_u64.. {
@@ -127,9 +127,9 @@ fn distribute(mut input: Input, mut reader: Reader, event_bytes_max: usize, mut 
             Ok(Line::End) => break,
             Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
             Ok(Line::Whole) => {
-                let owner = owner(reader.partition(&line), lanes.len());
+                let owner = owner(reader.partition(&line), queues.len());
                 // A visitor that takes no more lines has failed, and says so itself.
-                if !lanes.get_mut(owner).is_some_and(|lane| lane.push(number, &line)) {
+                if !queues.get_mut(owner).is_some_and(|queue| queue.push(number, &line)) {
                     return read;
                 }
             }
@@ -140,8 +140,8 @@ fn distribute(mut input: Input, mut reader: Reader, event_bytes_max: usize, mut 
             }
         }
     }
-    lanes.iter_mut().for_each(|lane| {
-        lane.flush();
+    queues.iter_mut().for_each(|queue| {
+        queue.flush();
     });
     read
 }

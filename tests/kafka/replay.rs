@@ -59,6 +59,6 @@ pub(crate) fn a_replay_gets_the_verdicts_of_eval(cluster: &Cluster) -> Result<()
 fn read(output: &Output) -> Result<(Value, String)> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let report: Value = serde_json::from_slice(&output.stdout).with_context(|| said.clone())?;
-    let both = format!("{report} {said}");
-    Ok((report, both))
+    let said = format!("{report} {said}");
+    Ok((report, said))
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 
-use crate::capture::{CaptureWriter, Survey, survey};
+use crate::capture::{CaptureWriter, Contents, contents};
 use crate::health::Health;
 use crate::settings::Settings;
 use crate::stop::Stop;
@@ -109,9 +109,9 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
 }
 
 /// Looks at what the file holds that is to be gone on with.
-fn found(args: &CaptureArgs, path: Option<&Path>, topic: &str, settings: &Settings) -> anyhow::Result<Survey> {
-    let Some(path) = path.filter(|path| args.resume && path.exists()) else { return Ok(Survey::default()) };
-    let found = survey(path, settings.policy.limits.event_bytes_max.saturating_mul(3).saturating_add(1 << 20))?;
+fn found(args: &CaptureArgs, path: Option<&Path>, topic: &str, settings: &Settings) -> anyhow::Result<Contents> {
+    let Some(path) = path.filter(|path| args.resume && path.exists()) else { return Ok(Contents::default()) };
+    let found = contents(path, settings.policy.limits.event_bytes_max.saturating_mul(3).saturating_add(1 << 20))?;
     if let Some(other) = found.topic.as_deref().filter(|other| *other != topic) {
         bail!("{}: found records of topic {other}; --resume goes on with the same topic: --topic {other}", path.display());
     }
@@ -123,7 +123,7 @@ fn found(args: &CaptureArgs, path: Option<&Path>, topic: &str, settings: &Settin
     Ok(found)
 }
 
-fn writer(args: &CaptureArgs, path: Option<&Path>, found: &Survey) -> anyhow::Result<CaptureWriter> {
+fn writer(args: &CaptureArgs, path: Option<&Path>, found: &Contents) -> anyhow::Result<CaptureWriter> {
     let Some(path) = path else { return Ok(CaptureWriter::stdout()) };
     let name = path.display();
     if args.resume && path.exists() {

@@ -1,4 +1,4 @@
-//! What is told of a comparison: the same for terminals, pages and JSON.
+//! What is shown of a comparison: the same for terminals, pages and JSON.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::flip::Side;
 use super::tally::{Example, MINUTE_MS, Names, Share, Tally};
 
-/// How many names of a kind are told.
-const NAMES_TOLD: usize = 20;
+/// How many names of a kind are shown.
+const NAMES_SHOWN: usize = 20;
 /// How many points in time a page shows at most.
 const TIMES_MAX: i64 = 120;
 
-/// What is told of a comparison.
+/// What is shown of a comparison.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     /// Both sides: the first is what was, the second what would be.
@@ -78,7 +78,7 @@ pub(super) struct At {
 }
 
 impl Summary {
-    /// Returns what is told of a tally.
+    /// Returns what is shown of a tally.
     pub(super) fn of(tally: &Tally, versions: [Vec<String>; 2], names: [String; 2]) -> Self {
         let mut changes: Vec<_> = tally.changes.iter().collect();
         changes.sort_by_key(|(_, change)| std::cmp::Reverse(change.flips));
@@ -119,7 +119,7 @@ impl Summary {
 fn most(names: &Names) -> Vec<Named> {
     let mut found: Vec<_> = names.iter().filter(|(_, share)| share.flips > 0).collect();
     found.sort_by(|(a, one), (b, other)| (other.flips, a).cmp(&(one.flips, b)));
-    found.truncate(NAMES_TOLD);
+    found.truncate(NAMES_SHOWN);
     found.into_iter().map(|(name, share)| Named { name: name.to_string(), share: *share }).collect()
 }
 

@@ -126,9 +126,7 @@ mod tests {
         let verdict = |letter: char| {
             format!(r#"{{"verdict_id":"{}","action":"allow","code":"ok","message":"m"}}"#, letter.to_string().repeat(32)).into_bytes()
         };
-        [b'a', b'b', b'b', b'c'].into_iter().for_each(|letter| {
-            awaiting.expect(id(letter), start);
-        });
+        [b'a', b'b', b'b', b'c'].into_iter().for_each(|letter| awaiting.expect(id(letter), start));
         for letter in ['a', 'b', 'b', 'a', 'z'] {
             awaiting.receive(&verdict(letter), start + Duration::from_millis(5));
         }

@@ -8,6 +8,7 @@
 
 mod awaiting;
 mod finish;
+mod overview;
 mod pace;
 mod progress;
 mod report;
@@ -15,7 +16,6 @@ mod rewrite;
 mod run;
 mod sender;
 mod source;
-mod survey;
 mod target;
 mod topic_source;
 mod verdict_watch;
@@ -35,14 +35,14 @@ use super::UsageError;
 use super::output::read_duration;
 use awaiting::Times;
 use finish::{Ended, watch_signals};
+use overview::Overview;
 use pace::{Pace, Schedule, read_rate, read_speed};
 use progress::{Progress, Tracker};
 use rewrite::Rewriter;
 use run::{Clock, Counts, Run};
 use sender::Sender;
 use source::{FileOptions, FileSource, Source, check_file, topic_of};
-use survey::Survey;
-use target::{Target, check_name, note_times};
+use target::{Target, check_name, look_at_settings};
 use topic_source::TopicSource;
 use verdict_watch::VerdictWatch;
 
@@ -57,10 +57,10 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "TOPIC")]
     to: String,
     /// Keep the recorded spacing, so many times as fast [default: 1x]
-    #[arg(long, value_name = "10x", value_parser = read_speed, conflicts_with = "rate")]
+    #[arg(long, value_name = "10x", value_parser = read_speed, allow_hyphen_values = true, conflicts_with = "rate")]
     speed: Option<f64>,
     /// Send so many records a second, or as many as possible, whatever the recorded spacing
-    #[arg(long, value_name = "N/s|max", value_parser = read_rate)]
+    #[arg(long, value_name = "N/s|max", value_parser = read_rate, allow_hyphen_values = true)]
     rate: Option<Pace>,
     /// The partition of a record: where its key belongs, or the recorded one
     #[arg(long, value_enum, default_value_t = PartitionBy::Key)]
@@ -134,16 +134,16 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let found = args.progress.as_deref().map(|path| Progress::read(path, &wanted)).transpose()?.flatten();
     let behind = found.as_ref().map(|found| found.acknowledged.clone()).unwrap_or_default();
     if args.dry_run {
-        let survey = Survey::of(&mut args.open(&settings, &behind)?, &args.rewriter(&settings), true)?;
-        survey.check(args.pace())?;
-        survey.write(&mut std::io::stdout(), args.pace(), args.multiply, &args.to)?;
-        return Ok(if survey.faults > 0 { ExitCode::from(PARTLY) } else { ExitCode::SUCCESS });
+        let overview = Overview::of(&mut args.open(&settings, &behind)?, &args.rewriter(&settings), true)?;
+        overview.check(args.pace())?;
+        overview.write(&mut std::io::stdout(), args.pace(), args.multiply, &args.to)?;
+        return Ok(if overview.faults > 0 { ExitCode::from(PARTLY) } else { ExitCode::SUCCESS });
     }
     let partitions = args.check_source(&settings, is_stdin)?;
     let is_resumed = found.is_some();
     let target = Target::find(&settings.kafka, &args.to, args.partition_by == PartitionBy::Recorded, args.yes || is_resumed)?;
     target.check_partitions(partitions, &args.to)?;
-    note_times(&settings.kafka, &args.to);
+    let bytes_max = look_at_settings(&settings.kafka, &args.to);
     if is_resumed {
         say!("tollgate: going on behind what was acknowledged before; records may come twice, with the same ids");
     }
@@ -151,7 +151,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let signals = watch_signals()?;
     let mut source = args.open(&settings, &behind)?;
     let mut run = Run {
-        sender: Sender::new(&settings.kafka, &args.to)?,
+        sender: Sender::new(&settings.kafka, &args.to, bytes_max)?,
         target,
         rewriter: args.rewriter(&settings),
         schedule: Schedule::new(args.pace()),
@@ -224,11 +224,11 @@ impl ReplayArgs {
             return Ok(0);
         }
         check_file(&PathBuf::from(&self.source))?;
-        let survey = Survey::of(&mut self.open(settings, &BTreeMap::new())?, &self.rewriter(settings), false)?;
-        survey.check(self.pace())?;
-        if survey.records == 0 {
+        let overview = Overview::of(&mut self.open(settings, &BTreeMap::new())?, &self.rewriter(settings), false)?;
+        overview.check(self.pace())?;
+        if overview.records == 0 {
             say!("tollgate: SOURCE holds no record{}", if self.topic.is_some() { " of that topic (--topic)" } else { "" });
         }
-        Ok(survey.partitions_needed)
+        Ok(overview.partitions_needed)
     }
 }

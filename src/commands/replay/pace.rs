@@ -124,9 +124,7 @@ mod tests {
     #[test]
     fn another_round_follows_as_records_follow() {
         let mut schedule = Schedule::new(Pace::Recorded(1.0));
-        [0, 100, 200].into_iter().for_each(|time| {
-            due_ms(&mut schedule, time);
-        });
+        assert_eq!([0, 100, 200].map(|time| due_ms(&mut schedule, time)), [0, 100, 200]);
         schedule.begin_round();
         assert_eq!([0, 100, 200].map(|time| due_ms(&mut schedule, time)), [300, 400, 500]);
         let mut lone = Schedule::new(Pace::Recorded(1.0));

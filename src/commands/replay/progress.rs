@@ -8,10 +8,10 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-/// A record's place in the source: the line of a file (lane 0), or partition and offset in a topic.
+/// A record's place in the source: the line of a file (partition 0), or partition and offset in a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    pub(super) lane: i32,
+    pub(super) partition: i32,
     pub(super) at: i64,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Progress {
     pub(super) mark: String,
     /// How far times are moved in milliseconds, if they are.
     pub(super) shift_ms: Option<i64>,
-    /// For each lane, the last place up to which everything was acknowledged.
+    /// For each partition, the last place up to which everything was acknowledged.
     pub(super) acknowledged: BTreeMap<i32, i64>,
 }
 
@@ -81,29 +81,29 @@ impl Progress {
 /// Records on their way, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(super) struct Tracker {
-    /// By lane: places, and how many copies are not acknowledged.
-    lanes: BTreeMap<i32, VecDeque<(i64, u64)>>,
-    /// For each lane, the last place up to which everything was acknowledged.
+    /// By partition: places, and how many copies are not acknowledged.
+    partitions: BTreeMap<i32, VecDeque<(i64, u64)>>,
+    /// For each partition, the last place up to which everything was acknowledged.
     pub(super) acknowledged: BTreeMap<i32, i64>,
 }
 
 impl Tracker {
     /// Notes that so many copies of a record are about to be sent.
     pub(super) fn send(&mut self, place: Place, copies: u64) {
-        self.lanes.entry(place.lane).or_default().push_back((place.at, copies));
+        self.partitions.entry(place.partition).or_default().push_back((place.at, copies));
     }
 
     /// Notes that one copy was acknowledged, or refused for good.
     pub(super) fn settle(&mut self, place: Place) {
-        let Some(lane) = self.lanes.get_mut(&place.lane) else { return };
-        if let Ok(found) = lane.binary_search_by_key(&place.at, |(at, _)| *at)
-            && let Some((_, open)) = lane.get_mut(found)
+        let Some(partition) = self.partitions.get_mut(&place.partition) else { return };
+        if let Ok(found) = partition.binary_search_by_key(&place.at, |(at, _)| *at)
+            && let Some((_, open)) = partition.get_mut(found)
         {
             *open = open.saturating_sub(1);
         }
-        while let Some((at, 0)) = lane.front().copied() {
-            self.acknowledged.insert(place.lane, at);
-            lane.pop_front();
+        while let Some((at, 0)) = partition.front().copied() {
+            self.acknowledged.insert(place.partition, at);
+            partition.pop_front();
         }
     }
 }
@@ -112,25 +112,19 @@ impl Tracker {
 mod tests {
     use super::*;
 
-    fn place(lane: i32, at: i64) -> Place {
-        Place { lane, at }
+    fn place(partition: i32, at: i64) -> Place {
+        Place { partition, at }
     }
 
     #[test]
     fn only_what_has_no_gap_before_it_counts() {
         let mut tracker = Tracker::default();
-        [place(0, 1), place(0, 4), place(0, 5), place(3, 90)].into_iter().for_each(|place| {
-            tracker.send(place, 2);
-        });
-        [place(0, 4), place(0, 4), place(0, 1), place(3, 90), place(7, 7)].into_iter().for_each(|place| {
-            tracker.settle(place);
-        });
+        [place(0, 1), place(0, 4), place(0, 5), place(3, 90)].into_iter().for_each(|place| tracker.send(place, 2));
+        [place(0, 4), place(0, 4), place(0, 1), place(3, 90), place(7, 7)].into_iter().for_each(|place| tracker.settle(place));
         assert_eq!(tracker.acknowledged, BTreeMap::new());
         tracker.settle(place(0, 1));
         assert_eq!(tracker.acknowledged, BTreeMap::from([(0, 4)]));
-        [place(3, 90), place(0, 5), place(0, 5)].into_iter().for_each(|place| {
-            tracker.settle(place);
-        });
+        [place(3, 90), place(0, 5), place(0, 5)].into_iter().for_each(|place| tracker.settle(place));
         assert_eq!(tracker.acknowledged, BTreeMap::from([(0, 5), (3, 90)]));
     }
 

@@ -229,14 +229,15 @@ impl Run {
                 self.counts.refused += 1;
                 self.tracker.settle(place);
                 self.clear_line();
-                let Place { lane, at } = place;
+                let Place { partition, at } = place;
                 say!(
-                    "tollgate: the record at {lane}/{at} of the source is larger than the target takes; it is left out (max.message.bytes of the topic)"
+                    "tollgate: the record at {partition}/{at} of the source is larger than the target takes; it is left out (max.message.bytes of the topic)"
                 );
                 Ok(())
             }
-            Some(RDKafkaErrorCode::InvalidTimestamp) => Err(anyhow!(
-                "the target takes no records of such times (message.timestamp.before.max.ms, message.timestamp.after.max.ms); move them to now with --shift-time"
+            // Where one record of a batch has such a time, brokers say of the others that they are invalid.
+            Some(RDKafkaErrorCode::InvalidTimestamp | RDKafkaErrorCode::InvalidRecord) => Err(anyhow!(
+                "the target refuses records, most often for their times (message.timestamp.before.max.ms, message.timestamp.after.max.ms): move them to now with --shift-time; a compacted topic refuses those without a key"
             )),
             Some(RDKafkaErrorCode::MessageTimedOut) => Err(anyhow!("the brokers did not acknowledge records in time; they are away")),
             _ => Err(anyhow!("a record cannot be sent: {error}")),
@@ -277,10 +278,12 @@ impl Run {
 /// Reports what cannot be sent on stderr, as JSON.
 pub(super) fn report_fault(source: &Source, place: Place, fault: &LineFault) {
     let LineFault { code, field, found, fix } = fault;
-    let Place { lane, at } = place;
+    let Place { partition, at } = place;
     let report = match source {
         Source::File(_) => serde_json::json!({"line": at, "code": code, "field": field, "found": found, "fix": fix}),
-        Source::Topic(_) => serde_json::json!({"partition": lane, "offset": at, "code": code, "field": field, "found": found, "fix": fix}),
+        Source::Topic(_) => {
+            serde_json::json!({"partition": partition, "offset": at, "code": code, "field": field, "found": found, "fix": fix})
+        }
     };
     say!("{report}");
 }

@@ -26,6 +26,8 @@ const POLL: Duration = Duration::from_millis(10);
 /// The size limit of a batch. A topic refuses a batch as a whole if it is larger than the topic takes; a single record is a batch of its
 /// own, however large.
 const BATCH_BYTES_MAX: u64 = 100_000;
+/// What a batch takes besides its records, and more.
+const BATCH_HEAD_BYTES: u64 = 256;
 
 /// What became of a record.
 pub(super) type Outcome = (Place, Result<(), KafkaError>);
@@ -41,8 +43,10 @@ pub(super) struct Sender {
 struct Reports(Arc<Mutex<Vec<Outcome>>>);
 
 impl Sender {
-    pub(super) fn new(kafka: &KafkaSettings, topic: &str) -> anyhow::Result<Self> {
-        let mut config = producer_config(kafka, BATCH_BYTES_MAX, Linger::Moment);
+    /// Returns a producer for a topic that takes so many bytes at once, if that is known.
+    pub(super) fn new(kafka: &KafkaSettings, topic: &str, bytes_max: Option<u64>) -> anyhow::Result<Self> {
+        let batch_bytes = bytes_max.map_or(BATCH_BYTES_MAX, |bytes| bytes.saturating_sub(BATCH_HEAD_BYTES).clamp(1, BATCH_BYTES_MAX));
+        let mut config = producer_config(kafka, batch_bytes, Linger::Moment);
         // The second name is an alias, and either of the two could win.
         config.set("message.timeout.ms", AWAY_MAX.as_millis().to_string()).remove("delivery.timeout.ms");
         config.set("client.id", "tollgate-replay");

@@ -62,6 +62,8 @@ pub(super) struct FileSource {
     skipped: i64,
     /// The topic of the first record.
     topic: Option<String>,
+    /// Whether that record named it.
+    is_named: bool,
     is_over: bool,
 }
 
@@ -71,16 +73,25 @@ impl FileSource {
     /// # Errors
     /// It cannot be opened.
     pub(super) fn open(options: FileOptions, skipped: i64) -> anyhow::Result<Self> {
-        let input = open(&options.path)?;
-        let reader = Reader::new(options.format, None);
-        Ok(Self { options, input, reader, order: Order::default(), line: Vec::new(), number: 0, skipped, topic: None, is_over: false })
+        Ok(Self {
+            input: open(&options.path)?,
+            reader: Reader::new(options.format, None),
+            options,
+            order: Order::default(),
+            line: Vec::new(),
+            number: 0,
+            skipped,
+            topic: None,
+            is_named: false,
+            is_over: false,
+        })
     }
 
     fn next(&mut self) -> anyhow::Result<Item> {
         let bytes_max = self.reader.line_bytes_max(self.options.event_bytes_max);
         while !self.is_over {
             self.number += 1;
-            let place = Place { lane: 0, at: self.number };
+            let place = Place { partition: 0, at: self.number };
             match read_line(&mut self.input, &mut self.line, bytes_max) {
                 Ok(Line::End) => break,
                 Ok(_) if self.number <= self.skipped => continue,
@@ -105,11 +116,17 @@ impl FileSource {
 
     /// Returns the record of the line, or its fault; `None` if it is of a topic that is not wanted.
     fn record(&mut self, place: Place) -> anyhow::Result<Option<Item>> {
-        let Self { options, reader, order, line, topic, number, .. } = self;
+        let Self { options, reader, order, line, topic, is_named, number, .. } = self;
         let captured = match reader.read(line) {
             Ok(captured) => captured,
             Err(fault) => return Ok(Some(Item::Fault(place, fault))),
         };
+        if captured.topic.is_none() && topic.is_some() && *is_named {
+            // A plain event has no name of a topic, but this file holds captured records.
+            let fix = "what stands before it is good; take the capture again if it was cut off here";
+            return Ok(Some(Item::Fault(place, LineFault::new("not_a_record", "line", "no captured record, as the lines before it", fix))));
+        }
+        *is_named |= captured.topic.is_some();
         let found = captured.topic.as_deref().unwrap_or(&options.default_topic);
         if options.topic.as_deref().is_some_and(|wanted| wanted != found) {
             return Ok(None);

@@ -85,14 +85,16 @@ impl Target {
     }
 }
 
-/// Says so if the topic does not keep the times of records. Brokers that do not tell are believed.
-pub(super) fn note_times(kafka: &KafkaSettings, to: &str) {
+/// Says so if the topic does not keep the times of records, and returns how many bytes it takes at once. Of a topic whose settings may not
+/// be read nothing is said, and `None` is returned.
+pub(super) fn look_at_settings(kafka: &KafkaSettings, to: &str) -> Option<u64> {
     let asked = process::runtime().map(|runtime| {
         let admin = topic_admin(kafka).ok()?;
         runtime.block_on(topic_configs(&admin, &[to], CONFIG_TIMEOUT)).ok()?.pop().flatten()
     });
-    let kind = asked.ok().flatten().and_then(|config| config.in_force.get("message.timestamp.type").cloned());
-    if kind.as_deref() == Some("LogAppendTime") {
+    let in_force = asked.ok().flatten()?.in_force;
+    if in_force.get("message.timestamp.type").is_some_and(|kind| kind == "LogAppendTime") {
         say!("tollgate: topic {to} has message.timestamp.type=LogAppendTime: records get the time at which they are written");
     }
+    in_force.get("max.message.bytes")?.parse().ok()
 }

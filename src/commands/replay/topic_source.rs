@@ -26,7 +26,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 const AHEAD_KIB: &str = "8192";
 
 /// A partition, and its next items.
-struct Lane {
+struct Reading {
     number: i32,
     queue: PartitionQueue<PlainContext>,
     /// The next offset.
@@ -40,7 +40,7 @@ struct Lane {
 pub(super) struct TopicSource {
     consumer: Arc<BaseConsumer<PlainContext>>,
     topic: String,
-    lanes: Vec<Lane>,
+    partitions: Vec<Reading>,
 }
 
 impl TopicSource {
@@ -55,31 +55,31 @@ impl TopicSource {
         config.set("client.id", "tollgate-replay").set("auto.offset.reset", "earliest").set("statistics.interval.ms", "0");
         config.set("enable.partition.eof", "true").set("queued.max.messages.kbytes", AHEAD_KIB);
         let consumer = Arc::new(make_consumer(&config, PlainContext).context("kafka.properties")?);
-        let (mut list, mut lanes) = (TopicPartitionList::new(), Vec::new());
+        let (mut list, mut partitions) = (TopicPartitionList::new(), Vec::new());
         for partition in topic.all()? {
             let (begin, end) = topics.ends(topic, partition)?;
             let next = behind.get(&partition.0).map_or(begin.0, |last| last + 1);
             list.add_partition_offset(name, partition.0, KafkaOffset::Offset(next))?;
             let queue = consumer.split_partition_queue(name, partition.0).ok_or_else(|| anyhow!("partition {partition} of {name}"))?;
-            lanes.push(Lane { number: partition.0, queue, next, end: end.0, heads: VecDeque::new() });
+            partitions.push(Reading { number: partition.0, queue, next, end: end.0, heads: VecDeque::new() });
         }
         consumer.assign(&list)?;
-        Ok(Self { consumer, topic: name.to_owned(), lanes })
+        Ok(Self { consumer, topic: name.to_owned(), partitions })
     }
 
     pub(super) fn next(&mut self) -> anyhow::Result<Item> {
-        for lane in &mut self.lanes {
-            if lane.heads.is_empty() && lane.next < lane.end {
-                lane.fill(&self.consumer, &self.topic)?;
+        for partition in &mut self.partitions {
+            if partition.heads.is_empty() && partition.next < partition.end {
+                partition.fill(&self.consumer, &self.topic)?;
             }
         }
-        let waiting = self.lanes.iter_mut().filter(|lane| !lane.heads.is_empty());
-        let earliest = waiting.min_by_key(|lane| lane.heads.front().map(|(time, _)| *time));
-        Ok(earliest.and_then(|lane| lane.heads.pop_front()).map_or(Item::End, |(_, item)| item))
+        let waiting = self.partitions.iter_mut().filter(|partition| !partition.heads.is_empty());
+        let earliest = waiting.min_by_key(|partition| partition.heads.front().map(|(time, _)| *time));
+        Ok(earliest.and_then(|partition| partition.heads.pop_front()).map_or(Item::End, |(_, item)| item))
     }
 }
 
-impl Lane {
+impl Reading {
     /// Waits for the next record, or for the end.
     fn fill(&mut self, consumer: &BaseConsumer<PlainContext>, topic: &str) -> anyhow::Result<()> {
         let since = Instant::now();
@@ -90,14 +90,14 @@ impl Lane {
             }
             match self.queue.poll(POLL) {
                 Some(Ok(message)) => {
-                    let (offset, place) = (message.offset(), Place { lane: self.number, at: message.offset() });
+                    let (offset, place) = (message.offset(), Place { partition: self.number, at: message.offset() });
                     if offset >= self.end {
                         self.next = self.end;
                         return Ok(());
                     }
                     let missing = offset - self.next;
                     if missing > 0 && self.is_deleted(consumer, topic) {
-                        let at = Place { lane: self.number, at: self.next };
+                        let at = Place { partition: self.number, at: self.next };
                         self.heads.push_back((i64::MIN, Item::Fault(at, deleted(missing))));
                     }
                     let item = with_record(&message, |record, fault| match fault {
@@ -110,7 +110,7 @@ impl Lane {
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => {
                     if self.is_deleted(consumer, topic) {
-                        let at = Place { lane: self.number, at: self.next };
+                        let at = Place { partition: self.number, at: self.next };
                         self.heads.push_back((i64::MIN, Item::Fault(at, deleted(self.end - self.next))));
                     }
                     self.next = self.end;

@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// What a capture holds.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Survey {
+pub(crate) struct Contents {
     /// How many bytes of the file are whole lines, or whole frames of them.
     pub(crate) good_bytes: u64,
     /// How many bytes the file has.
@@ -29,32 +29,32 @@ pub(crate) struct Survey {
 ///
 /// # Errors
 /// The file cannot be read, or is another program's, or holds records of more than one topic.
-pub(crate) fn survey(path: &Path, line_bytes_max: usize) -> anyhow::Result<Survey> {
+pub(crate) fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Contents> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("{name}: cannot be read"))?;
-    let mut survey = Survey { bytes: file.metadata()?.len(), ..Survey::default() };
+    let mut contents = Contents { bytes: file.metadata()?.len(), ..Contents::default() };
     let mut counted = Counted { inner: BufReader::with_capacity(BUFFER_BYTES, file), consumed: 0 };
     if !writer::is_compressed(path) {
-        let lines = survey.lines(&mut counted, line_bytes_max);
-        return lines.with_context(|| format!("{name}: is no capture, and is left as it is")).map(|()| survey);
+        let lines = contents.lines(&mut counted, line_bytes_max);
+        return lines.with_context(|| format!("{name}: is no capture, and is left as it is")).map(|()| contents);
     }
-    while survey.good_bytes < survey.bytes {
-        let before = Survey { topic: survey.topic.clone(), last: survey.last.clone(), ..survey };
+    while contents.good_bytes < contents.bytes {
+        let before = Contents { topic: contents.topic.clone(), last: contents.last.clone(), ..contents };
         let decoder = zstd::Decoder::with_buffer(&mut counted).with_context(|| format!("{name}: cannot be read"))?;
         let mut frame = BufReader::with_capacity(BUFFER_BYTES, decoder.single_frame());
-        let read = survey.lines(&mut frame, line_bytes_max);
+        let read = contents.lines(&mut frame, line_bytes_max);
         drop(frame);
         match read {
-            Ok(()) => survey.good_bytes = counted.consumed,
+            Ok(()) => contents.good_bytes = counted.consumed,
             // The frame was cut off, or is damaged: what is before it is good. A file that begins so is none of ours.
             Err(error) if error.downcast_ref::<io::Error>().is_some() && before.records > 0 => return Ok(before),
             Err(error) => return Err(error).with_context(|| format!("{name}: is no capture, and is left as it is")),
         }
     }
-    Ok(survey)
+    Ok(contents)
 }
 
-impl Survey {
+impl Contents {
     /// Takes every whole line. What is left behind the last line end was cut off.
     fn lines(&mut self, input: &mut impl BufRead, line_bytes_max: usize) -> anyhow::Result<()> {
         let (mut reader, mut line) = (Reader::new(Format::Envelope, None), Vec::new());
@@ -142,12 +142,12 @@ mod tests {
         for name in ["a.jsonl", "a.jsonl.zst"] {
             let path = folder.path().join(name);
             let ends = capture(&path);
-            let whole = survey(&path, 1_000).unwrap();
+            let whole = contents(&path, 1_000).unwrap();
             assert_eq!((whole.good_bytes, whole.records, whole.last), (ends[2], 6, [(1, 12), (4, 12)].into()), "{name}");
             let bytes = std::fs::read(&path).unwrap();
             for cut in ends[1] + 1..ends[2] {
                 std::fs::write(&path, &bytes[..cut as usize]).unwrap();
-                let found = survey(&path, 1_000).unwrap();
+                let found = contents(&path, 1_000).unwrap();
                 assert_eq!(found.bytes, cut);
                 assert!(found.good_bytes >= ends[1] && found.good_bytes <= cut, "{name} {cut}: {found:?}");
                 assert_eq!(found.last[&1], if found.records == 4 { 11 } else { 12 }, "{name} {cut}");
@@ -169,7 +169,7 @@ mod tests {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
-            assert!(survey(&path, 1_000).is_err(), "{name}");
+            assert!(contents(&path, 1_000).is_err(), "{name}");
             assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
         }
     }

@@ -16,7 +16,7 @@ use super::source::{Item, Source};
 
 /// What a source holds.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Survey {
+pub(super) struct Overview {
     pub(super) records: u64,
     /// Bytes of values.
     pub(super) bytes: u64,
@@ -40,19 +40,19 @@ pub(super) struct Survey {
     has_events: bool,
 }
 
-impl Survey {
+impl Overview {
     /// Reads a source to its end. With `is_thorough` threads are counted and faults reported.
     ///
     /// # Errors
     /// The source holds records of several topics, or cannot be read.
     pub(super) fn of(source: &mut Source, rewriter: &Rewriter, is_thorough: bool) -> anyhow::Result<Self> {
-        let (mut survey, mut schedule) = (Self::default(), Schedule::new(Pace::Recorded(1.0)));
+        let (mut overview, mut schedule) = (Self::default(), Schedule::new(Pace::Recorded(1.0)));
         let (mut partitions, mut threads) = (BTreeSet::new(), FxHashSet::default());
         loop {
             let record = match source.next()? {
                 Item::End => break,
                 Item::Fault(place, fault) => {
-                    survey.faults += 1;
+                    overview.faults += 1;
                     if is_thorough {
                         report_fault(source, place, &fault);
                     }
@@ -60,26 +60,26 @@ impl Survey {
                 }
                 Item::Record(_, record) => record,
             };
-            survey.records += 1;
+            overview.records += 1;
             record.with_borrowed(|record| {
-                survey.bytes += record.value.map_or(0, |value| value.len() as u64);
+                overview.bytes += record.value.map_or(0, |value| value.len() as u64);
                 partitions.insert(record.partition);
                 schedule.due(record.timestamp_ms, false);
-                survey.first_ms = survey.first_ms.into_iter().chain(record.timestamp_ms).min();
-                survey.last_ms = survey.last_ms.max(record.timestamp_ms);
-                if is_thorough || !survey.has_events {
+                overview.first_ms = overview.first_ms.into_iter().chain(record.timestamp_ms).min();
+                overview.last_ms = overview.last_ms.max(record.timestamp_ms);
+                if is_thorough || !overview.has_events {
                     let facts = rewriter.facts(record);
-                    survey.has_events |= facts.is_event();
+                    overview.has_events |= facts.is_event();
                     let hasher = BuildHasherDefault::<FxHasher>::default();
                     threads.extend(facts.thread.map(|thread| hasher.hash_one(thread)));
                 }
             });
         }
-        (survey.backwards, survey.timeless) = (schedule.backwards, schedule.timeless);
-        survey.partitions = partitions.len();
-        survey.partitions_needed = partitions.last().map_or(0, |last| u32::try_from(last.0 + 1).unwrap_or_default());
-        survey.threads = is_thorough.then_some(threads.len());
-        Ok(survey)
+        (overview.backwards, overview.timeless) = (schedule.backwards, schedule.timeless);
+        overview.partitions = partitions.len();
+        overview.partitions_needed = partitions.last().map_or(0, |last| u32::try_from(last.0 + 1).unwrap_or_default());
+        overview.threads = is_thorough.then_some(threads.len());
+        Ok(overview)
     }
 
     /// Checks that it can be replayed at this pace.
