@@ -32,6 +32,7 @@ pub mod outbox;
 pub mod partition;
 pub mod policy_servers;
 pub mod settings;
+pub mod shadow;
 pub mod stages;
 mod stop;
 pub mod threads;

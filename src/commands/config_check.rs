@@ -85,7 +85,7 @@ fn ask(kafka: &KafkaSettings) -> anyhow::Result<crate::worker::Preflight> {
         std::thread::sleep(CONNECT_TIMEOUT);
         timer.give();
     })?;
-    let checked = check_topics(kafka, &health, &stop);
+    let checked = check_topics(kafka, None, &health, &stop);
     if let Err(PreflightError::Stopped(_)) = &checked {
         let why = health.report().problems.join("; ");
         bail!("--connect: no answer within {} s: {why}", CONNECT_TIMEOUT.as_secs());

@@ -1,5 +1,6 @@
 //! `tollgate run`: a worker against real Kafka.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::admin::Admin;
+use crate::config::load;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
 use crate::kafka::SecretFiles;
@@ -14,20 +16,24 @@ use crate::logging::{finish_logging, start_logging};
 use crate::member::Membership;
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
+use crate::shadow::Trial;
 use crate::stages::deciding::deciding;
 use crate::stages::pass_through;
 use crate::stop::Stop;
 use crate::threads::THREAD_ENDED;
+use crate::topics::TopicRole;
 use crate::traces::Export;
 use crate::worker::{
     GrowthWatch, Preflight, PreflightError, Renewal, RenewedParts, Worker, WorkerParts, check_configs, check_keying, check_topics,
     watch_growth,
 };
+use tollgate_core::controls::Controls;
 use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::shadow::Sample;
 
-use super::process;
 use super::ready::Readiness;
+use super::{UsageError, process};
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,6 +51,18 @@ pub(super) struct RunArgs {
     /// is decided so, before `tollgate state rekey`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     drain_partitions: Option<u32>,
+    /// Try another configuration: a sample of the threads is decided by it too. What it would have changed is counted, and published as
+    /// hashes to the topic `kafka.topics.shadow`. No verdict depends on it
+    #[arg(long, value_name = "FILE", conflicts_with = "pass_through")]
+    shadow: Option<PathBuf>,
+    /// With --shadow: how much of the threads, chosen by the hashes of their ids
+    #[arg(long, value_name = "PERCENT", requires = "shadow", default_value = "5%", value_parser = read_sample)]
+    sample: Sample,
+}
+
+fn read_sample(text: &str) -> Result<Sample, String> {
+    let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok()).and_then(Sample::of_percent);
+    percent.ok_or_else(|| "it is no share; write more than 0% and at most 100%, such as 5%".to_owned())
 }
 
 pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<ExitCode> {
@@ -74,14 +92,15 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
         process::serve_admin(listener, &metrics, &health, &stop);
     }
     let kafka = Arc::new(settings.kafka);
-    let Some((topics, known)) = checked(&kafka, &health, &settings.policy, args.drain_partitions, &stop).await? else {
+    let controls = process::controls(settings.subject_key.as_deref());
+    let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+    let trial = trial(args, &controls, &policy, (&kafka, &metrics))?;
+    let Some((topics, known)) = checked(&kafka, &health, &settings.policy, args, &stop).await? else {
         return Ok(process::stopped(&health));
     };
     let renewed = watch_secrets(&kafka, &metrics, &health, &stop)?;
     settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
     let servers = process::policy_servers(&settings.policy, &metrics)?;
-    let controls = process::controls(settings.subject_key.as_deref());
-    let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
     let feed = FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
     let feed = renewed.add(|| ControlFeed::start(feed), |feed| vec![feed.part().clone()])?;
     if !feed.caught_up().await {
@@ -102,7 +121,7 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
         if passes_through {
             return Worker::start(&parts, pass_through(&parts.kafka, &parts.metrics));
         }
-        Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics, export.traces()))
+        Worker::start(&parts, deciding(&parts.kafka, &policy, &servers, &parts.metrics, (export.traces(), trial.as_ref())))
     };
     let (worker, growth) = watched(&parts, known, &renewed, start)?;
     tokio::spawn(announce(Arc::clone(&parts.health), parts.stop.clone(), topics.partitions, passes_through));
@@ -121,6 +140,22 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
     // A thread that has ended is the worse of the two.
     let is_failure = growth.has_stopped_the_worker() && !parts.health.threads().has_ended();
     Ok(if is_failure { ExitCode::FAILURE } else { process::stopped(&parts.health) })
+}
+
+/// Returns the policy on trial, if there is one, under the same controls as the one in force.
+fn trial(
+    args: &RunArgs,
+    controls: &Arc<Controls>,
+    in_force: &Policy,
+    parts: (&Arc<KafkaSettings>, &Metrics),
+) -> anyhow::Result<Option<Trial>> {
+    let Some(path) = &args.shadow else { return Ok(None) };
+    let settings = load(Some(path), std::env::vars_os())?.policy;
+    settings.unusable().for_each(|fault| tracing::error!("--shadow: {fault}"));
+    let policy = Arc::new(Policy::under(&settings, Arc::clone(controls)));
+    let trial = Trial::new(&settings, in_force, policy, args.sample, parts).map_err(|error| UsageError(error.to_string()))?;
+    tracing::info!(shadow_policy_version = trial.version(), "a policy is on trial beside the one in force");
+    Ok(Some(trial))
 }
 
 /// Starts the members of a worker, and the watch on the number of partitions of their topic, which has had `known`.
@@ -165,23 +200,25 @@ async fn checked(
     kafka: &Arc<KafkaSettings>,
     health: &Arc<Health>,
     policy: &PolicySettings,
-    drained: Option<u32>,
+    args: &RunArgs,
     stop: &Stop,
 ) -> anyhow::Result<Option<(Preflight, u32)>> {
-    let Some(topics) = preflight(kafka, health, policy.limits.thread_bytes_max, stop).await? else { return Ok(None) };
-    Ok(keyed(kafka, topics, drained, stop).await?.map(|keyed| (keyed, topics.partitions)))
+    let also = args.shadow.is_some().then_some(TopicRole::Shadow);
+    let Some(topics) = preflight(kafka, also, health, policy.limits.thread_bytes_max, stop).await? else { return Ok(None) };
+    Ok(keyed(kafka, topics, args.drain_partitions, stop).await?.map(|keyed| (keyed, topics.partitions)))
 }
 
 /// Checks the topics before the worker joins. Returns `None` if the sign to stop came first.
 async fn preflight(
     kafka: &Arc<KafkaSettings>,
+    also: Option<TopicRole>,
     health: &Arc<Health>,
     thread_bytes_max: usize,
     stop: &Stop,
 ) -> anyhow::Result<Option<Preflight>> {
     let checked = tokio::task::spawn_blocking({
         let (kafka, health, stop) = (Arc::clone(kafka), Arc::clone(health), stop.clone());
-        move || check_topics(&kafka, &health, &stop)
+        move || check_topics(&kafka, also, &health, &stop)
     });
     match checked.await? {
         Ok(topics) => tokio::select! {

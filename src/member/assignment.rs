@@ -105,7 +105,7 @@ impl<R: StageRuntime> Assignment<R> {
     pub fn take(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         self.has_joined = true;
         for partition in partitions {
-            match self.checkpointing.assigned(partition, || self.runtime.stage(None), &self.metrics) {
+            match self.checkpointing.assigned(partition, || self.runtime.stage(partition, None), &self.metrics) {
                 Ok(assigned) => _ = self.partitions.insert(partition, assigned),
                 Err(failure) => self.fail(failure),
             }
@@ -117,6 +117,7 @@ impl<R: StageRuntime> Assignment<R> {
         for partition in partitions {
             self.partitions.remove(&partition);
             self.checkpointing.released(partition);
+            self.runtime.given_up(partition);
         }
     }
 

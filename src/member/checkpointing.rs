@@ -123,7 +123,7 @@ impl<R: StageRuntime> Assignment<R> {
         let Self { runtime, partitions, checkpointing, .. } = self;
         while let Ok(WriterReport { partition, generation, report }) = checkpointing.reports.try_recv() {
             let Some(assigned) = partitions.get_mut(&partition).filter(|assigned| assigned.generation() == generation) else { continue };
-            match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(state)) {
+            match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(partition, state)) {
                 Effect::None => {}
                 Effect::Resume(start) => checkpointing.flow_changes.push(FlowChange::Resume(partition, start)),
                 Effect::Pause => {

@@ -70,6 +70,15 @@ define_metrics! {
             "Spans that are not exported: queue_full, failed (no collector), refused (by it) or unfinished. Verdicts do not depend on them.";
         histogram(RESTORE_SECONDS) restore_duration = "tollgate_restore_duration_seconds" ["outcome"]
             "Seconds to bring a partition's state up after assignment.";
+        counter shadow_compared = "tollgate_shadow_compared_total" [] "Verdicts that a policy on trial was compared on.";
+        counter shadow_flips = "tollgate_shadow_flips_total" ["from", "to", "code", "tool"]
+            "Verdicts that a policy on trial would have changed, by the actions of both; the code is of the one that intervenes.";
+        counter shadow_left_out = "tollgate_shadow_left_out_total" []
+            "Verdicts that were not compared, because the policy on trial does not know the running turn from its beginning.";
+        counter shadow_dropped = "tollgate_shadow_dropped_total" []
+            "Records that a policy on trial has missed because too many waited for it. Verdicts do not depend on them.";
+        counter shadow_publish_failures = "tollgate_shadow_publish_failures_total" ["reason"]
+            "Verdicts that differ and could not be published, by Kafka error. Nothing waits for them.";
         counter restore_failures = "tollgate_restore_failures_total" ["reason"]
             "Restores that failed and are tried again: kafka (away), forbidden, unreadable or mismatch.", alert "any growth but of `kafka`";
         counter restore_records = "tollgate_restore_records_total" [] "State records read by restores.";

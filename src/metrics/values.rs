@@ -43,9 +43,11 @@ pub fn values(metric: &str, label: &str) -> Values {
         ("tollgate_events_consumed_total", "type") => {
             Values::Closed(EventType::ALL.iter().map(|kind| kind.as_str()).chain(["unreadable", "passed_through"]).collect())
         }
-        (_, "action") => Values::Closed(Action::ALL.iter().map(|action| action.as_str()).collect()),
+        (_, "action") | ("tollgate_shadow_flips_total", "from" | "to") => {
+            Values::Closed(Action::ALL.iter().map(|action| action.as_str()).collect())
+        }
         (_, "decided_by") => Values::Closed(DecidedBy::ALL.iter().map(|part| part.as_str()).collect()),
-        ("tollgate_verdicts_total", "code") => Values::Open(verdict_codes()),
+        ("tollgate_verdicts_total" | "tollgate_shadow_flips_total", "code") => Values::Open(verdict_codes()),
         (_, "tool") => open(&["other"]),
         ("tollgate_dead_letters_total", "reason") => Values::Closed(RejectionCode::ALL.iter().map(|code| code.as_str()).collect()),
         ("tollgate_replies_total", "outcome") => closed(&["published", "refused", "failed"]),

@@ -24,8 +24,11 @@ pub trait StageRuntime: Send + 'static {
     /// The pure stage.
     type Stage: Stage<Output: Send, State: KeyedState<Limits: Send + Sync + 'static> + Send + 'static> + Send + 'static;
 
-    /// Returns the stage of a partition, with the state of its last checkpoint if there is any.
-    fn stage(&self, state: Option<StateOf<Self>>) -> Self::Stage;
+    /// Returns the stage of a partition that was taken over, with the state of its last checkpoint if there is any.
+    fn stage(&self, partition: Partition, state: Option<StateOf<Self>>) -> Self::Stage;
+
+    /// Notes that a partition was given up.
+    fn given_up(&self, _partition: Partition) {}
 
     /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;

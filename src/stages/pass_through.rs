@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use tollgate_core::pass_through::{Nothing, PASS_THROUGH, PassThrough};
+use tollgate_core::record::Partition;
 
 use crate::metrics::Metrics;
 use crate::outbox::{Delivery, Publications};
@@ -44,7 +45,7 @@ impl PassingThrough {
 impl StageRuntime for PassingThrough {
     type Stage = PassThrough;
 
-    fn stage(&self, state: Option<Nothing>) -> PassThrough {
+    fn stage(&self, _: Partition, state: Option<Nothing>) -> PassThrough {
         state.map_or_else(PassThrough::default, PassThrough::with_state)
     }
 

@@ -142,6 +142,16 @@ macro_rules! with_topics {
                 read_by: &[Party::Operators],
                 is_required: false,
             }
+            Shadow shadow "Verdicts that a policy on trial would have changed, as hashes and codes (`run --shadow`)." {
+                default_name: "agent.shadow",
+                record_key: "thread_id",
+                cleanup: Cleanup::Delete { days: None },
+                partitions: PartitionRule::Free,
+                carries: Carries::Ours,
+                written_by: &[Party::Workers],
+                read_by: &[Party::Operators],
+                is_required: false,
+            }
             State state "Checkpoints of the state of partitions; of one group and one events topic." {
                 default_name: "tollgate.state",
                 record_key: "internal",

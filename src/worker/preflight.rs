@@ -89,15 +89,15 @@ pub enum PreflightError {
     Stopped(String),
 }
 
-/// Checks the topics and their partitions, and asks again for as long as the brokers cannot be reached. Why they cannot is logged, and shown
+/// Checks the topics and their partitions, those that every worker needs and `also` another one, and asks again for as long as the brokers cannot be reached. Why they cannot is logged, and shown
 /// by the health report.
 ///
 /// # Errors
 /// Returns [`PreflightError`], with what to do about it.
-pub fn check_topics(kafka: &KafkaSettings, health: &Health, stop: &Stop) -> Result<Preflight, PreflightError> {
+pub fn check_topics(kafka: &KafkaSettings, also: Option<TopicRole>, health: &Health, stop: &Stop) -> Result<Preflight, PreflightError> {
     let inquire = || Inquirer::new(consumer_config(kafka, &kafka.group_id, None)).map_err(PreflightError::Client);
     let (mut inquirer, mut secrets) = (inquire()?, SecretFiles::new(kafka));
-    let topics = required(kafka);
+    let topics: Vec<_> = required(kafka).into_iter().chain(also.map(|role| kafka.topics.of(role))).collect();
     let brokers = kafka.shown_brokers();
     let is_wanted = || !stop.is_given();
     let mut say = |reason: &str| {

@@ -22,6 +22,7 @@ mod replay;
 mod rights;
 mod second_stage;
 mod security;
+mod shadow;
 mod smoke;
 mod state;
 mod state_command;
@@ -83,6 +84,8 @@ const CASES: &[Case] = &[
     sharing!(controls::what_does_not_fit_is_named),
     sharing!(dev::dev_works_on_topics_of_its_own),
     sharing!(dev::tap_begins_where_it_is_asked_to),
+    sharing!(shadow::flips_are_those_of_two_runs),
+    sharing!(shadow::what_cannot_be_tried_is_refused),
     sharing!(pass_through::a_pass_through_answers_every_record_and_commits),
     sharing!(rights::each_refusal_is_named_once_with_its_grant),
     sharing!(security::every_mechanism_works_with_the_least_rights),

@@ -40,7 +40,7 @@ struct Counting {
 impl StageRuntime for Counting {
     type Stage = Signals;
 
-    fn stage(&self, state: Option<Subjects>) -> Signals {
+    fn stage(&self, _: tollgate_core::record::Partition, state: Option<Subjects>) -> Signals {
         state.map_or_else(Signals::default, Signals::with_state)
     }
 

@@ -21,6 +21,7 @@ pub mod redact;
 pub mod ruling;
 pub mod safety;
 pub mod settings;
+pub mod shadow;
 pub mod stage;
 pub mod thread;
 mod wire;

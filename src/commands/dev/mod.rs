@@ -151,7 +151,7 @@ impl Dev {
             return Ok(process::stopped(&health));
         }
         let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
-        let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, export.traces()))?;
+        let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None)))?;
         while !health.is_ready() && !stop.is_given() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -191,7 +191,7 @@ impl Dev {
             say!("created topics: {}", created.join(", "));
         }
         let (asked, health, stop_asking) = (Arc::clone(kafka), Arc::clone(health), stop.clone());
-        let checked = tokio::task::spawn_blocking(move || check_topics(&asked, &health, &stop_asking)).await?;
+        let checked = tokio::task::spawn_blocking(move || check_topics(&asked, None, &health, &stop_asking)).await?;
         if stop.is_given() {
             return Ok(None);
         }

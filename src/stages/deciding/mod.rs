@@ -17,7 +17,8 @@ use prometheus::local::LocalHistogramTimer;
 use tollgate_core::deciding::{Deciding, Outcome};
 use tollgate_core::guardrail::{Answer, Question};
 use tollgate_core::policy::Policy;
-use tollgate_core::record::Record;
+use tollgate_core::record::{Partition, Record};
+use tollgate_core::shadow::Said;
 use tollgate_core::thread::{StoreLimits, ThreadStore};
 
 use crate::kafka::StageTopics;
@@ -25,22 +26,24 @@ use crate::metrics::Metrics;
 use crate::outbox::{Delivery, OutboxTopics, Publications};
 use crate::policy_servers::PolicyServers;
 use crate::settings::KafkaSettings;
+use crate::shadow::{ShadowFeed, Trial};
 use crate::traces::{Tracer, Traces};
 
 use dead_letter::dead_letter_headers;
 
 use super::{Done, RequestId, StageRuntime, StageSetup};
 
-/// Returns the deciding stage under a policy, with the policy servers to ask. With traces, sampled records get a span.
+/// Returns the deciding stage under a policy, with the policy servers to ask. With traces, sampled records get a span. With a trial, a
+/// sample of the threads is decided by another policy too, which changes no verdict.
 #[must_use]
 pub fn deciding(
     kafka: &Arc<KafkaSettings>,
     policy: &Arc<Policy>,
     servers: &PolicyServers,
     metrics: &Metrics,
-    traces: Option<&Traces>,
+    (traces, trial): (Option<&Traces>, Option<&Trial>),
 ) -> StageSetup<DecidingRuntime> {
-    let traces = traces.cloned();
+    let (traces, trial) = (traces.cloned(), trial.cloned());
     let (publisher, version) = (VerdictPublisher::new(Arc::clone(kafka), metrics.clone()), policy.version().to_owned());
     let (policy, servers, metrics, policy_version) = (Arc::clone(policy), servers.clone(), metrics.clone(), version.clone());
     let labels = Arc::default();
@@ -51,7 +54,8 @@ pub fn deciding(
         version,
         runtime: Box::new(move || {
             let (tracer, counts) = (traces.as_ref().map(Traces::tracer), Counts::new(&metrics, &labels));
-            DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), counts, tracer)
+            let runtime = DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), counts, tracer);
+            DecidingRuntime { shadow: trial.as_ref().map(ShadowFeed::start), ..runtime }
         }),
     }
 }
@@ -78,6 +82,8 @@ pub struct DecidingRuntime {
     sender: Sender<(RequestId, Answer)>,
     /// `None` if traces are off.
     tracer: Option<Tracer>,
+    /// `None` if no policy is on trial.
+    shadow: Option<ShadowFeed>,
 }
 
 impl DecidingRuntime {
@@ -85,18 +91,27 @@ impl DecidingRuntime {
     #[must_use]
     pub fn new(policy: Arc<Policy>, publisher: VerdictPublisher, servers: PolicyServers, counts: Counts, tracer: Option<Tracer>) -> Self {
         let (sender, answers) = channel();
-        Self { policy, publisher, counts, servers, answers, sender, tracer }
+        Self { policy, publisher, counts, servers, answers, sender, tracer, shadow: None }
     }
 }
 
 impl StageRuntime for DecidingRuntime {
     type Stage = Deciding;
 
-    fn stage(&self, state: Option<ThreadStore>) -> Deciding {
+    fn stage(&self, partition: Partition, state: Option<ThreadStore>) -> Deciding {
+        if let Some(shadow) = &self.shadow {
+            shadow.taken(partition, state.as_ref());
+        }
         let policy = Arc::clone(&self.policy);
         match state {
             Some(threads) => Deciding::with_threads(policy, threads),
             None => Deciding::new(policy),
+        }
+    }
+
+    fn given_up(&self, partition: Partition) {
+        if let Some(shadow) = &self.shadow {
+            shadow.given_up(partition);
         }
     }
 
@@ -120,6 +135,9 @@ impl StageRuntime for DecidingRuntime {
         let Done { record, outcome, output, own_headers } = done;
         if let Some(tracer) = &mut self.tracer {
             tracer.decided(record);
+        }
+        if let Some(shadow) = &mut self.shadow {
+            shadow_of(shadow, record, &outcome, &output.thread_id);
         }
         let mut rejected = None;
         match outcome {
@@ -183,5 +201,14 @@ impl StageRuntime for DecidingRuntime {
         if let Some(tracer) = &mut self.tracer {
             tracer.expire();
         }
+    }
+}
+
+/// Hands a record to the policy on trial. One that cannot be read is the same to both, and changes no state.
+fn shadow_of(shadow: &mut ShadowFeed, record: &Record<'_>, outcome: &Outcome, thread_id: &str) {
+    match outcome {
+        Outcome::Verdict { decided, .. } => shadow.decided(record, thread_id, || Some(Said::of(decided))),
+        Outcome::Boundary(_) => shadow.decided(record, thread_id, || None),
+        Outcome::DeadLetter(_) => {}
     }
 }

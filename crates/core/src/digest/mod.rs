@@ -33,6 +33,11 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
+    /// Returns the first eight bytes, as a big-endian number.
+    pub(crate) fn first_u64(&self) -> u64 {
+        self.0.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+    }
+
     /// Returns the digest with these bytes.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {

@@ -44,6 +44,18 @@ pub(super) fn row() -> Row {
             Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 8)
                 .rate("{{reason}}", "reason", "tollgate_dead_letters_total")
                 .rate("too large: without value", "", "tollgate_dead_letters_without_value_total"),
+            Panel::new(
+                "A policy on trial",
+                "Verdicts that it would have changed, by the actions of both policies (`run --shadow`).",
+                "cps",
+                8,
+            )
+            .rate("{{from}} to {{to}}", "from, to", "tollgate_shadow_flips_total"),
+            Panel::new("How far it is tried", "Left out: the running turn is not known whole. Missed: too many records waited.", "cps", 8)
+                .rate("compared", "", "tollgate_shadow_compared_total")
+                .rate("left out", "", "tollgate_shadow_left_out_total")
+                .rate("missed", "", "tollgate_shadow_dropped_total")
+                .rate("not published", "", "tollgate_shadow_publish_failures_total"),
             Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 8).rate(
                 "{{outcome}}",
                 "outcome",

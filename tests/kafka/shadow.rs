@@ -1,0 +1,146 @@
+//! Tests a policy on trial: what it would have changed is what two runs of `eval` differ in, on the threads of the sample, and a restart
+//! in the middle of turns shows nothing that is not so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tollgate_core::digest::Digest;
+use tollgate_core::shadow::Sample;
+
+use crate::traffic::{awaited, conversations};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, parsed};
+
+const TIME_MAX: Duration = Duration::from_secs(60);
+const PERCENT: f64 = 50.0;
+
+/// What changes of a verdict: action and code of both policies, and the hash of the thread.
+type Flips = BTreeMap<String, (String, String, String)>;
+
+pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 4)?;
+    let shadow = cluster.topic("shadow", 4, &[])?;
+    deployment.configure("/kafka/topics/shadow", json!(shadow));
+    let trial = tempfile::NamedTempFile::new()?;
+    std::fs::write(trial.path(), json!({"guardrails": denies(), "tool_loop_guardrails": stricter()}).to_string())?;
+    let path = trial.path().to_string_lossy().into_owned();
+    let arguments = ["--shadow", &path, "--sample", "50%"];
+    let events = conversations(400, 11);
+    let (first, second) = events.split_at(events.len() / 2);
+    let expected = expected(&mut deployment, &events, first)?;
+
+    let worker = deployment.start_with(&arguments)?;
+    cluster.produce(&deployment.events, first)?;
+    deployment.verdicts(cluster, awaited(first), TIME_MAX)?;
+    let in_first = expected.0.len();
+    cluster.read_until(&shadow, TIME_MAX, |records| records.len() >= in_first)?;
+    assert_eq!(worker.metric("tollgate_shadow_flips_total")?, in_first as f64);
+    assert_eq!(worker.metric("tollgate_shadow_left_out_total")?, 0.0);
+    assert!(worker.stop()?.success());
+
+    let worker = deployment.start_with(&arguments)?;
+    cluster.produce(&deployment.events, second)?;
+    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    let all: Flips = expected.0.into_iter().chain(expected.1).collect();
+    assert!(in_first > 50 && all.len() > in_first + 5, "{in_first} of {}", all.len());
+    cluster.read_until(&shadow, TIME_MAX, |records| records.len() >= all.len())?;
+    // What should not be there would have come by now.
+    std::thread::sleep(Duration::from_secs(2));
+    let records = cluster.read_all(&shadow)?;
+    assert_eq!(records.len(), all.len());
+    assert_eq!(records.iter().map(published).collect::<Flips>(), all);
+    assert!(worker.metric("tollgate_shadow_left_out_total")? > 0.0);
+    assert_eq!(worker.metric("tollgate_shadow_dropped_total")?, 0.0);
+    assert!(worker.stop()?.success());
+    Ok(())
+}
+
+fn denies() -> Value {
+    json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["patch"]}}})
+}
+
+fn stricter() -> Value {
+    json!({"exact_failure_warn_after": 1, "exact_failure_block_after": 1, "same_tool_failure_halt_after": 3})
+}
+
+/// Returns what two runs of `eval` differ in, on the threads of the sample: in the first part of the events, and in the rest, of threads
+/// that begin there.
+fn expected(deployment: &mut Deployment, events: &[Outgoing], first: &[Outgoing]) -> Result<(Flips, Flips)> {
+    let ours = deployment.eval(events)?;
+    let before: BTreeSet<_> = verdicts_of(deployment.eval(first)?).into_keys().collect();
+    deployment.configure("/guardrails", denies());
+    deployment.configure("/tool_loop_guardrails", stricter());
+    let theirs = verdicts_of(deployment.eval(events)?);
+    deployment.configure("/guardrails", json!({"enabled": false}));
+    deployment.configure("/tool_loop_guardrails", json!({}));
+    let began: BTreeSet<_> = first.iter().filter_map(|event| event.key.clone()).collect();
+    let sample = Sample::of_percent(PERCENT).expect("a share");
+    let (mut in_first, mut in_second) = (Flips::new(), Flips::new());
+    for (id, (thread, from)) in verdicts_of(ours) {
+        let to = &theirs[&id].1;
+        if from == *to || !sample.has(&thread) {
+            continue;
+        }
+        let flip = (from, to.clone(), Digest::of(thread.as_bytes()).to_string());
+        if before.contains(&id) {
+            in_first.insert(id, flip);
+        } else if !began.contains(thread.as_bytes()) {
+            in_second.insert(id, flip);
+        }
+    }
+    Ok((in_first, in_second))
+}
+
+/// Returns thread, and action and code, by the ids of verdicts.
+fn verdicts_of(lines: impl IntoIterator<Item = String>) -> BTreeMap<String, (String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let verdict = |line: String| {
+        let verdict: Value = serde_json::from_str(&line).expect("a verdict");
+        (text(&verdict["verdict_id"]), (text(&verdict["thread_id"]), said(&verdict)))
+    };
+    lines.into_iter().map(verdict).collect()
+}
+
+fn said(value: &Value) -> String {
+    format!("{} {}", value["action"], value["code"])
+}
+
+fn published(record: &Record) -> (String, (String, String, String)) {
+    let flip = parsed(record);
+    let text = |name: &str| flip[name].as_str().unwrap_or_default().to_owned();
+    assert_eq!(text("thread_hash"), Digest::of(record.key.as_deref().unwrap_or_default()).to_string());
+    assert!(flip["policy_version"] != flip["shadow_policy_version"] && flip["offset"].is_u64() && flip["tool_name"].is_string(), "{flip}");
+    (text("verdict_id"), (said(&flip["from"]), said(&flip["to"]), text("thread_hash")))
+}
+
+pub(crate) fn what_cannot_be_tried_is_refused(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 1)?;
+    let write = |text: &str| -> Result<tempfile::NamedTempFile> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), text)?;
+        Ok(file)
+    };
+    let asks = "guardrails: {enabled: true, provider: {use: http, config: {url: \"http://127.0.0.1:9/x\"}}}";
+    let (same, asks, larger, broken) = (write("{}")?, write(asks)?, write("limits: {event_bytes_max: 9}")?, write("limit: {}")?);
+    let other = write("tool_loop_guardrails: {no_progress_block_after: 9}")?;
+    for (path, sample, exit, says) in [
+        (same.path(), "5%", 2, "with the same policy_version"),
+        (asks.path(), "5%", 2, "asks a policy server"),
+        (larger.path(), "5%", 2, "another limits.event_bytes_max"),
+        (broken.path(), "5%", 1, "found an unknown key"),
+        (other.path(), "0%", 2, "more than 0% and at most 100%"),
+        (other.path(), "101%", 2, "more than 0% and at most 100%"),
+        (other.path(), "5%", 1, "agent.shadow"),
+    ] {
+        let mut command = deployment.command("run");
+        command.env("TOLLGATE__ADMIN", "null").arg("--shadow").arg(path).args(["--sample", sample]);
+        let ended = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(exit) && stderr.contains(says), "{says}: {:?}\n{stderr}", ended.status);
+    }
+    let alone = deployment.command("run").args(["--sample", "5%"]).stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+    assert_eq!(alone.status.code(), Some(2));
+    Ok(())
+}
