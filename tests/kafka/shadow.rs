@@ -27,8 +27,12 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
     std::fs::write(trial.path(), json!({"guardrails": denies(), "tool_loop_guardrails": stricter()}).to_string())?;
     let path = trial.path().to_string_lossy().into_owned();
     let arguments = ["--shadow", &path, "--sample", "50%"];
-    let events = conversations(400, 11);
-    let (first, second) = events.split_at(events.len() / 2);
+    // The first threads are in the middle of their turns at the restart, and the others begin after it.
+    let (mut events, later): (Vec<_>, Vec<_>) =
+        conversations(400, 11).into_iter().partition(|event| event.key.as_deref() < Some(b"thread-00250".as_slice()));
+    let half = events.len() / 2;
+    events.extend(later);
+    let (first, second) = events.split_at(half);
     let expected = expected(&mut deployment, &events, first)?;
 
     let worker = deployment.start_with(&arguments)?;
