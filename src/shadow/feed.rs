@@ -22,7 +22,7 @@ const MISSED_MAX: usize = 16_384;
 #[derive(Debug)]
 pub(super) enum Fed {
     /// A partition was taken over, with the sampled threads that the policy in force remembers there.
-    Taken(Partition, Option<ThreadStore>),
+    Taken(Partition, Option<Box<ThreadStore>>),
     /// A partition was given up.
     GivenUp(Partition),
     /// Records of these threads were dropped.
@@ -94,7 +94,7 @@ impl ShadowFeed {
     /// Notes that a partition was taken over, with the state of the policy in force.
     pub fn taken(&self, partition: Partition, ours: Option<&ThreadStore>) {
         let sampled = ours.map(|ours| Shadow::sampled(ours, &self.trial.policy, self.trial.sample));
-        self.send(Fed::Taken(partition, sampled));
+        self.send(Fed::Taken(partition, sampled.map(Box::new)));
     }
 
     /// Notes that a partition was given up.

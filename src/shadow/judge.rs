@@ -53,7 +53,7 @@ impl Judge {
     fn take(&mut self, fed: Fed) {
         match fed {
             Fed::Taken(partition, restored) => {
-                self.shadows.insert(partition, Shadow::new(Arc::clone(&self.trial.policy), restored));
+                self.shadows.insert(partition, Shadow::new(Arc::clone(&self.trial.policy), restored.map(|restored| *restored)));
             }
             Fed::GivenUp(partition) => drop(self.shadows.remove(&partition)),
             Fed::Missed(threads) => {

@@ -44,18 +44,8 @@ pub(super) fn row() -> Row {
             Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 8)
                 .rate("{{reason}}", "reason", "tollgate_dead_letters_total")
                 .rate("too large: without value", "", "tollgate_dead_letters_without_value_total"),
-            Panel::new(
-                "A policy on trial",
-                "Verdicts that it would have changed, by the actions of both policies (`run --shadow`).",
-                "cps",
-                8,
-            )
-            .rate("{{from}} to {{to}}", "from, to", "tollgate_shadow_flips_total"),
-            Panel::new("How far it is tried", "Left out: the running turn is not known whole. Missed: too many records waited.", "cps", 8)
-                .rate("compared", "", "tollgate_shadow_compared_total")
-                .rate("left out", "", "tollgate_shadow_left_out_total")
-                .rate("missed", "", "tollgate_shadow_dropped_total")
-                .rate("not published", "", "tollgate_shadow_publish_failures_total"),
+            trial_flips(),
+            trial_coverage(),
             Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 8).rate(
                 "{{outcome}}",
                 "outcome",
@@ -65,4 +55,18 @@ pub(super) fn row() -> Row {
                 .rate("{{reason}}", "reason", "tollgate_departed_threads_total"),
         ],
     }
+}
+
+fn trial_flips() -> Panel {
+    let what = "Verdicts that it would have changed, by the actions of both policies (`run --shadow`).";
+    Panel::new("A policy on trial", what, "cps", 8).rate("{{from}} to {{to}}", "from, to", "tollgate_shadow_flips_total")
+}
+
+fn trial_coverage() -> Panel {
+    let what = "Left out: the running turn is not known whole. Missed: too many records waited.";
+    Panel::new("How far it is tried", what, "cps", 8)
+        .rate("compared", "", "tollgate_shadow_compared_total")
+        .rate("left out", "", "tollgate_shadow_left_out_total")
+        .rate("missed", "", "tollgate_shadow_dropped_total")
+        .rate("not published", "", "tollgate_shadow_publish_failures_total")
 }
