@@ -44,8 +44,6 @@ pub(super) fn row() -> Row {
             Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 8)
                 .rate("{{reason}}", "reason", "tollgate_dead_letters_total")
                 .rate("too large: without value", "", "tollgate_dead_letters_without_value_total"),
-            trial_flips(),
-            trial_coverage(),
             Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 8).rate(
                 "{{outcome}}",
                 "outcome",
@@ -53,18 +51,20 @@ pub(super) fn row() -> Row {
             ),
             Panel::new("Threads let go of", "Refused: a store is full of stopped threads, and the calls of others are blocked.", "cps", 8)
                 .rate("{{reason}}", "reason", "tollgate_departed_threads_total"),
+            trial_flips(),
+            trial_coverage(),
         ],
     }
 }
 
 fn trial_flips() -> Panel {
     let what = "Verdicts that it would have changed, by the actions of both policies (`run --shadow`).";
-    Panel::new("A policy on trial", what, "cps", 8).rate("{{from}} to {{to}}", "from, to", "tollgate_shadow_flips_total")
+    Panel::new("A policy on trial", what, "cps", 12).rate("{{from}} to {{to}}", "from, to", "tollgate_shadow_flips_total")
 }
 
 fn trial_coverage() -> Panel {
     let what = "Left out: the running turn is not known whole. Missed: too many records waited.";
-    Panel::new("How far it is tried", what, "cps", 8)
+    Panel::new("How far it is tried", what, "cps", 12)
         .rate("compared", "", "tollgate_shadow_compared_total")
         .rate("left out", "", "tollgate_shadow_left_out_total")
         .rate("missed", "", "tollgate_shadow_dropped_total")
