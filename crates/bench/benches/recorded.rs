@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
+use tollgate_core::decode::EventType;
 use tollgate_core::record::partition_of;
 use tollgate_testkit::{DENIED_TOOL, Mix, MixEvent, MixSettings};
 
@@ -24,8 +25,8 @@ const ROUNDS: usize = 3;
 const EVENTS: usize = 1_000_000;
 const PARTITIONS: u32 = 16;
 
-/// Longer events are left out, so that the mean is that of the target, about 600 bytes.
-const EVENT_BYTES_MAX: usize = 1_100;
+/// Longer responses are left out, so that the mean of all events is that of the target, about 600 bytes.
+const RESPONSE_BYTES_MAX: usize = 1_100;
 
 /// What is measured: its name, and the command.
 const SUBJECTS: [(&str, &str); 7] = [
@@ -89,7 +90,7 @@ fn write_capture(folder: &Path, events: usize) -> Written {
     let mut file = std::io::BufWriter::new(std::fs::File::create(folder.join("capture.jsonl")).unwrap());
     for number in 0..events {
         mix.next_into(&mut event);
-        while event.value.len() > EVENT_BYTES_MAX {
+        while event.event_type == EventType::ModelResponse && event.value.len() > RESPONSE_BYTES_MAX {
             mix.next_into(&mut event);
         }
         let partition = partition_of(event.thread_id.as_bytes(), PARTITIONS).0;
