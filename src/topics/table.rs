@@ -260,6 +260,6 @@ mod tests {
             assert!(!matches!(spec.carries, Carries::CopiesOf(other) if !is_ours(other)), "{}", spec.key);
         }
         let keys: Vec<_> = TOPICS.iter().map(|spec| spec.key).collect();
-        assert_eq!(keys, ["events", "decisions", "dlq", "controls", "alerts", "state"], "as configurations have them");
+        assert_eq!(keys, ["events", "decisions", "dlq", "controls", "alerts", "shadow", "state"], "as configurations have them");
     }
 }
