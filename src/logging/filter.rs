@@ -8,8 +8,9 @@ use tracing_subscriber::filter::LevelFilter;
 const CRATES: [&str; 9] = ["tollgate", "tollgate_core", "tollgate_bench", "librdkafka", "rdkafka", "hyper", "hyper_util", "tokio", "axum"];
 
 /// The modules of this crate, which log under their paths.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 21] = [
     "admin",
+    "capture",
     "commands",
     "config",
     "control_feed",
@@ -22,6 +23,7 @@ const MODULES: [&str; 19] = [
     "partition",
     "policy_servers",
     "settings",
+    "shadow",
     "stages",
     "stop",
     "threads",
