@@ -311,3 +311,22 @@ fn bad_input_is_named() {
     assert_eq!(missing.exit, Some(1));
     assert_says(&missing.stderr, &["no.jsonl"]);
 }
+
+/// A sample has the flips of its threads, and no others.
+#[test]
+fn a_sample_is_a_part_of_the_whole() {
+    let trial = Trial::new(&fleet(20_000, 3));
+    let sample = tollgate_core::shadow::Sample::of_percent(30.0).unwrap();
+    let flips = |arguments: &[&str]| -> Vec<String> {
+        let ran = trial.diff(&[arguments, &["--flips", "flips.jsonl"]].concat());
+        assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
+        let mut lines: Vec<_> = trial.read("flips.jsonl").lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let thread = |line: &String| serde_json::from_str::<Value>(line).unwrap()["thread_id"].as_str().unwrap().to_owned();
+    let (whole, part) = (flips(&[]), flips(&["--sample", "30%"]));
+    let expected: Vec<_> = whole.iter().filter(|line| sample.has(&thread(line))).cloned().collect();
+    assert!(part.len() > 10 && part.len() < whole.len(), "{} of {}", part.len(), whole.len());
+    assert_eq!(part, expected);
+}

@@ -60,7 +60,7 @@ pub(super) struct RunArgs {
     sample: Sample,
 }
 
-fn read_sample(text: &str) -> Result<Sample, String> {
+pub(super) fn read_sample(text: &str) -> Result<Sample, String> {
     let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok()).and_then(Sample::of_percent);
     percent.ok_or_else(|| "it is no share; write more than 0% and at most 100%, such as 5%".to_owned())
 }

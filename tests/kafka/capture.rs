@@ -184,6 +184,22 @@ pub(crate) fn a_redacted_capture_is_decided_alike(cluster: &Cluster) -> Result<(
         run(&fresh, &["replay", path(&redacted), "--to", &fresh.events, "--partition-by", "key", "--rate", "max", "--await", "--json"])?;
     assert!(worker.stop()?.success());
     assert_eq!(parse(report.as_bytes())["verdicts"]["digest"].as_str(), Some(digest.trim()));
+    // What was published is what the same policy decides, and topics are read as files are.
+    let policy = folder.path().join("strict.yaml");
+    let diff = |policy: &Path, source: &str, more: &[&str]| -> Result<Value> {
+        let arguments = [&["diff", "--policy", path(policy), source], more].concat();
+        Ok(parse(run(&fresh, &arguments)?.as_bytes()))
+    };
+    std::fs::write(&policy, "{}")?;
+    let events = format!("topic:{}", fresh.events);
+    let same = diff(&policy, &events, &["--against", "recorded"])?;
+    assert_eq!((&same["flips"], &same["unmatched"]), (&0.into(), &0.into()), "{same:#}");
+    std::fs::write(&policy, "tool_loop_guardrails: {same_tool_failure_halt_after: 2, same_tool_failure_warn_after: 1}")?;
+    let (from_topic, from_file) = (diff(&policy, &events, &[])?, diff(&policy, path(&redacted), &[])?);
+    assert!(from_topic["flips"].as_u64() > Some(50), "{from_topic:#}");
+    for part in ["flips", "verdicts", "cut_off_calls", "tools", "threads"] {
+        assert_eq!(from_topic[part], from_file[part], "{part}");
+    }
     // Words of the results are nowhere.
     let text = zstd::decode_all(std::fs::File::open(&redacted)?)?;
     let whole = std::fs::read(&clear)?;

@@ -8,6 +8,7 @@ mod bounds;
 mod progress;
 mod read;
 mod redaction;
+mod stream;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ use bounds::{Asked, Bound, read_bound, spans};
 use progress::Progress;
 use read::{Faults, Taken, consumer, read};
 use redaction::redactor;
+pub(super) use stream::{stream, topic_of};
 
 /// The exit code if records had to be left out.
 const LEFT_OUT: u8 = 3;
@@ -96,7 +98,7 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     let size = writer.finish().with_context(|| format!("{shown}: cannot be written{fix}"));
     let is_whole = reached?;
     let size = size?;
-    say!("tollgate: {}{}", progress.summary(), if is_file { format!("; {shown} has {size} bytes") } else { String::new() });
+    say!("tollgate: captured {}{}", progress.summary(), if is_file { format!("; {shown} has {size} bytes") } else { String::new() });
     faults.report();
     Ok(match (is_whole || args.follow, faults.is_empty()) {
         (false, _) => {

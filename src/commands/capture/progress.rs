@@ -66,6 +66,6 @@ impl Progress {
             (Some(first), Some(last)) => format!(", from {} to {}", stamp(first), stamp(last)),
             _ => String::new(),
         };
-        format!("captured {records} records, {} of lines, in {}{span}", bytes(self.bytes), seconds(started.elapsed().as_secs_f64()))
+        format!("{records} records, {} of lines, in {}{span}", bytes(self.bytes), seconds(started.elapsed().as_secs_f64()))
     }
 }

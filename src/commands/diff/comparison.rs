@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tollgate_core::shadow::Sample;
+
 use crate::capture::{Captured, LineFault, Visitor};
 
 use super::cut_off::StoppedTurns;
@@ -17,6 +19,8 @@ pub(super) type Flips = Arc<Mutex<dyn Write + Send>>;
 pub(super) struct Comparison<'t> {
     topic: &'t str,
     sides: Sides,
+    /// The share of threads that is counted; `None` is all of them.
+    sample: Option<Sample>,
     flips: Option<Flips>,
     facts: Facts,
     turns: StoppedTurns,
@@ -27,10 +31,11 @@ pub(super) struct Comparison<'t> {
 
 impl<'t> Comparison<'t> {
     /// Returns a comparison that has seen nothing. `topic` is that of records that name none.
-    pub(super) fn new(topic: &'t str, sides: Sides, flips: Option<Flips>) -> Self {
+    pub(super) fn new(topic: &'t str, sides: Sides, sample: Option<Sample>, flips: Option<Flips>) -> Self {
         Self {
             topic,
             sides,
+            sample,
             flips,
             facts: Facts::default(),
             turns: StoppedTurns::default(),
@@ -69,20 +74,24 @@ impl<'t> Comparison<'t> {
 
 impl Visitor for Comparison<'_> {
     fn record(&mut self, number: u64, captured: &Captured<'_>) -> anyhow::Result<()> {
-        let Self { topic, sides, facts, turns, tally, .. } = self;
+        let Self { topic, sides, facts, turns, .. } = self;
         let offset = i64::try_from(number - 1)?;
         let said = captured.with_record(topic, offset, |record, is_readable| {
             facts.place(record);
             let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.holds(thread)))?;
-            if let Some(rejection) = &said.rejection {
-                *tally.unreadable.entry(rejection.code.as_str()).or_default() += 1;
-                if facts.thread_id.is_empty() {
-                    facts.unreadable(&rejection.event, record.coordinates());
-                }
+            if let Some(rejection) = said.rejection.as_ref().filter(|_| facts.thread_id.is_empty()) {
+                facts.unreadable(&rejection.event, record.coordinates());
             }
             anyhow::Ok(said)
         })?;
+        // Threads know nothing of each other, so that those outside the sample may be decided on and left out here.
+        if self.sample.is_some_and(|sample| !sample.has(&self.facts.thread_id)) {
+            return Ok(());
+        }
         self.tally.records += 1;
+        if let Some(rejection) = &said.rejection {
+            *self.tally.unreadable.entry(rejection.code.as_str()).or_default() += 1;
+        }
         self.count(said)
     }
 

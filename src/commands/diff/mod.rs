@@ -26,14 +26,17 @@ use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::Policy;
+use tollgate_core::shadow::Sample;
 
-use crate::capture::{Format, LineFault, Reader, Sweep, Swept, open, visitors_max};
+use crate::capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, visitors_max};
 use crate::config::load;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 
+use super::capture::{stream, topic_of};
 use super::controls_file::apply_controls;
 use super::output::{OutputArgs, OutputFormat, Screen};
+use super::run::read_sample;
 use super::{UsageError, process};
 use comparison::{Comparison, Flips};
 use limit::Limit;
@@ -47,16 +50,17 @@ const REJECTED: u8 = 3;
 
 #[derive(Debug, Args)]
 pub(super) struct DiffArgs {
-    /// The traffic: a capture (.jsonl, .jsonl.zst), what `eval` reads, or `-` for stdin
+    /// The traffic: a capture (.jsonl, .jsonl.zst), what `eval` reads, `-` for stdin, or topic:NAME as it stands
     source: PathBuf,
     /// A configuration to decide by: given twice, the first is compared with the second; given once, the configuration in force (-c) is
     /// compared with it
     #[arg(long, value_name = "FILE", required = true, num_args = 1)]
     policy: Vec<PathBuf>,
     /// Compare the verdicts that were published with those of the policy
-    #[arg(long, value_enum, requires = "decisions")]
+    #[arg(long, value_enum)]
     against: Option<Against>,
-    /// With --against recorded: the published verdicts, as a capture of the decisions topic or as JSONL
+    /// With --against recorded: the published verdicts, as a capture of the decisions topic, as JSONL, or topic:NAME [default: the
+    /// decisions topic of the configuration]
     #[arg(long, value_name = "FILE", requires = "against")]
     decisions: Option<PathBuf>,
     /// Fail if more differs, such as 'allow->block>0.1%'; may be given more than once
@@ -71,6 +75,9 @@ pub(super) struct DiffArgs {
     /// Controls to decide under, for both policies, as `eval` takes them
     #[arg(long, value_name = "FILE")]
     controls: Option<PathBuf>,
+    /// Count only a share of the threads, chosen by their ids as `run --shadow` chooses them, such as 5%
+    #[arg(long, value_name = "PERCENT", value_parser = read_sample)]
+    sample: Option<Sample>,
     /// The format of the lines; each line tells it by itself
     #[arg(long, value_enum, default_value_t = Format::Auto)]
     format: Format,
@@ -100,9 +107,10 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let name = |path: &Path| path.display().to_string();
     let (compared, names) = match (args.against, args.policy.as_slice()) {
         (Some(Against::Recorded), [one]) => {
-            let decisions = args.decisions.as_deref().unwrap_or(Path::new("-"));
-            let recorded = published(decisions)?;
-            (Compared::Published(Arc::new(recorded), read(one)?), [name(decisions), name(one)])
+            let topic = || PathBuf::from(format!("topic:{}", settings.kafka.topics.decisions));
+            let decisions = args.decisions.clone().unwrap_or_else(topic);
+            let recorded = published(&decisions, settings)?;
+            (Compared::Published(Arc::new(recorded), read(one)?), [name(&decisions), name(one)])
         }
         (Some(Against::Recorded), _) => return Err(wrong("--against recorded compares with one policy: give --policy once")),
         (None, [one]) => (Compared::policies(judge(settings)?, read(one)?)?, [config.to_owned(), name(one)]),
@@ -112,13 +120,13 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let flips = args.flips.as_deref().map(create).transpose()?;
     let bytes_max = compared.event_bytes_max();
     let sweep = Sweep {
-        input: open(&args.source)?,
+        input: opened(&args.source, settings)?,
         reader: Reader::new(args.format, None),
         topic: &settings.kafka.topics.events,
         event_bytes_max: bytes_max,
     };
     let topic = sweep.topic;
-    let new = || Comparison::new(topic, compared.sides(), flips.as_ref().map(|file| Arc::clone(file) as Flips));
+    let new = || Comparison::new(topic, compared.sides(), args.sample, flips.as_ref().map(|file| Arc::clone(file) as Flips));
     let Swept { visitors, broken } = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
     let (mut tally, mut faults) = (Tally::default(), Vec::new());
     for visitor in visitors {
@@ -188,9 +196,17 @@ fn wrong(text: &str) -> anyhow::Error {
     UsageError(text.to_owned()).into()
 }
 
+/// Opens a file, or a topic.
+fn opened(source: &Path, settings: &Settings) -> anyhow::Result<Input> {
+    match source.to_str().and_then(topic_of) {
+        Some(topic) => stream(&settings.kafka, topic),
+        None => open(source),
+    }
+}
+
 /// Reads the verdicts that were published.
-fn published(path: &Path) -> anyhow::Result<Recorded> {
-    let recorded = Recorded::read(open(path)?).with_context(|| format!("{}: cannot be read", path.display()))?;
+fn published(path: &Path, settings: &Settings) -> anyhow::Result<Recorded> {
+    let recorded = Recorded::read(opened(path, settings)?).with_context(|| format!("{}: cannot be read", path.display()))?;
     if let Some(first) = recorded.faults.first() {
         say!("tollgate: {}: {} lines hold no verdict, the first is line {first}", path.display(), recorded.faults.len());
     }

@@ -1,0 +1,76 @@
+//! A topic as it stands, read as a capture of it would be: for commands that take a capture or a topic.
+
+use std::io::{self, BufReader, BufWriter, PipeReader, Read, Write as _};
+use std::thread::{self, JoinHandle};
+
+use anyhow::Context as _;
+
+use crate::capture::Input;
+use crate::settings::KafkaSettings;
+use crate::stop::Stop;
+
+use super::super::topics::Topics;
+use super::bounds::{Asked, spans};
+use super::progress::Progress;
+use super::read::{Faults, Taken, consumer, read};
+
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// What a topic's name begins with where a file may be named too.
+const PREFIX: &str = "topic:";
+
+/// Returns the name of the topic of `topic:NAME`; `None` is the name of a file.
+pub(in crate::commands) fn topic_of(source: &str) -> Option<&str> {
+    source.strip_prefix(PREFIX)
+}
+
+/// Returns the lines of a capture of a topic, from its beginning to where it ends now.
+///
+/// # Errors
+/// The topic is not there, or the brokers do not answer.
+pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str) -> anyhow::Result<Input> {
+    let spans = {
+        let topics = Topics::new(kafka)?;
+        let asked = Asked { from: &[], to: &[], partitions: &[], follows: false, behind: &Default::default() };
+        spans(&asked, &topics, topics.named(name, "SOURCE")?, &consumer(kafka)?)?
+    };
+    let (lines, pipe) = io::pipe().context("no pipe")?;
+    let (kafka, topic) = (kafka.clone(), name.to_owned());
+    let take = move || -> anyhow::Result<()> {
+        let mut pipe = BufWriter::with_capacity(BUFFER_BYTES, pipe);
+        let (mut progress, mut faults, mut line) = (Progress::new(None), Faults::default(), Vec::new());
+        let write = |append: &mut dyn FnMut(&mut Vec<u8>)| {
+            line.clear();
+            append(&mut line);
+            Ok(pipe.write_all(&line)?)
+        };
+        let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor: None, write };
+        read(&consumer(&kafka)?, &topic, spans, &Stop::default(), taken)?;
+        say!("tollgate: topic {topic}: {}", progress.summary());
+        faults.report();
+        Ok(pipe.flush()?)
+    };
+    let reader = thread::Builder::new().name("topic".to_owned()).spawn(take).context("no thread")?;
+    Ok(BufReader::with_capacity(BUFFER_BYTES, Box::new(Lines { lines, reader: Some(reader) })))
+}
+
+/// The lines, and the thread that reads the topic.
+struct Lines {
+    lines: PipeReader,
+    reader: Option<JoinHandle<anyhow::Result<()>>>,
+}
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.lines.read(buffer)?;
+        if read > 0 || buffer.is_empty() {
+            return Ok(read);
+        }
+        // A pipe also ends where its writer fails, and the rest of the topic must not be missing without a word.
+        match self.reader.take().map(JoinHandle::join) {
+            None | Some(Ok(Ok(()))) => Ok(0),
+            Some(Ok(Err(error))) => Err(io::Error::other(format!("{error:#}"))),
+            Some(Err(_)) => Err(io::Error::other("the thread that reads the topic has ended")),
+        }
+    }
+}
