@@ -302,8 +302,11 @@ fn bad_input_is_named() {
     let packed = zstd::encode_all(whole.as_bytes(), 3).unwrap();
     trial.write("cut.jsonl.zst", &packed[..packed.len() / 2]);
     let ran = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "cut.jsonl.zst"]);
-    assert_ne!(ran.exit, Some(0));
-    assert_says(&ran.stderr, &["cut.jsonl.zst", "line "]);
+    assert_eq!(ran.exit, Some(3));
+    assert_says(&ran.stderr, &["unreadable_from_here", r#""line":"#]);
+    let eval = trial.run(&["eval", "cut.jsonl.zst"]);
+    assert_eq!(eval.exit, Some(3));
+    assert_says(&eval.stderr, &["unreadable_from_here"]);
     trial.write("whole.jsonl.zst", &packed);
     let ran = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "whole.jsonl.zst"]);
     assert_eq!((ran.exit, &summary(&ran)["records"]), (Some(0), &json!(3_000)));

@@ -20,7 +20,7 @@ mod writer;
 pub(crate) use contents::{Contents, contents};
 pub(crate) use decider::{Decider, conclude, unreadable_header};
 pub(crate) use envelope::write_envelope;
-pub(crate) use formats::{Captured, Column, Format, LineFault, Reader};
+pub(crate) use formats::{Captured, Column, Format, LineFault, Reader, unreadable_from_here};
 pub(crate) use input::{Input, open};
 pub(crate) use lines::{Line, read_line};
 pub(crate) use order::Order;

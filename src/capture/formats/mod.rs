@@ -79,6 +79,12 @@ impl From<Rejection> for LineFault {
     }
 }
 
+/// Returns the fault of a file that cannot be read to its end, such as a compressed one that was cut off.
+pub(crate) fn unreadable_from_here(error: &std::io::Error) -> LineFault {
+    let fix = "what stands before it is good; take the capture again for the rest";
+    LineFault::new("unreadable_from_here", "file", error.to_string(), fix)
+}
+
 /// Reads lines in one format, or in the one that each line is in.
 #[derive(Debug)]
 pub(crate) struct Reader {

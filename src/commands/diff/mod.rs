@@ -28,7 +28,7 @@ use tollgate_core::controls::Controls;
 use tollgate_core::policy::Policy;
 use tollgate_core::shadow::Sample;
 
-use crate::capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, visitors_max};
+use crate::capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, unreadable_from_here, visitors_max};
 use crate::config::load;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -133,6 +133,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
         tally.merge(visitor.tally);
         faults.extend(visitor.faults);
     }
+    faults.extend(broken.map(|(number, error)| (number, unreadable_from_here(&error))));
     if let Some((file, path)) = flips.zip(args.flips.as_deref()) {
         file.lock().unwrap_or_else(PoisonError::into_inner).flush().with_context(|| format!("{}: cannot be written", path.display()))?;
     }
@@ -141,12 +142,6 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     write_summary(args, &summary, screen)?;
     let exceeded: Vec<_> = args.fail_on.iter().filter_map(|limit| limit.exceeded(&tally)).collect();
     exceeded.iter().for_each(|sentence| say!("tollgate: {sentence}"));
-    if let Some((number, error)) = broken {
-        return Err(anyhow::Error::new(error).context(format!(
-            "{}: line {number} and what comes behind it cannot be read; what comes before is in the figures",
-            args.source.display()
-        )));
-    }
     Ok(match (exceeded.is_empty(), faults.is_empty() && refused == 0) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::from(REJECTED),

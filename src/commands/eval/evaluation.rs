@@ -5,7 +5,7 @@ use std::io::Write;
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decode::too_large;
 
-use crate::capture::{Captured, Decider, Input, Line, LineFault, Order, Reader, read_line};
+use crate::capture::{Captured, Decider, Input, Line, LineFault, Order, Reader, read_line, unreadable_from_here};
 
 use super::report;
 
@@ -33,14 +33,18 @@ impl<'s> Evaluation<'s> {
             if lines.buffer().is_empty() {
                 verdicts.flush()?;
             }
-            match read_line(&mut lines, &mut line, bytes_max)? {
-                Line::End => break,
-                Line::Whole if line.trim_ascii().is_empty() => {}
-                Line::Whole => match reader.read(&line) {
+            match read_line(&mut lines, &mut line, bytes_max) {
+                Ok(Line::End) => break,
+                Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
+                Ok(Line::Whole) => match reader.read(&line) {
                     Ok(captured) => self.evaluate(number, &captured, &mut verdicts)?,
                     Err(fault) => self.report(number, &fault)?,
                 },
-                Line::TooLong => self.report(number, &too_large(format!("more than {bytes_max} bytes")).into())?,
+                Ok(Line::TooLong) => self.report(number, &too_large(format!("more than {bytes_max} bytes")).into())?,
+                Err(error) => {
+                    self.report(number, &unreadable_from_here(&error))?;
+                    break;
+                }
             }
         }
         verdicts.flush()?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tollgate_core::record::OwnedRecord;
 
-use crate::capture::{Format, Input, Line, LineFault, Order, Reader, open, read_line};
+use crate::capture::{Format, Input, Line, LineFault, Order, Reader, open, read_line, unreadable_from_here};
 
 use super::progress::Place;
 use super::topic_source::TopicSource;
@@ -103,8 +103,7 @@ impl FileSource {
                 }
                 Err(error) => {
                     self.is_over = true;
-                    let fix = "what stands before it is good; take the capture again for the rest";
-                    return Ok(Item::Fault(place, LineFault::new("unreadable_from_here", "file", error.to_string(), fix)));
+                    return Ok(Item::Fault(place, unreadable_from_here(&error)));
                 }
             }
             if let Some(item) = self.record(place)? {
