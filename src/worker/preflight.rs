@@ -89,8 +89,8 @@ pub enum PreflightError {
     Stopped(String),
 }
 
-/// Checks the topics and their partitions, those that every worker needs and `also` another one, and asks again for as long as the brokers cannot be reached. Why they cannot is logged, and shown
-/// by the health report.
+/// Checks the topics and their partitions, those that every worker needs and `also` another one, and asks again for as long as the brokers
+/// cannot be reached. Why they cannot is logged, and shown by the health report.
 ///
 /// # Errors
 /// Returns [`PreflightError`], with what to do about it.

@@ -26,7 +26,9 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Metrics that this run gives no reason to show. Each has labels, and a series appears when there is something to say. Files that may be
 /// open are without a limit on some machines.
-const SILENT: [&str; 11] = [
+const SILENT: [&str; 13] = [
+    "tollgate_shadow_flips_total",
+    "tollgate_shadow_publish_failures_total",
     "tollgate_secret_changes_total",
     "tollgate_traces_dropped_total",
     "process_max_fds",

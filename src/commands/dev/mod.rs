@@ -7,7 +7,7 @@ mod sample;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use clap::Args;
@@ -24,7 +24,7 @@ use crate::stages::deciding::deciding;
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use crate::traces::Export;
-use crate::worker::{Preflight, Worker, WorkerParts, check_configs, check_topics};
+use crate::worker::{Preflight, PreflightError, Worker, WorkerParts, check_configs, check_topics};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{Policy, PolicySettings};
 
@@ -37,6 +37,10 @@ pub(super) use sample::Play;
 
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
+
+/// How long brokers may take to know of topics that were just created, and how often they are asked.
+const KNOWN_TIMEOUT: Duration = Duration::from_secs(10);
+const KNOWN_POLL: Duration = Duration::from_millis(50);
 
 /// How long fetches of our own clients wait on the embedded broker, in milliseconds.
 const FETCH_WAIT_MS: &str = "2000";
@@ -191,7 +195,15 @@ impl Dev {
             say!("created topics: {}", created.join(", "));
         }
         let (asked, health, stop_asking) = (Arc::clone(kafka), Arc::clone(health), stop.clone());
-        let checked = tokio::task::spawn_blocking(move || check_topics(&asked, None, &health, &stop_asking)).await?;
+        let known_until = Instant::now() + if created.is_empty() { Duration::ZERO } else { KNOWN_TIMEOUT };
+        let check = move || loop {
+            match check_topics(&asked, None, &health, &stop_asking) {
+                // A broker that has not created the topics itself learns of them a moment later.
+                Err(PreflightError::Topics(_)) if Instant::now() < known_until => std::thread::sleep(KNOWN_POLL),
+                checked => return checked,
+            }
+        };
+        let checked = tokio::task::spawn_blocking(check).await?;
         if stop.is_given() {
             return Ok(None);
         }
