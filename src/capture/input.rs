@@ -23,6 +23,7 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Input> {
     }
     let unreadable = || format!("{}: cannot be read", path.display());
     let file = File::open(path).with_context(unreadable)?;
+    anyhow::ensure!(!file.metadata().with_context(unreadable)?.is_dir(), "{}: found a folder; name a file, or - for stdin", path.display());
     if path.extension().is_some_and(|extension| extension == ZSTD) {
         return Ok(buffered(zstd::Decoder::new(file).with_context(unreadable)?));
     }

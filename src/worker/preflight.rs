@@ -1,6 +1,6 @@
 //! The check of the topics before a worker joins: it asks the brokers, and [`crate::topics`] has the rules.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer;
@@ -25,6 +25,8 @@ use super::keying::KeyedOtherwise;
 pub(super) const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before unreachable brokers are asked again.
 pub(super) const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long the same reason is not logged again.
+const SAME_REASON: Duration = Duration::from_secs(1);
 /// The part of the health report that says whether the brokers can be reached.
 const BROKERS: &str = "brokers";
 /// The upper limit of a batch of verdicts in bytes, whatever the topics take. It is librdkafka's own default.
@@ -100,7 +102,13 @@ pub fn check_topics(kafka: &KafkaSettings, also: Option<TopicRole>, health: &Hea
     let topics: Vec<_> = required(kafka).into_iter().chain(also.map(|role| kafka.topics.of(role))).collect();
     let brokers = kafka.shown_brokers();
     let is_wanted = || !stop.is_given();
+    let mut said: Option<(String, Instant)> = None;
     let mut say = |reason: &str| {
+        // Two connections that fail at once give one reason.
+        if said.as_ref().is_some_and(|(before, at)| before == reason && at.elapsed() < SAME_REASON) {
+            return;
+        }
+        said = Some((reason.to_owned(), Instant::now()));
         health.set_problem(BROKERS, Some(format!("the brokers at {brokers} cannot be reached: {reason}")));
         tracing::warn!(brokers, reason, "the brokers cannot be reached; trying again");
     };
