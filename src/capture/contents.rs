@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 
+use super::envelope::is_redacted;
 use super::{Format, Reader, writer};
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -21,6 +22,8 @@ pub(crate) struct Contents {
     pub(crate) records: u64,
     /// The topic of its records; `None` if there are none.
     pub(crate) topic: Option<String>,
+    /// Whether its records are without their contents; `None` if there are none.
+    pub(crate) is_redacted: Option<bool>,
     /// The last offset of each partition.
     pub(crate) last: BTreeMap<i32, i64>,
 }
@@ -46,12 +49,18 @@ pub(crate) fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Con
         drop(frame);
         match read {
             Ok(()) => contents.good_bytes = counted.consumed,
-            // The frame was cut off, or is damaged: what is before it is good. A file that begins so is none of ours.
-            Err(error) if error.downcast_ref::<io::Error>().is_some() && before.records > 0 => return Ok(before),
+            // The last frame was cut off: what is before it is good. A file that begins so is none of ours, and where a frame in the middle
+            // is damaged, nothing behind it may be thrown away.
+            Err(error) if is_cut_off(&error) && before.records > 0 => return Ok(before),
             Err(error) => return Err(error).with_context(|| format!("{name}: is no capture, and is left as it is")),
         }
     }
     Ok(contents)
+}
+
+/// Returns whether a frame ended before its end.
+fn is_cut_off(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
 }
 
 impl Contents {
@@ -62,7 +71,10 @@ impl Contents {
             line.clear();
             let read = input.by_ref().take(line_bytes_max as u64).read_until(b'\n', &mut line)?;
             let Some(text) = line.strip_suffix(b"\n") else {
-                ensure!(self.records > 0 || read == 0, "line 1: found no line end in its first {read} bytes");
+                // Only where the file ends has a line been cut off.
+                let (number, is_end) = (self.records + 1, input.fill_buf()?.is_empty());
+                ensure!(is_end, "line {number}: found a line of more than {line_bytes_max} bytes; raise limits.event_bytes_max");
+                ensure!(self.records > 0 || read == 0, "line 1: found no line end; --force replaces the file");
                 return Ok(());
             };
             self.take(&mut reader, text)?;
@@ -79,6 +91,8 @@ impl Contents {
         };
         let first = self.topic.get_or_insert_with(|| topic.to_string());
         ensure!(first == topic, "line {number}: found a record of topic {topic} in a capture of {first}");
+        let is_redacted = is_redacted(line);
+        ensure!(*self.is_redacted.get_or_insert(is_redacted) == is_redacted, "line {number}: found contents and stand-ins in one file");
         self.last.insert(partition, offset);
         self.records += 1;
         Ok(())

@@ -6,8 +6,8 @@ use tollgate_core::record::{Header, Record};
 
 /// Appends a record's line, with its line end.
 ///
-/// Bytes that are UTF-8 are a string, others are `{"base64":"…"}`, and null is null.
-pub(crate) fn write_envelope(record: &Record<'_>, out: &mut Vec<u8>) {
+/// Bytes that are UTF-8 are a string, others are `{"base64":"…"}`, and null is null. A record without its contents says so.
+pub(crate) fn write_envelope(record: &Record<'_>, is_redacted: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"topic":"#);
     string(record.topic, out);
     out.extend_from_slice(format!(r#","partition":{},"offset":{},"timestamp":"#, record.partition, record.offset).as_bytes());
@@ -27,7 +27,16 @@ pub(crate) fn write_envelope(record: &Record<'_>, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(br#"],"value":"#);
     bytes(record.value, out);
-    out.extend_from_slice(b"}\n");
+    out.extend_from_slice(if is_redacted { REDACTED_END } else { b"}" });
+    out.push(b'\n');
+}
+
+/// How the line of a record without its contents ends.
+const REDACTED_END: &[u8] = br#","redacted":true}"#;
+
+/// Returns whether a line is that of a record without its contents.
+pub(crate) fn is_redacted(line: &[u8]) -> bool {
+    line.ends_with(REDACTED_END)
 }
 
 fn bytes(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
@@ -71,6 +80,7 @@ mod tests {
             key in bytes_or_null(),
             value in bytes_or_null(),
             headers in proptest::collection::vec(("\\PC{0,8}", bytes_or_null()), 0..4),
+            redacted in any::<bool>(),
         ) {
             let headers: Vec<_> = headers.iter().map(|(name, value)| Header { name, value: value.as_deref() }).collect();
             let record = Record {
@@ -83,9 +93,10 @@ mod tests {
                 headers: &headers,
             };
             let mut line = Vec::new();
-            write_envelope(&record, &mut line);
+            write_envelope(&record, redacted, &mut line);
             prop_assert_eq!(line.pop(), Some(b'\n'));
             prop_assert!(!line.contains(&b'\n'));
+            prop_assert_eq!(is_redacted(&line), redacted);
             for format in [Format::Envelope, Format::Auto] {
                 let mut reader = Reader::new(format, None);
                 let captured = reader.read(&line).unwrap();

@@ -125,6 +125,7 @@ pub(crate) fn a_capture_goes_on_behind_what_it_holds(cluster: &Cluster) -> Resul
         (&["--from", "1h", "--to", "2h"], "does not come behind --from"),
         (&["--to", "2100-01-01T00:00:00Z"], "a time that has not come"),
         (&["--from", "beginning", "--from", "end"], "2 bounds"),
+        (&["--from", "1@9", "--to", "1@4"], "an end before --from"),
         (&["--resume"], "found no file"),
         (&["/nowhere/c.jsonl"], "/nowhere/c.jsonl: cannot be written"),
         (&["--force", "/dev/full"], "/dev/full: cannot be written; free some space, and go on with --resume: No space left"),
@@ -153,6 +154,18 @@ pub(crate) fn what_retention_has_taken_is_told(cluster: &Cluster) -> Result<()> 
     assert_eq!(rest.status.code(), Some(3), "{}", said(&rest));
     assert!(said(&rest).contains("7 offsets were deleted by the topic's retention"), "{}", said(&rest));
     assert_eq!(offsets(&std::fs::read(&file)?, 0), (0..5).chain(12..20).collect::<Vec<_>>());
+    // All of it, and then a topic of the same name with fewer records.
+    ensure!(capture(cluster, &topic, &[path(&file), "--force", "--from", "0@12", "--to", "0@13"])?.status.success());
+    until.set_partition_offset(&topic, 0, Offset::Offset(20))?;
+    tokio::runtime::Runtime::new()?.block_on(admin.delete_records(&until, &AdminOptions::new()))?;
+    let rest = capture(cluster, &topic, &[path(&file), "--resume"])?;
+    assert_eq!(rest.status.code(), Some(3), "{}", said(&rest));
+    assert!(said(&rest).contains("7 offsets were deleted by the topic's retention"), "{}", said(&rest));
+    let other = cluster.topic("anew", 1, &[])?;
+    let renamed = std::fs::read_to_string(&file)?.replace(&topic, &other);
+    std::fs::write(&file, renamed)?;
+    let anew = capture(cluster, &other, &[path(&file), "--resume"])?;
+    assert!(anew.status.code() == Some(1) && said(&anew).contains("it was made anew"), "{}", said(&anew));
     Ok(())
 }
 
@@ -199,6 +212,11 @@ pub(crate) fn a_redacted_capture_is_decided_alike(cluster: &Cluster) -> Result<(
     assert!(from_topic["flips"].as_u64() > Some(50), "{from_topic:#}");
     for part in ["flips", "verdicts", "cut_off_calls", "tools", "threads"] {
         assert_eq!(from_topic[part], from_file[part], "{part}");
+    }
+    // A file goes on as it began.
+    for (file, more) in [(&clear, &["--redact", "--redact-key-file", path(&policy)][..]), (&redacted, &[])] {
+        let output = original.command("capture").args([&["--resume", path(file)], more].concat()).output()?;
+        assert!(output.status.code() == Some(1) && said(&output).contains("--resume goes on as the file began"), "{}", said(&output));
     }
     // Words of the results are nowhere.
     let text = zstd::decode_all(std::fs::File::open(&redacted)?)?;

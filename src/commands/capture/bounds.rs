@@ -104,8 +104,14 @@ pub(super) fn spans(
         };
         let begin = place("--from", asked.from, &starts)?.unwrap_or(low.0);
         let end = place("--to", asked.to, &ends)?.or_else(|| (!asked.follows).then_some(high.0));
+        ensure!(end.is_none_or(|end| begin <= end), "--to: found an end before --from on partition {number}");
         // What has gone by retention since is found when it is read.
         let next = asked.behind.get(&number).map_or(begin, |last| last + 1);
+        ensure!(
+            !asked.behind.contains_key(&number) || next <= high.0,
+            "--resume: the file goes to offset {} of partition {number}, and the topic to {high}: it was made anew; take another file",
+            next - 1
+        );
         spans.push(Span { partition: number, next, end });
     }
     Ok(spans)

@@ -26,7 +26,7 @@ use super::process;
 use super::topics::Topics;
 use bounds::{Asked, Bound, read_bound, spans};
 use progress::Progress;
-use read::{Faults, Taken, consumer, read};
+use read::{Faults, Taken, Write, consumer, read};
 use redaction::redactor;
 pub(super) use stream::{stream, topic_of};
 
@@ -91,7 +91,13 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     let shown = path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string());
     let is_file = path.is_some();
     let fix = if is_file { "; free some space, and go on with --resume" } else { "" };
-    let write = |lines: &mut dyn FnMut(&mut Vec<u8>)| writer.append(lines).with_context(|| format!("{shown}: cannot be written{fix}"));
+    let write = |what: Write<'_>| {
+        let written = match what {
+            Write::Line(append) => writer.append(append),
+            Write::Flush => writer.flush(),
+        };
+        written.with_context(|| format!("{shown}: cannot be written{fix}"))
+    };
     let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor, write };
     let reached = read(&consumer, name, spans, &stop, taken);
     // What was read before a failure is kept.
@@ -116,6 +122,10 @@ fn found(args: &CaptureArgs, path: Option<&Path>, topic: &str, settings: &Settin
     let found = contents(path, settings.policy.limits.event_bytes_max.saturating_mul(3).saturating_add(1 << 20))?;
     if let Some(other) = found.topic.as_deref().filter(|other| *other != topic) {
         bail!("{}: found records of topic {other}; --resume goes on with the same topic: --topic {other}", path.display());
+    }
+    if let Some(is_redacted) = found.is_redacted.filter(|is_redacted| *is_redacted != args.redact) {
+        let (holds, fix) = if is_redacted { ("stand-ins", "give --redact too") } else { ("contents", "leave --redact out") };
+        bail!("{}: found records with {holds}; --resume goes on as the file began: {fix}", path.display());
     }
     let cut = found.bytes - found.good_bytes;
     if cut > 0 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message as _};
@@ -22,6 +22,8 @@ use super::progress::Progress;
 const POLL: Duration = Duration::from_millis(100);
 /// How long the brokers may be silent while records are missing.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// How long a record may wait for its piece of the file where the end is open.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 const WATERMARKS_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many records that were left out are named.
 const NAMED_MAX: usize = 10;
@@ -69,18 +71,32 @@ impl Faults {
     }
 }
 
+/// Returns how many offsets of a span, from its next one up to another, retention has taken.
+fn deleted(consumer: &BaseConsumer<PlainContext>, topic: &str, span: Span, up_to: i64) -> u64 {
+    let low = consumer.fetch_watermarks(topic, span.partition, WATERMARKS_TIMEOUT).map_or(span.next, |(low, _)| low);
+    u64::try_from(low.min(up_to).min(span.end.unwrap_or(i64::MAX)) - span.next).unwrap_or_default()
+}
+
 /// What is done with each record.
 pub(super) struct Taken<'t, W> {
     pub(super) progress: &'t mut Progress,
     pub(super) faults: &'t mut Faults,
     /// What replaces the contents; `None` leaves records as they are.
     pub(super) redactor: Option<Redactor>,
-    /// Has a line appended to the file.
+    /// Has a line appended to the file, or what waits written.
     pub(super) write: W,
 }
 
+/// What is to be written.
+pub(super) enum Write<'w> {
+    /// What this appends.
+    Line(&'w mut dyn FnMut(&mut Vec<u8>)),
+    /// What waits.
+    Flush,
+}
+
 /// Reads every span to its end, and writes each record as a line. Returns `false` if the sign to stop came first.
-pub(super) fn read<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>>(
+pub(super) fn read<W: FnMut(Write<'_>) -> anyhow::Result<()>>(
     consumer: &BaseConsumer<PlainContext>,
     topic: &str,
     spans: Vec<Span>,
@@ -94,10 +110,15 @@ pub(super) fn read<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>>
         list.add_partition_offset(topic, span.partition, KafkaOffset::Offset(span.next))?;
     }
     consumer.assign(&list)?;
-    let mut heard = Instant::now();
+    let is_followed = open.values().any(|span| span.end.is_none());
+    let (mut heard, mut flushed) = (Instant::now(), Instant::now());
     while !open.is_empty() {
         if stop.is_given() {
             return Ok(false);
+        }
+        if is_followed && flushed.elapsed() >= FLUSH_INTERVAL {
+            (taken.write)(Write::Flush)?;
+            flushed = Instant::now();
         }
         taken.progress.show(open.values().filter_map(|span| u64::try_from(span.end? - span.next).ok()).sum());
         let Some(polled) = consumer.poll(POLL) else {
@@ -114,8 +135,11 @@ pub(super) fn read<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>>
             }
             Err(KafkaError::PartitionEOF(partition)) => {
                 heard = Instant::now();
-                // What is left up to the end are marks of transactions, or records that were compacted.
-                if open.get(&partition).is_some_and(|span| span.end.is_some()) {
+                // What is left up to the end are marks of transactions, records that were compacted, or what retention has taken.
+                if let Some(span) = open.get(&partition).copied()
+                    && let Some(end) = span.end
+                {
+                    taken.faults.deleted += deleted(consumer, topic, span, end);
                     open.remove(&partition);
                 }
             }
@@ -127,7 +151,7 @@ pub(super) fn read<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>>
     Ok(true)
 }
 
-impl<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>> Taken<'_, W> {
+impl<W: FnMut(Write<'_>) -> anyhow::Result<()>> Taken<'_, W> {
     /// Takes a message, if it is in its span.
     fn take(
         &mut self,
@@ -137,13 +161,12 @@ impl<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>> Taken<'_, W> 
     ) -> anyhow::Result<()> {
         let (partition, offset) = (message.partition(), message.offset());
         let Some(span) = open.get_mut(&partition) else { return Ok(()) };
+        let next = span.next;
+        ensure!(offset >= next, "partition {partition}: found offset {offset} where {next} comes next: the topic was made anew");
         // A gap is also what compaction and marks of transactions leave. A mark is a gap of one, and there are too many of these to ask
         // about.
-        if offset > span.next + 1
-            && let Ok((low, _)) = consumer.fetch_watermarks(message.topic(), partition, WATERMARKS_TIMEOUT)
-        {
-            let gone = low.min(offset).min(span.end.unwrap_or(i64::MAX)) - span.next;
-            self.faults.deleted += u64::try_from(gone).unwrap_or_default();
+        if offset > span.next + 1 {
+            self.faults.deleted += deleted(consumer, message.topic(), *span, offset);
         }
         span.next = offset + 1;
         let is_in_span = span.end.is_none_or(|end| offset < end);
@@ -178,11 +201,11 @@ impl<W: FnMut(&mut dyn FnMut(&mut Vec<u8>)) -> anyhow::Result<()>> Taken<'_, W> 
     }
 
     fn line(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
-        let Self { progress, write, .. } = self;
-        write(&mut |lines| {
+        let Self { progress, write, redactor, .. } = self;
+        write(Write::Line(&mut |lines| {
             let before = lines.len();
-            write_envelope(record, lines);
+            write_envelope(record, redactor.is_some(), lines);
             progress.note((lines.len() - before) as u64, record.timestamp_ms);
-        })
+        }))
     }
 }

@@ -12,7 +12,7 @@ use crate::stop::Stop;
 use super::super::topics::Topics;
 use super::bounds::{Asked, spans};
 use super::progress::Progress;
-use super::read::{Faults, Taken, consumer, read};
+use super::read::{Faults, Taken, Write, consumer, read};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -39,7 +39,8 @@ pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str) -> anyhow::
     let take = move || -> anyhow::Result<()> {
         let mut pipe = BufWriter::with_capacity(BUFFER_BYTES, pipe);
         let (mut progress, mut faults, mut line) = (Progress::new(None), Faults::default(), Vec::new());
-        let write = |append: &mut dyn FnMut(&mut Vec<u8>)| {
+        let write = |what: Write<'_>| {
+            let Write::Line(append) = what else { return Ok(pipe.flush()?) };
             line.clear();
             append(&mut line);
             Ok(pipe.write_all(&line)?)
