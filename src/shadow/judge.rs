@@ -1,5 +1,8 @@
 //! The judge of a member: a thread that decides by the policy on trial, compares, and counts and publishes what differs.
+//!
+//! If it panics, it starts over with the next record. No verdict depends on it, so the worker goes on meanwhile.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -37,6 +40,24 @@ struct Judge {
 
 impl Judge {
     fn run(mut self, fed: &Receiver<Fed>) {
+        // The log names the place of a panic.
+        while catch_unwind(AssertUnwindSafe(|| self.serve(fed))).is_err() {
+            tracing::error!("the policy on trial starts over: threads are compared again from their next turn on");
+            self.start_over();
+        }
+    }
+
+    /// Forgets what a panic may have left half done. Every thread is taken for one that was in the middle of a turn.
+    fn start_over(&mut self) {
+        self.trial.metrics.shadow_dropped.inc();
+        for shadow in self.shadows.values_mut() {
+            *shadow = Shadow::new(Arc::clone(&self.trial.policy), None);
+            shadow.missed_any();
+        }
+    }
+
+    /// Judges until there is nothing more to come.
+    fn serve(&mut self, fed: &Receiver<Fed>) {
         loop {
             match fed.recv_timeout(POLL) {
                 Ok(first) => {
@@ -70,6 +91,7 @@ impl Judge {
 
     fn judge(&mut self, Decided { record, partition, thread_id, ours }: Decided) {
         self.waiting.remove(record.bytes());
+        fail::fail_point!("shadow");
         let Some(shadow) = self.shadows.get_mut(&partition) else { return };
         let metrics = &self.trial.metrics;
         match record.with_borrowed(|record| shadow.compare(record, &thread_id, ours)) {

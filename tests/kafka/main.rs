@@ -85,6 +85,8 @@ const CASES: &[Case] = &[
     sharing!(dev::dev_works_on_topics_of_its_own),
     sharing!(dev::tap_begins_where_it_is_asked_to),
     sharing!(shadow::flips_are_those_of_two_runs),
+    sharing!(shadow::a_judge_that_stands_still_holds_no_verdict_up),
+    sharing!(shadow::a_judge_that_panics_starts_over),
     sharing!(shadow::what_cannot_be_tried_is_refused),
     sharing!(pass_through::a_pass_through_answers_every_record_and_commits),
     sharing!(rights::each_refusal_is_named_once_with_its_grant),

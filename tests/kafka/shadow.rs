@@ -11,7 +11,7 @@ use tollgate_core::digest::Digest;
 use tollgate_core::shadow::Sample;
 
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, parsed};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 const PERCENT: f64 = 50.0;
@@ -58,6 +58,89 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
     assert!(worker.metric("tollgate_shadow_left_out_total")? > 0.0);
     assert_eq!(worker.metric("tollgate_shadow_dropped_total")?, 0.0);
     assert!(worker.stop()?.success());
+    Ok(())
+}
+
+/// A deployment with a topic for flips, and a policy to try.
+struct Tried {
+    deployment: Deployment,
+    shadow: String,
+    policy: tempfile::NamedTempFile,
+}
+
+impl Tried {
+    fn new(cluster: &Cluster) -> Result<Self> {
+        let mut deployment = Deployment::new(cluster, 4)?;
+        let shadow = cluster.topic("shadow", 4, &[])?;
+        deployment.configure("/kafka/topics/shadow", json!(shadow));
+        let policy = tempfile::NamedTempFile::new()?;
+        std::fs::write(policy.path(), json!({"guardrails": denies(), "tool_loop_guardrails": stricter()}).to_string())?;
+        Ok(Self { deployment, shadow, policy })
+    }
+
+    /// Starts a worker whose judges fail as this says.
+    fn start(&self, sample: &str, failure: &str) -> Result<Worker> {
+        let worker = self.deployment.spawn_adapted(|command| {
+            command.arg("--shadow").arg(self.policy.path()).args(["--sample", sample]).env("FAILPOINTS", format!("shadow={failure}"));
+        })?;
+        worker.wait_ready()?;
+        Ok(worker)
+    }
+}
+
+/// More events than may wait for a judge get their verdicts while no judge does anything, and what it misses is counted.
+pub(crate) fn a_judge_that_stands_still_holds_no_verdict_up(cluster: &Cluster) -> Result<()> {
+    const EVENTS: usize = 40_000;
+    let tried = Tried::new(cluster)?;
+    let worker = tried.start("100%", "sleep(600000)")?;
+    let call = |number: usize| {
+        let thread = format!("thread-{}", number % 100);
+        let event = json!({"type": "tool_call", "thread_id": thread, "tool_call_id": number.to_string(), "tool_name": "patch",
+            "event_id": number.to_string(), "turn_id": (number / 100).to_string(), "tool_input": {}});
+        Outgoing::new(thread.as_str(), event.to_string())
+    };
+    cluster.produce(&tried.deployment.events, &(0..EVENTS).map(call).collect::<Vec<_>>())?;
+    assert_eq!(tried.deployment.verdicts(cluster, EVENTS, TIME_MAX)?.len(), EVENTS);
+    assert_eq!(worker.metric("tollgate_shadow_compared_total")?, 0.0);
+    let dropped = worker.metric("tollgate_shadow_dropped_total")?;
+    assert!(dropped > 0.0 && dropped < EVENTS as f64, "{dropped}");
+    assert_eq!(worker.get("/livez")?.0, 200);
+    assert!(worker.stop()?.success());
+    Ok(())
+}
+
+/// A panic of a judge is logged and counted. What it compares afterwards is right: nothing that differs only because it forgot.
+pub(crate) fn a_judge_that_panics_starts_over(cluster: &Cluster) -> Result<()> {
+    let mut tried = Tried::new(cluster)?;
+    let events = conversations(400, 12);
+    let all = expected(&mut tried.deployment, &events, &events)?.0;
+    let worker = tried.start("50%", "300*off->1*panic->off")?;
+    cluster.produce(&tried.deployment.events, &events)?;
+    tried.deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    let seen = || -> Result<f64> {
+        let names = ["compared", "left_out"].map(|name| worker.metric(&format!("tollgate_shadow_{name}_total")));
+        names.into_iter().sum()
+    };
+    let sampled = |event: &&Outgoing| {
+        let thread = std::str::from_utf8(event.key.as_deref().unwrap_or_default()).unwrap_or_default();
+        Sample::of_percent(PERCENT).is_some_and(|sample| sample.has(thread))
+    };
+    // One that panicked has no outcome; all others have one, but for those that cannot be read.
+    let least = awaited(&events.iter().filter(sampled).cloned().collect::<Vec<_>>()) * 9 / 10;
+    let deadline = std::time::Instant::now() + TIME_MAX;
+    while seen()? < least as f64 {
+        anyhow::ensure!(std::time::Instant::now() < deadline, "{} of {least} were seen:\n{}", seen()?, worker.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(worker.metric("tollgate_thread_panics_total")?, 1.0);
+    assert!(worker.metric("tollgate_shadow_dropped_total")? >= 1.0 && worker.metric("tollgate_shadow_left_out_total")? > 0.0);
+    assert!(worker.log().contains("the policy on trial starts over"), "{}", worker.log());
+    assert!(worker.stop()?.success());
+    let found: Flips = cluster.read_all(&tried.shadow)?.iter().map(published).collect();
+    assert!(found.len() > 20 && found.len() < all.len(), "{} of {}", found.len(), all.len());
+    for (id, flip) in &found {
+        assert_eq!(all.get(id), Some(flip), "{id}");
+    }
     Ok(())
 }
 

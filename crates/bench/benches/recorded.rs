@@ -17,7 +17,6 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
-use tollgate_core::decode::EventType;
 use tollgate_core::record::partition_of;
 use tollgate_testkit::{DENIED_TOOL, Mix, MixEvent, MixSettings};
 
@@ -25,8 +24,8 @@ const ROUNDS: usize = 3;
 const EVENTS: usize = 1_000_000;
 const PARTITIONS: u32 = 16;
 
-/// Longer responses are left out, so that the mean of all events is that of the target, about 600 bytes.
-const RESPONSE_BYTES_MAX: usize = 1_100;
+/// The sizes that make the mean of all events that of the target, about 600 bytes.
+const SIZES: MixSettings = MixSettings { result_bytes_max: 600, arguments_bytes_max: 200, response_bytes_max: 1_000, ..MixSettings::USUAL };
 
 /// What is measured: its name, and the command.
 const SUBJECTS: [(&str, &str); 7] = [
@@ -84,15 +83,11 @@ struct Written {
 
 /// Writes a capture of the traffic that the load test has, and a policy that denies one of its tools and counts loops otherwise.
 fn write_capture(folder: &Path, events: usize) -> Written {
-    let settings = MixSettings { result_bytes_max: 1_000, ..MixSettings::default() };
-    let (mut mix, mut event, mut line) = (Mix::new(settings), MixEvent::blank(), String::new());
+    let (mut mix, mut event, mut line) = (Mix::new(SIZES), MixEvent::blank(), String::new());
     let (mut offsets, mut written) = (vec![0_u64; PARTITIONS as usize], Written { events: 0, lines: 0 });
     let mut file = std::io::BufWriter::new(std::fs::File::create(folder.join("capture.jsonl")).unwrap());
     for number in 0..events {
         mix.next_into(&mut event);
-        while event.event_type == EventType::ModelResponse && event.value.len() > RESPONSE_BYTES_MAX {
-            mix.next_into(&mut event);
-        }
         let partition = partition_of(event.thread_id.as_bytes(), PARTITIONS).0;
         let offset = &mut offsets[usize::try_from(partition).unwrap()];
         let value = serde_json::to_string(std::str::from_utf8(&event.value).unwrap()).unwrap();

@@ -3,6 +3,7 @@
 //! Each line is read by itself. A line that two formats could read is decided by the order of [`detect`], and one that cannot be told is
 //! a fault. It is never read as something that it may not be.
 
+mod as_written;
 mod console;
 mod detect;
 mod wrapped;
@@ -92,13 +93,15 @@ pub(crate) struct Reader {
     /// The columns of the console consumer's lines, if the user names them.
     columns: Option<Vec<Column>>,
     parser: Parser,
+    /// The value of the last record, where its line has it with escapes.
+    value: Vec<u8>,
 }
 
 impl Reader {
     pub(crate) fn new(format: Format, columns: Option<Vec<Column>>) -> Self {
         // Only the console consumer has columns.
         let format = if columns.is_some() { Format::Console } else { format };
-        Self { format, columns, parser: Parser::new() }
+        Self { format, columns, parser: Parser::new(), value: Vec::new() }
     }
 
     /// Returns how many bytes a line may have whose event has at most `event_bytes_max`. A record in JSON takes twice its bytes where every
@@ -129,7 +132,12 @@ impl Reader {
     /// # Errors
     /// The line is not what its format says, or could be of two formats.
     pub(crate) fn read<'l>(&'l mut self, line: &'l [u8]) -> Result<Captured<'l>, LineFault> {
-        let Self { format, columns, parser } = self;
+        let Self { format, columns, parser, value } = self;
+        if matches!(format, Format::Auto | Format::Envelope)
+            && let Some(captured) = as_written::read(line, value)
+        {
+            return Ok(captured);
+        }
         if *format == Format::Auto && wrapped::leading_partition(line).is_some() {
             return read_likely_record(line, parser);
         }

@@ -9,14 +9,19 @@ const WORDS_MAX: usize = 2;
 pub(super) fn next_stop(rest: &[u8]) -> Option<usize> {
     let (words, _) = rest.as_chunks::<8>();
     for (index, word) in words.iter().take(WORDS_MAX).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let stops = bytes_equal_to(word, b'"') | bytes_equal_to(word, b'\\');
+        let stops = stops_of(*word);
         if stops != 0 {
             return Some(index * 8 + (stops.trailing_zeros() / 8) as usize);
         }
     }
     let seen = words.len().min(WORDS_MAX) * 8;
     memchr::memchr2(b'"', b'\\', rest.get(seen..).unwrap_or_default()).map(|run| seen + run)
+}
+
+/// Returns a number whose lowest set bit is the highest bit of the first quote or backslash among eight bytes; zero if there is none.
+pub(super) fn stops_of(word: [u8; 8]) -> u64 {
+    let word = u64::from_le_bytes(word);
+    bytes_equal_to(word, b'"') | bytes_equal_to(word, b'\\')
 }
 
 /// Returns a word whose lowest set bit is the highest bit of the first byte that equals `byte`; zero if no byte does.

@@ -8,6 +8,7 @@
 //! - [`parse`](Parser::parse) text → [`Value`], a cheap handle into the table
 //! - [`canonical`] value → the bytes of `json.dumps(sort_keys=True, separators=(",", ":"), ensure_ascii=False)`
 //! - [`Splice`] text → the same text with some of its values replaced at their places
+//! - [`decode_string`] the source of one string → its text, without a table
 //! - [`Text`] a decoded string, in UTF-8 that may hold lone surrogates (WTF-8, Python's `surrogatepass`)
 
 mod arrangement;
@@ -19,6 +20,7 @@ mod object;
 mod parse;
 mod splice;
 mod text;
+mod unescape;
 mod value;
 
 pub use arrangement::{Arrangement, arrangement};
@@ -27,6 +29,7 @@ pub use object::ObjectWriter;
 pub use parse::Parser;
 pub use splice::{Splice, SpliceError};
 pub use text::Text;
+pub use unescape::decode_string;
 pub use value::{Shape, Value};
 
 /// How many containers may be open at once in tool arguments and results. Deeper text is "not JSON", as it is for Python, whose own limit

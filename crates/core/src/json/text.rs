@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use super::find::next_special;
+use super::unescape::unescape;
 
 /// A string as JSON can express it: UTF-8 in which a lone surrogate has its three-byte form (WTF-8). These are the bytes that Python's
 /// `surrogatepass` encodes, and their order is code-point order.
@@ -107,64 +108,6 @@ impl PartialOrd for Text<'_> {
 impl Ord for Text<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.as_bytes().cmp(other.as_bytes())
-    }
-}
-
-/// Decodes escapes until there are `bytes_max` bytes. The last piece may go beyond that.
-fn unescape(source: &[u8], bytes_max: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(source.len().min(bytes_max));
-    let mut rest = source;
-    while out.len() < bytes_max
-        && let Some(run) = memchr::memchr(b'\\', rest)
-    {
-        let (plain, escape) = rest.split_at(run);
-        out.extend_from_slice(plain);
-        rest = decode_escape(escape, &mut out);
-    }
-    if out.len() < bytes_max {
-        out.extend_from_slice(rest);
-    }
-    out
-}
-
-/// Decodes the escape at the start of `source` into `out` and returns what follows it.
-fn decode_escape<'s>(source: &'s [u8], out: &mut Vec<u8>) -> &'s [u8] {
-    let plain = match source.get(1) {
-        Some(b'u') => return decode_unicode_escape(source, out),
-        Some(b'b') => 0x08,
-        Some(b'f') => 0x0c,
-        Some(b'n') => b'\n',
-        Some(b'r') => b'\r',
-        Some(b't') => b'\t',
-        Some(other) => *other,
-        None => return &[],
-    };
-    out.push(plain);
-    source.get(2..).unwrap_or_default()
-}
-
-fn decode_unicode_escape<'s>(source: &'s [u8], out: &mut Vec<u8>) -> &'s [u8] {
-    let first = code_unit(source).unwrap_or_default();
-    let rest = source.get(6..).unwrap_or_default();
-    if let (0xd800..0xdc00, Some(second @ 0xdc00..0xe000)) = (first, code_unit(rest)) {
-        push_code_point(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), out);
-        return rest.get(6..).unwrap_or_default();
-    }
-    push_code_point(first, out);
-    rest
-}
-
-/// Returns the value of a `\uXXXX` escape at the start of `source`.
-fn code_unit(source: &[u8]) -> Option<u32> {
-    let digits = source.strip_prefix(b"\\u")?.get(..4)?;
-    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
-fn push_code_point(code: u32, out: &mut Vec<u8>) {
-    match char::from_u32(code) {
-        Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-        // Only a surrogate is not a `char`. Its generalised UTF-8 form has three bytes.
-        None => out.extend([0xe0 | (code >> 12) as u8, 0x80 | (code >> 6 & 0x3f) as u8, 0x80 | (code & 0x3f) as u8]),
     }
 }
 

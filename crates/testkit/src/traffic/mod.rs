@@ -31,11 +31,29 @@ pub struct MixSettings {
     pub denials: f64,
     /// The largest result, in bytes of its event.
     pub result_bytes_max: usize,
+    /// The largest arguments of a call, in bytes.
+    pub arguments_bytes_max: usize,
+    /// The largest response, in bytes of its event, if its calls have fewer.
+    pub response_bytes_max: usize,
+}
+
+impl MixSettings {
+    /// The usual traffic.
+    pub const USUAL: Self = Self {
+        seed: 1,
+        threads: 10_000,
+        loops: 0.05,
+        safety_stops: 0.01,
+        denials: 0.01,
+        result_bytes_max: 16_000,
+        arguments_bytes_max: usize::MAX,
+        response_bytes_max: usize::MAX,
+    };
 }
 
 impl Default for MixSettings {
     fn default() -> Self {
-        Self { seed: 1, threads: 10_000, loops: 0.05, safety_stops: 0.01, denials: 0.01, result_bytes_max: 16_000 }
+        Self::USUAL
     }
 }
 
@@ -82,7 +100,7 @@ impl Mix {
     #[must_use]
     pub fn new(settings: MixSettings) -> Self {
         let mut random = Random::new(settings.seed);
-        let writer = Writer::new(&mut random);
+        let writer = Writer::new(&settings, &mut random);
         let threads: Vec<_> = (0..settings.threads.max(1)).map(|_| Conversation::running(&mut random)).collect();
         Self { settings, random, zipf: Zipf::new(threads.len()), threads, writer, next: 0 }
     }

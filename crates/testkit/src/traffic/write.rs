@@ -40,11 +40,15 @@ pub(super) struct Place<'a> {
 pub(super) struct Writer {
     text: Text,
     arguments: Vec<u8>,
+    /// The most bytes of arguments, and of a response.
+    arguments_max: usize,
+    response_max: usize,
 }
 
 impl Writer {
-    pub(super) fn new(random: &mut Random) -> Self {
-        Self { text: Text::new(random), arguments: Vec::new() }
+    pub(super) fn new(settings: &MixSettings, random: &mut Random) -> Self {
+        let (arguments_max, response_max) = (settings.arguments_bytes_max, settings.response_bytes_max);
+        Self { text: Text::new(random), arguments: Vec::new(), arguments_max, response_max }
     }
 
     pub(super) fn write(&mut self, place: Place<'_>, step: &Step, settings: &MixSettings, random: &mut Random, out: &mut Vec<u8>) {
@@ -75,12 +79,12 @@ impl Writer {
     /// Writes the arguments of a call, always the same for the same call: an object of a path, some options and text.
     fn read_arguments(&mut self, call: Call) {
         let mut random = Random::new(call.seed);
-        let Self { text, arguments, .. } = self;
+        let Self { text, arguments, arguments_max, .. } = self;
         arguments.clear();
         let (module, line) = (random.below(40), random.below(2_000));
         append(arguments, format_args!(r#"{{"path":"src/module_{module}/component_{:08x}.py","start_line":{line},"#, call.seed >> 32));
         append(arguments, format_args!(r#""options":{{"recursive":true,"encoding":"utf-8","limit":{}}},"content":""#, line + 40));
-        text.plain(&mut random, call.bytes.saturating_sub(arguments.len()), arguments);
+        text.plain(&mut random, call.bytes.min(*arguments_max).saturating_sub(arguments.len()), arguments);
         arguments.extend_from_slice(br#""}"#);
     }
 
@@ -107,8 +111,9 @@ impl Writer {
 
     /// Writes a response in the spelling of the thread's provider: OpenAI's, Anthropic's or Gemini's.
     fn response(&mut self, place: Place<'_>, calls: &[Call], is_cut_off: bool, random: &mut Random, out: &mut Vec<u8>) {
-        let arguments: usize = calls.iter().map(|call| call.bytes + 200).sum();
-        let said = random.size(RESPONSE_BYTES.0, RESPONSE_BYTES.1).saturating_sub(out.len() + arguments + 350).max(80);
+        let arguments: usize = calls.iter().map(|call| call.bytes.min(self.arguments_max) + 200).sum();
+        let said =
+            random.size(RESPONSE_BYTES.0, RESPONSE_BYTES.1).min(self.response_max).saturating_sub(out.len() + arguments + 350).max(80);
         match place.thread % 3 {
             0 => self.openai(place, calls, is_cut_off, said, random, out),
             1 => self.anthropic(place, calls, is_cut_off, said, random, out),
