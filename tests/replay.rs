@@ -174,6 +174,12 @@ fn a_capture_that_was_cut_off_is_sent_up_to_there() {
     let ran = dev.replay(&[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--json"], "");
     assert_eq!((ran.exit, &report(&ran)["acknowledged"], &report(&ran)["faults"]), (Some(3), &json!(19), &json!(1)), "{ran:?}");
     assert_holds(&ran.stderr, &["\"line\":20"]);
+    let packed = zstd::encode_all(lines(2_000).as_bytes(), 3).unwrap();
+    let cut = tempfile::Builder::new().suffix(".jsonl.zst").tempfile().unwrap();
+    std::fs::write(cut.path(), &packed[..packed.len() - 9]).unwrap();
+    let ran = dev.replay(&[cut.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--json"], "");
+    assert_eq!((ran.exit, &report(&ran)["faults"]), (Some(3), &json!(1)), "{ran:?}");
+    assert_holds(&ran.stderr, &["unreadable_from_here", "what stands before it is good"]);
     let narrow = lines(3).replace("\"partition\":0", "\"partition\":4000");
     let file = temporary(&narrow);
     let ran = dev.replay(&[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--partition-by", "recorded"], "");

@@ -1,14 +1,19 @@
 //! Recorded traffic that is sent again, on a real broker.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use rdkafka::admin::{AdminClient, AdminOptions};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::{Offset, TopicPartitionList};
 use serde_json::Value;
 
-use tollgate_testkit::{Cluster, Deployment, Outgoing};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing};
 
 const PARTITIONS: i32 = 3;
+const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Records of 2026 get the verdicts of `eval` on the file, byte for byte, and copies of them are threads of their own. Times that the
 /// target does not take are named with the fix.
@@ -52,6 +57,71 @@ pub(crate) fn a_replay_gets_the_verdicts_of_eval(cluster: &Cluster) -> Result<()
     let left = deployment.command("replay").args([&format!("topic:{large}"), "--to", &small, "--rate", "max", "--json"]).output()?;
     let (report, said) = read(&left)?;
     assert_eq!((left.status.code(), report["acknowledged"].as_u64(), report["refused"].as_u64()), (Some(3), Some(2), Some(1)), "{said}");
+    Ok(())
+}
+
+/// What retention takes from a source while a replay is interrupted is told, and the rest is sent.
+pub(crate) fn what_retention_takes_meanwhile_is_told(cluster: &Cluster) -> Result<()> {
+    const RECORDS: i64 = 200;
+    let deployment = Deployment::new(cluster, 1)?;
+    let (source, target) =
+        (cluster.topic("shrinking", 1, &[])?, cluster.topic("target", 1, &[("message.timestamp.type", "LogAppendTime")])?);
+    let records: Vec<_> = (0..RECORDS).map(|at| Outgoing::new("k", format!("{{\"at\":{at}}}"))).collect();
+    cluster.produce(&source, &records)?;
+    let folder = tempfile::tempdir()?;
+    let progress = folder.path().join("progress");
+    let replay = |rate: &str| {
+        let mut command = deployment.command("replay");
+        command.args([&format!("topic:{source}"), "--to", &target, "--rate", rate, "--json", "--progress"]).arg(&progress);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    };
+    let running = replay("50/s")?;
+    let deadline = Instant::now() + TIME_MAX;
+    while !progress.exists() {
+        ensure!(Instant::now() < deadline, "nothing was sent");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    ensure!(std::process::Command::new("kill").args(["-INT", &running.id().to_string()]).status()?.success());
+    let (report, said) = read(&running.wait_with_output()?)?;
+    let sent = report["acknowledged"].as_i64().context("a count")?;
+    assert!((1..RECORDS).contains(&sent), "{said}");
+    let admin: AdminClient<DefaultClientContext> = cluster.client().create()?;
+    let mut until = TopicPartitionList::new();
+    until.add_partition_offset(&source, 0, Offset::Offset(RECORDS - 10))?;
+    tokio::runtime::Runtime::new()?.block_on(admin.delete_records(&until, &AdminOptions::new()))?;
+    let output = replay("max")?.wait_with_output()?;
+    let (report, said) = read(&output)?;
+    assert_eq!((output.status.code(), report["acknowledged"].as_i64(), report["faults"].as_i64()), (Some(3), Some(10), Some(1)), "{said}");
+    assert!(said.contains("deleted_by_retention") && said.contains(&format!("{} records that are gone", RECORDS - 10 - sent)), "{said}");
+    assert_eq!(cluster.read_all(&target)?.len() as i64, sent + 10);
+    Ok(())
+}
+
+/// A broker that is away in the middle of a replay delays it: every record arrives, once and in order.
+pub(crate) fn a_broker_that_is_away_delays_a_replay(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
+    const RECORDS: usize = 1_500;
+    let deployment = Deployment::new(cluster, 1)?;
+    let target = cluster.topic("target", 1, &[])?;
+    let value = |at: usize| format!(r#"{{"type":"turn_start","event_id":"{at}"}}"#);
+    let line = |at: usize| {
+        let record =
+            serde_json::json!({"topic": "t", "partition": 0, "offset": at, "timestamp": 1, "key": "k", "headers": [], "value": value(at)});
+        format!("{record}\n")
+    };
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), (0..RECORDS).map(line).collect::<String>())?;
+    let mut command = deployment.command("replay");
+    command.arg(file.path()).args(["--to", &target, "--rate", "300/s", "--json"]);
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    std::thread::sleep(Duration::from_millis(1_500));
+    broker.kill()?;
+    std::thread::sleep(Duration::from_secs(1));
+    broker.start_again()?;
+    let output = running.wait_with_output()?;
+    let (report, said) = read(&output)?;
+    assert_eq!((output.status.code(), report["acknowledged"].as_u64()), (Some(0), Some(RECORDS as u64)), "{said}");
+    let found: Vec<_> = cluster.read_all(&target)?.into_iter().filter_map(|record| record.value).collect();
+    assert_eq!(found, (0..RECORDS).map(|at| value(at).into_bytes()).collect::<Vec<_>>());
     Ok(())
 }
 

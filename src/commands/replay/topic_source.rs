@@ -22,6 +22,8 @@ use crate::capture::LineFault;
 const POLL: Duration = Duration::from_millis(50);
 /// How long brokers may be silent while records are missing.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// How long the answer to where a partition begins is good for: compaction leaves gaps everywhere, and each would cost a question.
+const BEGINNING_AGE_MAX: Duration = Duration::from_secs(1);
 /// How many bytes of a partition are fetched ahead, in KiB.
 const AHEAD_KIB: &str = "8192";
 
@@ -32,6 +34,8 @@ struct Reading {
     /// The next offset.
     next: i64,
     end: i64,
+    /// Where the partition began when brokers were last asked, and when that was.
+    beginning: Option<(Instant, i64)>,
     /// Items with their times, in order: a record, and a fault before it if there is one.
     heads: VecDeque<(i64, Item)>,
 }
@@ -61,7 +65,7 @@ impl TopicSource {
             let next = behind.get(&partition.0).map_or(begin.0, |last| last + 1);
             list.add_partition_offset(name, partition.0, KafkaOffset::Offset(next))?;
             let queue = consumer.split_partition_queue(name, partition.0).ok_or_else(|| anyhow!("partition {partition} of {name}"))?;
-            partitions.push(Reading { number: partition.0, queue, next, end: end.0, heads: VecDeque::new() });
+            partitions.push(Reading { number: partition.0, queue, next, end: end.0, beginning: None, heads: VecDeque::new() });
         }
         consumer.assign(&list)?;
         Ok(Self { consumer, topic: name.to_owned(), partitions })
@@ -95,17 +99,19 @@ impl Reading {
                         self.next = self.end;
                         return Ok(());
                     }
+                    let time_ms = message.timestamp().to_millis().unwrap_or(i64::MIN);
+                    let item = with_record(&message, |record, fault| match fault {
+                        None => Item::Record(place, Box::new(OwnedRecord::of(record))),
+                        Some(_) => Item::Fault(place, unreadable_header()),
+                    });
+                    drop(message);
                     let missing = offset - self.next;
                     if missing > 0 && self.is_deleted(consumer, topic) {
                         let at = Place { partition: self.number, at: self.next };
                         self.heads.push_back((i64::MIN, Item::Fault(at, deleted(missing))));
                     }
-                    let item = with_record(&message, |record, fault| match fault {
-                        None => Item::Record(place, Box::new(OwnedRecord::of(record))),
-                        Some(_) => Item::Fault(place, unreadable_header()),
-                    });
                     self.next = offset + 1;
-                    self.heads.push_back((message.timestamp().to_millis().unwrap_or(i64::MIN), item));
+                    self.heads.push_back((time_ms, item));
                     return Ok(());
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => {
@@ -126,8 +132,14 @@ impl Reading {
     }
 
     /// Returns whether the next record was deleted by retention. A gap may also be what compaction or a transaction left.
-    fn is_deleted(&self, consumer: &BaseConsumer<PlainContext>, topic: &str) -> bool {
-        consumer.fetch_watermarks(topic, self.number, Duration::from_secs(10)).is_ok_and(|(low, _)| low > self.next)
+    fn is_deleted(&mut self, consumer: &BaseConsumer<PlainContext>, topic: &str) -> bool {
+        let known = self.beginning.filter(|(asked, low)| asked.elapsed() < BEGINNING_AGE_MAX || *low > self.next);
+        let beginning = known.or_else(|| {
+            let (low, _) = consumer.fetch_watermarks(topic, self.number, Duration::from_secs(10)).ok()?;
+            Some((Instant::now(), low))
+        });
+        self.beginning = beginning;
+        beginning.is_some_and(|(_, low)| low > self.next)
     }
 }
 
