@@ -13,7 +13,7 @@ use super::{Format, Reader, writer};
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// What a capture holds.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// How many bytes of the file are whole lines, or whole frames of them.
     pub(crate) good_bytes: u64,
@@ -24,8 +24,23 @@ pub(crate) struct Contents {
     pub(crate) topic: Option<String>,
     /// Whether its records are without their contents; `None` if there are none.
     pub(crate) is_redacted: Option<bool>,
+    /// The first offset of each partition.
+    pub(crate) first: BTreeMap<i32, i64>,
     /// The last offset of each partition.
     pub(crate) last: BTreeMap<i32, i64>,
+    /// The last line; `None` if there are none.
+    pub(crate) last_line: Option<LastLine>,
+}
+
+/// The last line of a capture.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct LastLine {
+    /// The partition of its record.
+    pub(crate) partition: i32,
+    /// The offset of its record.
+    pub(crate) offset: i64,
+    /// The line, without its line end.
+    pub(crate) line: Vec<u8>,
 }
 
 /// Looks at a capture.
@@ -42,16 +57,19 @@ pub(crate) fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Con
         return lines.with_context(|| format!("{name}: is no capture, and is left as it is")).map(|()| contents);
     }
     while contents.good_bytes < contents.bytes {
-        let before = Contents { topic: contents.topic.clone(), last: contents.last.clone(), ..contents };
+        let before = contents.clone();
         let decoder = zstd::Decoder::with_buffer(&mut counted).with_context(|| format!("{name}: cannot be read"))?;
         let mut frame = BufReader::with_capacity(BUFFER_BYTES, decoder.single_frame());
         let read = contents.lines(&mut frame, line_bytes_max);
         drop(frame);
         match read {
             Ok(()) => contents.good_bytes = counted.consumed,
-            // The last frame was cut off: what is before it is good. A file that begins so is none of ours, and where a frame in the middle
-            // is damaged, nothing behind it may be thrown away.
-            Err(error) if is_cut_off(&error) && before.records > 0 => return Ok(before),
+            // The last frame was cut off: what is before it is good. Where nothing of a first frame can be read, the file may be anybody's,
+            // and where a frame in the middle is damaged, nothing behind it may be thrown away.
+            Err(error) if is_cut_off(&error) && contents.records > 0 => return Ok(before),
+            Err(error) if is_cut_off(&error) => {
+                return Err(error).with_context(|| format!("{name}: is cut off before its first record; --force replaces it"));
+            }
             Err(error) => return Err(error).with_context(|| format!("{name}: is no capture, and is left as it is")),
         }
     }
@@ -93,7 +111,12 @@ impl Contents {
         ensure!(first == topic, "line {number}: found a record of topic {topic} in a capture of {first}");
         let is_redacted = is_redacted(line);
         ensure!(*self.is_redacted.get_or_insert(is_redacted) == is_redacted, "line {number}: found contents and stand-ins in one file");
+        self.first.entry(partition).or_insert(offset);
         self.last.insert(partition, offset);
+        let last_line = self.last_line.get_or_insert_default();
+        (last_line.partition, last_line.offset) = (partition, offset);
+        last_line.line.clear();
+        last_line.line.extend_from_slice(line);
         self.records += 1;
         Ok(())
     }
@@ -159,6 +182,12 @@ mod tests {
             let whole = contents(&path, 1_000).unwrap();
             assert_eq!((whole.good_bytes, whole.records, whole.last), (ends[2], 6, [(1, 12), (4, 12)].into()), "{name}");
             let bytes = std::fs::read(&path).unwrap();
+            // In its first frame too, as soon as there is a line of it.
+            std::fs::write(&path, &bytes[..ends[0] as usize - 1]).unwrap();
+            let first = contents(&path, 1_000).map(|found| found.records);
+            assert!(matches!(first, Ok(0 | 1)), "{name}: {first:?}");
+            std::fs::write(&path, &bytes[..3]).unwrap();
+            assert!(contents(&path, 1_000).is_err(), "{name}");
             for cut in ends[1] + 1..ends[2] {
                 std::fs::write(&path, &bytes[..cut as usize]).unwrap();
                 let found = contents(&path, 1_000).unwrap();

@@ -17,7 +17,7 @@ mod partitions;
 mod sweep;
 mod writer;
 
-pub(crate) use contents::{Contents, contents};
+pub(crate) use contents::{Contents, LastLine, contents};
 pub(crate) use decider::{Decider, conclude, unreadable_header};
 pub(crate) use envelope::write_envelope;
 pub(crate) use formats::{Captured, Column, Format, LineFault, Reader, unreadable_from_here};

@@ -77,7 +77,15 @@ impl CaptureWriter {
             return Ok(());
         }
         let packed = if self.is_compressed { Some(zstd::bulk::compress(&self.piece, ZSTD_LEVEL)?) } else { None };
-        let bytes = packed.as_deref().unwrap_or(&self.piece);
+        let piece = std::mem::take(&mut self.piece);
+        self.write(packed.as_deref().unwrap_or(&piece))?;
+        self.piece = piece;
+        self.piece.clear();
+        Ok(())
+    }
+
+    /// Writes a whole piece.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.sink {
             Sink::Stdout => {
                 let mut stdout = io::stdout().lock();
@@ -93,7 +101,6 @@ impl CaptureWriter {
             }
         }
         self.written += bytes.len() as u64;
-        self.piece.clear();
         Ok(())
     }
 
@@ -103,6 +110,10 @@ impl CaptureWriter {
     /// The file cannot be written.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.flush()?;
+        if self.is_compressed && self.written == 0 {
+            // No bytes at all are no compressed file.
+            self.write(&zstd::bulk::compress(&[], ZSTD_LEVEL)?)?;
+        }
         if let Sink::File(file) = &self.sink {
             file.sync_all()?;
         }

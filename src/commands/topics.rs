@@ -76,11 +76,19 @@ impl<'s> Topics<'s> {
         let answer =
             self.reader.ask(&mut Watch { is_wanted: &|| true, say }, move |client| partitions_of(client, &asked, METADATA_TIMEOUT));
         match answer.unwrap_or(Err(KafkaError::Canceled)) {
-            Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers)"),
+            Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers){}", self.nearest(name)),
             Ok(partitions) => Ok(Topic { name, partitions: u32::try_from(partitions)? }),
             Err(error) if is_forbidden(&error) => bail!("{}", Right::read(name).refusal(self.kafka)),
             Err(error) => Err(self.unreachable(&error)),
         }
+    }
+
+    /// Returns the name of a topic that may have been meant, for people.
+    fn nearest(&self, name: &str) -> String {
+        let names = self.reader.client().fetch_metadata(None, METADATA_TIMEOUT);
+        let names: Vec<_> = names.iter().flat_map(|found| found.topics()).map(|topic| topic.name().to_owned()).collect();
+        let nearest = tollgate_core::settings::nearest(name, names.iter().map(String::as_str));
+        nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
     }
 
     /// Returns why the brokers could not be asked, for people.

@@ -65,6 +65,10 @@ pub(super) fn read_admin(root: &Section<'_>) -> Option<AdminSettings> {
         return None;
     }
     let section = root.section("admin");
+    if section.is_null("listen") {
+        section.pass_over("listen");
+        return None;
+    }
     let listen = section.string("listen");
     match listen.parse() {
         Ok(listen) => Some(AdminSettings { listen }),

@@ -9,10 +9,12 @@ pub(super) const STATE_RECORD_OVERHEAD: u64 = 4_096;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopicFault {
     /// Topics are missing.
-    #[error("no such topic: {missing}; create what is missing: tollgate topics apply --execute")]
+    #[error("no such topic: {missing}; create what is missing: tollgate topics apply{} --execute", if *.is_optional { " --optional" } else { "" })]
     Missing {
         /// The names of all missing topics.
         missing: String,
+        /// Whether one of them is a topic that not every worker needs.
+        is_optional: bool,
     },
     /// A topic has fewer partitions than the topic that it follows.
     #[error("{0}, so {topic} needs at least {wanted} partitions: tollgate topics apply --execute", topic = .0.topic, wanted = .0.wanted)]
@@ -88,8 +90,9 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
     let found = || topics.iter().copied().zip(counts.iter().copied());
     let missing: Vec<Topic<'_>> = found().filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
     if !missing.is_empty() {
+        let is_optional = missing.iter().any(|topic| !topic.spec.is_required);
         let missing: Vec<_> = missing.iter().map(|topic| topic.name).collect();
-        return Err(TopicFault::Missing { missing: missing.join(", ") });
+        return Err(TopicFault::Missing { missing: missing.join(", "), is_optional });
     }
     for (topic, found_count) in found() {
         let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {

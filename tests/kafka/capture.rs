@@ -1,8 +1,8 @@
 //! Tests `tollgate capture` on a real broker.
 
 use std::path::Path;
-use std::process::{Command, Output};
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use rdkafka::admin::{AdminClient, AdminOptions};
@@ -20,9 +20,13 @@ const TIME_MAX: Duration = Duration::from_secs(30);
 const SECRET: &str = "no such file";
 
 fn capture(cluster: &Cluster, topic: &str, arguments: &[&str]) -> Result<Output> {
+    Ok(command(cluster, topic, arguments).output()?)
+}
+
+fn command(cluster: &Cluster, topic: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(cluster.tollgate());
     command.args(["capture", "--topic", topic, "--brokers", cluster.bootstrap()]).args(arguments);
-    Ok(command.output()?)
+    command
 }
 
 fn said(output: &Output) -> String {
@@ -55,13 +59,19 @@ pub(crate) fn a_capture_holds_every_byte(cluster: &Cluster) -> Result<()> {
     expected.sort_by_key(|line| (line["partition"].as_i64(), line["offset"].as_i64()));
     let plain = capture(cluster, &topic, &[])?;
     ensure!(plain.status.success(), "{}", said(&plain));
-    assert_eq!(lines(&plain.stdout), expected);
+    let sorted = |text: &[u8]| {
+        let times: Vec<_> =
+            text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| parse(line)["timestamp"].as_i64()).collect();
+        assert!(times.is_sorted(), "the order of times: {times:?}");
+        lines(text)
+    };
+    assert_eq!(sorted(&plain.stdout), expected);
     assert!(said(&plain).contains(&format!("captured {} records", expected.len())), "{}", said(&plain));
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("c.jsonl.zst");
     let packed = capture(cluster, &topic, &[path(&file)])?;
     ensure!(packed.status.success() && packed.stdout.is_empty(), "{}", said(&packed));
-    assert_eq!(lines(&zstd::decode_all(std::fs::File::open(&file)?)?), expected);
+    assert_eq!(sorted(&zstd::decode_all(std::fs::File::open(&file)?)?), expected);
     Ok(())
 }
 
@@ -121,7 +131,8 @@ pub(crate) fn a_capture_goes_on_behind_what_it_holds(cluster: &Cluster) -> Resul
     for (arguments, says) in [
         (&["--from", "0@21"][..], "partition 0 of"),
         (&["--from", "2@1"], "0 to 1"),
-        (&["--partitions", "7"], "0 to 1"),
+        (&["--partitions", "0-7"], "0 to 1"),
+        (&["--partitions", "0", "--from", "1@3"], "which --partitions leaves out"),
         (&["--from", "1h", "--to", "2h"], "does not come behind --from"),
         (&["--to", "2100-01-01T00:00:00Z"], "a time that has not come"),
         (&["--from", "beginning", "--from", "end"], "2 bounds"),
@@ -136,6 +147,8 @@ pub(crate) fn a_capture_goes_on_behind_what_it_holds(cluster: &Cluster) -> Resul
     }
     let missing = capture(cluster, "no-such-topic", &[])?;
     assert!(said(&missing).contains("no such topic: no-such-topic (--topic)"), "{}", said(&missing));
+    let near = capture(cluster, &topic.replacen("resumed", "resumde", 1), &[])?;
+    assert!(said(&near).contains(&format!("did you mean {topic}?")), "{}", said(&near));
     Ok(())
 }
 
@@ -146,18 +159,14 @@ pub(crate) fn what_retention_has_taken_is_told(cluster: &Cluster) -> Result<()> 
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("c.jsonl");
     ensure!(capture(cluster, &topic, &[path(&file), "--to", "0@5"])?.status.success());
-    let admin: AdminClient<DefaultClientContext> = cluster.client().create()?;
-    let mut until = TopicPartitionList::new();
-    until.add_partition_offset(&topic, 0, Offset::Offset(12))?;
-    tokio::runtime::Runtime::new()?.block_on(admin.delete_records(&until, &AdminOptions::new()))?;
+    delete_before(cluster, &topic, 12)?;
     let rest = capture(cluster, &topic, &[path(&file), "--resume"])?;
     assert_eq!(rest.status.code(), Some(3), "{}", said(&rest));
     assert!(said(&rest).contains("7 offsets were deleted by the topic's retention"), "{}", said(&rest));
     assert_eq!(offsets(&std::fs::read(&file)?, 0), (0..5).chain(12..20).collect::<Vec<_>>());
     // All of it, and then a topic of the same name with fewer records.
     ensure!(capture(cluster, &topic, &[path(&file), "--force", "--from", "0@12", "--to", "0@13"])?.status.success());
-    until.set_partition_offset(&topic, 0, Offset::Offset(20))?;
-    tokio::runtime::Runtime::new()?.block_on(admin.delete_records(&until, &AdminOptions::new()))?;
+    delete_before(cluster, &topic, 20)?;
     let rest = capture(cluster, &topic, &[path(&file), "--resume"])?;
     assert_eq!(rest.status.code(), Some(3), "{}", said(&rest));
     assert!(said(&rest).contains("7 offsets were deleted by the topic's retention"), "{}", said(&rest));
@@ -223,5 +232,78 @@ pub(crate) fn a_redacted_capture_is_decided_alike(cluster: &Cluster) -> Result<(
     let whole = std::fs::read(&clear)?;
     let holds = |text: &[u8], word: &str| text.windows(word.len()).any(|window| window == word.as_bytes());
     assert!(holds(&whole, SECRET) && !holds(&text, SECRET));
+    Ok(())
+}
+
+/// What is followed goes on until it is stopped, and that is its end: with whole records, which can be gone on with.
+pub(crate) fn what_is_followed_ends_with_a_signal(cluster: &Cluster) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for (name, signal) in [("a.jsonl", "-INT"), ("b.jsonl.zst", "-TERM")] {
+        let (topic, file) = (cluster.topic("followed", 2, &[])?, folder.path().join(name));
+        cluster.produce(&topic, &(0..50).map(|at| Outgoing::new("k", format!("{at}"))).collect::<Vec<_>>())?;
+        let mut command = command(cluster, &topic, &[path(&file), "--follow"]);
+        let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let read = || {
+            let bytes = std::fs::read(&file).unwrap_or_default();
+            lines(&if name.ends_with("zst") { zstd::decode_all(&bytes[..]).unwrap_or_default() } else { bytes }).len()
+        };
+        let wait_for = |count: usize| -> Result<()> {
+            let deadline = Instant::now() + TIME_MAX;
+            while read() < count {
+                ensure!(Instant::now() < deadline, "{name}: {} of {count} lines", read());
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Ok(())
+        };
+        wait_for(50)?;
+        // What comes later is taken too, though one of the partitions stays silent.
+        cluster.produce(&topic, &[Outgoing::new("k", "later")])?;
+        wait_for(51)?;
+        ensure!(Command::new("kill").args([signal, &running.id().to_string()]).status()?.success());
+        let ended = running.wait_with_output()?;
+        assert!(ended.status.success() && said(&ended).contains("captured 51 records"), "{name}: {:?} {}", ended.status, said(&ended));
+        cluster.produce(&topic, &[Outgoing::new("k", "last")])?;
+        let again = capture(cluster, &topic, &[path(&file), "--resume"])?;
+        assert!(again.status.success() && said(&again).contains("captured 1 records"), "{name}: {}", said(&again));
+        assert_eq!(read(), 52, "{name}");
+    }
+    Ok(())
+}
+
+/// Stand-ins are gone on with under their own key only, and nothing before the beginning of a file is taken by going on.
+pub(crate) fn stand_ins_keep_their_key(cluster: &Cluster) -> Result<()> {
+    let topic = cluster.topic("keyed", 1, &[])?;
+    let event = |at: usize| Outgoing::new("k", format!(r#"{{"type":"turn_start","thread_id":"k","user_id":"user {at}"}}"#));
+    cluster.produce(&topic, &(0..20).map(event).collect::<Vec<_>>())?;
+    let folder = tempfile::tempdir()?;
+    let [file, key, other] = ["c.jsonl.zst", "key", "other"].map(|name| folder.path().join(name));
+    std::fs::write(&key, "a key of thirty-two random bytes")?;
+    std::fs::write(&other, "another one of as many of these ")?;
+    let redacted =
+        |key: &Path, more: &[&str]| capture(cluster, &topic, &[&[path(&file), "--redact", "--redact-key-file", path(key)], more].concat());
+    ensure!(redacted(&key, &["--from", "0@3", "--to", "0@9"])?.status.success());
+    let refused = redacted(&other, &["--resume"])?;
+    assert!(refused.status.code() == Some(1) && said(&refused).contains("found another key"), "{}", said(&refused));
+    let more = redacted(&key, &["--resume", "--from", "beginning"])?;
+    assert!(more.status.success() && said(&more).contains("from offset 3 on, and --from is offset 0"), "{}", said(&more));
+    let text = zstd::decode_all(std::fs::File::open(&file)?)?;
+    assert_eq!(offsets(&text, 0), (3..20).collect::<Vec<_>>());
+    assert!(!String::from_utf8_lossy(&text).contains("user 4"));
+    delete_before(cluster, &topic, 20)?;
+    let gone = redacted(&other, &["--resume"])?;
+    assert!(said(&gone).contains("its key cannot be compared"), "{}", said(&gone));
+    // Nothing at all is a compressed file too.
+    let empty = folder.path().join("empty.jsonl.zst");
+    ensure!(capture(cluster, &topic, &[path(&empty)])?.status.success());
+    assert!(zstd::decode_all(std::fs::File::open(&empty)?)?.is_empty());
+    Ok(())
+}
+
+/// Deletes the records of partition 0 before an offset, as retention does.
+fn delete_before(cluster: &Cluster, topic: &str, offset: i64) -> Result<()> {
+    let admin: AdminClient<DefaultClientContext> = cluster.client().create()?;
+    let mut until = TopicPartitionList::new();
+    until.add_partition_offset(topic, 0, Offset::Offset(offset))?;
+    tokio::runtime::Runtime::new()?.block_on(admin.delete_records(&until, &AdminOptions::new()))?;
     Ok(())
 }

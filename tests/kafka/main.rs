@@ -52,6 +52,8 @@ const CASES: &[Case] = &[
     sharing!(capture::a_capture_goes_on_behind_what_it_holds),
     sharing!(capture::a_redacted_capture_is_decided_alike),
     sharing!(capture::what_retention_has_taken_is_told),
+    sharing!(capture::what_is_followed_ends_with_a_signal),
+    sharing!(capture::stand_ins_keep_their_key),
     sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
     sharing!(replay::a_replay_gets_the_verdicts_of_eval),
     sharing!(replay::what_retention_takes_meanwhile_is_told),

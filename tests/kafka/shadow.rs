@@ -219,7 +219,7 @@ pub(crate) fn what_cannot_be_tried_is_refused(cluster: &Cluster) -> Result<()> {
         (broken.path(), "5%", 1, "found an unknown key"),
         (other.path(), "0%", 2, "more than 0% and at most 100%"),
         (other.path(), "101%", 2, "more than 0% and at most 100%"),
-        (other.path(), "5%", 1, "agent.shadow"),
+        (other.path(), "5%", 1, "no such topic: agent.shadow; create what is missing: tollgate topics apply --optional --execute"),
     ] {
         let mut command = deployment.command("run");
         command.env("TOLLGATE__ADMIN", "null").arg("--shadow").arg(path).args(["--sample", sample]);

@@ -82,7 +82,7 @@ impl From<Rejection> for LineFault {
 
 /// Returns the fault of a file that cannot be read to its end, such as a compressed one that was cut off.
 pub(crate) fn unreadable_from_here(error: &std::io::Error) -> LineFault {
-    let fix = "what stands before it is good; take the capture again for the rest";
+    let fix = "what stands before it is good; the command that captured it goes on with --resume";
     LineFault::new("unreadable_from_here", "file", error.to_string(), fix)
 }
 

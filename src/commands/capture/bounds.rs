@@ -1,15 +1,19 @@
 //! From where to where a topic is captured.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
+use tollgate_core::record::Offset;
 
+use crate::capture::Contents;
 use crate::kafka::PlainContext;
 
 use super::super::output::{now_ms, read_since, stamp};
+use super::super::topic_records::Span;
 use super::super::topics::{Topic, Topics};
 
 /// How long the brokers may take to find offsets by time.
@@ -43,14 +47,24 @@ pub(super) fn read_bound(text: &str) -> Result<Bound, String> {
     read_since(text).map(Bound::Time).map_err(|fault| format!("{fault}; or beginning, end, or PARTITION@OFFSET"))
 }
 
-/// A part of a partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) partition: i32,
-    /// The next offset to read.
-    pub(super) next: i64,
-    /// The offset behind the last; `None` if there is no end.
-    pub(super) end: Option<i64>,
+/// One partition, or a range of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Partitions(RangeInclusive<i32>);
+
+/// Reads a partition, or a range such as 3-5.
+pub(super) fn read_partitions(text: &str) -> Result<Partitions, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let range = first.parse().ok().zip(last.parse().ok()).filter(|(first, last): &(i32, i32)| 0 <= *first && first <= last);
+    range
+        .map(|(first, last)| Partitions(first..=last))
+        .ok_or_else(|| "it is no partition; write numbers or ranges, such as 0,3-5".to_owned())
+}
+
+impl Asked<'_> {
+    /// Returns whether a partition is asked for.
+    fn takes(&self, partition: i32) -> bool {
+        self.partitions.is_empty() || self.partitions.iter().any(|range| range.0.contains(&partition))
+    }
 }
 
 /// What the user asked for.
@@ -59,11 +73,11 @@ pub(super) struct Asked<'a> {
     pub(super) from: &'a [Bound],
     pub(super) to: &'a [Bound],
     /// The partitions; none is all of them.
-    pub(super) partitions: &'a [i32],
+    pub(super) partitions: &'a [Partitions],
     /// Whether to go on behind what is there now.
     pub(super) follows: bool,
-    /// The last offsets of a capture that is gone on with.
-    pub(super) behind: &'a BTreeMap<i32, i64>,
+    /// The capture that is gone on with.
+    pub(super) behind: &'a Contents,
 }
 
 /// Returns what there is to read.
@@ -77,9 +91,9 @@ pub(super) fn spans(
     consumer: &BaseConsumer<PlainContext>,
 ) -> anyhow::Result<Vec<Span>> {
     check(asked, topic)?;
-    let (starts, ends) = (by_time(asked.from, topic, consumer)?, by_time(asked.to, topic, consumer)?);
+    let (starts, ends) = (by_time(asked.from, topics, topic, consumer)?, by_time(asked.to, topics, topic, consumer)?);
     let mut spans = Vec::new();
-    for partition in topic.all()?.into_iter().filter(|partition| asked.partitions.is_empty() || asked.partitions.contains(&partition.0)) {
+    for partition in topic.all()?.into_iter().filter(|partition| asked.takes(partition.0)) {
         let number = partition.0;
         let (low, high) = topics.ends(topic, partition)?;
         let place = |option: &str, bounds: &[Bound], times: &BTreeMap<i32, i64>| -> anyhow::Result<Option<i64>> {
@@ -106,9 +120,16 @@ pub(super) fn spans(
         let end = place("--to", asked.to, &ends)?.or_else(|| (!asked.follows).then_some(high.0));
         ensure!(end.is_none_or(|end| begin <= end), "--to: found an end before --from on partition {number}");
         // What has gone by retention since is found when it is read.
-        let next = asked.behind.get(&number).map_or(begin, |last| last + 1);
+        let next = asked.behind.last.get(&number).map_or(begin, |last| last + 1);
+        if let Some(first) = asked.behind.first.get(&number).filter(|first| !asked.from.is_empty() && begin < **first) {
+            say!(
+                "tollgate: --resume: partition {number} of {} is in the file from offset {first} on, and --from is offset {begin}; what is \
+                 before the file's beginning is not taken: capture it into another file",
+                topic.name
+            );
+        }
         ensure!(
-            !asked.behind.contains_key(&number) || next <= high.0,
+            !asked.behind.last.contains_key(&number) || next <= high.0,
             "--resume: the file goes to offset {} of partition {number}, and the topic to {high}: it was made anew; take another file",
             next - 1
         );
@@ -122,8 +143,10 @@ fn check(asked: &Asked<'_>, topic: Topic<'_>) -> anyhow::Result<()> {
     let named = [("--from", asked.from), ("--to", asked.to)].into_iter().flat_map(|(option, bounds)| {
         bounds.iter().filter_map(move |bound| if let Bound::Offset(number, _) = bound { Some((option, *number)) } else { None })
     });
-    for (option, number) in asked.partitions.iter().map(|number| ("--partitions", *number)).chain(named) {
+    let last = |partitions: &Partitions| ("--partitions", *partitions.0.end());
+    for (option, number) in asked.partitions.iter().map(last).chain(named) {
         ensure!(has(number), "{option}: found partition {number}; topic {} has 0 to {}", topic.name, topic.partitions.saturating_sub(1));
+        ensure!(asked.takes(number), "{option}: found a bound of partition {number}, which --partitions leaves out");
     }
     let time = |bounds: &[Bound]| bounds.iter().find_map(|bound| if let Bound::Time(time_ms) = bound { Some(*time_ms) } else { None });
     for (option, bounds) in [("--from", asked.from), ("--to", asked.to)] {
@@ -143,7 +166,12 @@ fn check(asked: &Asked<'_>, topic: Topic<'_>) -> anyhow::Result<()> {
 }
 
 /// Returns the offsets of the first records of a time, by partition; those that have none are left out.
-fn by_time(bounds: &[Bound], topic: Topic<'_>, consumer: &BaseConsumer<PlainContext>) -> anyhow::Result<BTreeMap<i32, i64>> {
+fn by_time(
+    bounds: &[Bound],
+    topics: &Topics<'_>,
+    topic: Topic<'_>,
+    consumer: &BaseConsumer<PlainContext>,
+) -> anyhow::Result<BTreeMap<i32, i64>> {
     let Some(time_ms) = bounds.iter().find_map(|bound| if let Bound::Time(time_ms) = bound { Some(*time_ms) } else { None }) else {
         return Ok(BTreeMap::new());
     };
@@ -153,16 +181,50 @@ fn by_time(bounds: &[Bound], topic: Topic<'_>, consumer: &BaseConsumer<PlainCont
     }
     let found = consumer.offsets_for_times(list, OFFSETS_TIMEOUT);
     let found = found.with_context(|| format!("the offsets of {} by time are unknown", topic.name))?;
-    Ok(found
+    let found: BTreeMap<_, _> = found
         .elements()
         .iter()
         .filter_map(|element| Some((element.partition(), element.offset().to_raw().filter(|offset| *offset >= 0)?)))
-        .collect())
+        .collect();
+    if found.is_empty() {
+        check_times(time_ms, topics, topic)?;
+    }
+    Ok(found)
+}
+
+/// Checks that brokers which find no record of a time or later are right. Some, such as the one of `tollgate dev`, look nothing up by time,
+/// and an empty capture would say that nothing has happened.
+fn check_times(time_ms: i64, topics: &Topics<'_>, topic: Topic<'_>) -> anyhow::Result<()> {
+    for partition in topic.all()? {
+        let (low, high) = topics.ends(topic, partition)?;
+        if low == high {
+            continue;
+        }
+        let mut last_ms = None;
+        topics.read_from(topic, partition, Offset(high.0 - 1), |message| {
+            last_ms = message.timestamp().to_millis();
+            false
+        })?;
+        ensure!(
+            last_ms.is_none_or(|last_ms| last_ms < time_ms),
+            "the brokers look up no offsets by time, as the broker of `tollgate dev` does not; name them: --from beginning, or PARTITION@OFFSET"
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn partitions_are_read() {
+        assert_eq!(read_partitions("3"), Ok(Partitions(3..=3)));
+        assert_eq!(read_partitions("3-5"), Ok(Partitions(3..=5)));
+        for text in ["", "-1", "5-3", "a", "1-", "1-2-3"] {
+            assert!(read_partitions(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn bounds_are_read() {

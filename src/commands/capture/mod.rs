@@ -8,32 +8,31 @@ mod bounds;
 mod progress;
 mod read;
 mod redaction;
+mod same_key;
 mod stream;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 
 use crate::capture::{CaptureWriter, Contents, contents};
-use crate::health::Health;
 use crate::settings::Settings;
-use crate::stop::Stop;
 
-use super::process;
+use super::interrupt::Interrupt;
+use super::topic_records::{TopicRecords, consumer};
 use super::topics::Topics;
-use bounds::{Asked, Bound, read_bound, spans};
+use bounds::{Asked, Bound, Partitions, read_bound, read_partitions, spans};
 use progress::Progress;
-use read::{Faults, Taken, Write, consumer, read};
+use read::{Faults, Taken, Write, read};
 use redaction::redactor;
+use same_key::check_key;
 pub(super) use stream::{stream, topic_of};
 
+const CLIENT_ID: &str = "tollgate-capture";
 /// The exit code if records had to be left out.
 const LEFT_OUT: u8 = 3;
-/// The exit code of a command that was interrupted before its end: 128 + SIGINT, as shells report it.
-const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Args)]
 pub(super) struct CaptureArgs {
@@ -42,15 +41,16 @@ pub(super) struct CaptureArgs {
     /// The topic [default: the events topic of the configuration]
     #[arg(long, value_name = "NAME")]
     topic: Option<String>,
-    /// Where to begin: beginning, end, a duration before now such as 24h, a time, or PARTITION@OFFSET for each partition meant
+    /// Where to begin: beginning, end, a duration before now such as 24h, a time; or PARTITION@OFFSET, once for each partition that begins
+    /// elsewhere than the others
     #[arg(long, value_name = "WHERE", value_parser = read_bound)]
     from: Vec<Bound>,
     /// Where to end, with the same words; what stands there is left out [default: where the topic ends now]
     #[arg(long, value_name = "WHERE", value_parser = read_bound)]
     to: Vec<Bound>,
-    /// Only these partitions
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(0..))]
-    partitions: Vec<i32>,
+    /// Only these partitions, such as 0,3-5
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = read_partitions)]
+    partitions: Vec<Partitions>,
     /// Go on with what comes, until Ctrl-C
     #[arg(long)]
     follow: bool,
@@ -69,22 +69,21 @@ pub(super) struct CaptureArgs {
 }
 
 pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let runtime = process::runtime()?;
-    let _entered = runtime.enter();
-    let (health, stop) = (Arc::new(Health::default()), Stop::default());
-    process::watch_signals(&health, &stop)?;
+    let interrupt = Interrupt::watch()?;
     let kafka = &settings.kafka;
     let topics = Topics::new(kafka)?;
     let name = args.topic.as_deref().unwrap_or(&kafka.topics.events);
     let key = if args.topic.is_some() { "--topic" } else { "kafka.topics.events" };
     let topic = topics.named(name, key)?;
-    let consumer = consumer(kafka)?;
     let path = args.file.as_deref().filter(|path| path.as_os_str() != "-");
     ensure!(path.is_some() || !args.resume, "--resume: found no file; name the one to go on with");
     let found = found(args, path, name, settings)?;
-    let redactor = redactor(args, settings, found.records > 0)?;
-    let asked = Asked { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found.last };
-    let spans = spans(&asked, &topics, topic, &consumer)?;
+    let mut redactor = redactor(args, settings, found.records > 0)?;
+    if let (Some(redactor), Some(last)) = (&mut redactor, &found.last_line) {
+        check_key(kafka, name, last, redactor)?;
+    }
+    let asked = Asked { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found };
+    let spans = spans(&asked, &topics, topic, &consumer(kafka, CLIENT_ID, 1)?)?;
     let mut writer = writer(args, path, &found)?;
     let total = spans.iter().map(|span| Some(u64::try_from(span.end?.saturating_sub(span.next)).unwrap_or_default())).sum();
     let (mut progress, mut faults) = (Progress::new(total), Faults::default());
@@ -99,17 +98,21 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
         written.with_context(|| format!("{shown}: cannot be written{fix}"))
     };
     let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor, write };
-    let reached = read(&consumer, name, spans, &stop, taken);
+    let is_followed = spans.iter().any(|span| span.end.is_none());
+    let mut records = TopicRecords::open(kafka, CLIENT_ID, name, &spans)?;
+    let reached = read(&mut records, is_followed, &interrupt.stop, taken);
     // What was read before a failure is kept.
     let size = writer.finish().with_context(|| format!("{shown}: cannot be written{fix}"));
     let is_whole = reached?;
     let size = size?;
     say!("tollgate: captured {}{}", progress.summary(), if is_file { format!("; {shown} has {size} bytes") } else { String::new() });
     faults.report();
-    Ok(match (is_whole || args.follow, faults.is_empty()) {
+    // What is followed has no end of its own.
+    let is_whole = is_whole || (is_followed && records.left() == 0);
+    Ok(match (is_whole, faults.is_empty()) {
         (false, _) => {
             say!("tollgate: interrupted before the end{}", if is_file { "; the same command with --resume goes on" } else { "" });
-            ExitCode::from(INTERRUPTED)
+            interrupt.exit_code().unwrap_or(ExitCode::FAILURE)
         }
         (true, false) => ExitCode::from(LEFT_OUT),
         (true, true) => ExitCode::SUCCESS,

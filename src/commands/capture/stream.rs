@@ -5,14 +5,16 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
 
-use crate::capture::Input;
+use crate::capture::{Contents, Input};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
 
+use super::super::topic_records::{TopicRecords, consumer};
 use super::super::topics::Topics;
+use super::CLIENT_ID;
 use super::bounds::{Asked, spans};
 use super::progress::Progress;
-use super::read::{Faults, Taken, Write, consumer, read};
+use super::read::{Faults, Taken, Write, read};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -31,8 +33,8 @@ pub(in crate::commands) fn topic_of(source: &str) -> Option<&str> {
 pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str) -> anyhow::Result<Input> {
     let spans = {
         let topics = Topics::new(kafka)?;
-        let asked = Asked { from: &[], to: &[], partitions: &[], follows: false, behind: &Default::default() };
-        spans(&asked, &topics, topics.named(name, "SOURCE")?, &consumer(kafka)?)?
+        let asked = Asked { from: &[], to: &[], partitions: &[], follows: false, behind: &Contents::default() };
+        spans(&asked, &topics, topics.named(name, "SOURCE")?, &consumer(kafka, CLIENT_ID, 1)?)?
     };
     let (lines, pipe) = io::pipe().context("no pipe")?;
     let (kafka, topic) = (kafka.clone(), name.to_owned());
@@ -46,7 +48,7 @@ pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str) -> anyhow::
             Ok(pipe.write_all(&line)?)
         };
         let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor: None, write };
-        read(&consumer(&kafka)?, &topic, spans, &Stop::default(), taken)?;
+        read(&mut TopicRecords::open(&kafka, CLIENT_ID, &topic, &spans)?, false, &Stop::default(), taken)?;
         say!("tollgate: topic {topic}: {}", progress.summary());
         faults.report();
         Ok(pipe.flush()?)

@@ -16,7 +16,6 @@ mod summary;
 mod table;
 mod tally;
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,7 +34,7 @@ use crate::settings::Settings;
 
 use super::capture::{stream, topic_of};
 use super::controls_file::apply_controls;
-use super::output::{OutputArgs, OutputFormat, Screen};
+use super::output::{OutputArgs, OutputFormat, Screen, check_output, create_output};
 use super::run::read_sample;
 use super::{UsageError, process};
 use comparison::{Comparison, Flips};
@@ -117,7 +116,10 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
         (None, [one, other]) => (Compared::policies(read(one)?, read(other)?)?, [name(one), name(other)]),
         (None, _) => return Err(wrong("--policy: found more than two; two policies are compared")),
     };
-    let flips = args.flips.as_deref().map(create).transpose()?;
+    let reads = args.reads();
+    args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &reads))?;
+    let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
+    let flips = flips.map(|file| Arc::new(Mutex::new(BufWriter::new(file))));
     let bytes_max = compared.event_bytes_max();
     let sweep = Sweep {
         input: opened(&args.source, settings)?,
@@ -127,7 +129,8 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     };
     let topic = sweep.topic;
     let new = || Comparison::new(topic, compared.sides(), args.sample, flips.as_ref().map(|file| Arc::clone(file) as Flips));
-    let Swept { visitors, broken } = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
+    let swept = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect());
+    let Swept { visitors, broken } = swept.map_err(|error| args.explain_flips(error))?;
     let (mut tally, mut faults) = (Tally::default(), Vec::new());
     for visitor in visitors {
         tally.merge(visitor.tally);
@@ -135,18 +138,53 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     }
     faults.extend(broken.map(|(number, error)| (number, unreadable_from_here(&error))));
     if let Some((file, path)) = flips.zip(args.flips.as_deref()) {
-        file.lock().unwrap_or_else(PoisonError::into_inner).flush().with_context(|| format!("{}: cannot be written", path.display()))?;
+        file.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .flush()
+            .with_context(|| format!("--flips {}: cannot be written", path.display()))?;
     }
     report(&mut faults)?;
     let summary = Summary::of(&tally, compared.versions(), names);
     write_summary(args, &summary, screen)?;
     let exceeded: Vec<_> = args.fail_on.iter().filter_map(|limit| limit.exceeded(&tally)).collect();
     exceeded.iter().for_each(|sentence| say!("tollgate: {sentence}"));
-    Ok(match (exceeded.is_empty(), faults.is_empty() && refused == 0) {
+    let is_compared = is_compared(&tally);
+    Ok(match (exceeded.is_empty(), faults.is_empty() && refused == 0 && is_compared) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::from(REJECTED),
         (true, true) => ExitCode::SUCCESS,
     })
+}
+
+impl DiffArgs {
+    /// Returns the files that are read. None of them may be written.
+    fn reads(&self) -> Vec<&Path> {
+        let others = [&self.decisions, &self.controls].into_iter().flatten();
+        std::iter::once(&self.source).chain(&self.policy).chain(others).map(PathBuf::as_path).collect()
+    }
+
+    /// Names the file of an error that came while lines were written to it.
+    fn explain_flips(&self, error: anyhow::Error) -> anyhow::Error {
+        match &self.flips {
+            Some(path) if error.is::<io::Error>() => error.context(format!("--flips {}: cannot be written", path.display())),
+            _ => error,
+        }
+    }
+}
+
+/// Returns whether enough was compared for the result to mean something, and says so if not: a limit holds over any file without events.
+fn is_compared(tally: &Tally) -> bool {
+    let unreadable: u64 = tally.unreadable.values().sum();
+    let fix = "name a capture of the events topic, or what `tollgate eval` reads";
+    match tally.records {
+        0 => say!("tollgate: SOURCE holds no record; nothing was compared: {fix}"),
+        records if unreadable == records => say!("tollgate: none of the {records} records is an event; nothing was compared: {fix}"),
+        records if unreadable > records / 2 => {
+            say!("tollgate: {unreadable} of {records} records are no events; hardly anything was compared: {fix}");
+        }
+        _ => return true,
+    }
+    false
 }
 
 /// What is compared.
@@ -209,11 +247,6 @@ fn published(path: &Path, settings: &Settings) -> anyhow::Result<Recorded> {
     Ok(recorded)
 }
 
-fn create(path: &Path) -> anyhow::Result<Arc<Mutex<BufWriter<File>>>> {
-    let file = File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?;
-    Ok(Arc::new(Mutex::new(BufWriter::new(file))))
-}
-
 /// Reports the lines that hold no record, in their order.
 fn report(faults: &mut [(u64, LineFault)]) -> anyhow::Result<()> {
     faults.sort_unstable_by_key(|(number, _)| *number);
@@ -222,7 +255,7 @@ fn report(faults: &mut [(u64, LineFault)]) -> anyhow::Result<()> {
 
 fn write_summary(args: &DiffArgs, summary: &Summary, screen: Screen) -> anyhow::Result<()> {
     if let Some(path) = &args.html {
-        std::fs::write(path, page::page(summary)).with_context(|| format!("{}: cannot be written", path.display()))?;
+        std::fs::write(path, page::page(summary)).with_context(|| format!("--html {}: cannot be written", path.display()))?;
     }
     let mut out = io::stdout().lock();
     match args.output.format() {

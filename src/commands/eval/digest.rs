@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::digest::DistinctVerdicts;
 
-use crate::capture::{Captured, Decider, LineFault, Sweep, Visitor, visitors_max};
+use crate::capture::{Captured, Decider, LineFault, Sweep, Visitor, unreadable_from_here, visitors_max};
 
 use super::report;
 
@@ -27,11 +27,10 @@ pub(super) fn digest(sweep: Sweep<'_>, new_decider: impl Fn() -> Decider) -> any
     let swept = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
     let displaced = swept.visitors.iter().map(|share| share.decider.displaced()).sum();
     let mut faults: Vec<_> = swept.visitors.into_iter().flat_map(|share| share.faults).collect();
+    // What stands before it is good, as it is to `eval` without a digest.
+    faults.extend(swept.broken.map(|(number, error)| (number, unreadable_from_here(&error))));
     faults.sort_unstable_by_key(|(number, _)| *number);
     faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
-    if let Some((number, error)) = swept.broken {
-        return Err(anyhow::Error::new(error).context(format!("line {number} and what comes behind it cannot be read")));
-    }
     Ok(Digested { verdicts, rejected: faults.len() as u64, displaced })
 }
 

@@ -60,6 +60,10 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     let new_decider = || Decider::new(Arc::clone(&policy), servers.clone());
     let rejected = if args.digest {
         let sweep = Sweep { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max };
+        if refused > 0 {
+            say!("tollgate: --controls: {refused} lines hold no control, so that there is no digest of verdicts under them; mend them");
+            return Ok(ExitCode::from(REJECTED));
+        }
         let digested = digest(sweep, new_decider)?;
         writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
         if digested.displaced > 0 {

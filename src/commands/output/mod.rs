@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, and a reader that has gone is no failure: nothing here panics, and every write returns its error.
 
+mod file;
 mod table;
 mod text;
 mod time;
@@ -12,6 +13,7 @@ use std::io::{IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
 
+pub(super) use file::{check as check_output, create as create_output};
 pub(super) use table::{Column, Table};
 pub(super) use text::{fit, shown};
 pub(super) use time::{ago, clock, now_ms, read_duration, read_since, stamp};

@@ -1,68 +1,22 @@
 //! The end of a replay: the last acknowledgements, the last verdicts, the report.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
-
-use crate::stop::Stop;
-
-use super::super::process;
+use super::super::interrupt::Interrupt;
 use super::report::{Report, Verdicts};
 use super::run::Run;
 use super::sender::Sender;
 use super::verdict_watch::lock;
 use super::{PARTLY, ReplayArgs};
 
-/// The exit codes of a process that a signal ended, as shells report them.
-const INTERRUPTED: u8 = 130;
-const TERMINATED: u8 = 143;
 const POLL: Duration = Duration::from_millis(20);
-
-/// The signals that stop a replay.
-pub(super) struct Signals {
-    pub(super) stop: Stop,
-    /// The exit code of the first of them.
-    code: Arc<AtomicU8>,
-    /// It listens for as long as it lives.
-    _runtime: Runtime,
-}
-
-/// Watches signals: the first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
-///
-/// # Errors
-/// The system does not allow it.
-pub(super) fn watch_signals() -> anyhow::Result<Signals> {
-    let runtime = process::runtime()?;
-    let _entered = runtime.enter();
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let (stop, code) = (Stop::default(), Arc::new(AtomicU8::new(0)));
-    let (given, first) = (stop.clone(), Arc::clone(&code));
-    runtime.spawn(async move {
-        for is_first in [true, false] {
-            let code = tokio::select! {
-                _ = interrupt.recv() => INTERRUPTED,
-                _ = terminate.recv() => TERMINATED,
-            };
-            if !is_first {
-                std::process::exit(i32::from(code));
-            }
-            first.store(code, Ordering::Relaxed);
-            given.give();
-        }
-    });
-    drop(_entered);
-    Ok(Signals { stop, code, _runtime: runtime })
-}
 
 /// A replay that has sent all it will send.
 pub(super) struct Ended {
     pub(super) run: Run,
     pub(super) outcome: anyhow::Result<()>,
-    pub(super) signals: Signals,
+    pub(super) interrupt: Interrupt,
 }
 
 impl Ended {
@@ -71,7 +25,7 @@ impl Ended {
     /// # Errors
     /// What ended the replay before its time.
     pub(super) fn finish(self, args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-        let Self { mut run, outcome, signals } = self;
+        let Self { mut run, outcome, interrupt } = self;
         let seconds = run.clock.elapsed().as_secs_f64();
         let mut outcome = outcome.and_then(|()| settle(&mut run));
         if outcome.is_ok() && !run.stop.is_given() {
@@ -79,7 +33,7 @@ impl Ended {
         }
         let saved = run.save();
         run.clear_line();
-        let code = signals.code.load(Ordering::Relaxed);
+        let interrupted = interrupt.exit_code();
         let verdicts = run.verdicts.take().map(|watch| anyhow::Ok(Verdicts::of(&lock(&*watch.end()?)))).transpose()?;
         let unanswered = verdicts.as_ref().map_or(0, |verdicts| verdicts.unanswered);
         let report = Report {
@@ -96,17 +50,19 @@ impl Ended {
             late_ms: (!matches!(args.pace(), super::Pace::Max)).then(|| run.lateness.percentiles()),
             backwards: run.schedule.backwards,
             timeless: run.schedule.timeless,
-            is_interrupted: code > 0,
+            is_interrupted: interrupted.is_some(),
             verdicts,
         };
         report.write(&mut std::io::stdout(), args.json)?;
         saved?;
-        if code > 0 || outcome.is_err() {
+        if interrupted.is_some() || outcome.is_err() {
             say_how_to_go_on(args);
         }
         outcome?;
+        if let Some(code) = interrupted {
+            return Ok(code);
+        }
         Ok(match () {
-            () if code > 0 => ExitCode::from(code),
             () if unanswered > 0 => {
                 say!("tollgate: {unanswered} events have no verdict after {} s; is a worker running?", args.await_timeout.as_secs());
                 ExitCode::FAILURE

@@ -32,9 +32,10 @@ use crate::logging::start_logging;
 use crate::settings::Settings;
 
 use super::UsageError;
+use super::interrupt::Interrupt;
 use super::output::read_duration;
 use awaiting::Times;
-use finish::{Ended, watch_signals};
+use finish::Ended;
 use overview::Overview;
 use pace::{Pace, Schedule, read_rate, read_speed};
 use progress::{Progress, Tracker};
@@ -135,7 +136,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let behind = found.as_ref().map(|found| found.acknowledged.clone()).unwrap_or_default();
     if args.dry_run {
         let overview = Overview::of(&mut args.open(&settings, &behind)?, &args.rewriter(&settings), true)?;
-        overview.check(args.pace())?;
+        overview.check(args.pace(), args.topic.as_deref())?;
         overview.write(&mut std::io::stdout(), args.pace(), args.multiply, &args.to)?;
         return Ok(if overview.faults > 0 { ExitCode::from(PARTLY) } else { ExitCode::SUCCESS });
     }
@@ -148,7 +149,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
         say!("tollgate: going on behind what was acknowledged before; records may come twice, with the same ids");
     }
     let progress = found.unwrap_or(wanted);
-    let signals = watch_signals()?;
+    let interrupt = Interrupt::watch()?;
     let mut source = args.open(&settings, &behind)?;
     let mut run = Run {
         sender: Sender::new(&settings.kafka, &args.to, bytes_max)?,
@@ -160,7 +161,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
         verdicts: args.is_awaiting.then(|| VerdictWatch::begin(&settings.kafka)).transpose()?,
         clock: Clock::begin(progress.shift_ms.filter(|_| is_resumed)),
         progress: args.progress.clone().map(|path| (path, progress)),
-        stop: signals.stop.clone(),
+        stop: interrupt.stop.clone(),
         counts: Counts::default(),
         lateness: Times::new()?,
         tracker: Tracker::default(),
@@ -172,7 +173,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
         }
         outcome = args.open(&settings, &BTreeMap::new()).and_then(|mut source| run.round(&mut source, round));
     }
-    Ended { run, outcome: outcome.map(drop), signals }.finish(args)
+    Ended { run, outcome: outcome.map(drop), interrupt }.finish(args)
 }
 
 impl ReplayArgs {
@@ -201,7 +202,7 @@ impl ReplayArgs {
     /// Opens the source behind these places.
     fn open(&self, settings: &Settings, behind: &BTreeMap<i32, i64>) -> anyhow::Result<Source> {
         if let Some(topic) = topic_of(&self.source) {
-            return TopicSource::open(&settings.kafka, topic, behind).map(Source::Topic);
+            return TopicSource::open(&settings.kafka, topic, behind).map(|topic| Source::Topic(Box::new(topic)));
         }
         let options = FileOptions {
             path: PathBuf::from(&self.source),
@@ -225,9 +226,9 @@ impl ReplayArgs {
         }
         check_file(&PathBuf::from(&self.source))?;
         let overview = Overview::of(&mut self.open(settings, &BTreeMap::new())?, &self.rewriter(settings), false)?;
-        overview.check(self.pace())?;
+        overview.check(self.pace(), self.topic.as_deref())?;
         if overview.records == 0 {
-            say!("tollgate: SOURCE holds no record{}", if self.topic.is_some() { " of that topic (--topic)" } else { "" });
+            say!("tollgate: SOURCE holds no record");
         }
         Ok(overview.partitions_needed)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::io::Write;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use rustc_hash::{FxHashSet, FxHasher};
 use serde::Serialize;
 
@@ -13,6 +13,9 @@ use super::pace::{Pace, Schedule};
 use super::rewrite::Rewriter;
 use super::run::report_fault;
 use super::source::{Item, Source};
+
+/// One record of so many may have an earlier time than one before it.
+const BACKWARDS_SHARE: u64 = 100;
 
 /// What a source holds.
 #[derive(Debug, Default, Serialize)]
@@ -51,6 +54,7 @@ impl Overview {
         loop {
             let record = match source.next()? {
                 Item::End => break,
+                Item::Nothing => continue,
                 Item::Fault(place, fault) => {
                     overview.faults += 1;
                     if is_thorough {
@@ -82,11 +86,14 @@ impl Overview {
         Ok(overview)
     }
 
-    /// Checks that it can be replayed at this pace.
+    /// Checks that it can be replayed at this pace. `topic` is the one that was asked for.
     ///
     /// # Errors
-    /// Nothing in it is an event, or no record has a time though times set the pace.
-    pub(super) fn check(&self, pace: Pace) -> anyhow::Result<()> {
+    /// Nothing in it is an event, or nothing is of this topic, or no record has a time though times set the pace.
+    pub(super) fn check(&self, pace: Pace, topic: Option<&str>) -> anyhow::Result<()> {
+        if let Some(topic) = topic.filter(|_| self.records == 0 && self.faults == 0) {
+            bail!("--topic {topic}: found no record of it in SOURCE; leave --topic out to see what is there");
+        }
         let lines = self.records + self.faults;
         ensure!(
             self.has_events || lines == 0,
@@ -97,6 +104,15 @@ impl Overview {
             is_timed || !matches!(pace, Pace::Recorded(_)),
             "SOURCE: its records have no times, so they have no spacing; say how fast with --rate, such as --rate 500/s or --rate max"
         );
+        // A few such records are usual: producers' clocks differ.
+        if matches!(pace, Pace::Recorded(_)) && self.backwards > self.records / BACKWARDS_SHARE {
+            say!(
+                "tollgate: SOURCE: {} of its {} records have earlier times than one before them, and are sent at once: this is not the recorded pace. \
+                 It seems to hold one partition after the other; `tollgate capture` writes all of them in the order of their times",
+                self.backwards,
+                self.records
+            );
+        }
         Ok(())
     }
 

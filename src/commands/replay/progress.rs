@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
+
+/// A file of so many bytes is none of ours: a partition takes some twenty.
+const BYTES_MAX: u64 = 4 << 20;
 
 /// A record's place in the source: the line of a file (partition 0), or partition and offset in a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,10 +40,13 @@ impl Progress {
     /// # Errors
     /// It cannot be read, or it is the file of another replay than `wanted`.
     pub(super) fn read(path: &Path, wanted: &Self) -> anyhow::Result<Option<Self>> {
-        let text = match std::fs::read(path) {
+        let mut text = Vec::new();
+        match File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut text)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             read => read.with_context(|| format!("--progress {}: cannot be read", path.display()))?,
         };
+        let is_short = (text.len() as u64) < BYTES_MAX;
+        ensure!(is_short, "--progress {}: it is no progress of a replay; name a file that is not there yet", path.display());
         let found: Self = serde_json::from_slice(&text)
             .with_context(|| format!("--progress {}: it is no progress of a replay; name a file that is not there yet", path.display()))?;
         let differs = [

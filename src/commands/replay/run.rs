@@ -101,6 +101,7 @@ impl Run {
         while !self.stop.is_given() {
             match source.next()? {
                 Item::End => return Ok(true),
+                Item::Nothing => self.look()?,
                 Item::Fault(place, fault) => {
                     self.counts.faults += 1;
                     self.clear_line();

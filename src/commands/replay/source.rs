@@ -16,13 +16,15 @@ pub(super) enum Item {
     Record(Place, Box<OwnedRecord>),
     /// What holds no record that could be sent: the number of the line, or the offset.
     Fault(Place, LineFault),
+    /// Nothing has come for a moment.
+    Nothing,
     End,
 }
 
 /// An open source.
 pub(super) enum Source {
     File(Box<FileSource>),
-    Topic(TopicSource),
+    Topic(Box<TopicSource>),
 }
 
 impl Source {

@@ -16,7 +16,7 @@ mod run;
 mod suite;
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use super::UsageError;
-use super::output::Screen;
+use super::output::{Screen, create_output};
 use crate::settings::Settings;
 use coverage::Coverage;
 use report::{FileReport, Outcome, Report, percent};
@@ -78,7 +78,8 @@ pub(super) fn execute(args: &TestArgs, settings: Settings, has_config: bool, scr
     if all == 0 {
         bail!("found no case; a folder's test files end in _test.yaml, and --filter is a part of a case's name");
     }
-    let has_failed = write(args, &report, &coverage, screen)?;
+    let reads: Vec<_> = suites.iter().flat_map(|suite| [&suite.name, &suite.policy.name]).map(Path::new).collect();
+    let has_failed = write(args, (&report, &coverage), &reads, screen)?;
     Ok(if has_failed || passed < all { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -98,10 +99,11 @@ fn read(args: &TestArgs, in_force: &Rc<Tested>) -> anyhow::Result<Vec<Suite>> {
     Ok(suites)
 }
 
-/// Writes the results, and returns whether too little was reached.
-fn write(args: &TestArgs, report: &Report, coverage: &Coverage, screen: Screen) -> anyhow::Result<bool> {
+/// Writes the results, and returns whether too little was reached. `reads` are the files that were read.
+fn write(args: &TestArgs, (report, coverage): (&Report, &Coverage), reads: &[&Path], screen: Screen) -> anyhow::Result<bool> {
     if let Some(path) = &args.junit {
-        std::fs::write(path, junit::junit(report)).with_context(|| format!("{}: cannot be written", path.display()))?;
+        let mut file = create_output("--junit", path, reads)?;
+        file.write_all(junit::junit(report).as_bytes()).with_context(|| format!("--junit {}: cannot be written", path.display()))?;
     }
     let is_covered = args.coverage || args.coverage_min.is_some();
     let mut out = io::stdout().lock();

@@ -13,7 +13,7 @@ use tollgate_core::settings::{Faults, Section, shape};
 use super::answer::Given;
 use super::expected::Expected;
 use super::message::Message;
-use crate::config::{Document, load};
+use crate::config::{ConfigError, Document, load};
 
 /// A policy on which cases are run.
 #[derive(Debug)]
@@ -88,7 +88,10 @@ fn policy_of(root: &Section<'_>, path: &Path) -> Option<Result<Tested, String>> 
     ["controls", "suspended", "cases"].into_iter().for_each(|key| root.pass_over(key));
     let folder = path.parent().unwrap_or(Path::new(""));
     match root.value("policy")? {
-        Value::String(file) => Some(policy_at(&folder.join(file))),
+        Value::String(file) => {
+            let named = |error: ConfigError| format!("{}: policy: {:#}", path.display(), anyhow::Error::from(error));
+            Some(policy_at(&folder.join(file)).map_err(named))
+        }
         Value::Object(_) => {
             let value = root.value("policy")?;
             let read = |file: &str| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
@@ -111,8 +114,8 @@ fn policy_of(root: &Section<'_>, path: &Path) -> Option<Result<Tested, String>> 
 /// The topic of records under a policy that stands in the test file.
 const TOPIC: &str = "agent.events";
 
-fn policy_at(path: &Path) -> Result<Tested, String> {
-    let settings = load(Some(path), std::env::vars_os()).map_err(|error| error.to_string())?;
+fn policy_at(path: &Path) -> Result<Tested, ConfigError> {
+    let settings = load(Some(path), std::env::vars_os())?;
     let (topic, subject_key) = (settings.kafka.topics.events, settings.subject_key);
     Ok(Tested { name: path.display().to_string(), settings: settings.policy, topic, subject_key })
 }

@@ -20,6 +20,6 @@ pub use named::{Named, find};
 pub use notes::{Accepted, Notes};
 pub use schema::{SchemaWriter, put};
 pub use secret::{REDACTED, Secret};
-pub use section::Section;
+pub use section::{Section, nearest};
 pub use texts::{Source, Texts};
 pub use yaml::{DEFAULTS, YamlError, defaults, parse};

@@ -38,6 +38,15 @@ impl Drop for Section<'_> {
     }
 }
 
+/// How alike a name and the nearest known one are at least, for it to be worth naming.
+const ALIKE_MIN: f64 = 0.8;
+
+/// Returns the name that was meant, as far as a slip of the pen can be told.
+pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let alike = known.into_iter().map(|known| (similarity(known, name), known)).filter(|(similarity, _)| *similarity >= ALIKE_MIN);
+    alike.max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, known)| known)
+}
+
 fn similarity(left: &str, right: &str) -> f64 {
     strsim::jaro_winkler(left, right)
 }

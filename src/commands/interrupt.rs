@@ -1,0 +1,59 @@
+//! The signals that end a command before its time: it keeps what it has done, and says in its exit code that it was interrupted.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::stop::Stop;
+
+use super::process;
+
+/// The exit codes of a process that a signal ended, as shells report them.
+const INTERRUPTED: u8 = 130;
+const TERMINATED: u8 = 143;
+
+/// The signals that stop a command.
+pub(super) struct Interrupt {
+    pub(super) stop: Stop,
+    /// The exit code of the first of them.
+    code: Arc<AtomicU8>,
+    /// It listens for as long as it lives.
+    _runtime: Runtime,
+}
+
+impl Interrupt {
+    /// Watches signals: the first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
+    ///
+    /// # Errors
+    /// The system does not allow it.
+    pub(super) fn watch() -> anyhow::Result<Self> {
+        let runtime = process::runtime()?;
+        let _entered = runtime.enter();
+        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (stop, code) = (Stop::default(), Arc::new(AtomicU8::new(0)));
+        let (given, first) = (stop.clone(), Arc::clone(&code));
+        runtime.spawn(async move {
+            for is_first in [true, false] {
+                let code = tokio::select! {
+                    _ = interrupt.recv() => INTERRUPTED,
+                    _ = terminate.recv() => TERMINATED,
+                };
+                if !is_first {
+                    std::process::exit(i32::from(code));
+                }
+                first.store(code, Ordering::Relaxed);
+                given.give();
+            }
+        });
+        drop(_entered);
+        Ok(Self { stop, code, _runtime: runtime })
+    }
+
+    /// Returns the exit code of the signal that came first; `None` if none came.
+    pub(super) fn exit_code(&self) -> Option<ExitCode> {
+        Some(self.code.load(Ordering::Relaxed)).filter(|code| *code > 0).map(ExitCode::from)
+    }
+}
