@@ -333,3 +333,67 @@ fn a_sample_is_a_part_of_the_whole() {
     assert!(part.len() > 10 && part.len() < whole.len(), "{} of {}", part.len(), whole.len());
     assert_eq!(part, expected);
 }
+
+/// A limit holds over a file without events too, so that a wrong file must not pass for a right one.
+#[test]
+fn nothing_that_was_compared_is_no_success() {
+    let trial = Trial::new(&fleet(300, 2));
+    let notes = "# Notes\n".repeat(20) + r#"{"type":"turn_start","thread_id":"a"}"#;
+    let verdicts = trial.run(&["eval", "capture.jsonl"]).stdout;
+    for (name, bytes, says) in [
+        ("empty.jsonl", "", "holds no record"),
+        ("empty.jsonl.zst", "", "holds no record"),
+        ("notes.md", notes.as_str(), "hardly anything was compared"),
+        ("verdicts.jsonl", verdicts.as_str(), "is an event; nothing was compared"),
+    ] {
+        trial.write(name, bytes.as_bytes());
+        let ran = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", name, "--fail-on", "flips>0"]);
+        assert_eq!(ran.exit, Some(3), "{name}: {}", ran.stderr);
+        assert_says(&ran.stderr, &[says, "name a capture of the events topic"]);
+    }
+}
+
+/// What a command reads is never written over, and a full disk names the file.
+#[test]
+fn outputs_are_no_inputs() {
+    let whole = fleet(3_000, 2);
+    let trial = Trial::new(&whole);
+    let controls = r#"{"key":"passport/x","value":null}"#;
+    trial.write("controls.jsonl", controls.as_bytes());
+    for option in ["--flips", "--html"] {
+        for file in ["capture.jsonl", "./a.yaml", "b.yaml", "controls.jsonl"] {
+            let before = trial.read(file);
+            let ran = trial.diff(&["--controls", "controls.jsonl", option, file]);
+            assert_eq!(ran.exit, Some(1), "{option} {file}");
+            assert_says(&ran.stderr, &[option, "which this command reads; name another file"]);
+            assert_eq!(trial.read(file), before);
+        }
+        let full = trial.diff(&[option, "/dev/full"]);
+        assert_eq!(full.exit, Some(1));
+        assert_says(&full.stderr, &[&format!("{option} /dev/full: cannot be written"), "No space left"]);
+    }
+}
+
+/// Whether a file is compressed is told by its bytes, and a part of a file has no digest without a word.
+#[test]
+fn a_digest_is_of_what_was_read() {
+    let whole = fleet(300, 2);
+    let trial = Trial::new(&whole);
+    let digest = |name: &str| trial.run(&["eval", "--digest", name]);
+    let all = digest("capture.jsonl");
+    assert_eq!(all.exit, Some(0), "{}", all.stderr);
+    let packed = zstd::encode_all(whole.as_bytes(), 3).unwrap();
+    trial.write("packed", &packed);
+    assert_eq!((digest("packed").exit, digest("packed").stdout), (Some(0), all.stdout.clone()));
+    trial.write("plain.zst", whole.as_bytes());
+    assert_says(&digest("plain.zst").stderr, &["plain.zst", "no file of zstd, as its name says"]);
+    trial.write("cut.zst", &packed[..packed.len() / 2]);
+    let cut = digest("cut.zst");
+    assert_eq!(cut.exit, Some(3));
+    assert_says(&cut.stderr, &["unreadable_from_here", "--resume"]);
+    assert_ne!(cut.stdout, all.stdout);
+    trial.write("controls.jsonl", br#"{"ky":1}"#);
+    let refused = trial.run(&["eval", "--digest", "capture.jsonl", "--controls", "controls.jsonl"]);
+    assert_eq!((refused.exit, refused.stdout.as_str()), (Some(3), ""));
+    assert_says(&refused.stderr, &["there is no digest"]);
+}

@@ -227,5 +227,15 @@ fn a_dry_run_sends_nothing() {
     assert_eq!(ran.exit, Some(0), "{ran:?}");
     let expected = ["would send  62 records to agent.events: 31 of the source", "threads     3", "62/s, for 1.0 s", "faults      0"];
     assert_holds(&ran.stdout, &expected);
-    assert_holds(&dry(&["--rate", "max", "--topic", "another"]).stdout, &["would send  0 records"]);
+    let none = dry(&["--rate", "max", "--topic", "another"]);
+    assert_eq!(none.exit, Some(1));
+    assert_holds(&none.stderr, &["--topic another: found no record of it in SOURCE"]);
+    // One partition after the other: half of the records have earlier times than one before them.
+    let second: String = (0..31)
+        .map(|at| line(at, "was", Some(1_700_000_000_000 + 100 * at as i64)).replace("\"partition\":0", "\"partition\":1"))
+        .collect();
+    std::fs::write(file.path(), lines(31) + &second).unwrap();
+    let backwards = dry(&["--speed", "10x"]);
+    assert_holds(&backwards.stderr, &["30 of its 62 records have earlier times", "this is not the recorded pace"]);
+    assert_eq!(dry(&["--rate", "max"]).stderr, "");
 }

@@ -182,12 +182,6 @@ mod tests {
             let whole = contents(&path, 1_000).unwrap();
             assert_eq!((whole.good_bytes, whole.records, whole.last), (ends[2], 6, [(1, 12), (4, 12)].into()), "{name}");
             let bytes = std::fs::read(&path).unwrap();
-            // In its first frame too, as soon as there is a line of it.
-            std::fs::write(&path, &bytes[..ends[0] as usize - 1]).unwrap();
-            let first = contents(&path, 1_000).map(|found| found.records);
-            assert!(matches!(first, Ok(0 | 1)), "{name}: {first:?}");
-            std::fs::write(&path, &bytes[..3]).unwrap();
-            assert!(contents(&path, 1_000).is_err(), "{name}");
             for cut in ends[1] + 1..ends[2] {
                 std::fs::write(&path, &bytes[..cut as usize]).unwrap();
                 let found = contents(&path, 1_000).unwrap();
@@ -198,6 +192,22 @@ mod tests {
                 assert!(text.map_or(true, |text| text.ends_with('\n')), "{name} {cut}");
             }
         }
+    }
+
+    #[test]
+    fn a_first_frame_that_is_cut_off_is_ours_if_a_line_of_it_can_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.zst");
+        let mut writer = CaptureWriter::create(&path, true).unwrap();
+        writer.append(|out| (0..20_000).for_each(|offset| out.extend_from_slice(line(0, offset * offset).as_bytes()))).unwrap();
+        writer.finish().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+        let found = contents(&path, 1_000).unwrap();
+        assert_eq!((found.good_bytes, found.records, found.last.len()), (0, 0, 0));
+        std::fs::write(&path, &bytes[..20]).unwrap();
+        let error = format!("{:#}", contents(&path, 1_000).unwrap_err());
+        assert!(error.contains("is cut off before its first record; --force replaces it"), "{error}");
     }
 
     #[test]

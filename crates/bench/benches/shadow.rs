@@ -7,7 +7,7 @@
 //!
 //! All samples take turns over the same events, and the median of the rounds counts. The clock is that of CPU time. The deciding thread pauses
 //! between batches until the judge has caught up, so that nothing is dropped; the pause costs no CPU time.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

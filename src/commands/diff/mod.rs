@@ -96,26 +96,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let _entered = runtime.enter();
     let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
-    let config = if has_config { "the configuration in force" } else { "the built-in defaults" };
-    let judge = |settings: &Settings| {
-        settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
-        let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
-        anyhow::Ok(Judge { policy: Arc::new(Policy::under(&settings.policy, Arc::clone(&controls))), servers })
-    };
-    let read = |path: &Path| judge(&load(Some(path), std::env::vars_os())?);
-    let name = |path: &Path| path.display().to_string();
-    let (compared, names) = match (args.against, args.policy.as_slice()) {
-        (Some(Against::Recorded), [one]) => {
-            let topic = || PathBuf::from(format!("topic:{}", settings.kafka.topics.decisions));
-            let decisions = args.decisions.clone().unwrap_or_else(topic);
-            let recorded = published(&decisions, settings)?;
-            (Compared::Published(Arc::new(recorded), read(one)?), [name(&decisions), name(one)])
-        }
-        (Some(Against::Recorded), _) => return Err(wrong("--against recorded compares with one policy: give --policy once")),
-        (None, [one]) => (Compared::policies(judge(settings)?, read(one)?)?, [config.to_owned(), name(one)]),
-        (None, [one, other]) => (Compared::policies(read(one)?, read(other)?)?, [name(one), name(other)]),
-        (None, _) => return Err(wrong("--policy: found more than two; two policies are compared")),
-    };
+    let (compared, names) = compared(args, settings, has_config, &controls)?;
     let reads = args.reads();
     args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &reads))?;
     let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
@@ -153,6 +134,30 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::from(REJECTED),
         (true, true) => ExitCode::SUCCESS,
+    })
+}
+
+/// Returns what is compared, with the names of both sides.
+fn compared(args: &DiffArgs, settings: &Settings, has_config: bool, controls: &Arc<Controls>) -> anyhow::Result<(Compared, [String; 2])> {
+    let config = if has_config { "the configuration in force" } else { "the built-in defaults" };
+    let judge = |settings: &Settings| {
+        settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
+        let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
+        anyhow::Ok(Judge { policy: Arc::new(Policy::under(&settings.policy, Arc::clone(controls))), servers })
+    };
+    let read = |path: &Path| judge(&load(Some(path), std::env::vars_os())?);
+    let name = |path: &Path| path.display().to_string();
+    Ok(match (args.against, args.policy.as_slice()) {
+        (Some(Against::Recorded), [one]) => {
+            let topic = || PathBuf::from(format!("topic:{}", settings.kafka.topics.decisions));
+            let decisions = args.decisions.clone().unwrap_or_else(topic);
+            let recorded = published(&decisions, settings)?;
+            (Compared::Published(Arc::new(recorded), read(one)?), [name(&decisions), name(one)])
+        }
+        (Some(Against::Recorded), _) => return Err(wrong("--against recorded compares with one policy: give --policy once")),
+        (None, [one]) => (Compared::policies(judge(settings)?, read(one)?)?, [config.to_owned(), name(one)]),
+        (None, [one, other]) => (Compared::policies(read(one)?, read(other)?)?, [name(one), name(other)]),
+        (None, _) => return Err(wrong("--policy: found more than two; two policies are compared")),
     })
 }
 
