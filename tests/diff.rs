@@ -121,6 +121,8 @@ fn differences_are_those_of_two_runs() {
         let summary = summary(&ran);
         assert!(expected.len() > 10, "{policy}: only {} verdicts differ", expected.len());
         assert_eq!(summary["flips"], expected.len(), "{policy}");
+        let firsts = trial.read("flips.jsonl").lines().filter(|line| line.contains("\"is_first\":true")).count();
+        assert!(summary["first_flips"] == firsts && firsts > 0 && firsts <= expected.len(), "{policy}: {firsts}");
         let mut changes: BTreeMap<Change, u64> = BTreeMap::new();
         for ((a, x), (b, y)) in expected.values() {
             *changes.entry((a.clone(), x.clone(), b.clone(), y.clone())).or_default() += 1;
@@ -181,6 +183,7 @@ fn planted_differences_are_found_exactly() {
     let changes = summary["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 1);
     assert_eq!((&changes[0]["from"]["action"], &changes[0]["to"]["code"]), (&json!("allow"), &json!("oap.tool_not_allowed")));
+    assert_eq!(summary["first_flips"], summary["flips"], "each call is a turn of its own");
     assert_eq!(summary["tools"], json!([{"name": "deploy", "flips": planted.len(), "verdicts": planted.len()}]));
     let of = |kind: &str| summary[kind].as_array().unwrap().iter().map(|named| named["flips"].as_u64().unwrap()).sum::<u64>();
     assert_eq!((of("agents"), of("tenants")), (planted.len() as u64, planted.len() as u64));

@@ -8,6 +8,7 @@ use tollgate_core::shadow::Sample;
 use crate::capture::{Captured, LineFault, Visitor};
 
 use super::cut_off::StoppedTurns;
+use super::first::DifferingTurns;
 use super::flip::{Facts, Flip};
 use super::sides::{Said, Sides};
 use super::tally::Tally;
@@ -24,6 +25,7 @@ pub(super) struct Comparison<'t> {
     flips: Option<Flips>,
     facts: Facts,
     turns: StoppedTurns,
+    differing: DifferingTurns,
     line: Vec<u8>,
     pub(super) tally: Tally,
     pub(super) faults: Vec<(u64, LineFault)>,
@@ -39,6 +41,7 @@ impl<'t> Comparison<'t> {
             flips,
             facts: Facts::default(),
             turns: StoppedTurns::default(),
+            differing: DifferingTurns::default(),
             line: Vec::new(),
             tally: Tally::default(),
             faults: Vec::new(),
@@ -46,11 +49,12 @@ impl<'t> Comparison<'t> {
     }
 
     fn count(&mut self, said: Said) -> anyhow::Result<()> {
-        let Self { facts, tally, turns, .. } = self;
+        let Self { facts, tally, turns, differing, .. } = self;
         let [from, to] = match said.sides {
             [Some(from), Some(to)] => [from, to],
             [None, None] => {
                 turns.boundary(facts);
+                differing.boundary(facts);
                 return Ok(());
             }
             _ => {
@@ -64,9 +68,11 @@ impl<'t> Comparison<'t> {
         if !tally.note(facts, &from, &to) {
             return Ok(());
         }
+        let is_first = differing.is_first(facts);
+        tally.first_flips += u64::from(is_first);
         let Some(flips) = &self.flips else { return Ok(()) };
         self.line.clear();
-        serde_json::to_writer(&mut self.line, &Flip { facts, from: &from, to: &to })?;
+        serde_json::to_writer(&mut self.line, &Flip { facts, from: &from, to: &to, is_first })?;
         self.line.push(b'\n');
         Ok(flips.lock().unwrap_or_else(PoisonError::into_inner).write_all(&self.line)?)
     }

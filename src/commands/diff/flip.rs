@@ -122,4 +122,6 @@ pub(super) struct Flip<'f> {
     pub(super) facts: &'f Facts,
     pub(super) from: &'f Side,
     pub(super) to: &'f Side,
+    /// Whether it is the first difference of its turn.
+    pub(super) is_first: bool,
 }

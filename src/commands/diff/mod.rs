@@ -7,6 +7,7 @@
 
 mod comparison;
 mod cut_off;
+mod first;
 mod flip;
 mod limit;
 mod page;

@@ -22,11 +22,14 @@ pub(super) fn page(summary: &Summary) -> String {
 }
 
 fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
-    let Summary { records, verdicts, flips, threads_with_flips, unmatched, cut_off_calls, cut_off_turns, .. } = summary;
+    let Summary { records, verdicts, flips, first_flips, threads_with_flips, unmatched, cut_off_calls, cut_off_turns, .. } = summary;
     write!(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>tollgate diff</title>")?;
     write!(out, "<meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>")?;
     write!(out, "<h1><span id=\"flips\">{flips}</span> of {verdicts} verdicts differ ({})</h1>", percent(*flips, *verdicts))?;
     write!(out, "<p>In {threads_with_flips} threads; {records} records were read")?;
+    if flips > first_flips {
+        write!(out, "; {first_flips} of the differences are the first of their turn, and the others may follow from these")?;
+    }
     if *unmatched > 0 {
         write!(out, "; {unmatched} verdicts are on one side only")?;
     }
@@ -159,6 +162,7 @@ mod tests {
             records: 4,
             verdicts: 3,
             flips: 1,
+            first_flips: 1,
             threads_with_flips: 1,
             unmatched: 0,
             unreadable: [("value_not_json", 2)].into(),

@@ -22,6 +22,8 @@ pub(super) struct Summary {
     pub(super) verdicts: u64,
     /// Verdicts that differ.
     pub(super) flips: u64,
+    /// Those that are the first of their turn. The others may follow from them.
+    pub(super) first_flips: u64,
     /// Threads with a verdict that differs.
     pub(super) threads_with_flips: u64,
     /// Verdicts that only one side has.
@@ -100,6 +102,7 @@ impl Summary {
             records: tally.records,
             verdicts: tally.total.verdicts,
             flips: tally.total.flips,
+            first_flips: tally.first_flips,
             threads_with_flips: tally.threads.len() as u64,
             unmatched: tally.unmatched,
             unreadable: tally.unreadable.clone(),

@@ -14,7 +14,7 @@ const NAMES: &[Column] = &[Column::text(""), Column::number("differ"), Column::n
 
 /// Writes a comparison.
 pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, format: OutputFormat) -> io::Result<()> {
-    let Summary { records, verdicts, flips, threads_with_flips, .. } = summary;
+    let Summary { records, verdicts, flips, first_flips, threads_with_flips, .. } = summary;
     for (label, side) in ["A", "B"].into_iter().zip(&summary.sides) {
         writeln!(out, "{}  {}", screen.paint(TITLE, label), shown(&side_line(side)))?;
     }
@@ -24,6 +24,9 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
         "{flips} of {verdicts} verdicts differ ({}), in {threads_with_flips} threads; {records} records were read",
         percent(*flips, *verdicts)
     )?;
+    if flips > first_flips {
+        writeln!(out, "{first_flips} of them are the first of their turn; the others may follow from these")?;
+    }
     if summary.unmatched > 0 {
         writeln!(out, "{} verdicts are on one side only", summary.unmatched)?;
     }

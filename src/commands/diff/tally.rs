@@ -59,6 +59,8 @@ pub(super) struct Tally {
     /// Records that were read, boundaries among them.
     pub(super) records: u64,
     pub(super) total: Share,
+    /// Differences that are the first of their turn.
+    pub(super) first_flips: u64,
     /// Verdicts that only one side has.
     pub(super) unmatched: u64,
     /// Records that cannot be read, by the reason.
@@ -104,6 +106,7 @@ impl Tally {
     pub(super) fn merge(&mut self, other: Self) {
         self.records += other.records;
         self.total.add(other.total);
+        self.first_flips += other.first_flips;
         self.unmatched += other.unmatched;
         other.unreadable.into_iter().for_each(|(reason, records)| *self.unreadable.entry(reason).or_default() += records);
         self.lost.calls += other.lost.calls;
