@@ -18,6 +18,9 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// How many batches may wait for a visitor.
 const BATCHES_WAITING: usize = 4;
 
+/// How many lines are read between two looks at how far it is.
+const SHOW_EVERY: u64 = 1_024;
+
 /// What is done with the records of some partitions.
 pub(crate) trait Visitor: Send {
     /// Takes a record, of the line with this number.
@@ -40,6 +43,8 @@ pub(crate) struct Sweep<'t> {
     pub(crate) topic: &'t str,
     /// How many bytes an event may have.
     pub(crate) event_bytes_max: usize,
+    /// Is told now and then how many lines were read.
+    pub(crate) show: Box<dyn FnMut(u64)>,
 }
 
 /// The result of reading a file.
@@ -62,7 +67,7 @@ impl Sweep<'_> {
     /// # Errors
     /// A visitor could not go on.
     pub(crate) fn run<V: Visitor>(self, visitors: Vec<V>) -> anyhow::Result<Swept<V>> {
-        let Self { input, reader, topic, event_bytes_max } = self;
+        let Self { input, reader, topic, event_bytes_max, show } = self;
         let count = visitors.len();
         thread::scope(|scope| {
             let (mut senders, mut workers) = (Vec::new(), Vec::new());
@@ -72,7 +77,7 @@ impl Sweep<'_> {
                 senders.push(Queue { sender, batch: Batch::default() });
                 workers.push(scope.spawn(move || share.run(&batches)));
             }
-            let read = distribute(input, reader, event_bytes_max, senders);
+            let read = distribute(input, reader, event_bytes_max, senders, show);
             let visitors = workers.into_iter().map(|worker| worker.join().map_err(|_| anyhow::anyhow!("a thread has ended"))?);
             let mut visitors: Vec<V> = visitors.collect::<anyhow::Result<_>>()?;
             if let Some(first) = visitors.first_mut() {
@@ -119,10 +124,19 @@ struct Distributed {
 }
 
 /// Reads lines and hands each to the visitor of its partition.
-fn distribute(mut input: Input, mut reader: Reader, event_bytes_max: usize, mut queues: Vec<Queue>) -> Distributed {
+fn distribute(
+    mut input: Input,
+    mut reader: Reader,
+    event_bytes_max: usize,
+    mut queues: Vec<Queue>,
+    mut show: Box<dyn FnMut(u64)>,
+) -> Distributed {
     let bytes_max = reader.line_bytes_max(event_bytes_max);
     let (mut line, mut read) = (Vec::new(), Distributed::default());
     for number in 1_u64.. {
+        if number.is_multiple_of(SHOW_EVERY) {
+            show(number);
+        }
         match read_line(&mut input, &mut line, bytes_max) {
             Ok(Line::End) => break,
             Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
@@ -222,7 +236,12 @@ mod tests {
 
     fn sweep(lines: String, format: Format, visitors: usize) -> anyhow::Result<Swept<Notes>> {
         let input: Input = BufReader::new(Box::new(std::io::Cursor::new(lines.into_bytes())));
-        let sweep = Sweep { input, reader: Reader::new(format, None), topic: "t", event_bytes_max: 1_000 };
+        let mut shown = 0;
+        let show = Box::new(move |number: u64| {
+            assert!(number > shown);
+            shown = number;
+        });
+        let sweep = Sweep { input, reader: Reader::new(format, None), topic: "t", event_bytes_max: 1_000, show };
         sweep.run(std::iter::repeat_with(Notes::default).take(visitors).collect())
     }
 

@@ -11,10 +11,11 @@ mod redaction;
 mod same_key;
 mod stream;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::Args;
 
 use crate::capture::{CaptureWriter, Contents, contents};
@@ -95,14 +96,14 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
             Write::Line(append) => writer.append(append),
             Write::Flush => writer.flush(),
         };
-        written.with_context(|| format!("{shown}: cannot be written{fix}"))
+        written.map_err(|error| cannot_write(&shown, fix, error))
     };
     let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor, write };
     let is_followed = spans.iter().any(|span| span.end.is_none());
     let mut records = TopicRecords::open(kafka, CLIENT_ID, name, &spans)?;
     let reached = read(&mut records, is_followed, &interrupt.stop, taken);
     // What was read before a failure is kept.
-    let size = writer.finish().with_context(|| format!("{shown}: cannot be written{fix}"));
+    let size = writer.finish().map_err(|error| cannot_write(&shown, fix, error));
     let is_whole = reached?;
     let size = size?;
     say!("tollgate: captured {}{}", progress.summary(), if is_file { format!("; {shown} has {size} bytes") } else { String::new() });
@@ -117,6 +118,14 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
         (true, false) => ExitCode::from(LEFT_OUT),
         (true, true) => ExitCode::SUCCESS,
     })
+}
+
+/// Returns why a file cannot be written. A reader of stdout that has gone is a failure here: it has not got what was asked for.
+fn cannot_write(shown: &str, fix: &str, error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => anyhow!("{shown}: its reader has gone before everything was written"),
+        _ => anyhow::Error::new(error).context(format!("{shown}: cannot be written{fix}")),
+    }
 }
 
 /// Looks at what the file holds that is to be gone on with.

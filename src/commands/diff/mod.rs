@@ -35,7 +35,7 @@ use crate::settings::Settings;
 
 use super::capture::{stream, topic_of};
 use super::controls_file::apply_controls;
-use super::output::{OutputArgs, OutputFormat, Screen, check_output, create_output};
+use super::output::{LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output};
 use super::run::read_sample;
 use super::{UsageError, process};
 use comparison::{Comparison, Flips};
@@ -108,6 +108,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
         reader: Reader::new(args.format, None),
         topic: &settings.kafka.topics.events,
         event_bytes_max: bytes_max,
+        show: LiveLine::lines(),
     };
     let topic = sweep.topic;
     let new = || Comparison::new(topic, compared.sides(), args.sample, flips.as_ref().map(|file| Arc::clone(file) as Flips));

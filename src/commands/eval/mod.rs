@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::settings::Settings;
 
 use super::controls_file::apply_controls;
+use super::output::LiveLine;
 use super::process;
 use digest::digest;
 use evaluation::Evaluation;
@@ -59,7 +60,8 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     let (reader, topic) = (Reader::new(args.format, args.columns.clone()), &settings.kafka.topics.events);
     let new_decider = || Decider::new(Arc::clone(&policy), servers.clone());
     let rejected = if args.digest {
-        let sweep = Sweep { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max };
+        let show = LiveLine::lines();
+        let sweep = Sweep { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max, show };
         if refused > 0 {
             say!("tollgate: --controls: {refused} lines hold no control, so that there is no digest of verdicts under them; mend them");
             return Ok(ExitCode::from(REJECTED));

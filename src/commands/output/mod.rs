@@ -3,6 +3,7 @@
 //! Data goes to stdout, and a reader that has gone is no failure: nothing here panics, and every write returns its error.
 
 mod file;
+mod live;
 mod table;
 mod text;
 mod time;
@@ -14,6 +15,7 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
 
 pub(super) use file::{check as check_output, create as create_output};
+pub(super) use live::LiveLine;
 pub(super) use table::{Column, Table};
 pub(super) use text::{fit, shown};
 pub(super) use time::{ago, clock, now_ms, read_duration, read_since, stamp};

@@ -37,10 +37,16 @@ pub(in crate::commands) fn read_since(text: &str) -> Result<i64, String> {
         return Ok(time);
     }
     let before = duration_ms(text).map_err(|fault| match fault {
+        DurationFault::Form if is_date(text) => format!("a date alone is no time; write {text}T00:00:00Z for its beginning in UTC"),
         DurationFault::Form => format!("it is neither a duration nor RFC 3339; {FIX}"),
         fault => format!("{fault}; {FIX}"),
     })?;
     Ok(now_ms().saturating_sub(before).max(0))
+}
+
+/// Returns whether a text is a date without a time of day, such as `2026-01-31`.
+fn is_date(text: &str) -> bool {
+    tollgate_core::decode::parse_timestamp(&format!("{text}T00:00:00Z")).is_some()
 }
 
 /// Reads a duration such as `90s`, `10m`, `2h` or `1d`.
@@ -106,6 +112,7 @@ mod tests {
             let (before, read, after) = (now_ms(), read_since(text).unwrap(), now_ms());
             assert!((before - age_ms..=after - age_ms).contains(&read), "{text}");
         }
+        assert!(read_since("2026-11-22").unwrap_err().contains("write 2026-11-22T00:00:00Z"));
         for text in ["", "10", "10x", "m", "-3m", "1.5h", "3 m", "日", "9999999999999999d", "yesterday"] {
             assert!(read_since(text).unwrap_err().contains("10m"), "{text}");
         }

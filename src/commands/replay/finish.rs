@@ -53,6 +53,9 @@ impl Ended {
             is_interrupted: interrupted.is_some(),
             verdicts,
         };
+        if report.records == 0 && outcome.is_ok() && interrupted.is_none() && args.progress.as_ref().is_some_and(|path| path.exists()) {
+            say!("tollgate: --progress: everything was acknowledged before; remove the file to begin anew");
+        }
         report.write(&mut std::io::stdout(), args.json)?;
         saved?;
         if interrupted.is_some() || outcome.is_err() {

@@ -93,6 +93,9 @@ impl Report {
         let Some(verdicts) = &self.verdicts else { return Ok(()) };
         let Verdicts { answered, unanswered, duplicates, .. } = verdicts;
         writeln!(out, "verdicts    {answered} answered, {unanswered} unanswered, {duplicates} more than once")?;
+        if *answered == 0 {
+            return writeln!(out, "latency     -, since nothing was answered");
+        }
         writeln!(out, "latency     {}, from when each event was due", shown(&verdicts.latency_ms))?;
         for Kind { action, code, count } in &verdicts.by {
             writeln!(out, "            {count:>9}  {action:<8} {code}")?;

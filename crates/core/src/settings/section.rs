@@ -31,8 +31,10 @@ impl Drop for Section<'_> {
             if self.is_read_otherwise(key, &known) {
                 continue;
             }
-            let nearest = known.iter().max_by(|left, right| similarity(left, key).total_cmp(&similarity(right, key)));
-            let fix = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("write `{nearest}`, or remove it"));
+            let fix = match nearest(key, known.iter().copied()) {
+                Some(nearest) => format!("write `{nearest}`, or remove it"),
+                None => format!("remove it{}", known_keys(&known, key)),
+            };
             self.faults.push(Fault { key: self.name_of(key), found: "an unknown key".to_owned(), fix });
         }
     }
@@ -45,6 +47,24 @@ const ALIKE_MIN: f64 = 0.8;
 pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let alike = known.into_iter().map(|known| (similarity(known, name), known)).filter(|(similarity, _)| *similarity >= ALIKE_MIN);
     alike.max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, known)| known)
+}
+
+/// How many keys are listed. Of more, the most alike ones are.
+const LISTED_MAX: usize = 12;
+
+/// Returns the keys that a section takes, for people.
+fn known_keys(known: &BTreeSet<&str>, key: &str) -> String {
+    let mut keys: Vec<_> = known.iter().copied().collect();
+    if keys.is_empty() {
+        return String::new();
+    }
+    let more = if keys.len() > LISTED_MAX { ", …" } else { "" };
+    if keys.len() > LISTED_MAX {
+        keys.sort_by(|left, right| similarity(right, key).total_cmp(&similarity(left, key)));
+        keys.truncate(LISTED_MAX);
+        keys.sort_unstable();
+    }
+    format!("; what can stand here is `{}`{more}", keys.join("`, `"))
 }
 
 fn similarity(left: &str, right: &str) -> f64 {

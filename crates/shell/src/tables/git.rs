@@ -206,13 +206,13 @@ const SUBCOMMANDS: &[Subcommand] = &[
         "--quit --abort --skip -n --no-commit --no-edit -s --signoff -m=WORD --mainline=WORD --rerere-autoupdate -X=WORD \
          --strategy-option=WORD --no-gpg-sign -x --ff --allow-empty --allow-empty-message --keep-redundant-commits",
     ),
-    // It writes files with names of its own to the working folder.
+    // Otherwise it writes files to the working folder, whose names are made of what commits say.
     any(
         "format-patch",
         concat!(
             diff!(),
             revisions!(),
-            "--stdout -k --keep-subject -s --signoff --cover-letter --no-cover-letter -N --no-numbered -n --numbered --start-number=WORD \
+            "? !--stdout -k --keep-subject -s --signoff --cover-letter --no-cover-letter -N --no-numbered -n --numbered --start-number=WORD \
              -v=WORD --reroll-count=WORD --subject-prefix=WORD --no-binary --zero-commit --no-thread --no-attach --base=WORD"
         ),
     ),
