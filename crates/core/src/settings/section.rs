@@ -31,7 +31,8 @@ impl Drop for Section<'_> {
             if self.is_read_otherwise(key, &known) {
                 continue;
             }
-            let fix = match nearest(key, known.iter().copied()) {
+            let only = known.first().copied().filter(|_| known.len() == 1);
+            let fix = match only.or_else(|| nearest(key, known.iter().copied())) {
                 Some(nearest) => format!("write `{nearest}`, or remove it"),
                 None => format!("remove it{}", known_keys(&known, key)),
             };
