@@ -41,6 +41,13 @@ fn a_harmless_line_is_no_finding() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
+/// dash has no `[[`, so it looks for a program of that name: one, whatever its arguments hold.
+#[test]
+fn a_line_break_in_an_argument_begins_no_second_program() {
+    let output = commands(&["--replay", "--rules", "rich", "--line", "[[ '\ncanary' ]]"]);
+    assert!(output.status.success(), "{}", text(&output));
+}
+
 #[test]
 fn what_is_allowed_does_no_harm() {
     let seconds = std::env::var(SECONDS).map_or(SECONDS_DEFAULT, |seconds| seconds.parse().expect("a number of seconds"));

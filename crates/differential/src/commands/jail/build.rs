@@ -143,10 +143,11 @@ fn make_executable(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the program behind all names that are not listed: it writes down its path, as the kernel tells it, and its arguments.
+/// Returns the program behind all names that are not listed: it writes down its path, as the kernel tells it, and its arguments. A NUL ends
+/// them, since an argument may hold any other byte.
 fn canary_script(hidden: &Path) -> String {
     let hidden = hidden.display();
-    format!("#!{hidden}/dash\n{{ printf '%s ' \"$0\" \"$@\"; echo; }} >>{hidden}/log\n")
+    format!("#!{hidden}/dash\n{{ printf '%s ' \"$0\" \"$@\"; printf '\\0'; }} >>{hidden}/log\n")
 }
 
 /// Makes the folder of programs of a rule set: those that are listed, and canaries under all other names.

@@ -184,7 +184,7 @@ impl Runner {
         let bytes = fs::read(self.jail.hidden.join("log"))?;
         self.log.set_len(0)?;
         let text = String::from_utf8_lossy(&bytes);
-        let first = text.lines().map(str::trim_end).find(|line| !set.tolerates(line));
+        let first = text.split_terminator('\0').map(str::trim_end).find(|written| !set.tolerates(written));
         Ok(first.map(|line| Harm::Ran(line.chars().take(TOLD_CHARS_MAX).collect())))
     }
 
