@@ -356,6 +356,40 @@ fn nothing_that_was_compared_is_no_success() {
     }
 }
 
+/// Verdicts of another day match nothing, and suspensions hold under the key that the policies have.
+#[test]
+fn what_does_not_belong_together_is_said() {
+    let trial = Trial::new(&fleet(300, 2));
+    trial.write("other.jsonl", fleet(300, 2).replace("thread-", "other-").as_bytes());
+    let decisions = trial.run(&["eval", "other.jsonl"]).stdout;
+    trial.write("decisions.jsonl", decisions.as_bytes());
+    let ran = trial.run(&[
+        "diff",
+        "--against",
+        "recorded",
+        "--decisions",
+        "decisions.jsonl",
+        "--policy",
+        "b.yaml",
+        "capture.jsonl",
+        "--fail-on",
+        "flips>0",
+    ]);
+    assert_eq!(ran.exit, Some(3), "{}", ran.stderr);
+    assert_says(&ran.stderr, &["are on one side only", "name the decisions on the same traffic"]);
+    let key = |key: &str, more: &str| format!("privacy: {{subject_key: {key}}}\n{more}");
+    let stricter = "tool_loop_guardrails: {exact_failure_block_after: 9}";
+    trial.write("k1.yaml", key("a-key-of-some-length", "").as_bytes());
+    trial.write("k2.yaml", key("a-key-of-some-length", stricter).as_bytes());
+    trial.write("k3.yaml", key("another-key", stricter).as_bytes());
+    trial.write("controls.jsonl", b"");
+    let both =
+        |other: &str| trial.run(&["diff", "--policy", "k1.yaml", "--policy", other, "--controls", "controls.jsonl", "capture.jsonl"]);
+    assert_eq!(both("k2.yaml").exit, Some(0));
+    assert_eq!(both("k3.yaml").exit, Some(2));
+    assert_says(&both("k3.yaml").stderr, &["the configurations differ in privacy.subject_key"]);
+}
+
 /// What a command reads is never written over, and a full disk names the file.
 #[test]
 fn outputs_are_no_inputs() {

@@ -16,6 +16,8 @@ struct Stopped {
     /// The turn, if the host names turns.
     turn_id: Option<String>,
     has_lost_work: bool,
+    /// Whether the first policy has stopped it too since. What comes then is lost by both.
+    is_stopped_by_both: bool,
 }
 
 /// What a record adds to the work that is cut off.
@@ -45,14 +47,15 @@ impl StoppedTurns {
             self.threads.remove(facts.thread_id.as_str());
         }
         if let Some(stopped) = self.threads.get_mut(facts.thread_id.as_str()) {
+            stopped.is_stopped_by_both |= from.action == Action::Halt;
             // A result of a call that was not allowed to run is no work.
-            if !facts.succeeded || from.code == NOT_EXECUTED {
+            if stopped.is_stopped_by_both || !facts.succeeded || from.code == NOT_EXECUTED {
                 return Loss::default();
             }
             return Loss { calls: 1, turns: u64::from(!std::mem::replace(&mut stopped.has_lost_work, true)) };
         }
         if to.action == Action::Halt && from.action != Action::Halt {
-            let stopped = Stopped { turn_id: facts.turn_id.clone(), has_lost_work: false };
+            let stopped = Stopped { turn_id: facts.turn_id.clone(), has_lost_work: false, is_stopped_by_both: false };
             self.threads.insert(facts.thread_id.as_str().into(), stopped);
         }
         Loss::default()
@@ -91,6 +94,16 @@ mod tests {
         turns.note(&facts("2", true), &allow, &halt);
         turns.boundary(&facts("2", false));
         assert!(!turns.holds("t"));
+    }
+
+    #[test]
+    fn what_comes_after_both_have_stopped_is_lost_by_both() {
+        let (allow, halt) = (side(Action::Allow, "allow"), side(Action::Halt, "same_tool_failing"));
+        let mut turns = StoppedTurns::default();
+        turns.note(&facts("1", false), &allow, &halt);
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 1 });
+        assert_eq!(turns.note(&facts("1", false), &halt, &halt), Loss::default());
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss::default());
     }
 
     #[test]

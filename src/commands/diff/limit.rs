@@ -29,23 +29,23 @@ enum What {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Most {
     Count(u64),
-    /// Of all verdicts.
-    Percent(f64),
+    /// Of all verdicts, in millionths of a per cent: a binary fraction would miss some limits by a hair.
+    Percent(u128),
 }
 
 impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let compact: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
         let (what, most) =
-            compact.rsplit_once('>').filter(|(what, _)| !what.ends_with('-')).ok_or_else(|| format!("found no limit; {FIX}"))?;
+            text.rsplit_once('>').filter(|(what, _)| !what.ends_with('-')).ok_or_else(|| format!("found no limit; {FIX}"))?;
+        let (what, most) = (what.trim(), most.trim());
         let what = match what {
             "flips" => What::Change(None, None),
             "cut_off" => What::CutOff,
             change => {
                 let (from, to) = change.split_once("->").ok_or_else(|| format!("found no change; {FIX}"))?;
-                What::Change(action(from)?, action(to)?)
+                What::Change(action(from.trim())?, action(to.trim())?)
             }
         };
         Ok(Self { text: text.to_owned(), what, most: most_of(most)? })
@@ -64,12 +64,25 @@ fn action(name: &str) -> Result<Option<Action>, String> {
 }
 
 fn most_of(text: &str) -> Result<Most, String> {
-    let percent = text.strip_suffix('%').map(|number| number.parse::<f64>().ok().filter(|number| (0.0..=100.0).contains(number)));
-    match percent {
+    match text.strip_suffix('%').map(|number| micro_percent(number.trim_end())) {
         Some(Some(percent)) => Ok(Most::Percent(percent)),
         Some(None) => Err(format!("found a percentage that is not between 0 and 100; {FIX}")),
+        None if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err(format!("found a limit that is no whole number and no percentage; {FIX}"))
+        }
         None => text.parse().map(Most::Count).map_err(|_| format!("found a limit that is no whole number and no percentage; {FIX}")),
     }
+}
+
+/// Reads a decimal number from 0 to 100 in millionths, with at most six digits behind the point.
+fn micro_percent(text: &str) -> Option<u128> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let are_digits = |digits: &str, most: usize| (1..=most).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !are_digits(whole, 3) || !are_digits(fraction, 6) {
+        return None;
+    }
+    let micro = format!("{whole}{fraction:0<6}").parse().ok()?;
+    (micro <= 100_000_000).then_some(micro)
 }
 
 impl Limit {
@@ -86,7 +99,7 @@ impl Limit {
         let verdicts = tally.total.verdicts;
         let is_exceeded = match self.most {
             Most::Count(most) => found > most,
-            Most::Percent(percent) => found as f64 * 100.0 > percent * verdicts as f64,
+            Most::Percent(micro) => u128::from(found) * 100_000_000 > micro * u128::from(verdicts),
         };
         is_exceeded.then(|| format!("--fail-on '{}': found {found} of {verdicts} verdicts", self.text))
     }
@@ -122,6 +135,10 @@ mod tests {
             ("block->allow>0", 5, false),
             ("*->halt>0", 5, false),
             ("cut_off>0", 5, false),
+            // 0.7 times 1,000 is a little less in binary fractions.
+            ("flips>0.7%", 7, false),
+            ("flips > 0.700001 %", 8, true),
+            ("flips>100%", 1_000, false),
         ] {
             let limit: Limit = text.parse().unwrap();
             assert_eq!(limit.exceeded(&tally(blocked, 1_000)).is_some(), is_exceeded, "{text} {blocked}");
@@ -130,9 +147,23 @@ mod tests {
 
     #[test]
     fn what_is_no_limit_is_refused() {
-        for text in
-            ["", "allow->block", "allow>1", "allow->blocked>1", "allow->block>x", "allow->block>-1", "allow->block>101%", "->>1", "flips"]
-        {
+        for text in [
+            "",
+            "allow->block",
+            "allow>1",
+            "allow->blocked>1",
+            "allow->block>x",
+            "allow->block>-1",
+            "allow->block>101%",
+            "->>1",
+            "flips",
+            "flips>5 7",
+            "f lips>1",
+            "flips>+57",
+            "flips>-0%",
+            "flips>1.2345678%",
+            "flips>.5%",
+        ] {
             let error = text.parse::<Limit>().unwrap_err();
             assert!(error.contains("found "), "{text}: {error}");
         }

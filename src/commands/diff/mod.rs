@@ -95,16 +95,18 @@ enum Against {
 pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
-    let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
+    let controls = Arc::new(Controls::new(args.subject_key(settings)?.as_deref()));
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
     let (compared, names) = compared(args, settings, has_config, &controls)?;
     let reads = args.reads();
-    args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &reads))?;
+    let input = opened(&args.source, settings)?;
     let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
+    let others: Vec<_> = reads.into_iter().chain(args.flips.as_deref()).collect();
+    args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &others))?;
     let flips = flips.map(|file| Arc::new(Mutex::new(BufWriter::new(file))));
     let bytes_max = compared.event_bytes_max();
     let sweep = Sweep {
-        input: opened(&args.source, settings)?,
+        input,
         reader: Reader::new(args.format, None),
         topic: &settings.kafka.topics.events,
         event_bytes_max: bytes_max,
@@ -131,8 +133,8 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     write_summary(args, &summary, screen)?;
     let exceeded: Vec<_> = args.fail_on.iter().filter_map(|limit| limit.exceeded(&tally)).collect();
     exceeded.iter().for_each(|sentence| say!("tollgate: {sentence}"));
-    let is_compared = is_compared(&tally);
-    Ok(match (exceeded.is_empty(), faults.is_empty() && refused == 0 && is_compared) {
+    let is_whole = is_compared(&tally) && faults.is_empty() && refused == 0 && compared.is_whole();
+    Ok(match (exceeded.is_empty(), is_whole) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::from(REJECTED),
         (true, true) => ExitCode::SUCCESS,
@@ -164,6 +166,21 @@ fn compared(args: &DiffArgs, settings: &Settings, has_config: bool, controls: &A
 }
 
 impl DiffArgs {
+    /// Returns the key of subject hashes. Controls hold for both sides, so that all configurations that have a key must have the same.
+    fn subject_key(&self, settings: &Settings) -> anyhow::Result<Option<String>> {
+        let mut keys: Vec<String> = settings.subject_key.clone().into_iter().collect();
+        for path in self.policy.iter().filter(|_| self.controls.is_some()) {
+            keys.extend(load(Some(path), std::env::vars_os())?.subject_key);
+        }
+        keys.dedup();
+        if keys.len() > 1 {
+            return Err(wrong(
+                "--controls: the configurations differ in privacy.subject_key, and a suspension holds for the hash under one key",
+            ));
+        }
+        Ok(keys.pop())
+    }
+
     /// Returns the files that are read. None of them may be written.
     fn reads(&self) -> Vec<&Path> {
         let others = [&self.decisions, &self.controls].into_iter().flatten();
@@ -189,6 +206,11 @@ fn is_compared(tally: &Tally) -> bool {
         records if unreadable > records / 2 => {
             say!("tollgate: {unreadable} of {records} records are no events; hardly anything was compared: {fix}");
         }
+        _ if tally.unmatched > tally.total.verdicts => say!(
+            "tollgate: {} verdicts are on one side only, and {} on both; hardly anything was compared: name the decisions on the same traffic",
+            tally.unmatched,
+            tally.total.verdicts
+        ),
         _ => return true,
     }
     false
@@ -213,6 +235,11 @@ impl Compared {
             Self::Policies(judges) => Sides::policies(judges.clone()),
             Self::Published(recorded, judge) => Sides::published(Arc::clone(recorded), judge.clone()),
         }
+    }
+
+    /// Returns whether every line of the published verdicts holds one.
+    fn is_whole(&self) -> bool {
+        !matches!(self, Self::Published(recorded, _) if !recorded.faults.is_empty())
     }
 
     fn event_bytes_max(&self) -> usize {

@@ -100,7 +100,11 @@ fn write_names(out: &mut String, title: &str, names: &[Named]) -> fmt::Result {
 /// Writes the cells of a count: itself, its share and its bar.
 fn write_share(out: &mut String, flips: u64, of: u64, length: u64, most: u64) -> fmt::Result {
     let width = length as f64 * 100.0 / most.max(1) as f64;
-    write!(out, "<td class=\"number\">{flips}</td><td class=\"number\">{}</td><td class=\"bar\">", percent(flips, of))?;
+    write!(
+        out,
+        "<td class=\"number\">{flips}</td><td class=\"number\">{}</td><td class=\"bar\">",
+        if of > 0 { percent(flips, of) } else { String::new() }
+    )?;
     write!(
         out,
         "<svg height=\"14\" role=\"img\" aria-label=\"{flips}\"><rect class=\"bar\" height=\"14\" width=\"{width:.1}%\"/></svg></td>"

@@ -94,13 +94,17 @@ fn write_names(out: &mut impl Write, title: &str, names: &[Named], screen: Scree
         let cells = [
             name.clone(),
             share.flips.to_string(),
-            share.verdicts.to_string(),
-            percent(share.flips, share.verdicts),
+            if share.verdicts > 0 { share.verdicts.to_string() } else { String::new() },
+            if share.verdicts > 0 { percent(share.flips, share.verdicts) } else { String::new() },
             bar(share.flips, most),
         ];
         table.row(cells.into());
     }
-    writeln!(out, "\n{}", screen.paint(TITLE, &format!("{title}: verdicts that differ, of all")))?;
+    writeln!(
+        out,
+        "\n{}",
+        screen.paint(TITLE, &format!("{title}: verdicts that differ{}", if first.share.verdicts > 0 { ", of all" } else { "" }))
+    )?;
     table
         .lines(format == OutputFormat::Wide, screen.size().0.saturating_sub(2))
         .iter()

@@ -23,7 +23,13 @@ pub(super) const MINUTE_MS: i64 = 60_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Share {
     pub(super) flips: u64,
+    /// 0 where only differences are counted.
+    #[serde(skip_serializing_if = "is_zero")]
     pub(super) verdicts: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Share {
@@ -96,7 +102,8 @@ impl Tally {
             self.minutes.entry(time_ms.div_euclid(MINUTE_MS)).or_default().add(share);
         }
         if differs {
-            count(&mut self.threads, &facts.thread_id, share);
+            // Verdicts of threads without a difference are not counted, so that there is no share.
+            count(&mut self.threads, &facts.thread_id, Share { flips: 1, verdicts: 0 });
             self.changes.entry((from.clone(), to.clone())).or_default().add(1, [example(facts)]);
         }
         differs

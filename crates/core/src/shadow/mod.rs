@@ -137,6 +137,7 @@ impl Shadow {
         let before = self.turn_of(thread_id);
         if before.is_none() && self.has_let_go && !self.partial.contains_key(thread_id) {
             self.partial.insert(thread_id.into(), Known::Nothing);
+            self.bound();
         }
         let (mut event, mut tool, mut begins) = (None, None, false);
         let progress = self.deciding.apply_looking(record, &mut self.out, |read| {
@@ -190,7 +191,8 @@ impl Shadow {
 
     /// Lets go of partial threads that the state does not hold, if there are too many.
     fn bound(&mut self) {
-        if self.partial.len() > self.deciding.policy().limits().threads_per_partition_max {
+        // At twice as many, so that looking through all of them is rare.
+        if self.partial.len() / 2 > self.deciding.policy().limits().threads_per_partition_max {
             let threads = self.deciding.threads();
             self.partial.retain(|thread_id, _| threads.get(thread_id).is_some());
             self.has_let_go = true;
