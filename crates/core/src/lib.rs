@@ -1,5 +1,6 @@
 //! Tollgate's decisions as a library: it takes events and returns verdicts. It has no Kafka, no clock, no metrics and no runtime.
 
+pub mod abuse;
 pub mod checkpoint;
 mod codes;
 pub mod controls;
@@ -22,6 +23,7 @@ pub mod ruling;
 pub mod safety;
 pub mod settings;
 pub mod shadow;
+pub mod signal;
 pub mod stage;
 pub mod thread;
 mod wire;

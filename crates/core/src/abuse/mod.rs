@@ -1,0 +1,14 @@
+//! The abuse stage: it counts signals by subject over the whole fleet, raises alerts, and suspends for a while whom a rule catches.
+//!
+//! It is a pure fold of one partition of the signals topic. It reads no clock: time comes from the signals.
+//!
+//! ```text
+//! signals ─▶ known already? late? ─▶ rules: does it match? ─▶ window ─▶ firing ─▶ ladder ─▶ alert, control
+//! clocks  ─▶ partition's time ─▶ what is over, what is due
+//! ```
+
+mod rules;
+
+pub use rules::{
+    AbuseRules, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, Ratio, Rule, Step,
+};

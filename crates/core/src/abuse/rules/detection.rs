@@ -1,0 +1,58 @@
+//! Detections: which signals a rule counts.
+
+use crate::codes::codes;
+use crate::signal::{Dimension, Point, SignalKind};
+
+codes! {
+    /// How the value of a field is compared.
+    Operator {
+        /// It is one of the values.
+        Equals = "equals",
+        /// It begins with one of them.
+        StartsWith = "startswith",
+        /// It ends with one of them.
+        EndsWith = "endswith",
+        /// It has one of them in it.
+        Contains = "contains",
+    }
+}
+
+/// Which signals a rule counts: those of one kind whose fields all pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detection {
+    /// The kind of signal.
+    pub signal: SignalKind,
+    /// What its fields have to be; none for a volume.
+    pub fields: Vec<FieldTest>,
+}
+
+/// What one field has to be: any of the values will do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldTest {
+    /// The field.
+    pub dimension: Dimension,
+    /// How it is compared.
+    pub operator: Operator,
+    /// The values. Hashes are written as hex digits.
+    pub values: Vec<String>,
+}
+
+impl Detection {
+    /// Returns whether a point is one of the signals.
+    #[must_use]
+    pub fn matches(&self, point: &Point<'_>) -> bool {
+        self.signal == SignalKind::Point(point.kind) && self.fields.iter().all(|field| field.matches(point))
+    }
+}
+
+impl FieldTest {
+    fn matches(&self, point: &Point<'_>) -> bool {
+        let Some(found) = point.dimension(self.dimension) else { return false };
+        self.values.iter().any(|value| match self.operator {
+            Operator::Equals => *found == **value,
+            Operator::StartsWith => found.starts_with(value.as_str()),
+            Operator::EndsWith => found.ends_with(value.as_str()),
+            Operator::Contains => found.contains(value.as_str()),
+        })
+    }
+}

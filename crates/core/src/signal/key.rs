@@ -1,0 +1,78 @@
+//! The subjects that signals are counted by: a kind and a hash.
+
+use crate::codes::codes;
+use crate::controls::parse_hash;
+use crate::digest::Digest;
+use crate::record::{Partition, partition_of};
+use crate::ruling::SubjectKind;
+
+codes! {
+    /// The kind of what signals are counted by.
+    KeyKind {
+        /// An end user of a tenant.
+        User = "user",
+        /// A tenant.
+        Tenant = "tenant",
+        /// An agent of a tenant.
+        Agent = "agent",
+        /// A thread of a tenant.
+        Thread = "thread",
+        /// A call: a tool with its arguments, whoever makes it. It cannot be suspended.
+        Call = "call",
+    }
+}
+
+impl KeyKind {
+    /// Returns the kind with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
+
+    /// Returns the kind of subject that controls know it by; `None` for a call.
+    #[must_use]
+    pub fn subject_kind(self) -> Option<SubjectKind> {
+        SubjectKind::from_name(self.as_str())
+    }
+}
+
+impl From<SubjectKind> for KeyKind {
+    fn from(kind: SubjectKind) -> Self {
+        match kind {
+            SubjectKind::User => Self::User,
+            SubjectKind::Tenant => Self::Tenant,
+            SubjectKind::Agent => Self::Agent,
+            SubjectKind::Thread => Self::Thread,
+        }
+    }
+}
+
+/// A subject as signals, alerts and state name it: `<kind>/<64 hex digits>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SubjectKey {
+    /// The kind.
+    pub kind: KeyKind,
+    /// The subject's hash.
+    pub hash: Digest,
+}
+
+impl SubjectKey {
+    /// Reads a subject from its text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, hash) = text.split_once('/')?;
+        Some(Self { kind: KeyKind::from_name(kind)?, hash: parse_hash(hash)? })
+    }
+
+    /// Returns the partition of the signals topic that its signals are on.
+    #[must_use]
+    pub fn partition(&self, partitions: u32) -> Partition {
+        partition_of(self.to_string().as_bytes(), partitions)
+    }
+}
+
+impl std::fmt::Display for SubjectKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.kind.as_str(), self.hash)
+    }
+}

@@ -1,0 +1,331 @@
+//! Reading records of the signals topic.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::controls::parse_hash;
+use crate::record::{Offset, Partition};
+
+use super::{Point, PointKind, SubjectKey, VERSION, Volume, VolumeKind};
+
+/// The time of a partition of the events topic: no event before an offset is later than this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// The partition of the events topic.
+    pub source: Partition,
+    /// The offset behind the last event that the time includes.
+    pub next: Offset,
+    /// The time, in milliseconds since the epoch.
+    pub time_ms: i64,
+    /// Whether the partition was read from its beginning without any state, so that its offsets may have begun again.
+    pub has_begun: bool,
+}
+
+/// What an operator asks the abuse stage for, as part of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Forget what a subject has done, and end its suspensions.
+    Pardon(SubjectKey),
+    /// Let a rule enforce again that stopped doing so.
+    Resume(String),
+}
+
+/// One record of the signals topic.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Signals<'d> {
+    /// Facts, in the order of their events within each source.
+    pub points: Vec<Point<'d>>,
+    /// Amounts.
+    pub volumes: Vec<Volume>,
+    /// The times of sources.
+    pub clocks: Vec<Clock>,
+    /// What an operator asks for.
+    pub request: Option<Request>,
+}
+
+/// Why a record of the signals topic cannot be read. The record is counted and changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignalRejection {
+    /// A newer version wrote it.
+    #[error(
+        "the record is of version {found}, and this tollgate reads version {VERSION}: run the newer tollgate that wrote it, or a later one"
+    )]
+    Newer {
+        /// The record's version.
+        found: u64,
+    },
+    /// Something other than Tollgate wrote it.
+    #[error("the record is none of Tollgate's ({0}): keep other writers off the topic")]
+    Foreign(&'static str),
+}
+
+impl SignalRejection {
+    /// Returns the rejection as labels write it.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Newer { .. } => "newer",
+            Self::Foreign(_) => "foreign",
+        }
+    }
+}
+
+/// Reads the value of a record.
+///
+/// # Errors
+/// [`SignalRejection`] for a record of a newer version, and for one that Tollgate has not written.
+pub fn read(value: Option<&[u8]>) -> Result<Signals<'_>, SignalRejection> {
+    let value = value.ok_or(SignalRejection::Foreign("a null value"))?;
+    let version: Versioned = serde_json::from_slice(value).map_err(|_| SignalRejection::Foreign("no JSON object with a version"))?;
+    match version.version {
+        VERSION => {}
+        found if found > VERSION => return Err(SignalRejection::Newer { found }),
+        _ => return Err(SignalRejection::Foreign("a version that no Tollgate writes")),
+    }
+    let raw: RawSignals<'_> = serde_json::from_slice(value).map_err(|_| SignalRejection::Foreign("fields of other types"))?;
+    let pardon = raw.pardon.map(|pardon| subject(&pardon.subject).map(Request::Pardon)).transpose()?;
+    Ok(Signals {
+        points: raw.signals.into_iter().map(RawPoint::into_point).collect::<Result<_, _>>()?,
+        volumes: raw.volumes.into_iter().map(RawVolume::into_volume).collect::<Result<_, _>>()?,
+        clocks: raw.clocks.into_iter().map(RawClock::into_clock).collect(),
+        request: pardon.or_else(|| raw.resume.map(|resume| Request::Resume(resume.rule.into_owned()))),
+    })
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    version: u64,
+}
+
+#[derive(Deserialize)]
+struct RawSignals<'d> {
+    #[serde(borrow, default)]
+    signals: Vec<RawPoint<'d>>,
+    #[serde(borrow, default)]
+    volumes: Vec<RawVolume<'d>>,
+    #[serde(default)]
+    clocks: Vec<RawClock>,
+    #[serde(borrow, default)]
+    pardon: Option<RawPardon<'d>>,
+    #[serde(borrow, default)]
+    resume: Option<RawResume<'d>>,
+}
+
+#[derive(Deserialize)]
+struct RawPoint<'d> {
+    #[serde(borrow)]
+    signal: Cow<'d, str>,
+    #[serde(borrow)]
+    subject: Cow<'d, str>,
+    partition: i32,
+    offset: i64,
+    time_ms: i64,
+    #[serde(borrow)]
+    thread_id: Cow<'d, str>,
+    #[serde(borrow)]
+    event_id: Cow<'d, str>,
+    #[serde(borrow, default)]
+    user: Option<&'d str>,
+    #[serde(borrow, default)]
+    tenant: Option<&'d str>,
+    #[serde(borrow, default)]
+    agent: Option<&'d str>,
+    #[serde(borrow, default)]
+    thread: Option<&'d str>,
+    #[serde(borrow, default)]
+    args_hash: Option<&'d str>,
+    #[serde(borrow, default)]
+    tool: Option<Cow<'d, str>>,
+    #[serde(borrow, default)]
+    code: Option<Cow<'d, str>>,
+    #[serde(borrow, default)]
+    category: Option<Cow<'d, str>>,
+    #[serde(borrow, default)]
+    stage: Option<Cow<'d, str>>,
+    #[serde(borrow, default)]
+    provider: Option<Cow<'d, str>>,
+    #[serde(borrow, default)]
+    detector: Option<Cow<'d, str>>,
+}
+
+#[derive(Deserialize)]
+struct RawVolume<'d> {
+    #[serde(borrow)]
+    volume: Cow<'d, str>,
+    #[serde(borrow)]
+    subject: Cow<'d, str>,
+    partition: i32,
+    second: i64,
+    amounts: Vec<(i64, u64)>,
+}
+
+#[derive(Deserialize)]
+struct RawClock {
+    partition: i32,
+    next: i64,
+    time_ms: i64,
+    #[serde(default)]
+    began: bool,
+}
+
+#[derive(Deserialize)]
+struct RawPardon<'d> {
+    #[serde(borrow)]
+    subject: Cow<'d, str>,
+}
+
+#[derive(Deserialize)]
+struct RawResume<'d> {
+    #[serde(borrow)]
+    rule: Cow<'d, str>,
+}
+
+impl<'d> RawPoint<'d> {
+    fn into_point(self) -> Result<Point<'d>, SignalRejection> {
+        let subject = subject(&self.subject)?;
+        // Most copies hold the hash of their own subject once more.
+        let hash =
+            |text: Option<&str>| text.map(|text| parse_hash(text).ok_or(SignalRejection::Foreign("a hash that is none"))).transpose();
+        Ok(Point {
+            kind: PointKind::from_name(&self.signal).ok_or(SignalRejection::Foreign("an unknown signal"))?,
+            subject,
+            source: Partition(self.partition),
+            offset: Offset(self.offset),
+            time_ms: self.time_ms,
+            thread_id: self.thread_id,
+            event_id: self.event_id,
+            user: hash(self.user)?,
+            tenant: hash(self.tenant)?,
+            agent: hash(self.agent)?,
+            thread: hash(self.thread)?,
+            args_hash: hash(self.args_hash)?,
+            tool: self.tool,
+            code: self.code,
+            category: self.category,
+            stage: self.stage,
+            provider: self.provider,
+            detector: self.detector,
+        })
+    }
+}
+
+impl RawVolume<'_> {
+    fn into_volume(self) -> Result<Volume, SignalRejection> {
+        Ok(Volume {
+            kind: VolumeKind::from_name(&self.volume).ok_or(SignalRejection::Foreign("an unknown volume"))?,
+            subject: subject(&self.subject)?,
+            source: Partition(self.partition),
+            second: self.second,
+            amounts: self.amounts.into_iter().map(|(offset, amount)| (Offset(offset), amount)).collect(),
+        })
+    }
+}
+
+impl RawClock {
+    fn into_clock(self) -> Clock {
+        Clock { source: Partition(self.partition), next: Offset(self.next), time_ms: self.time_ms, has_begun: self.began }
+    }
+}
+
+fn subject(text: &str) -> Result<SubjectKey, SignalRejection> {
+    SubjectKey::parse(text).ok_or(SignalRejection::Foreign("a subject that is none"))
+}
+
+impl Request {
+    /// Returns the value of the record that asks for it.
+    #[must_use]
+    pub fn to_value(&self) -> Vec<u8> {
+        let request = match self {
+            Self::Pardon(subject) => serde_json::json!({"version": VERSION, "pardon": {"subject": subject.to_string()}}),
+            Self::Resume(rule) => serde_json::json!({"version": VERSION, "resume": {"rule": rule}}),
+        };
+        request.to_string().into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::signal::{Batch, KeyKind};
+
+    fn digest(text: &str) -> Digest {
+        Digest::of(text.as_bytes())
+    }
+
+    fn point(offset: i64) -> Point<'static> {
+        let subject = SubjectKey { kind: KeyKind::User, hash: digest("u") };
+        Point {
+            kind: PointKind::Denial,
+            subject,
+            source: Partition(3),
+            offset: Offset(offset),
+            time_ms: 1_760_000_000_000,
+            thread_id: "t \"1\"".into(),
+            event_id: "e".into(),
+            user: Some(subject.hash),
+            tenant: None,
+            agent: None,
+            thread: Some(digest("t")),
+            args_hash: Some(digest("{}")),
+            tool: Some("bash".into()),
+            code: Some("oap.tool_not_allowed".into()),
+            category: None,
+            stage: None,
+            provider: None,
+            detector: None,
+        }
+    }
+
+    #[test]
+    fn a_batch_is_read_as_it_was_written() {
+        let (mut batch, mut value) = (Batch::default(), Vec::new());
+        let subject = SubjectKey { kind: KeyKind::Tenant, hash: digest("a") };
+        batch.point(&point(5));
+        batch.point(&point(6));
+        batch.volume(VolumeKind::Tokens, subject, (Partition(3), Offset(5)), 1_999, 7);
+        batch.volume(VolumeKind::Tokens, subject, (Partition(3), Offset(6)), 1_000, 8);
+        batch.volume(VolumeKind::Tokens, subject, (Partition(3), Offset(7)), -1, 9);
+        let clocks = [true, false].map(|has_begun| Clock { source: Partition(3), next: Offset(8), time_ms: 2_000, has_begun });
+        clocks.into_iter().for_each(|clock| batch.clock(clock));
+        assert_eq!(batch.key(), Some(point(5).subject));
+        batch.take(&mut value);
+        assert!(batch.is_empty() && batch.key().is_none());
+        let read = read(Some(&value)).unwrap();
+        assert_eq!(read.points, [point(5), point(6)]);
+        let volume = |second, amounts: &[(i64, u64)]| Volume {
+            kind: VolumeKind::Tokens,
+            subject,
+            source: Partition(3),
+            second,
+            amounts: amounts.iter().map(|(offset, amount)| (Offset(*offset), *amount)).collect(),
+        };
+        assert_eq!(read.volumes, [volume(1, &[(5, 7), (6, 8)]), volume(-1, &[(7, 9)])]);
+        assert_eq!(read.volumes.first().map(|volume| (volume.sum_behind(None), volume.sum_behind(Some(Offset(5))))), Some((15, 8)));
+        assert_eq!((read.clocks.as_slice(), read.request), (clocks.as_slice(), None));
+    }
+
+    #[test]
+    fn requests_are_read_as_they_were_written() {
+        for request in [Request::Pardon(point(1).subject), Request::Resume("safety-stop-user".to_owned())] {
+            assert_eq!(read(Some(&request.to_value())).unwrap().request, Some(request));
+        }
+    }
+
+    #[test]
+    fn what_is_none_of_ours_is_refused() {
+        assert_eq!(read(Some(br#"{"version":2}"#)), Err(SignalRejection::Newer { found: 2 }));
+        let foreign: [Option<&[u8]>; 6] = [
+            None,
+            Some(b"\xff"),
+            Some(b"{}"),
+            Some(br#"{"version":0}"#),
+            Some(br#"{"version":1,"signals":[{}]}"#),
+            Some(br#"{"version":1,"pardon":{"subject":"user/1"}}"#),
+        ];
+        for value in foreign {
+            assert!(matches!(read(value), Err(SignalRejection::Foreign(_))), "{value:?}");
+        }
+    }
+}
