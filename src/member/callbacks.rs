@@ -106,7 +106,7 @@ impl<R: StageRuntime> ClientContext for MemberContext<R> {
     }
 
     fn stats(&self, statistics: Statistics) {
-        let assignment = self.assignment();
+        let mut assignment = self.assignment();
         for (number, partition) in statistics.topics.get(&self.topic).iter().flat_map(|topic| &topic.partitions) {
             if partition.hi_offset >= 0 {
                 let start = partition.committed_offset.max(partition.lo_offset).max(0);

@@ -123,10 +123,17 @@ impl<R: StageRuntime> Assignment<R> {
         let Self { runtime, partitions, checkpointing, .. } = self;
         while let Ok(WriterReport { partition, generation, report }) = checkpointing.reports.try_recv() {
             let Some(assigned) = partitions.get_mut(&partition).filter(|assigned| assigned.generation() == generation) else { continue };
+            let new_end = report.new_end();
             match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(partition, state)) {
                 Effect::None => {}
-                Effect::Resume(start) => checkpointing.flow_changes.push(FlowChange::Resume(partition, start)),
+                Effect::Resume(start) => {
+                    if let Some(stage) = assigned.stage() {
+                        runtime.begun(partition, stage, new_end);
+                    }
+                    checkpointing.flow_changes.push(FlowChange::Resume(partition, start));
+                }
                 Effect::Pause => {
+                    runtime.lost(partition);
                     assigned.begin_generation(checkpointing.next_generation());
                     checkpointing.flow_changes.push(FlowChange::Pause(partition));
                 }

@@ -37,7 +37,7 @@ use tollgate_core::record::Partition;
 use crate::health::{Health, MemberPartitions, MemberPhase};
 use crate::kafka::{Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::metrics::{MemberMetrics, Metrics};
-use crate::outbox::{Outbox, OutboxTopics, Producers, Role};
+use crate::outbox::{Outbox, Producers};
 use crate::settings::{KafkaSettings, WorkerSettings};
 use crate::stages::{StageRuntime, StageSetup};
 use crate::stop::Stop;
@@ -192,6 +192,7 @@ impl<R: StageRuntime> Member<R> {
             if now >= report_due {
                 report_due = now + REPORT_INTERVAL;
                 self.report_rights(&consumer);
+                consumer.context().assignment().tick(now);
                 consumer.context().assignment().report();
                 consumer.context().show_partitions();
             }
@@ -213,8 +214,7 @@ impl<R: StageRuntime> Member<R> {
             Right::read(&topics.input).report_granted(health);
         }
         for role in assignment.acknowledged_roles() {
-            let OutboxTopics { output, dead_letters } = &self.stage.output;
-            Right::write(if role == Role::DeadLetter { dead_letters } else { output }).report_granted(health);
+            Right::write(self.stage.output.of(role)).report_granted(health);
             Right::idempotent_write().report_granted(health);
         }
     }

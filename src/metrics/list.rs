@@ -55,7 +55,7 @@ define_metrics! {
         counter commit_failures = "tollgate_commit_failures_total" []
             "Checkpoints, and with them offset commits, that failed; a later one covers them.", alert "growth that does not end";
         counter publish_failures = "tollgate_publish_failures_total" ["role", "reason"]
-            "Publications that failed for good, by role (verdict, reply, dead_letter) and Kafka error.", alert "any growth";
+            "Publications that failed for good, by role (verdict, reply, dead_letter, signals, alert, control) and Kafka error.", alert "any growth";
         counter member_restarts = "tollgate_member_restarts_total" []
             "Times a group member started over after a failure.", alert "any growth";
         counter secret_changes = "tollgate_secret_changes_total" ["outcome"]

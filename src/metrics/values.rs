@@ -56,7 +56,7 @@ pub fn values(metric: &str, label: &str) -> Values {
         ("tollgate_secret_changes_total", "outcome") => closed(&["taken_over", "refused"]),
         ("tollgate_rebalances_total", "kind") => closed(&["assigned", "revoked", "lost"]),
         ("tollgate_checkpoints_total", "outcome") => closed(&["written", "refused", "fenced", "lost"]),
-        ("tollgate_publish_failures_total", "role") => closed(&["verdict", "reply", "dead_letter"]),
+        ("tollgate_publish_failures_total", "role") => closed(&["verdict", "reply", "dead_letter", "signals", "alert", "control"]),
         ("tollgate_departed_threads_total", "reason") => closed(&["expired", "evicted", "refused"]),
         ("tollgate_restore_duration_seconds", "outcome") => closed(&["restored", "abandoned", "failed"]),
         ("tollgate_restore_failures_total", "reason") => closed(&["kafka", "forbidden", "unreadable", "mismatch"]),

@@ -13,7 +13,7 @@ use crate::kafka::{Right, StageTopics};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::KeyedState;
-use tollgate_core::record::Partition;
+use tollgate_core::record::{Offset, Partition};
 
 use super::restore::{Clients, RestoreError, RestoreParts, Takeover, take_over};
 use super::transaction::{Job, Outcome, Transactions};
@@ -92,6 +92,17 @@ pub enum Report<K> {
     Fenced,
     /// The writer has ended: the outcome of its last checkpoint is unknown, or it panicked.
     Lost,
+}
+
+impl<K> Report<K> {
+    /// Returns where the input ended that was taken over without any state, if the report says that there was none.
+    #[must_use]
+    pub fn new_end(&self) -> Option<Offset> {
+        match self {
+            Self::Restored(takeover) if takeover.restored.is_none() => Some(takeover.end),
+            _ => None,
+        }
+    }
 }
 
 /// A running checkpoint writer. When it is dropped, it ends after its current work.

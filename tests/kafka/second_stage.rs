@@ -83,7 +83,7 @@ fn start(cluster: &Cluster, topics: &Arc<StageTopics>, output: &str) -> Result<R
     };
     let setup = StageSetup {
         topics: Arc::clone(topics),
-        output: OutboxTopics { output: output.to_owned(), dead_letters: output.to_owned() },
+        output: OutboxTopics { output: output.to_owned(), dead_letters: output.to_owned(), others: Vec::new() },
         reduce: Arc::new(|_, _| None),
         version: "counting".to_owned(),
         runtime: Box::new(Counting::default),

@@ -122,7 +122,7 @@ impl<'s> Finder<'s> {
 
     fn matters(&self, topic: &Topic<'_>, seen: Option<&TopicMetadata>) -> bool {
         // One that nobody needs matters if it is there.
-        topic.spec.is_required || self.with_optional || seen.is_some_and(|seen| seen.partitions > 0)
+        topic.spec.is_created() || self.with_optional || seen.is_some_and(|seen| seen.partitions > 0)
     }
 
     /// Returns an error that names the topics that may not be looked at, if there are any.

@@ -23,7 +23,7 @@ use tollgate_core::thread::{StoreLimits, ThreadStore};
 
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;
-use crate::outbox::{Delivery, OutboxTopics, Publications};
+use crate::outbox::{Delivery, OutboxTopics, Publications, Role};
 use crate::policy_servers::PolicyServers;
 use crate::settings::KafkaSettings;
 use crate::shadow::{ShadowFeed, Trial};
@@ -67,7 +67,7 @@ pub(super) fn verdict_topics(kafka: &KafkaSettings) -> Arc<StageTopics> {
 
 /// Returns the topics of verdicts and dead letters.
 pub(super) fn verdict_output(kafka: &KafkaSettings) -> OutboxTopics {
-    OutboxTopics { output: kafka.topics.decisions.clone(), dead_letters: kafka.topics.dlq.clone() }
+    OutboxTopics { output: kafka.topics.decisions.clone(), dead_letters: kafka.topics.dlq.clone(), others: vec![(Role::Signals, kafka.topics.signals.clone())] }
 }
 
 /// The stage runtime of a worker that decides.
@@ -109,7 +109,7 @@ impl StageRuntime for DecidingRuntime {
         }
     }
 
-    fn given_up(&self, partition: Partition) {
+    fn given_up(&mut self, partition: Partition) {
         if let Some(shadow) = &self.shadow {
             shadow.given_up(partition);
         }
