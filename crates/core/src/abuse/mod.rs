@@ -7,8 +7,14 @@
 //! clocks  ─▶ partition's time ─▶ what is over, what is due
 //! ```
 
+mod outcome;
 mod rules;
+mod stage;
+mod state;
 
+pub use outcome::{AlertRecord, ControlRecord, FoldCounts, Folded, RuleCounts};
 pub use rules::{
     AbuseRules, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, Ratio, Rule, Step,
 };
+pub use stage::{Abuse, Warming};
+pub use state::AbuseState;
