@@ -32,6 +32,13 @@ impl StageTopics {
         Self { group_id: kafka.group_id.clone(), input: topics.events.clone(), state: topics.state.clone(), partitions: None }
     }
 
+    /// Returns the topics of the stage that counts signals, in a group of this id.
+    #[must_use]
+    pub fn of_abuse(kafka: &KafkaSettings, group_id: &str) -> Self {
+        let topics = &kafka.topics;
+        Self { group_id: group_id.to_owned(), input: topics.signals.clone(), state: topics.abuse.clone(), partitions: None }
+    }
+
     /// Returns the owner of the state in the state topic: the group, with its input topic.
     #[must_use]
     pub fn owner(&self) -> String {

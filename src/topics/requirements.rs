@@ -20,8 +20,11 @@ pub enum TopicFault {
     #[error("{0}, so {topic} needs at least {wanted} partitions: tollgate topics apply --execute", topic = .0.topic, wanted = .0.wanted)]
     TooFewPartitions(PartitionCounts),
     /// A topic has more or fewer partitions than the topic that it follows.
-    #[error("{0}. {}", .0.advice())]
-    OtherPartitions(PartitionCounts),
+    #[error("{counts}. {}", .counts.advice())]
+    OtherPartitions {
+        /// The numbers.
+        counts: PartitionCounts,
+    },
     /// A topic must be compacted, and would lose records by age.
     #[error("topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: tollgate topics apply --execute")]
     NotCompacted {
@@ -128,7 +131,7 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
                 return Err(TopicFault::TooFewPartitions(compared(why)));
             }
             PartitionRule::SameAs { why, .. } if found_count != wanted => {
-                return Err(TopicFault::OtherPartitions(compared(why)));
+                return Err(TopicFault::OtherPartitions { counts: compared(why) });
             }
             PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. } | PartitionRule::Free | PartitionRule::One => {}
         }

@@ -2,11 +2,13 @@
 
 mod growth;
 mod keying;
+mod needs;
 mod preflight;
 mod renewal;
 
 pub use growth::{GrowthWatch, watch_growth};
-pub use keying::check_keying;
+pub use keying::{check_keying, check_subject_keying};
+pub use needs::Needs;
 pub use preflight::{Preflight, PreflightError, check_configs, check_topics, check_transactions};
 pub use renewal::{Renewal, RenewedParts};
 
