@@ -22,6 +22,11 @@ impl Shared {
         Delivery { partition, generation: 0, offset, role, event_time_ms: None, reductions: 0, shared: Some(self.last) }
     }
 
+    /// Returns whether none is on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
     /// Adds the acknowledgements that a delivery stands for: one of each record that waits for it.
     pub(super) fn end(&mut self, delivery: Delivery, finished: &mut Vec<Delivery>) {
         let Some(number) = delivery.shared else { return finished.push(delivery) };

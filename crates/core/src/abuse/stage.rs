@@ -55,6 +55,12 @@ impl Abuse {
     /// Ends the warming: all rules are in force. It is called when [`Abuse::warm`] was given the last record that was applied.
     pub fn warmed(&mut self) {}
 
+    /// Returns the state, for a stage that is made of it anew.
+    #[must_use]
+    pub fn into_state(self) -> AbuseState {
+        self.state
+    }
+
     /// Returns the partition's time, in milliseconds since the epoch; `None` before any source has told its time.
     #[must_use]
     pub fn clock_ms(&self) -> Option<i64> {
