@@ -5,6 +5,7 @@
 
 mod brokers;
 mod kafka;
+mod privacy;
 mod process;
 mod property_files;
 mod redact;
@@ -16,6 +17,7 @@ pub use kafka::{KafkaSettings, TopicSettings};
 pub use property_files::Properties;
 pub(crate) use redact::may_be_secret;
 
+pub use privacy::SubjectKeys;
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
 pub use traces::TraceSettings;
 
@@ -40,8 +42,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// Where spans of verdicts are sent.
     pub traces: TraceSettings,
-    /// The HMAC key of subject hashes.
-    pub subject_key: Option<String>,
+    /// The HMAC keys of subject hashes.
+    pub subject_keys: SubjectKeys,
 }
 
 impl Settings {
@@ -72,7 +74,7 @@ impl Settings {
             admin: process::read_admin(root),
             log: process::read_log(&root.section("log")),
             traces: traces::read(&root.section("traces")),
-            subject_key: root.section("privacy").optional_string("subject_key"),
+            subject_keys: privacy::read(&root.section("privacy")),
         }
     }
 
