@@ -1,7 +1,7 @@
 //! What a worker is to do, and which topics and rights it needs for that.
 
 use crate::kafka::StageTopics;
-use crate::settings::KafkaSettings;
+use crate::settings::{KafkaSettings, Settings};
 use crate::topics::{Needed, Topic, TopicRole};
 
 /// What a worker is to do.
@@ -23,6 +23,13 @@ impl Needs {
     #[must_use]
     pub fn deciding() -> Self {
         Self { decides: true, ..Self::default() }
+    }
+
+    /// Returns the needs of a worker with these settings: it decides, and counts signals unless that is turned off.
+    #[must_use]
+    pub fn of_run(settings: &Settings) -> Self {
+        let is_on = settings.abuse.is_on();
+        Self { writes_signals: is_on, abuse_group: is_on.then(|| settings.abuse_group()), ..Self::deciding() }
     }
 
     /// Returns the topics that are needed, in the order of their table.

@@ -26,24 +26,17 @@ pub(super) struct Checked {
 /// # Errors
 /// [`UsageError`] if it is to count signals and there are no rules.
 pub(super) fn needs(args: &RunArgs, settings: &Settings) -> Result<Needs, UsageError> {
-    let abuse = &settings.abuse;
-    let is_on = abuse.is_on() && !args.pass_through;
-    let counts = match args.stage {
-        None => is_on,
-        Some(OneStage::Decide) => false,
-        Some(OneStage::Abuse) if abuse.rules.rules.is_empty() => {
+    let whole = Needs { tries_policy: args.shadow.is_some(), ..Needs::of_run(settings) };
+    match args.stage {
+        None if args.pass_through => Ok(Needs::deciding()),
+        None => Ok(whole),
+        Some(OneStage::Decide) => Ok(Needs { abuse_group: None, ..whole }),
+        Some(OneStage::Abuse) if settings.abuse.rules.rules.is_empty() => {
             let why = "--stage abuse: there are no rules to count by; write some (abuse.rules), or put the pack in force (abuse.pack)";
-            return Err(UsageError(why.to_owned()));
+            Err(UsageError(why.to_owned()))
         }
-        Some(OneStage::Abuse) => true,
-    };
-    let decides = args.stage != Some(OneStage::Abuse);
-    Ok(Needs {
-        decides,
-        writes_signals: decides && is_on,
-        abuse_group: counts.then(|| settings.abuse_group()),
-        tries_policy: args.shadow.is_some(),
-    })
+        Some(OneStage::Abuse) => Ok(Needs { abuse_group: Some(settings.abuse_group()), ..Needs::default() }),
+    }
 }
 
 /// Checks everything that can be checked before the worker joins. Returns `None` if the sign to stop came first.

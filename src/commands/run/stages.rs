@@ -11,7 +11,7 @@ use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
 use crate::shadow::Trial;
 use crate::stages::abuse::abuse;
-use crate::stages::deciding::deciding;
+use crate::stages::deciding::{SignalTopic, deciding};
 use crate::stages::pass_through;
 use crate::stop::Stop;
 use crate::traces::Export;
@@ -67,7 +67,7 @@ impl Decision {
         needs: &Needs,
         parts: (&Arc<KafkaSettings>, &Metrics),
     ) -> anyhow::Result<Self> {
-        let controls = process::controls(settings.subject_key.as_deref());
+        let controls = process::controls(&settings.subject_keys);
         let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
         let trial = trial(args, &controls, &policy, parts)?;
         Ok(Self { controls, policy, trial, writes_signals: needs.writes_signals })
@@ -101,7 +101,7 @@ impl Decision {
             "joining"
         );
         let export = Export::start(&settings.traces, kafka, metrics, (health.threads(), stop))?;
-        let signals = writes_signals.then(|| SignalTopic::of(kafka, topics));
+        let signals = writes_signals.then(|| SignalTopic::of(kafka, topics.signal_partitions, topics.batch_bytes_max));
         let start = || {
             if args.pass_through {
                 return Worker::start(parts, pass_through(kafka, metrics));

@@ -27,7 +27,6 @@ use tollgate_core::signal::{Point, SubjectKey, VolumeKind};
 
 use crate::outbox::{LatePublications, Publications, Waiter};
 use crate::settings::KafkaSettings;
-use crate::worker::Preflight;
 
 use clocks::Calm;
 use source::{Event, Source};
@@ -50,13 +49,13 @@ pub struct SignalTopic {
 }
 
 impl SignalTopic {
-    /// Returns the topic, as the check of the topics found it.
+    /// Returns the topic, with the partitions that it has and the largest batch that it takes, in bytes.
     #[must_use]
-    pub fn of(kafka: &KafkaSettings, found: &Preflight) -> Self {
-        let bytes = (found.batch_bytes_max / RECORD_SHARE).min(RECORD_BYTES_MAX);
+    pub fn of(kafka: &KafkaSettings, partitions: u32, batch_bytes_max: u64) -> Self {
+        let bytes = (batch_bytes_max / RECORD_SHARE).min(RECORD_BYTES_MAX);
         Self {
             name: kafka.topics.signals.clone(),
-            partitions: found.signal_partitions,
+            partitions,
             record_bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
         }
     }

@@ -1,8 +1,9 @@
 //! The records of signals in the making, one for each partition of the signals topic.
 
 use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
-use tollgate_core::record::Partition;
+use rustc_hash::FxBuildHasher;
 use tollgate_core::signal::{Batch, Clock, SubjectKey};
 
 use crate::outbox::{Destination, LatePublications, Role, Waiter};
@@ -10,7 +11,7 @@ use crate::outbox::{Destination, LatePublications, Role, Waiter};
 use super::source::Event;
 use super::{Facts, SignalTopic};
 
-/// How many subjects' partitions are remembered, of which most events have few. The first bytes of a hash choose the place.
+/// How many subjects' partitions are remembered, of which most events have few.
 const KNOWN: usize = 1 << 12;
 
 /// The records in the making.
@@ -134,8 +135,7 @@ impl Open {
 /// Returns the partition that a subject's signals are on.
 fn target(known: &mut [Option<(SubjectKey, usize)>], partitions: u32, subject: SubjectKey) -> usize {
     let of = |subject: SubjectKey| usize::try_from(subject.partition(partitions).0).unwrap_or_default();
-    let [first, second, ..] = *subject.hash.bytes();
-    let place = usize::from(u16::from_le_bytes([first, second])) % KNOWN;
+    let place = usize::try_from(FxBuildHasher.hash_one(subject)).unwrap_or_default() % KNOWN;
     match known.get_mut(place) {
         Some(Some((known, target))) if *known == subject => *target,
         Some(place) => place.insert((subject, of(subject))).1,
@@ -147,7 +147,7 @@ fn target(known: &mut [Option<(SubjectKey, usize)>], partitions: u32, subject: S
 mod tests {
     use super::*;
     use tollgate_core::digest::Digest;
-    use tollgate_core::record::Offset;
+    use tollgate_core::record::{Offset, Partition};
     use tollgate_core::signal::{KeyKind, VolumeKind, read};
 
     fn topic(partitions: u32, record_bytes: usize) -> SignalTopic {
