@@ -227,7 +227,9 @@ impl Health {
     #[must_use]
     pub fn ready_partitions(&self) -> Option<usize> {
         let decides = self.decides();
-        let held = || self.members.iter().filter(|member| member.key().stage.is_none() == decides).map(|member| member.partitions.held.len()).sum();
+        let held = || {
+            self.members.iter().filter(|member| member.key().stage.is_none() == decides).map(|member| member.partitions.held.len()).sum()
+        };
         self.is_ready().then(held)
     }
 
@@ -256,7 +258,13 @@ impl Health {
             .collect();
         members.sort_by_key(|member| (member.stage, member.member));
         // The members are known before the controls are.
-        let controls = if !self.members.is_empty() && !self.decides() { "not_read" } else if self.has_caught_up() { "caught_up" } else { "catching_up" };
+        let controls = if !self.members.is_empty() && !self.decides() {
+            "not_read"
+        } else if self.has_caught_up() {
+            "caught_up"
+        } else {
+            "catching_up"
+        };
         let problems = self.problems().values().cloned().collect();
         HealthReport { ready: self.is_ready(), controls, members, problems }
     }
@@ -302,7 +310,10 @@ mod tests {
     #[test]
     fn other_stages_keep_nobody_from_deciding() {
         let (health, abuse) = (Health::default(), MemberId { stage: Some("abuse"), number: 0 });
-        let held = |partitions: &[i32]| MemberPartitions { held: partitions.iter().copied().map(Partition).collect(), ..MemberPartitions::default() };
+        let held = |partitions: &[i32]| MemberPartitions {
+            held: partitions.iter().copied().map(Partition).collect(),
+            ..MemberPartitions::default()
+        };
         health.set(abuse, MemberPhase::Assigned, MemberPartitions { restoring: vec![Partition(1)], ..held(&[1]) });
         assert_eq!((health.is_ready(), health.ready_partitions(), health.stage_partitions("abuse")), (false, None, None), "it is alone");
         health.set(abuse, MemberPhase::Assigned, held(&[1]));

@@ -10,9 +10,7 @@ use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
 
 use crate::metrics::Metrics;
-use crate::partition::{
-    AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, Prepare, WriterParts, WriterReport,
-};
+use crate::partition::{AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, Prepare, WriterParts, WriterReport};
 use crate::stages::StageRuntime;
 
 use super::MemberParts;

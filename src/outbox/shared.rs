@@ -51,7 +51,9 @@ mod tests {
         assert!(finished.is_empty());
         shared.end(own, &mut finished);
         shared.end(first, &mut finished);
-        let all = [own].into_iter().chain([(0, 5), (0, 6), (2, 1)].map(|(partition, offset)| waiter(partition, offset).delivery(Role::Signals, None)));
+        let all = [own]
+            .into_iter()
+            .chain([(0, 5), (0, 6), (2, 1)].map(|(partition, offset)| waiter(partition, offset).delivery(Role::Signals, None)));
         assert_eq!(finished, all.collect::<Vec<_>>());
         shared.end(first, &mut finished);
         assert_eq!(finished.len(), 4, "it is acknowledged once");

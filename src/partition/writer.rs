@@ -12,7 +12,7 @@ use crate::health::Health;
 use crate::kafka::{Right, StageTopics};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::checkpoint::{KeyedState, Restored};
 use tollgate_core::record::{Offset, Partition};
 
 use super::restore::{Clients, RestoreError, RestoreParts, Takeover, take_over};
@@ -33,8 +33,7 @@ const WANTED_POLL: Duration = Duration::from_millis(50);
 
 /// What a stage does with the restored state of a partition before it goes to work, on the thread of the checkpoint writer. The last argument
 /// says whether the state is still wanted; `None` is returned where it is not.
-pub type Prepare<K> =
-    Arc<dyn Fn(Partition, Restored<K>, &dyn Fn() -> bool) -> Result<Option<Restored<K>>, RestoreError> + Send + Sync>;
+pub type Prepare<K> = Arc<dyn Fn(Partition, Restored<K>, &dyn Fn() -> bool) -> Result<Option<Restored<K>>, RestoreError> + Send + Sync>;
 
 /// What every checkpoint writer of a member shares.
 pub struct WriterParts<K: KeyedState> {
@@ -285,8 +284,10 @@ impl<K: KeyedState> Work<K> {
             None => Clients::new(parts)?,
         };
         let taken = take_over::<K>(parts, clients.insert(usable), limits, || self.is_wanted())?;
-        let (Some(mut takeover), Some(prepare)) = (taken, &self.parts.prepare) else { return Ok(taken) };
-        if let Some(restored) = takeover.restored.take() {
+        let Some(mut takeover) = taken else { return Ok(None) };
+        if let Some(prepare) = &self.parts.prepare
+            && let Some(restored) = takeover.restored.take()
+        {
             let Some(prepared) = prepare(self.partition, restored, &|| self.is_wanted())? else { return Ok(None) };
             takeover.restored = Some(prepared);
         }

@@ -16,8 +16,8 @@ use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::Stage;
 
 use crate::kafka::StageTopics;
-use crate::partition::Prepare;
 use crate::outbox::{Delivery, LatePublications, OutboxTopics, Publications, Reduce};
+use crate::partition::Prepare;
 
 /// A stage as one member runs it: the pure stage with its publications, requests and metrics.
 ///

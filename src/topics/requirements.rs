@@ -117,15 +117,14 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
         let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {
             continue;
         };
-        let compared =
-            |why| PartitionCounts {
-                topic: topic.name.to_owned(),
-                found: found_count,
-                other: other.name.to_owned(),
-                wanted,
-                why,
-                is_rekeyed: topic.spec.needed == Needed::Always,
-            };
+        let compared = |why| PartitionCounts {
+            topic: topic.name.to_owned(),
+            found: found_count,
+            other: other.name.to_owned(),
+            wanted,
+            why,
+            is_rekeyed: topic.spec.needed == Needed::Always,
+        };
         match topic.spec.partitions {
             PartitionRule::AtLeast { why, .. } if found_count < wanted => {
                 return Err(TopicFault::TooFewPartitions(compared(why)));
@@ -246,7 +245,10 @@ mod tests {
         assert_eq!(faults([3, 3, 1, 1, 0, 0, 0, 3]), Err(missing.to_owned()));
         let other = faults([3, 3, 1, 1, 1, 6, 5, 3]).unwrap_err();
         assert!(other.starts_with("topic abuse has 5 partitions, signals has 6: the state of a partition stands on"), "{other}");
-        assert!(other.ends_with("name new topics for both (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew"), "{other}");
+        assert!(
+            other.ends_with("name new topics for both (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew"),
+            "{other}"
+        );
     }
 
     fn settings(known: &[(&str, &str, &str)]) -> Result<Limits, String> {

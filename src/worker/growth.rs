@@ -233,8 +233,17 @@ mod tests {
         let kafka = Arc::new(crate::settings::Settings::read(&user, &defaults().unwrap()).unwrap().kafka);
         let (health, stop, start) = (Arc::new(Health::default()), Stop::default(), Instant::now());
         let watch = GrowthWatch { has_stopped_the_worker: Arc::default(), part: stop.part() };
-        let mut watcher =
-            Watcher { stage: StageTopics::of(&kafka), name: PARTITIONS.to_owned(), kafka, keyed_for: 2, known: 2, health: Arc::clone(&health), watch, answered_at: start, is_blind: false };
+        let mut watcher = Watcher {
+            stage: StageTopics::of(&kafka),
+            name: PARTITIONS.to_owned(),
+            kafka,
+            keyed_for: 2,
+            known: 2,
+            health: Arc::clone(&health),
+            watch,
+            answered_at: start,
+            is_blind: false,
+        };
         let timeout = || Err(KafkaError::MetadataFetch(RDKafkaErrorCode::OperationTimedOut));
         watcher.take(timeout(), start + Duration::from_secs(29));
         assert!(health.report().problems.is_empty());

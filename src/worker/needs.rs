@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn each_worker_needs_the_topics_of_what_it_does() {
-        let kafka = KafkaSettings { topics: TopicSettings::named(|spec| spec.key.to_owned()), ..crate::config::load(None, []).unwrap().kafka };
+        let mut kafka = crate::config::load(None, []).unwrap().kafka;
+        kafka.topics = TopicSettings::named(|spec| spec.key.to_owned());
         let names = |needs: &Needs| needs.topics(&kafka).iter().map(|topic| topic.name).collect::<Vec<_>>().join(" ");
         let deciding = Needs::deciding();
         assert_eq!(names(&deciding), "events decisions dlq controls state");

@@ -153,4 +153,3 @@ async fn stopped(stop: &Stop) {
         tokio::time::sleep(STOP_POLL).await;
     }
 }
-

@@ -61,12 +61,7 @@ impl Decision {
     ///
     /// # Errors
     /// The policy on trial cannot be read, or differs where it must not.
-    pub(super) fn new(
-        args: &RunArgs,
-        settings: &Settings,
-        needs: &Needs,
-        parts: (&Arc<KafkaSettings>, &Metrics),
-    ) -> anyhow::Result<Self> {
+    pub(super) fn new(args: &RunArgs, settings: &Settings, needs: &Needs, parts: (&Arc<KafkaSettings>, &Metrics)) -> anyhow::Result<Self> {
         let controls = process::controls(&settings.subject_keys);
         let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
         let trial = trial(args, &controls, &policy, parts)?;
@@ -87,7 +82,8 @@ impl Decision {
         let Self { controls, policy, trial, writes_signals } = self;
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
         let servers = process::policy_servers(&settings.policy, metrics)?;
-        let feed = FeedParts { kafka: Arc::clone(kafka), controls, metrics: metrics.clone(), health: Arc::clone(health), stop: stop.clone() };
+        let feed =
+            FeedParts { kafka: Arc::clone(kafka), controls, metrics: metrics.clone(), health: Arc::clone(health), stop: stop.clone() };
         let feed = renewed.add(|| ControlFeed::start(feed), |feed| vec![feed.part().clone()])?;
         if !feed.caught_up().await {
             return Ok(false);

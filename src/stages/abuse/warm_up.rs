@@ -43,8 +43,10 @@ pub(super) fn warm_up(
     let (started, names) = (Instant::now(), warming.iter().map(|warming| warming.rule.as_str()).collect::<Vec<_>>().join(", "));
     tracing::info!(%partition, rules = names, "rules that are new are shown what came before");
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-    let reader = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext).map_err(failed("making the reader of the signals"))?;
-    let begin = offset_of_time(&reader, topics, partition, clock_ms.saturating_sub(back_ms)).map_err(failed("asking for the offset of a time"))?;
+    let reader =
+        make_consumer(&reader_config(kafka, &topics.group_id), PlainContext).map_err(failed("making the reader of the signals"))?;
+    let begin =
+        offset_of_time(&reader, topics, partition, clock_ms.saturating_sub(back_ms)).map_err(failed("asking for the offset of a time"))?;
     let (low, _) = ends(&reader, &topics.input, partition)?;
     let Some(begin) = begin.map(|begin| begin.max(low)).filter(|begin| *begin < next) else {
         abuse.warmed();

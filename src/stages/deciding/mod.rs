@@ -72,7 +72,11 @@ pub(super) fn verdict_topics(kafka: &KafkaSettings) -> Arc<StageTopics> {
 
 /// Returns the topics of verdicts and dead letters.
 pub(super) fn verdict_output(kafka: &KafkaSettings) -> OutboxTopics {
-    OutboxTopics { output: kafka.topics.decisions.clone(), dead_letters: kafka.topics.dlq.clone(), others: vec![(Role::Signals, kafka.topics.signals.clone())] }
+    OutboxTopics {
+        output: kafka.topics.decisions.clone(),
+        dead_letters: kafka.topics.dlq.clone(),
+        others: vec![(Role::Signals, kafka.topics.signals.clone())],
+    }
 }
 
 /// The stage runtime of a worker that decides.

@@ -53,11 +53,7 @@ impl SignalTopic {
     #[must_use]
     pub fn of(kafka: &KafkaSettings, partitions: u32, batch_bytes_max: u64) -> Self {
         let bytes = (batch_bytes_max / RECORD_SHARE).min(RECORD_BYTES_MAX);
-        Self {
-            name: kafka.topics.signals.clone(),
-            partitions,
-            record_bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
-        }
+        Self { name: kafka.topics.signals.clone(), partitions, record_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
     }
 }
 
