@@ -133,8 +133,7 @@ impl Controls {
         })
     }
 
-    /// Returns the suspension of one subject at an event's time. During a rotation of keys, records under the older key are about the same
-    /// subject as those under the newer one.
+    /// Returns the suspension of one subject at an event's time, by all records about it, under whichever key.
     fn suspension_of(&self, subject: &Subject<'_>, time_ms: Option<i64>) -> Option<Suspension> {
         let mut found = self.keyed.hashes(subject).filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|said| said.clone()));
         let mut said = found.next()?;
@@ -202,7 +201,16 @@ mod tests {
 
     fn event<'e>(user: Option<&'e str>, tenant: Option<&'e str>, time_ms: Option<i64>) -> Event<'e> {
         let attribution = Attribution { user_id: user.map(Cow::Borrowed), tenant_id: tenant.map(Cow::Borrowed), ..Attribution::default() };
-        Event { thread_id: "t".into(), event_id: "e".into(), turn_id: None, time_ms, record_ms: None, attribution, body: Body::TurnEnd }
+        Event {
+            thread_id: "t".into(),
+            event_id: "e".into(),
+            turn_id: None,
+            time_ms,
+            record_ms: None,
+            attribution,
+            provider: None,
+            body: Body::TurnEnd,
+        }
     }
 
     fn record(kind: SubjectKind, tenant: &str, id: &str, more: &str) -> (String, String) {
