@@ -21,7 +21,7 @@ pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolIn
 pub use fields::CLOCK_SKEW_MS_MAX;
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use schema::schema;
-pub use timestamp::parse_timestamp;
+pub use timestamp::{parse_timestamp, rfc_3339};
 
 use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
 use crate::record::Record;
