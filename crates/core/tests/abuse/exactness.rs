@@ -207,10 +207,10 @@ fn a_share_waits_for_the_clock() {
         assert!(bench.fold(&parts).is_empty());
     };
     more(&mut bench, 9, 200);
-    assert!(bench.clock(START + 20 * MINUTE).is_empty(), "one below");
+    assert!(bench.clock(START + 4 * MINUTE).is_empty(), "one below");
     more(&mut bench, 1, 0);
-    assert!(bench.clock(START + 21 * MINUTE - 1).is_empty(), "the bucket is not over");
-    let alerts = bench.clock(START + 21 * MINUTE);
+    assert!(bench.clock(START + 5 * MINUTE - 1).is_empty(), "the bucket is not over");
+    let alerts = bench.clock(START + 5 * MINUTE);
     assert_eq!(shown(&alerts, &["count", "threshold", "rule"]), ["0.05 0.05 share"]);
     assert_eq!(alerts[0]["evidence"].as_array().unwrap().len(), 5, "the latest five");
 }
