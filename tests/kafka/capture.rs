@@ -149,6 +149,13 @@ pub(crate) fn a_capture_goes_on_behind_what_it_holds(cluster: &Cluster) -> Resul
     assert!(said(&missing).contains("no such topic: no-such-topic (--topic)"), "{}", said(&missing));
     let near = capture(cluster, &topic.replacen("resumed", "resumde", 1), &[])?;
     assert!(said(&near).contains(&format!("did you mean {topic}?")), "{}", said(&near));
+    let backwards = capture(cluster, &topic, &["--from", "0@5", "--to", "0@2"])?;
+    assert!(said(&backwards).contains("found offset 2 as the end of partition 0, and 5 as its beginning"), "{}", said(&backwards));
+    let is_folder = capture(cluster, &topic, &[path(folder.path()), "--force"])?;
+    assert!(said(&is_folder).contains("found a folder; name a file in it"), "{}", said(&is_folder));
+    let nowhere = folder.path().join("no/such.jsonl");
+    let nowhere = capture(cluster, &topic, &[path(&nowhere)])?;
+    assert!(said(&nowhere).contains("make it first"), "{}", said(&nowhere));
     Ok(())
 }
 
@@ -300,7 +307,7 @@ pub(crate) fn stand_ins_keep_their_key(cluster: &Cluster) -> Result<()> {
 }
 
 /// Deletes the records of partition 0 before an offset, as retention does.
-fn delete_before(cluster: &Cluster, topic: &str, offset: i64) -> Result<()> {
+pub(crate) fn delete_before(cluster: &Cluster, topic: &str, offset: i64) -> Result<()> {
     let admin: AdminClient<DefaultClientContext> = cluster.client().create()?;
     let mut until = TopicPartitionList::new();
     until.add_partition_offset(topic, 0, Offset::Offset(offset))?;
