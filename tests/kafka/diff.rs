@@ -10,7 +10,7 @@ use crate::capture::delete_before;
 use tollgate_testkit::{Cluster, Outgoing};
 
 /// How many records the topic has, and how large each is: more in sum than a reader fetches ahead.
-const RECORDS: usize = 600;
+const RECORDS: usize = 400;
 const RECORD_BYTES: usize = 100_000;
 const WAIT: Duration = Duration::from_millis(500);
 const TIME_MAX: Duration = Duration::from_secs(60);
