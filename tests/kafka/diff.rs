@@ -34,6 +34,9 @@ pub(crate) fn a_topic_that_shrinks_is_not_whole(cluster: &Cluster) -> Result<()>
     };
     let whole = diff().output()?;
     ensure!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+    let nowhere = diff().args(["--against", "recorded", "--decisions", "topic:no-such-topic"]).output()?;
+    let said = String::from_utf8_lossy(&nowhere.stderr);
+    assert!(nowhere.status.code() == Some(1) && said.contains("no such topic: no-such-topic (--decisions)"), "{said}");
     // A pipe without a reader holds the comparison up after it has found where the topic ends.
     ensure!(Command::new("mkfifo").arg(&flips).status()?.success());
     let mut running = diff().arg("--flips").arg(&flips).spawn()?;

@@ -39,15 +39,16 @@ impl Missing {
     }
 }
 
-/// Returns the lines of a capture of a topic, from its beginning to where it ends now, and how many records are missing in the end.
+/// Returns the lines of a capture of a topic, from its beginning to where it ends now, and how many records are missing in the end. The
+/// topic is named by an option or a key.
 ///
 /// # Errors
 /// The topic is not there, or the brokers do not answer.
-pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str) -> anyhow::Result<(Input, Missing)> {
+pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str, named_by: &str) -> anyhow::Result<(Input, Missing)> {
     let spans = {
         let topics = Topics::new(kafka)?;
         let asked = Asked { from: &[], to: &[], partitions: &[], follows: false, behind: &Contents::default() };
-        spans(&asked, &topics, topics.named(name, "SOURCE")?, &consumer(kafka, CLIENT_ID, 1)?)?
+        spans(&asked, &topics, topics.named(name, named_by)?, &consumer(kafka, CLIENT_ID, 1)?)?
     };
     let (lines, pipe) = io::pipe().context("no pipe")?;
     let (kafka, topic, missing) = (kafka.clone(), name.to_owned(), Missing::default());

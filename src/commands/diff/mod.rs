@@ -100,7 +100,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
     let (compared, names) = compared(args, settings, has_config, &controls)?;
     let reads = args.reads();
-    let (input, missing) = opened(&args.source, settings)?;
+    let (input, missing) = opened(&args.source, settings, "SOURCE")?;
     let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
     let others: Vec<_> = reads.into_iter().chain(args.flips.as_deref()).collect();
     args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &others))?;
@@ -157,7 +157,8 @@ fn compared(args: &DiffArgs, settings: &Settings, has_config: bool, controls: &A
         (Some(Against::Recorded), [one]) => {
             let topic = || PathBuf::from(format!("topic:{}", settings.kafka.topics.decisions));
             let decisions = args.decisions.clone().unwrap_or_else(topic);
-            let recorded = published(&decisions, settings)?;
+            let named_by = if args.decisions.is_some() { "--decisions" } else { "kafka.topics.decisions" };
+            let recorded = published(&decisions, settings, named_by)?;
             (Compared::Published(Arc::new(recorded), read(one)?), [name(&decisions), name(one)])
         }
         (Some(Against::Recorded), _) => return Err(wrong("--against recorded compares with one policy: give --policy once")),
@@ -266,16 +267,16 @@ fn wrong(text: &str) -> anyhow::Error {
 }
 
 /// Opens a file, or a topic. Of a file nothing is missing without a fault of its own.
-fn opened(source: &Path, settings: &Settings) -> anyhow::Result<(Input, Missing)> {
+fn opened(source: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<(Input, Missing)> {
     match source.to_str().and_then(topic_of) {
-        Some(topic) => stream(&settings.kafka, topic),
+        Some(topic) => stream(&settings.kafka, topic, named_by),
         None => Ok((open(source)?, Missing::default())),
     }
 }
 
 /// Reads the verdicts that were published.
-fn published(path: &Path, settings: &Settings) -> anyhow::Result<Recorded> {
-    let (input, missing) = opened(path, settings)?;
+fn published(path: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<Recorded> {
+    let (input, missing) = opened(path, settings, named_by)?;
     let mut recorded = Recorded::read(input).with_context(|| format!("{}: cannot be read", path.display()))?;
     recorded.missing = missing.count();
     if let Some(first) = recorded.faults.first() {
