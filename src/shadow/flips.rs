@@ -57,20 +57,19 @@ impl FlipPublisher {
 
     /// Hands a flip to the producer. If that has no room, the flip is counted as failed.
     pub(super) fn publish(&self, flip: &Flip, place: Place<'_>) {
-        let thread = Digest::of(place.thread_id.as_bytes()).to_string();
-        let value = self.value(flip, place, &thread).to_string();
-        let record: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(&self.topic).key(thread.as_bytes()).payload(value.as_bytes());
+        let value = self.value(flip, place).to_string();
+        let record: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(&self.topic).key(place.thread_id.as_bytes()).payload(value.as_bytes());
         if let Err((error, _)) = self.producer.send(record) {
             self.metrics.shadow_publish_failures.with_label_values(&[&reason(&error)]).inc();
         }
     }
 
-    fn value(&self, Flip { verdict_id, event_type, tool, from, to }: &Flip, place: Place<'_>, thread: &str) -> serde_json::Value {
+    fn value(&self, Flip { verdict_id, event_type, tool, from, to }: &Flip, place: Place<'_>) -> serde_json::Value {
         let said = |said: &Said| json!({"action": said.action.as_str(), "code": said.code, "decided_by": said.decided_by.as_str()});
         let [ours, theirs] = &self.versions;
         json!({
             "verdict_id": verdict_id.to_string(),
-            "thread_hash": thread,
+            "thread_hash": Digest::of(place.thread_id.as_bytes()).to_string(),
             "type": event_type.as_str(),
             "tool_name": tool,
             "from": said(from),

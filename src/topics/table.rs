@@ -144,7 +144,7 @@ macro_rules! with_topics {
             }
             Shadow shadow "Verdicts that a policy on trial would have changed, as hashes and codes (`run --shadow`)." {
                 default_name: "agent.shadow",
-                record_key: "thread_hash",
+                record_key: "thread_id",
                 cleanup: Cleanup::Delete { days: None },
                 partitions: PartitionRule::Free,
                 carries: Carries::Ours,

@@ -197,7 +197,7 @@ fn said(value: &Value) -> String {
 fn published(record: &Record) -> (String, (String, String, String)) {
     let flip = parsed(record);
     let text = |name: &str| flip[name].as_str().unwrap_or_default().to_owned();
-    assert_eq!(text("thread_hash").as_bytes(), record.key.as_deref().unwrap_or_default());
+    assert_eq!(text("thread_hash"), Digest::of(record.key.as_deref().unwrap_or_default()).to_string());
     assert!(flip["policy_version"] != flip["shadow_policy_version"] && flip["offset"].is_u64() && flip["tool_name"].is_string(), "{flip}");
     (text("verdict_id"), (said(&flip["from"]), said(&flip["to"]), text("thread_hash")))
 }
