@@ -390,6 +390,20 @@ fn what_does_not_belong_together_is_said() {
     assert_says(&both("k3.yaml").stderr, &["the configurations differ in privacy.subject_key"]);
 }
 
+/// Records of another topic are decided by themselves, and this is said.
+#[test]
+fn several_topics_are_told() {
+    let (one, other) = (fleet(300, 2), fleet(300, 2).replace("agent.events", "other.events"));
+    let trial = Trial::new(&(one + &other));
+    let says = ["the records are of 2 topics, agent.events and other.events among them", "take a capture of one topic"];
+    let ran = trial.diff(&[]);
+    assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
+    assert_says(&ran.stderr, &says);
+    assert_says(&trial.run(&["eval", "--digest", "capture.jsonl"]).stderr, &says);
+    trial.write("one.jsonl", other.as_bytes());
+    assert!(!trial.run(&["eval", "--digest", "one.jsonl"]).stderr.contains("topics"));
+}
+
 /// What a command reads is never written over, and a full disk names the file.
 #[test]
 fn outputs_are_no_inputs() {
@@ -429,6 +443,11 @@ fn a_digest_is_of_what_was_read() {
     assert_eq!(cut.exit, Some(3));
     assert_says(&cut.stderr, &["unreadable_from_here", "--resume"]);
     assert_ne!(cut.stdout, all.stdout);
+    let mut damaged = packed.clone();
+    damaged[packed.len() / 2..][..4].fill(0xff);
+    trial.write("damaged.zst", &damaged);
+    assert_eq!(digest("damaged.zst").exit, Some(3));
+    assert_says(&digest("damaged.zst").stderr, &["unreadable_from_here", "capture it again"]);
     trial.write("controls.jsonl", br#"{"ky":1}"#);
     let refused = trial.run(&["eval", "--digest", "capture.jsonl", "--controls", "controls.jsonl"]);
     assert_eq!((refused.exit, refused.stdout.as_str()), (Some(3), ""));

@@ -80,6 +80,7 @@ fn a_replay_gets_the_verdicts_of_eval() {
     let found = report(&ran);
     assert_eq!(found["verdicts"]["digest"], digest(&fixture()), "{ran:?}");
     assert_eq!((ran.exit, &found["acknowledged"], &found["verdicts"]["unanswered"]), (Some(0), &json!(133), &json!(0)), "{ran:?}");
+    assert!(found["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0) && found["sent_per_second"] != json!(0.0), "{ran:?}");
     let again = dev.replay(&[&fixture(), "--to", EVENTS, "--rate", "max"], "");
     assert_eq!(again.exit, Some(1), "{again:?}");
     assert_holds(&again.stderr, &["holds 133 records already", "--yes"]);

@@ -54,7 +54,7 @@ pub(crate) fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Con
     let mut counted = Counted { inner: BufReader::with_capacity(BUFFER_BYTES, file), consumed: 0 };
     if !writer::is_compressed(path) {
         let lines = contents.lines(&mut counted, line_bytes_max);
-        return lines.with_context(|| format!("{name}: is no capture, and is left as it is")).map(|()| contents);
+        return lines.with_context(|| contents.refusal(path)).map(|()| contents);
     }
     while contents.good_bytes < contents.bytes {
         let before = contents.clone();
@@ -70,7 +70,7 @@ pub(crate) fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Con
             Err(error) if is_cut_off(&error) => {
                 return Err(error).with_context(|| format!("{name}: is cut off before its first record; --force replaces it"));
             }
-            Err(error) => return Err(error).with_context(|| format!("{name}: is no capture, and is left as it is")),
+            Err(error) => return Err(error).with_context(|| contents.refusal(path)),
         }
     }
     Ok(contents)
@@ -82,6 +82,17 @@ fn is_cut_off(error: &anyhow::Error) -> bool {
 }
 
 impl Contents {
+    /// Returns why a file is not gone on with that holds something else behind what was found of it.
+    fn refusal(&self, path: &Path) -> String {
+        match (path.display(), self.records) {
+            (name, 0) => format!("{name}: is no capture, and is left as it is"),
+            (name, records) => format!(
+                "{name}: is no capture of one topic behind {records} records, and is left as it is; capture into another file, or replace it with \
+                 --force"
+            ),
+        }
+    }
+
     /// Takes every whole line. What is left behind the last line end was cut off.
     fn lines(&mut self, input: &mut impl BufRead, line_bytes_max: usize) -> anyhow::Result<()> {
         let (mut reader, mut line) = (Reader::new(Format::Envelope, None), Vec::new());
@@ -208,6 +219,20 @@ mod tests {
         std::fs::write(&path, &bytes[..20]).unwrap();
         let error = format!("{:#}", contents(&path, 1_000).unwrap_err());
         assert!(error.contains("is cut off before its first record; --force replaces it"), "{error}");
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.zst");
+        let ends = capture(&path);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = usize::try_from(ends[0]).unwrap();
+        bytes[middle..middle + 4].fill(0xff);
+        std::fs::write(&path, &bytes).unwrap();
+        let error = format!("{:#}", contents(&path, 1_000).unwrap_err());
+        assert!(error.contains("no capture of one topic behind 2 records") && error.contains("--force"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }
 
     #[test]

@@ -12,6 +12,11 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// Returns the topics of the records that have an offset.
+    pub(crate) fn topics(&self) -> impl Iterator<Item = &str> {
+        self.last.keys().map(AsRef::as_ref)
+    }
+
     /// Notes a record. `topic` stands for one that the record does not name.
     ///
     /// # Errors

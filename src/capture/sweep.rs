@@ -6,6 +6,7 @@
 //!                 └─▶ visitor of partitions 1, 3, 5 …
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -52,6 +53,8 @@ pub(crate) struct Sweep<'t> {
 pub(crate) struct Swept<V> {
     /// The visitors, with what they have found.
     pub(crate) visitors: Vec<V>,
+    /// The topics of the records that have an offset.
+    pub(crate) topics: BTreeSet<String>,
     /// Why the file could not be read to its end, with the number of the line that could not be read.
     pub(crate) broken: Option<(u64, std::io::Error)>,
 }
@@ -79,11 +82,18 @@ impl Sweep<'_> {
             }
             let read = distribute(input, reader, event_bytes_max, senders, show);
             let visitors = workers.into_iter().map(|worker| worker.join().map_err(|_| anyhow::anyhow!("a thread has ended"))?);
-            let mut visitors: Vec<V> = visitors.collect::<anyhow::Result<_>>()?;
+            let mut topics = BTreeSet::new();
+            let mut visitors: Vec<V> = visitors
+                .map(|ended| {
+                    let (visitor, order) = ended?;
+                    topics.extend(order.topics().map(str::to_owned));
+                    Ok(visitor)
+                })
+                .collect::<anyhow::Result<_>>()?;
             if let Some(first) = visitors.first_mut() {
                 read.faults.into_iter().for_each(|(number, fault)| first.fault(number, fault));
             }
-            Ok(Swept { visitors, broken: read.broken })
+            Ok(Swept { visitors, topics, broken: read.broken })
         })
     }
 }
@@ -176,7 +186,7 @@ struct Share<'t, V> {
 }
 
 impl<V: Visitor> Share<'_, V> {
-    fn run(mut self, batches: &Receiver<Batch>) -> anyhow::Result<V> {
+    fn run(mut self, batches: &Receiver<Batch>) -> anyhow::Result<(V, Order)> {
         for Batch { bytes, lines } in batches {
             let mut start = 0;
             for (number, end) in lines {
@@ -184,7 +194,7 @@ impl<V: Visitor> Share<'_, V> {
                 start = end;
             }
         }
-        Ok(self.visitor)
+        Ok((self.visitor, self.order))
     }
 
     fn line(&mut self, number: u64, line: &[u8]) -> anyhow::Result<()> {

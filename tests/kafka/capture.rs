@@ -136,9 +136,10 @@ pub(crate) fn a_capture_goes_on_behind_what_it_holds(cluster: &Cluster) -> Resul
         (&["--from", "1h", "--to", "2h"], "does not come behind --from"),
         (&["--to", "2100-01-01T00:00:00Z"], "a time that has not come"),
         (&["--from", "beginning", "--from", "end"], "2 bounds"),
-        (&["--from", "1@9", "--to", "1@4"], "an end before --from"),
+        (&["--from", "1@9", "--to", "1@4"], "found offset 4 as the end of partition 1, and 9 as its beginning; name an end behind --from"),
         (&["--resume"], "found no file"),
-        (&["/nowhere/c.jsonl"], "/nowhere/c.jsonl: cannot be written"),
+        (&["--force", "/"], "/: found a folder; name a file in it"),
+        (&["/nowhere/c.jsonl"], "/nowhere/c.jsonl: there is no folder /nowhere; make it first"),
         (&["--force", "/dev/full"], "/dev/full: cannot be written; free some space, and go on with --resume: No space left"),
     ] {
         let output = capture(cluster, &topic, arguments)?;
@@ -300,7 +301,7 @@ pub(crate) fn stand_ins_keep_their_key(cluster: &Cluster) -> Result<()> {
 }
 
 /// Deletes the records of partition 0 before an offset, as retention does.
-fn delete_before(cluster: &Cluster, topic: &str, offset: i64) -> Result<()> {
+pub(crate) fn delete_before(cluster: &Cluster, topic: &str, offset: i64) -> Result<()> {
     let admin: AdminClient<DefaultClientContext> = cluster.client().create()?;
     let mut until = TopicPartitionList::new();
     until.add_partition_offset(topic, 0, Offset::Offset(offset))?;

@@ -11,6 +11,7 @@ mod chaos;
 mod clients;
 mod controls;
 mod dev;
+mod diff;
 mod dlq;
 mod formats;
 mod membership;
@@ -55,6 +56,7 @@ const CASES: &[Case] = &[
     sharing!(capture::what_retention_has_taken_is_told),
     sharing!(capture::what_is_followed_ends_with_a_signal),
     sharing!(capture::stand_ins_keep_their_key),
+    sharing!(diff::a_topic_that_shrinks_is_not_whole),
     sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
     sharing!(replay::a_replay_gets_the_verdicts_of_eval),
     sharing!(replay::what_retention_takes_meanwhile_is_told),

@@ -82,7 +82,10 @@ impl From<Rejection> for LineFault {
 
 /// Returns the fault of a file that cannot be read to its end, such as a compressed one that was cut off.
 pub(crate) fn unreadable_from_here(error: &std::io::Error) -> LineFault {
-    let fix = "what stands before it is good; the command that captured it goes on with --resume";
+    let fix = match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "what stands before it is good; the command that captured it goes on with --resume",
+        _ => "what stands before it is good; capture it again, into another file",
+    };
     LineFault::new("unreadable_from_here", "file", error.to_string(), fix)
 }
 

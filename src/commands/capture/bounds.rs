@@ -118,7 +118,9 @@ pub(super) fn spans(
         };
         let begin = place("--from", asked.from, &starts)?.unwrap_or(low.0);
         let end = place("--to", asked.to, &ends)?.or_else(|| (!asked.follows).then_some(high.0));
-        ensure!(end.is_none_or(|end| begin <= end), "--to: found an end before --from on partition {number}");
+        if let Some(end) = end.filter(|end| *end < begin) {
+            bail!("--to: found offset {end} as the end of partition {number}, and {begin} as its beginning; name an end behind --from");
+        }
         // What has gone by retention since is found when it is read.
         let next = asked.behind.last.get(&number).map_or(begin, |last| last + 1);
         if let Some(first) = asked.behind.first.get(&number).filter(|first| !asked.from.is_empty() && begin < **first) {

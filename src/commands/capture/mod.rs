@@ -29,7 +29,7 @@ use progress::Progress;
 use read::{Faults, Taken, Write, read};
 use redaction::redactor;
 use same_key::check_key;
-pub(super) use stream::{stream, topic_of};
+pub(super) use stream::{Missing, stream, topic_of};
 
 const CLIENT_ID: &str = "tollgate-capture";
 /// The exit code if records had to be left out.
@@ -150,11 +150,14 @@ fn found(args: &CaptureArgs, path: Option<&Path>, topic: &str, settings: &Settin
 fn writer(args: &CaptureArgs, path: Option<&Path>, found: &Contents) -> anyhow::Result<CaptureWriter> {
     let Some(path) = path else { return Ok(CaptureWriter::stdout()) };
     let name = path.display();
+    ensure!(!path.is_dir(), "{name}: found a folder; name a file in it");
     if args.resume && path.exists() {
         return CaptureWriter::resume(path, found.good_bytes).with_context(|| format!("{name}: cannot be written"));
     }
     if path.exists() && !args.force {
         bail!("{name}: is there already; --resume goes on behind what it holds, --force replaces it");
     }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    folder.map_or(Ok(()), |folder| Err(anyhow!("{name}: there is no folder {}; make it first", folder.display())))?;
     CaptureWriter::create(path, args.force).with_context(|| format!("{name}: cannot be written"))
 }

@@ -37,7 +37,12 @@ impl Faults {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.count == 0 && self.deleted == 0
+        self.missing() == 0
+    }
+
+    /// Returns how many records are missing, as far as offsets tell.
+    pub(super) fn missing(&self) -> u64 {
+        self.count + self.deleted
     }
 
     /// Tells people what is missing.

@@ -1,6 +1,8 @@
 //! A topic as it stands, read as a capture of it would be: for commands that take a capture or a topic.
 
 use std::io::{self, BufReader, BufWriter, PipeReader, Read, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
@@ -26,18 +28,31 @@ pub(in crate::commands) fn topic_of(source: &str) -> Option<&str> {
     source.strip_prefix(PREFIX)
 }
 
-/// Returns the lines of a capture of a topic, from its beginning to where it ends now.
+/// How many records of a topic were missing: retention took them before they were read, or they cannot be read. It is known once the last
+/// line was read.
+#[derive(Debug, Clone, Default)]
+pub(in crate::commands) struct Missing(Arc<AtomicU64>);
+
+impl Missing {
+    pub(in crate::commands) fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Returns the lines of a capture of a topic, from its beginning to where it ends now, and how many records are missing in the end. The
+/// topic is named by an option or a key.
 ///
 /// # Errors
 /// The topic is not there, or the brokers do not answer.
-pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str) -> anyhow::Result<Input> {
+pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str, named_by: &str) -> anyhow::Result<(Input, Missing)> {
     let spans = {
         let topics = Topics::new(kafka)?;
         let asked = Asked { from: &[], to: &[], partitions: &[], follows: false, behind: &Contents::default() };
-        spans(&asked, &topics, topics.named(name, "SOURCE")?, &consumer(kafka, CLIENT_ID, 1)?)?
+        spans(&asked, &topics, topics.named(name, named_by)?, &consumer(kafka, CLIENT_ID, 1)?)?
     };
     let (lines, pipe) = io::pipe().context("no pipe")?;
-    let (kafka, topic) = (kafka.clone(), name.to_owned());
+    let (kafka, topic, missing) = (kafka.clone(), name.to_owned(), Missing::default());
+    let counted = missing.clone();
     let take = move || -> anyhow::Result<()> {
         let mut pipe = BufWriter::with_capacity(BUFFER_BYTES, pipe);
         let (mut progress, mut faults, mut line) = (Progress::new(None), Faults::default(), Vec::new());
@@ -51,10 +66,11 @@ pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str) -> anyhow::
         read(&mut TopicRecords::open(&kafka, CLIENT_ID, &topic, &spans)?, false, &Stop::default(), taken)?;
         say!("tollgate: topic {topic}: {}", progress.summary());
         faults.report();
+        counted.0.store(faults.missing(), Ordering::Release);
         Ok(pipe.flush()?)
     };
     let reader = thread::Builder::new().name("topic".to_owned()).spawn(take).context("no thread")?;
-    Ok(BufReader::with_capacity(BUFFER_BYTES, Box::new(Lines { lines, reader: Some(reader) })))
+    Ok((BufReader::with_capacity(BUFFER_BYTES, Box::new(Lines { lines, reader: Some(reader) })), missing))
 }
 
 /// The lines, and the thread that reads the topic.

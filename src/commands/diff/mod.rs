@@ -33,8 +33,9 @@ use crate::config::load;
 use crate::metrics::Metrics;
 use crate::settings::{Settings, SubjectKeys};
 
-use super::capture::{stream, topic_of};
+use super::capture::{Missing, stream, topic_of};
 use super::controls_file::apply_controls;
+use super::eval::tell_topics;
 use super::output::{LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output};
 use super::run::read_sample;
 use super::{UsageError, process};
@@ -99,7 +100,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
     let (compared, names) = compared(args, settings, has_config, &controls)?;
     let reads = args.reads();
-    let input = opened(&args.source, settings)?;
+    let (input, missing) = opened(&args.source, settings, "SOURCE")?;
     let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
     let others: Vec<_> = reads.into_iter().chain(args.flips.as_deref()).collect();
     args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &others))?;
@@ -115,7 +116,8 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let topic = sweep.topic;
     let new = || Comparison::new(topic, compared.sides(), args.sample, flips.as_ref().map(|file| Arc::clone(file) as Flips));
     let swept = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect());
-    let Swept { visitors, broken } = swept.map_err(|error| args.explain_flips(error))?;
+    let Swept { visitors, topics, broken } = swept.map_err(|error| args.explain_flips(error))?;
+    tell_topics(&topics);
     let (mut tally, mut faults) = (Tally::default(), Vec::new());
     for visitor in visitors {
         tally.merge(visitor.tally);
@@ -133,7 +135,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     write_summary(args, &summary, screen)?;
     let exceeded: Vec<_> = args.fail_on.iter().filter_map(|limit| limit.exceeded(&tally)).collect();
     exceeded.iter().for_each(|sentence| say!("tollgate: {sentence}"));
-    let is_whole = is_compared(&tally) && faults.is_empty() && refused == 0 && compared.is_whole();
+    let is_whole = is_compared(&tally) && faults.is_empty() && refused == 0 && missing.count() == 0 && compared.is_whole();
     Ok(match (exceeded.is_empty(), is_whole) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::from(REJECTED),
@@ -155,7 +157,8 @@ fn compared(args: &DiffArgs, settings: &Settings, has_config: bool, controls: &A
         (Some(Against::Recorded), [one]) => {
             let topic = || PathBuf::from(format!("topic:{}", settings.kafka.topics.decisions));
             let decisions = args.decisions.clone().unwrap_or_else(topic);
-            let recorded = published(&decisions, settings)?;
+            let named_by = if args.decisions.is_some() { "--decisions" } else { "kafka.topics.decisions" };
+            let recorded = published(&decisions, settings, named_by)?;
             (Compared::Published(Arc::new(recorded), read(one)?), [name(&decisions), name(one)])
         }
         (Some(Against::Recorded), _) => return Err(wrong("--against recorded compares with one policy: give --policy once")),
@@ -238,9 +241,9 @@ impl Compared {
         }
     }
 
-    /// Returns whether every line of the published verdicts holds one.
+    /// Returns whether every line of the published verdicts holds one, and none is missing.
     fn is_whole(&self) -> bool {
-        !matches!(self, Self::Published(recorded, _) if !recorded.faults.is_empty())
+        !matches!(self, Self::Published(recorded, _) if !recorded.faults.is_empty() || recorded.missing > 0)
     }
 
     fn event_bytes_max(&self) -> usize {
@@ -264,17 +267,19 @@ fn wrong(text: &str) -> anyhow::Error {
     UsageError(text.to_owned()).into()
 }
 
-/// Opens a file, or a topic.
-fn opened(source: &Path, settings: &Settings) -> anyhow::Result<Input> {
+/// Opens a file, or a topic. Of a file nothing is missing without a fault of its own.
+fn opened(source: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<(Input, Missing)> {
     match source.to_str().and_then(topic_of) {
-        Some(topic) => stream(&settings.kafka, topic),
-        None => open(source),
+        Some(topic) => stream(&settings.kafka, topic, named_by),
+        None => Ok((open(source)?, Missing::default())),
     }
 }
 
 /// Reads the verdicts that were published.
-fn published(path: &Path, settings: &Settings) -> anyhow::Result<Recorded> {
-    let recorded = Recorded::read(opened(path, settings)?).with_context(|| format!("{}: cannot be read", path.display()))?;
+fn published(path: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<Recorded> {
+    let (input, missing) = opened(path, settings, named_by)?;
+    let mut recorded = Recorded::read(input).with_context(|| format!("{}: cannot be read", path.display()))?;
+    recorded.missing = missing.count();
     if let Some(first) = recorded.faults.first() {
         say!("tollgate: {}: {} lines hold no verdict, the first is line {first}", path.display(), recorded.faults.len());
     }

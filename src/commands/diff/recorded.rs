@@ -25,6 +25,8 @@ pub(super) struct Recorded {
     pub(super) policies: BTreeMap<String, u64>,
     /// The numbers of lines that hold no verdict.
     pub(super) faults: Vec<u64>,
+    /// How many records of their topic are missing.
+    pub(super) missing: u64,
 }
 
 /// The members of a verdict that are compared.

@@ -7,7 +7,7 @@ use tollgate_core::digest::DistinctVerdicts;
 
 use crate::capture::{Captured, Decider, LineFault, Sweep, Visitor, unreadable_from_here, visitors_max};
 
-use super::report;
+use super::{report, tell_topics};
 
 /// What the digest of a file was made of.
 #[derive(Debug)]
@@ -25,6 +25,7 @@ pub(super) fn digest(sweep: Sweep<'_>, new_decider: impl Fn() -> Decider) -> any
     let new =
         || Share { topic, decider: new_decider(), out: VerdictBuffer::default(), verdicts: Arc::clone(&verdicts), faults: Vec::new() };
     let swept = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
+    tell_topics(&swept.topics);
     let displaced = swept.visitors.iter().map(|share| share.decider.displaced()).sum();
     let mut faults: Vec<_> = swept.visitors.into_iter().flat_map(|share| share.faults).collect();
     // What stands before it is good, as it is to `eval` without a digest.

@@ -4,6 +4,7 @@
 mod digest;
 mod evaluation;
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::settings::Settings;
 
 use super::controls_file::apply_controls;
-use super::output::LiveLine;
+use super::output::{LiveLine, shown};
 use super::process;
 use digest::digest;
 use evaluation::Evaluation;
@@ -81,6 +82,18 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     };
     let rejected = refused + rejected;
     Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
+}
+
+/// Says so if records are of several topics: a worker reads one of them.
+pub(super) fn tell_topics(topics: &BTreeSet<String>) {
+    let mut names = topics.iter().map(|name| shown(name));
+    if let (Some(first), Some(second)) = (names.next(), names.next()) {
+        let count = topics.len();
+        say!(
+            "tollgate: the records are of {count} topics, {first} and {second} among them; each topic is decided by itself, and a worker \
+             reads one: take a capture of one topic"
+        );
+    }
 }
 
 /// Reports the fault of a line on stderr, as JSON.

@@ -159,7 +159,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
         multiply: args.multiply,
         is_shifted: args.shift_time,
         verdicts: args.is_awaiting.then(|| VerdictWatch::begin(&settings.kafka)).transpose()?,
-        clock: Clock::begin(progress.shift_ms.filter(|_| is_resumed)),
+        clock: Clock::begin(args.pace(), progress.shift_ms.filter(|_| is_resumed)),
         progress: args.progress.clone().map(|path| (path, progress)),
         stop: interrupt.stop.clone(),
         counts: Counts::default(),

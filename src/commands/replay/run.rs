@@ -13,7 +13,7 @@ use crate::stop::Stop;
 
 use super::super::output::{count, now_ms, seconds};
 use super::awaiting::Times;
-use super::pace::Schedule;
+use super::pace::{Pace, Schedule};
 use super::progress::{Place, Progress, Tracker};
 use super::rewrite::{Ready, Rewriter};
 use super::sender::Sender;
@@ -21,7 +21,7 @@ use super::source::{Item, Source};
 use super::target::Target;
 use super::verdict_watch::VerdictWatch;
 
-/// From the start to when the first record is due.
+/// From the start to when the first record is due, where records are due at a time.
 const LEAD: Duration = Duration::from_millis(100);
 /// A wait shorter than this is not worth a sleep: what is due within it is sent together.
 const NAP: Duration = Duration::from_micros(300);
@@ -76,13 +76,14 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Returns a clock that begins now. `shift_ms` is how far an earlier part of the same replay moved times.
-    pub(super) fn begin(shift_ms: Option<i64>) -> Self {
+    pub(super) fn begin(pace: Pace, shift_ms: Option<i64>) -> Self {
         let now = Instant::now();
         let is_live = std::io::stderr().is_terminal();
-        Self { start: now + LEAD, saved: now, shown: now, is_live, shift_ms, latest_ms: None, behind: Duration::ZERO }
+        let lead = if matches!(pace, Pace::Max) { Duration::ZERO } else { LEAD };
+        Self { start: now + lead, saved: now, shown: now, is_live, shift_ms, latest_ms: None, behind: Duration::ZERO }
     }
 
-    /// Returns how long ago the first record was due.
+    /// Returns how long ago the first record was due, or the replay began where none is due at a time.
     pub(super) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }

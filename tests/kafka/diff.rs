@@ -1,0 +1,58 @@
+//! Tests `tollgate diff` on a topic of a real broker.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::capture::delete_before;
+use tollgate_testkit::{Cluster, Outgoing};
+
+/// How many records the topic has, and how large each is: more in sum than a reader fetches ahead.
+const RECORDS: usize = 400;
+const RECORD_BYTES: usize = 100_000;
+const WAIT: Duration = Duration::from_millis(500);
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What retention takes while a topic is compared is told, and the result is not taken for one over the whole topic.
+pub(crate) fn a_topic_that_shrinks_is_not_whole(cluster: &Cluster) -> Result<()> {
+    let topic = cluster.topic("compared", 1, &[])?;
+    let event = |at: usize| {
+        let input = json!({"at": at, "text": "x".repeat(RECORD_BYTES)});
+        json!({"type": "tool_call", "thread_id": "t", "event_id": format!("e{at}"), "tool_call_id": format!("c{at}"), "tool_name": "ls", "tool_input": input})
+    };
+    cluster.produce(&topic, &(0..RECORDS).map(|at| Outgoing::new("t", event(at).to_string())).collect::<Vec<_>>())?;
+    let folder = tempfile::tempdir()?;
+    let [policy, flips] = ["b.yaml", "flips"].map(|name| folder.path().join(name));
+    std::fs::write(&policy, "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [ls]}}}\n")?;
+    let diff = || {
+        let mut command = Command::new(cluster.tollgate());
+        command.args(["diff", "--brokers", cluster.bootstrap(), &format!("topic:{topic}"), "-o", "json", "--policy"]).arg(&policy);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let whole = diff().output()?;
+    ensure!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+    let nowhere = diff().args(["--against", "recorded", "--decisions", "topic:no-such-topic"]).output()?;
+    let said = String::from_utf8_lossy(&nowhere.stderr);
+    assert!(nowhere.status.code() == Some(1) && said.contains("no such topic: no-such-topic (--decisions)"), "{said}");
+    // A pipe without a reader holds the comparison up after it has found where the topic ends.
+    ensure!(Command::new("mkfifo").arg(&flips).status()?.success());
+    let mut running = diff().arg("--flips").arg(&flips).spawn()?;
+    std::thread::sleep(WAIT);
+    ensure!(running.try_wait()?.is_none(), "it should wait for a reader of its differences");
+    delete_before(cluster, &topic, i64::try_from(RECORDS - 1)?)?;
+    let begin = Instant::now();
+    let written = std::fs::read_to_string(&flips)?;
+    let output = running.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(begin.elapsed() < TIME_MAX, "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let summary: Value = serde_json::from_slice(&output.stdout)?;
+    let records = summary["records"].as_u64().context("a count")?;
+    assert_eq!(written.lines().count() as u64, records);
+    assert!(records < RECORDS as u64, "{said}");
+    assert!(said.contains(&format!("{} offsets were deleted by the topic's retention", RECORDS as u64 - records)), "{said}");
+    Ok(())
+}
