@@ -9,6 +9,8 @@ mod fleet;
 mod interleaving;
 mod ladders;
 mod limits;
+mod pack;
+mod population;
 mod sources;
 mod stories;
 mod warming;
