@@ -81,7 +81,7 @@ impl Abuse {
         scene: &mut Scene,
     ) -> Option<Option<Dealt>> {
         let group = subject.counters.get(at).map(|counter| counter.group.clone())?;
-        let before = subject.open(at).ok()?.episode.clone();
+        let before = subject.open(at).ok()?.episode.as_deref().cloned();
         let from = before.as_ref().map_or(0, |episode| episode.step);
         let mut climb = climb(rule, from);
         let action = self.action(key, rule, found, before.as_ref(), climb, scene);
@@ -112,7 +112,7 @@ impl Abuse {
         } else {
             (episode.alerted_ms, episode.suppressed) = (found.at_ms, 0);
         }
-        subject.open(at).ok()?.episode = Some(episode.clone());
+        subject.open(at).ok()?.episode = Some(Box::new(episode.clone()));
         subject.settle(at, rule);
         let status = if from > 0 && climb.is_higher { Status::Escalated } else { Status::Firing };
         Some((!is_repeat).then_some(Dealt { group, status, action, climb, episode, suppressed }))

@@ -86,7 +86,7 @@ fn fold(sources: &[Vec<Event>], turns: &[(usize, usize)]) -> Caught {
             .map(|(offset, event)| {
                 let mut point = point(PointKind::Denial, user(USERS[event.user]), source as i32, offset as i64, event.time_ms);
                 point.tool = Some(TOOLS[event.tool].into());
-                Part::Point(point)
+                part(point)
             })
             .collect();
         next[source] = (next[source].saturating_add(count)).min(sources[source].len());

@@ -6,6 +6,7 @@ mod crashes;
 mod exactness;
 mod fixture;
 mod fleet;
+mod golden;
 mod interleaving;
 mod ladders;
 mod limits;

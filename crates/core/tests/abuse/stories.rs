@@ -36,7 +36,7 @@ fn restore(checkpoint: &Checkpoint) -> Result<AbuseState, StateError> {
 }
 
 fn stops(id: &str, offsets: std::ops::Range<i64>) -> Vec<u8> {
-    value_of(&offsets.map(|offset| Part::Point(stop(id, offset, START))).collect::<Vec<_>>())
+    value_of(&offsets.map(|offset| part(stop(id, offset, START))).collect::<Vec<_>>())
 }
 
 #[test]
