@@ -33,11 +33,21 @@ pub(super) fn row() -> Row {
             ),
             Panel::new("Counting: lag in records", "The ten partitions of the signals topic with most records to come.", "none", 8)
                 .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_lag_records{@, stage=\"abuse\"}))"),
-            Panel::new("Counting: lag of time", "From the last signals to the partition's time, which is that of its slowest source.", "s", 8)
-                .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_abuse_clock_lag_seconds{@}))"),
-            Panel::new("Counting: forgotten and reset", "Subjects forgotten for want of room; sources that began again or are silent.", "cps", 8)
-                .rate("subjects forgotten", "", "tollgate_abuse_subjects_dropped_total")
-                .rate("sources: {{change}}", "change", "tollgate_abuse_sources_total"),
+            Panel::new(
+                "Counting: lag of time",
+                "From the last signals to the partition's time, which is that of its slowest source.",
+                "s",
+                8,
+            )
+            .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_abuse_clock_lag_seconds{@}))"),
+            Panel::new(
+                "Counting: forgotten and reset",
+                "Subjects forgotten for want of room; sources that began again or are silent.",
+                "cps",
+                8,
+            )
+            .rate("subjects forgotten", "", "tollgate_abuse_subjects_dropped_total")
+            .rate("sources: {{change}}", "change", "tollgate_abuse_sources_total"),
         ],
     }
 }

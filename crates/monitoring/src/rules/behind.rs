@@ -33,7 +33,9 @@ fn unowned() -> Alert {
         name: "TollgatePartitionsUnowned",
         severity: Severity::Critical,
         holds: "3m",
-        expression: format!("{expected}\n-\n(\n  sum by ({DEPLOYMENT}) (tollgate_assigned_partitions{{stage=\"\"}})\n  or\n  0 * {expected}\n) > 0"),
+        expression: format!(
+            "{expected}\n-\n(\n  sum by ({DEPLOYMENT}) (tollgate_assigned_partitions{{stage=\"\"}})\n  or\n  0 * {expected}\n) > 0"
+        ),
         summary: "{{ $value }} partitions of {{ $labels.job }} have no owner.",
         description: "Nobody reads their events. The group does not finish a rebalance, or something else has joined it.",
     }
