@@ -11,6 +11,7 @@ macro_rules! say {
     };
 }
 
+mod abuse;
 mod capture;
 mod completions;
 mod config_check;
@@ -107,6 +108,11 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Unit tests of a policy: cases in files, expected verdicts against those that come
     Test(test::TestArgs),
+    /// Rules against abuse: unit tests of them
+    Abuse {
+        #[command(subcommand)]
+        command: abuse::AbuseCommand,
+    },
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -175,6 +181,7 @@ pub fn execute(cli: Cli) -> ExitCode {
             let has_config = cli.common.config.is_some();
             cli.common.settings().and_then(|settings| test::execute(&args, settings, has_config, screen))
         }
+        Command::Abuse { command } => cli.common.settings().and_then(|settings| abuse::execute(&command, &settings, screen)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
         Command::Version(args) => version::execute(&args),

@@ -4,7 +4,7 @@
 //! commit the offset.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
@@ -65,8 +65,8 @@ pub struct Assignment<R: StageRuntime> {
     has_joined: bool,
     /// Whether any record was taken since a right was last refused.
     has_taken_records: bool,
-    /// Which roles have had a publication acknowledged: verdicts, dead letters.
-    acknowledged_roles: [bool; 2],
+    /// Which roles have had a publication acknowledged, in the order of [`Role::ALL`].
+    acknowledged_roles: [bool; Role::ALL.len()],
 }
 
 impl<R: StageRuntime> std::fmt::Debug for Assignment<R> {
@@ -97,7 +97,7 @@ impl<R: StageRuntime> Assignment<R> {
             failure: None,
             has_joined: false,
             has_taken_records: false,
-            acknowledged_roles: [false; 2],
+            acknowledged_roles: [false; Role::ALL.len()],
         }
     }
 
@@ -106,7 +106,12 @@ impl<R: StageRuntime> Assignment<R> {
         self.has_joined = true;
         for partition in partitions {
             match self.checkpointing.assigned(partition, || self.runtime.stage(partition, None), &self.metrics) {
-                Ok(assigned) => _ = self.partitions.insert(partition, assigned),
+                Ok(assigned) => {
+                    if assigned.phase().is_at_work() {
+                        self.runtime.begun(partition, None);
+                    }
+                    self.partitions.insert(partition, assigned);
+                }
                 Err(failure) => self.fail(failure),
             }
         }
@@ -174,11 +179,8 @@ impl<R: StageRuntime> Assignment<R> {
 
     /// Returns the roles of which a publication was acknowledged, replies left out.
     pub fn acknowledged_roles(&self) -> impl Iterator<Item = Role> {
-        [Role::Verdict, Role::DeadLetter]
-            .into_iter()
-            .zip(self.acknowledged_roles)
-            .filter(|(_, is_acknowledged)| *is_acknowledged)
-            .map(|(role, _)| role)
+        let acknowledged = Role::ALL.into_iter().zip(self.acknowledged_roles).filter(|(_, is_acknowledged)| *is_acknowledged);
+        acknowledged.map(|(role, _)| role).filter(|role| *role != Role::Reply)
     }
 
     /// Returns whether a partition's state is restored and its records do not flow yet.
@@ -224,6 +226,7 @@ impl<R: StageRuntime> Assignment<R> {
     /// Sends waiting publications, waits for up to `timeout` for news of them, passes acknowledgements on to their partitions, and takes
     /// the responses that have come.
     pub fn settle(&mut self, timeout: Duration) {
+        self.runtime.round(&mut self.outbox.late());
         self.outbox.flush();
         let settled = self.outbox.settle(timeout);
         let now_ms = if settled.finished.is_empty() { 0 } else { now_ms() };
@@ -237,15 +240,13 @@ impl<R: StageRuntime> Assignment<R> {
         while let Some((request_id, response)) = self.runtime.response() {
             self.answer(request_id, response);
         }
+        self.runtime.round(&mut self.outbox.late());
         self.outbox.flush();
     }
 
     fn acknowledge(&mut self, delivery: &Delivery) {
-        let [verdicts, dead_letters] = &mut self.acknowledged_roles;
-        match delivery.role {
-            Role::Verdict => *verdicts = true,
-            Role::DeadLetter => *dead_letters = true,
-            Role::Reply => {}
+        if let Some(is_acknowledged) = self.acknowledged_roles.get_mut(delivery.role as usize) {
+            *is_acknowledged = true;
         }
         if self.partitions.get(&delivery.partition).is_some_and(|assigned| assigned.generation() == delivery.generation) {
             self.track(delivery.partition, |assigned| assigned.acknowledge(delivery.offset));
@@ -290,10 +291,10 @@ impl<R: StageRuntime> Assignment<R> {
         self.failure.as_ref()
     }
 
-    /// Returns how many publications are not acknowledged, plus how many records wait for responses.
+    /// Returns how many publications are not acknowledged, plus how many records wait for responses or for what is still to be published.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.outbox.in_flight() + self.waiting_records()
+        self.outbox.in_flight() + self.waiting_records() + self.runtime.held()
     }
 
     fn waiting_records(&self) -> usize {
@@ -321,6 +322,11 @@ impl<R: StageRuntime> Assignment<R> {
         self.checkpointing.take_flow_changes()
     }
 
+    /// Has the stage do what is due once a second.
+    pub fn tick(&mut self, now: Instant) {
+        self.runtime.tick(now);
+    }
+
     /// Hands over the local counts, and sets the gauges of the member and of its partitions.
     pub fn report(&mut self) {
         self.runtime.flush();
@@ -335,9 +341,10 @@ impl<R: StageRuntime> Assignment<R> {
     }
 
     /// Sets the lag of a partition. `end` is the offset behind its last record, `start` the one to read from if no record has come yet.
-    pub fn lag(&self, partition: Partition, end: Offset, start: Offset) {
+    pub fn lag(&mut self, partition: Partition, end: Offset, start: Offset) {
         if let Some(assigned) = self.partitions.get(&partition) {
-            assigned.show_lag(end, start, now_ms());
+            let records = assigned.show_lag(end, start, now_ms());
+            self.runtime.lag(partition, records);
         }
     }
 }

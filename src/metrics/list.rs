@@ -55,7 +55,7 @@ define_metrics! {
         counter commit_failures = "tollgate_commit_failures_total" []
             "Checkpoints, and with them offset commits, that failed; a later one covers them.", alert "growth that does not end";
         counter publish_failures = "tollgate_publish_failures_total" ["role", "reason"]
-            "Publications that failed for good, by role (verdict, reply, dead_letter) and Kafka error.", alert "any growth";
+            "Publications that failed for good, by role (verdict, reply, dead_letter, signals, alert, control) and Kafka error.", alert "any growth";
         counter member_restarts = "tollgate_member_restarts_total" []
             "Times a group member started over after a failure.", alert "any growth";
         counter secret_changes = "tollgate_secret_changes_total" ["outcome"]
@@ -79,6 +79,25 @@ define_metrics! {
             "Records that a policy on trial has missed because too many waited for it. Verdicts do not depend on them.";
         counter shadow_publish_failures = "tollgate_shadow_publish_failures_total" ["reason"]
             "Verdicts that differ and could not be published, by Kafka error. Nothing waits for them.";
+        counter signals_written = "tollgate_signals_written_total" ["signal"]
+            "Signals that deciding has written, by kind: once for each subject of an event.";
+        counter signals_left_out = "tollgate_signals_left_out_total" ["reason"]
+            "Signals that deciding has not written: unattributed (the event names no user) or untimed (no time is known).";
+        counter abuse_signals = "tollgate_abuse_signals_total" ["outcome"]
+            "Signals that the abuse stage has read: applied, repeated (known already) or late (dropped); and records that it cannot read: \
+             foreign or newer.";
+        counter abuse_firings = "tollgate_abuse_firings_total" ["rule", "mode"] "Times a rule fired, by rule and mode.";
+        counter abuse_alerts = "tollgate_abuse_alerts_total" ["level", "status"] "Alerts published, by level and status.";
+        counter abuse_suppressed = "tollgate_abuse_suppressed_total" ["rule"]
+            "Firings that raised no alert of their own, because one had been raised a short while before.";
+        counter abuse_exempt = "tollgate_abuse_exempt_total" ["rule"] "Signals that an exception of a rule left out.";
+        counter abuse_suspensions = "tollgate_abuse_suspensions_total" ["rule"] "Suspensions that a rule began or prolonged.";
+        counter abuse_paused = "tollgate_abuse_paused_total" ["rule"]
+            "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).";
+        counter abuse_subjects_dropped = "tollgate_abuse_subjects_dropped_total" []
+            "Subjects forgotten because memory is bounded: those farthest from any threshold.";
+        counter abuse_sources = "tollgate_abuse_sources_total" ["change"]
+            "Partitions of the events topic whose offsets began again (reset), or that were silent and are left out of the time (silent).";
         counter restore_failures = "tollgate_restore_failures_total" ["reason"]
             "Restores that failed and are tried again: kafka (away), forbidden, unreadable or mismatch.", alert "any growth but of `kafka`";
         counter restore_records = "tollgate_restore_records_total" [] "State records read by restores.";
@@ -97,7 +116,7 @@ define_metrics! {
             "Times a thread panicked. The log names it, and `/livez` does until it runs again.", alert "any growth";
         counter lost_log_lines = "tollgate_lost_log_lines_total" []
             "Log lines that were lost because stderr is closed or nobody reads it.", alert "any growth";
-        gauge event_partitions = "tollgate_event_partitions" [] "Partitions of the events topic when the worker started.",
+        gauge event_partitions = "tollgate_event_partitions" [] "Partitions of the topic that the stage reads when the worker started.",
             alert "above the sum of the assigned ones";
         gauge policy_info = "tollgate_policy_info" ["version"] "1, with the version of the policy in force.", alert "several versions for half an hour";
         gauge build_info = "tollgate_build_info" ["version", "revision"] "1, with the version of the program and the revision of its sources.";
@@ -111,6 +130,8 @@ define_metrics! {
         gauge live_threads = "tollgate_live_threads" "Threads remembered.";
         gauge state_bytes = "tollgate_state_bytes" "Bytes of the remembered threads.";
         gauge restore_remaining_records = "tollgate_restore_remaining_records" "State records that a running restore has still to read.";
+        gauge abuse_clock_lag = "tollgate_abuse_clock_lag_seconds"
+            "Seconds between the last signals of a partition and its time, which is the least of its sources'.";
         gauge restore_eta_seconds = "tollgate_restore_eta_seconds" "Seconds that a running restore will still take.";
     }
     /// The series of one group member.

@@ -21,9 +21,18 @@ pub enum Role {
     Reply,
     /// A record that could not be read.
     DeadLetter,
+    /// What several records have in common, for another stage to count.
+    Signals,
+    /// An alert.
+    Alert,
+    /// A control.
+    Control,
 }
 
 impl Role {
+    /// Every role.
+    pub const ALL: [Self; 6] = [Self::Verdict, Self::Reply, Self::DeadLetter, Self::Signals, Self::Alert, Self::Control];
+
     /// Returns the role as a metric label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -31,6 +40,9 @@ impl Role {
             Self::Verdict => "verdict",
             Self::Reply => "reply",
             Self::DeadLetter => "dead_letter",
+            Self::Signals => "signals",
+            Self::Alert => "alert",
+            Self::Control => "control",
         }
     }
 }
@@ -50,6 +62,28 @@ pub struct Delivery {
     pub event_time_ms: Option<i64>,
     /// How often the publication was made smaller.
     pub reductions: u8,
+    /// The number of a publication that several records wait for, or none at all. It then belongs to no single record, and partition,
+    /// generation and offset say nothing.
+    pub shared: Option<u64>,
+}
+
+/// A record that waits for the acknowledgement of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiter {
+    /// The record's partition.
+    pub partition: Partition,
+    /// The generation of the partition's assignment.
+    pub generation: u64,
+    /// The record's offset.
+    pub offset: Offset,
+}
+
+impl Waiter {
+    /// Returns the delivery of a publication that this record waits for.
+    pub(super) fn delivery(self, role: Role, event_time_ms: Option<i64>) -> Delivery {
+        let Self { partition, generation, offset } = self;
+        Delivery { partition, generation, offset, role, event_time_ms, reductions: 0, shared: None }
+    }
 }
 
 /// The outcome of a publication.
@@ -160,7 +194,7 @@ mod tests {
 
     #[test]
     fn roles_are_labels_that_the_list_of_metrics_knows() {
-        let roles = [Role::Verdict, Role::Reply, Role::DeadLetter].map(Role::as_str);
+        let roles = Role::ALL.map(Role::as_str);
         assert_eq!(values("tollgate_publish_failures_total", "role"), Values::Closed(roles.to_vec()));
     }
 }

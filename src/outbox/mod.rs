@@ -3,16 +3,18 @@
 //! ```text
 //! push ─▶ batch of its partition ─flush─▶ low-latency or batched producer ─┐
 //! send ────────────────────────────────▶ producer by role ────────────────┼─▶ broker ─▶ settle: acknowledged, smaller, refused
+//! send_shared ─▶ who waits for it ──────▶ producer by role ────────────────┘                     └─▶ once for each record that waits
 //! ```
 
 mod batch;
 mod delivery;
 mod producers;
 mod publications;
+mod shared;
 
-pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Reduced, Returned, Role};
+pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Reduced, Returned, Role, Waiter};
 pub use producers::{ProducerKind, Producers, Publication};
-pub use publications::{Destination, Publications};
+pub use publications::{Destination, LatePublications, Publications};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +27,7 @@ use tollgate_core::record::{Partition, Record};
 use crate::metrics::Metrics;
 
 use batch::Batch;
+use shared::Shared;
 
 /// The error of a publication that the broker refuses whatever its size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +48,20 @@ pub struct OutboxTopics {
     pub output: String,
     /// The topic of records that could not be read.
     pub dead_letters: String,
+    /// The topics of other roles.
+    pub others: Vec<(Role, String)>,
+}
+
+impl OutboxTopics {
+    /// Returns the topic of a role. Replies go to topics that events name; they have none.
+    #[must_use]
+    pub fn of(&self, role: Role) -> &str {
+        match role {
+            Role::Verdict => &self.output,
+            Role::DeadLetter => &self.dead_letters,
+            other => self.others.iter().find(|(role, _)| *role == other).map_or("", |(_, topic)| topic),
+        }
+    }
 }
 
 /// Returns something smaller to publish in place of what its topic does not take, or `None` if there is nothing left to leave out.
@@ -57,6 +74,8 @@ pub struct Outbox {
     batches: FxHashMap<Partition, Batch>,
     topics: OutboxTopics,
     reduce: Reduce,
+    /// Who waits for shared publications.
+    shared: Shared,
     metrics: Metrics,
 }
 
@@ -79,7 +98,19 @@ impl Outbox {
     /// Returns an outbox over a member's producers.
     #[must_use]
     pub fn new(producers: Producers, topics: OutboxTopics, reduce: Reduce, metrics: Metrics) -> Self {
-        Self { producers, batches: FxHashMap::default(), topics, reduce, metrics }
+        Self { producers, batches: FxHashMap::default(), topics, reduce, shared: Shared::default(), metrics }
+    }
+
+    /// Returns where to publish what follows from no single record, or from one later.
+    pub fn late(&mut self) -> LatePublications<'_> {
+        LatePublications(self)
+    }
+
+    /// Hands a publication over that these records wait for.
+    fn send_shared(&mut self, role: Role, to: Destination<'_>, waiters: Vec<Waiter>) {
+        let Destination { topic, partition, key, value } = to;
+        let delivery = self.shared.begin(role, waiters);
+        self.send(Publication { topic, partition, key, value, headers: OwnedHeaders::new(), delivery });
     }
 
     /// Returns where to publish what follows from a record of an assignment of its partition.
@@ -113,9 +144,13 @@ impl Outbox {
                     if delivery.role == Role::Reply {
                         self.metrics.replies.with_label_values(&["published"]).inc();
                     }
-                    settled.finished.push(delivery);
+                    self.shared.end(delivery, &mut settled.finished);
                 }
-                DeliveryOutcome::TooLarge(returned) => settled.finished.extend(self.publish_smaller(delivery, *returned)),
+                DeliveryOutcome::TooLarge(returned) => {
+                    if let Some(given_up) = self.publish_smaller(delivery, *returned) {
+                        self.shared.end(given_up, &mut settled.finished);
+                    }
+                }
                 DeliveryOutcome::Failed(code) => self.refused(delivery, code, &mut settled),
             }
         }
@@ -153,17 +188,14 @@ impl Outbox {
             return;
         }
         self.count_failure(&delivery, code);
-        let topic = match delivery.role {
-            // The sender chose the reply topic, and the verdict is on the output topic all the same.
-            Role::Reply => {
-                self.metrics.replies.with_label_values(&["failed"]).inc();
-                let (partition, offset) = (delivery.partition, delivery.offset);
-                tracing::warn!(%partition, %offset, %code, "a reply could not be published");
-                return settled.finished.push(delivery);
-            }
-            Role::Verdict => self.topics.output.clone(),
-            Role::DeadLetter => self.topics.dead_letters.clone(),
-        };
+        // The sender chose the reply topic, and the verdict is on the output topic all the same.
+        if delivery.role == Role::Reply {
+            self.metrics.replies.with_label_values(&["failed"]).inc();
+            let (partition, offset) = (delivery.partition, delivery.offset);
+            tracing::warn!(%partition, %offset, %code, "a reply could not be published");
+            return settled.finished.push(delivery);
+        }
+        let topic = self.topics.of(delivery.role).to_owned();
         settled.refusal.get_or_insert(Refusal { role: delivery.role.as_str(), topic, code });
     }
 

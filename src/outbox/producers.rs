@@ -36,10 +36,11 @@ impl ProducerKind {
     /// Returns the producer of a publication that is not batched by its partition.
     pub(super) fn of(role: Role) -> Self {
         match role {
-            Role::Verdict => Self::LowLatency,
+            // A control is obeyed by everybody, and its alert waits for it.
+            Role::Verdict | Role::Control => Self::LowLatency,
             Role::Reply => Self::Reply,
-            // Nobody waits for a dead letter.
-            Role::DeadLetter => Self::Batched,
+            // Nobody waits for a dead letter or an alert. Signals are gathered already, and leave with those of other partitions.
+            Role::DeadLetter | Role::Signals | Role::Alert => Self::Batched,
         }
     }
 }

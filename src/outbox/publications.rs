@@ -3,7 +3,7 @@
 use rdkafka::message::OwnedHeaders;
 use tollgate_core::record::{Offset, Partition};
 
-use super::{Delivery, Outbox, Publication, Role};
+use super::{Delivery, Outbox, Publication, Role, Waiter};
 
 /// The publications of one record. It waits for the acknowledgement of each.
 #[derive(Debug)]
@@ -34,6 +34,17 @@ impl<'o> Publications<'o> {
         self.outbox.push(key, value, headers, delivery);
     }
 
+    /// Has the record wait for publications that are made later, with [`LatePublications`].
+    pub fn await_later(&mut self, count: u32) {
+        self.due += count;
+    }
+
+    /// Returns the record, as late publications name it.
+    #[must_use]
+    pub fn waiter(&self) -> Waiter {
+        Waiter { partition: self.partition, generation: self.generation, offset: self.offset }
+    }
+
     /// Returns how many acknowledgements the record waits for.
     #[must_use]
     pub fn due(&self) -> u32 {
@@ -42,8 +53,32 @@ impl<'o> Publications<'o> {
 
     fn delivery(&mut self, role: Role, event_time_ms: Option<i64>) -> Delivery {
         self.due += 1;
-        let Self { partition, offset, generation, .. } = *self;
-        Delivery { partition, generation, offset, role, event_time_ms, reductions: 0 }
+        self.waiter().delivery(role, event_time_ms)
+    }
+}
+
+/// What a stage publishes later than with a record: for several records at once, for an earlier one, or for none.
+#[derive(Debug)]
+pub struct LatePublications<'o>(pub(super) &'o mut Outbox);
+
+impl LatePublications<'_> {
+    /// Publishes something that an earlier record waits for: one of those that it counted with [`Publications::await_later`].
+    pub fn send(&mut self, role: Role, to: Destination<'_>, waiter: Waiter) {
+        let Destination { topic, partition, key, value } = to;
+        let delivery = waiter.delivery(role, None);
+        self.0.send(Publication { topic, partition, key, value, headers: OwnedHeaders::new(), delivery });
+    }
+
+    /// Publishes something that these records wait for, each of which counted it with [`Publications::await_later`]. Its acknowledgement is
+    /// one of each. There may be none.
+    pub fn send_shared(&mut self, role: Role, to: Destination<'_>, waiters: Vec<Waiter>) {
+        self.0.send_shared(role, to, waiters);
+    }
+
+    /// Returns whether no shared publication waits for its acknowledgement.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.0.shared.is_empty()
     }
 }
 

@@ -37,7 +37,7 @@ pub use phase::{AtWork, Effect, Phase, Retry};
 pub use restore::{RestoreError, Takeover, ends, read_messages, read_to_end};
 pub use state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state};
 pub use transaction::Job;
-pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport, writer_thread};
+pub use writer::{CheckpointWriter, Prepare, Report, WriterParts, WriterReport};
 
 use std::time::{Duration, Instant};
 
@@ -160,14 +160,15 @@ impl<S: Stage> AssignedPartition<S> {
         self.phase.at_work().map_or_else(Waiting::default, |work| work.processor.stage().waiting())
     }
 
-    /// Sets the lag. `end` is the offset behind the partition's last record, `start` the one to read from if no record has come yet.
-    pub fn show_lag(&self, end: Offset, start: Offset, now_ms: i64) {
+    /// Sets the lag and returns it, in records. `end` is the offset behind the partition's last record, `start` the one to read from if no record has come yet.
+    pub fn show_lag(&self, end: Offset, start: Offset, now_ms: i64) -> i64 {
         // librdkafka does not know offsets that are committed in transactions; the processor does.
         let next = self.phase.at_work().map_or(start, |work| work.processor.next().max(start));
         let records = (end.0 - next.0).max(0);
         let age_ms = self.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms - record_ms).max(0));
         self.gauges.lag_records.set(records);
         self.gauges.lag_seconds.set(age_ms / 1_000);
+        records
     }
 
     /// Takes a report of the checkpoint writer, and returns what has to be done because of it. `stage` makes a stage, with the restored

@@ -114,6 +114,8 @@ pub struct Takeover<K> {
     pub start: Option<Offset>,
     /// The first record to read if neither gives any.
     pub default_start: Offset,
+    /// Where the partition of the input ended.
+    pub end: Offset,
     /// How many records were read.
     pub records: u64,
     /// The size of the records that were read, in bytes.
@@ -225,7 +227,7 @@ pub(super) fn take_over<K: KeyedState>(
     if let Some(start) = start.filter(|start| start.0 < low) {
         tracing::error!(%partition, start = start.0, low, "events were deleted before they were decided: retention is shorter than the worker was away");
     }
-    Ok(Some(Takeover { restored, start, default_start, records, bytes }))
+    Ok(Some(Takeover { restored, start, default_start, end: Offset(end), records, bytes }))
 }
 
 /// Reads a partition of a compacted topic from its beginning to its end, and calls `show` with the offset of each record and that end. It

@@ -1,11 +1,13 @@
 //! Stages in a worker: what their outcomes publish, where their requests are sent, and what is counted.
 
+pub mod abuse;
 pub mod deciding;
 mod pass_through;
 
 pub use pass_through::{PassingThrough, pass_through};
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use prometheus::local::LocalHistogramTimer;
 use rdkafka::message::OwnedHeaders;
@@ -14,7 +16,8 @@ use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::Stage;
 
 use crate::kafka::StageTopics;
-use crate::outbox::{Delivery, OutboxTopics, Publications, Reduce};
+use crate::outbox::{Delivery, LatePublications, OutboxTopics, Publications, Reduce};
+use crate::partition::Prepare;
 
 /// A stage as one member runs it: the pure stage with its publications, requests and metrics.
 ///
@@ -27,11 +30,23 @@ pub trait StageRuntime: Send + 'static {
     /// Returns the stage of a partition that was taken over, with the state of its last checkpoint if there is any.
     fn stage(&self, partition: Partition, state: Option<StateOf<Self>>) -> Self::Stage;
 
+    /// Notes that a partition is at work from now on. `new_end` is where the partition ended when it was taken over without any state; `None`
+    /// where there was some, and where state is held in memory only.
+    fn begun(&mut self, _partition: Partition, _new_end: Option<Offset>) {}
+
+    /// Notes that the state of a partition is lost: [`StageRuntime::begun`] follows once it is read again.
+    fn lost(&mut self, _partition: Partition) {}
+
     /// Notes that a partition was given up.
-    fn given_up(&self, _partition: Partition) {}
+    fn given_up(&mut self, _partition: Partition) {}
 
     /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;
+
+    /// Returns what is done with restored state before the partition goes to work, if anything.
+    fn prepare(&self) -> Option<Prepare<StateOf<Self>>> {
+        None
+    }
 
     /// Notes that a record is taken. It is then asked about, waits, is finished, or nothing follows because it was known already.
     fn taken(&mut self, _record: &Record<'_>) {}
@@ -61,6 +76,21 @@ pub trait StageRuntime: Send + 'static {
 
     /// Counts an acknowledged publication, with the time of the acknowledgement in milliseconds since the epoch.
     fn acknowledged(&mut self, _delivery: &Delivery, _now_ms: i64) {}
+
+    /// Publishes what follows from no single record, or later than its record. It is called after each round of records, of
+    /// acknowledgements and of responses, also while partitions are drained.
+    fn round(&mut self, _late: &mut LatePublications<'_>) {}
+
+    /// Returns how many finished records wait for a publication that is still to be made.
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// Does what is due once a second. `now` is a time of this process.
+    fn tick(&mut self, _now: Instant) {}
+
+    /// Notes how many records of a partition are known of and not taken.
+    fn lag(&mut self, _partition: Partition, _records: i64) {}
 
     /// Hands over what was counted since the last call.
     fn flush(&mut self) {}

@@ -1,6 +1,6 @@
 //! The table of topics for people: a page of documentation, and the default names for the configuration file.
 
-use super::{Carries, Cleanup, PartitionRule, Party, TopicSpec};
+use super::{Carries, Cleanup, Needed, PartitionRule, Party, TopicSpec};
 
 const HEAD: &str = "\
 # Topics
@@ -27,7 +27,11 @@ const SHAPE_HEAD: &str = "
 pub fn page(specs: &[&TopicSpec]) -> String {
     let mut page = HEAD.to_owned();
     for spec in specs {
-        let needed = if spec.is_required { "yes" } else { "no" };
+        let needed = match spec.needed {
+            Needed::Always => "yes",
+            Needed::ForAbuse => "unless `abuse` is off",
+            Needed::OnRequest => "no",
+        };
         let TopicSpec { default_name, what, record_key, .. } = spec;
         page += &format!("| `{}` | `{default_name}` | {what} | {record_key} | {needed} |\n", spec.path());
     }

@@ -1,6 +1,6 @@
 //! The rules that the cluster's topics must meet before a worker joins.
 
-use super::{Carries, Cleanup, PartitionRule, Topic};
+use super::{Carries, Cleanup, Needed, PartitionRule, Topic};
 
 /// How many bytes a thread's state record may take beyond the thread itself: its key, ids of full length, and the batch around it.
 pub(super) const STATE_RECORD_OVERHEAD: u64 = 4_096;
@@ -20,11 +20,11 @@ pub enum TopicFault {
     #[error("{0}, so {topic} needs at least {wanted} partitions: tollgate topics apply --execute", topic = .0.topic, wanted = .0.wanted)]
     TooFewPartitions(PartitionCounts),
     /// A topic has more or fewer partitions than the topic that it follows.
-    #[error(
-        "{0}. Where {other} was given more partitions, stop all workers of the group; `tollgate topics apply --execute` gives {topic} as many, and `tollgate state rekey` then moves what it holds; where {topic} has too many, name a new topic",
-        other = .0.other, topic = .0.topic
-    )]
-    OtherPartitions(PartitionCounts),
+    #[error("{counts}. {}", .counts.advice())]
+    OtherPartitions {
+        /// The numbers.
+        counts: PartitionCounts,
+    },
     /// A topic must be compacted, and would lose records by age.
     #[error("topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: tollgate topics apply --execute")]
     NotCompacted {
@@ -62,11 +62,30 @@ pub struct PartitionCounts {
     pub wanted: usize,
     /// Why the number matters.
     pub why: &'static str,
+    /// Whether `tollgate state rekey` moves what the topic holds.
+    pub is_rekeyed: bool,
+}
+
+impl PartitionCounts {
+    /// Returns what to do where the numbers differ.
+    fn advice(&self) -> String {
+        let Self { topic, other, .. } = self;
+        if self.is_rekeyed {
+            return format!(
+                "Where {other} was given more partitions, stop all workers of the group; `tollgate topics apply --execute` gives {topic} as \
+                 many, and `tollgate state rekey` then moves what it holds; where {topic} has too many, name a new topic"
+            );
+        }
+        format!(
+            "What is known of subjects is not moved: give {other} no more partitions, and where it has them, name new topics for both \
+             (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew"
+        )
+    }
 }
 
 impl std::fmt::Display for PartitionCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { topic, found, other, wanted, why } = self;
+        let Self { topic, found, other, wanted, why, .. } = self;
         write!(f, "topic {topic} has {found} partitions, {other} has {wanted}: {why}")
     }
 }
@@ -90,7 +109,7 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
     let found = || topics.iter().copied().zip(counts.iter().copied());
     let missing: Vec<Topic<'_>> = found().filter(|(_, count)| *count == 0).map(|(topic, _)| topic).collect();
     if !missing.is_empty() {
-        let is_optional = missing.iter().any(|topic| !topic.spec.is_required);
+        let is_optional = missing.iter().any(|topic| !topic.spec.is_created());
         let missing: Vec<_> = missing.iter().map(|topic| topic.name).collect();
         return Err(TopicFault::Missing { missing: missing.join(", "), is_optional });
     }
@@ -98,14 +117,20 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
         let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {
             continue;
         };
-        let compared =
-            |why| PartitionCounts { topic: topic.name.to_owned(), found: found_count, other: other.name.to_owned(), wanted, why };
+        let compared = |why| PartitionCounts {
+            topic: topic.name.to_owned(),
+            found: found_count,
+            other: other.name.to_owned(),
+            wanted,
+            why,
+            is_rekeyed: topic.spec.needed == Needed::Always,
+        };
         match topic.spec.partitions {
             PartitionRule::AtLeast { why, .. } if found_count < wanted => {
                 return Err(TopicFault::TooFewPartitions(compared(why)));
             }
             PartitionRule::SameAs { why, .. } if found_count != wanted => {
-                return Err(TopicFault::OtherPartitions(compared(why)));
+                return Err(TopicFault::OtherPartitions { counts: compared(why) });
             }
             PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. } | PartitionRule::Free | PartitionRule::One => {}
         }
@@ -169,11 +194,11 @@ fn least(known: Option<u64>, size: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::{TOPICS, TopicSettings};
+    use crate::topics::{Needed, TOPICS, TopicSettings};
 
     /// Returns the topics that a worker needs, named like their keys.
     fn required() -> Vec<Topic<'static>> {
-        TOPICS.iter().filter(|spec| spec.is_required).map(|spec| Topic { spec, name: spec.key }).collect()
+        TOPICS.iter().filter(|spec| spec.needed == Needed::Always).map(|spec| Topic { spec, name: spec.key }).collect()
     }
 
     fn partitions(counts: [usize; 5]) -> Result<(), String> {
@@ -208,6 +233,22 @@ mod tests {
             );
             assert!(fault.starts_with(&begins), "{fault}");
         }
+    }
+
+    /// A worker that watches for abuse needs more topics.
+    #[test]
+    fn topics_for_abuse_are_named_and_counted_like_the_others() {
+        let topics: Vec<_> = TOPICS.iter().filter(|spec| spec.is_created()).map(|spec| Topic { spec, name: spec.key }).collect();
+        let faults = |counts: [usize; 8]| check_partitions(&topics, &counts).map_err(|fault| fault.to_string());
+        assert_eq!(faults([3, 3, 1, 1, 1, 5, 5, 3]), Ok(()), "signals have as many partitions as they like");
+        let missing = "no such topic: alerts, signals, abuse; create what is missing: tollgate topics apply --execute";
+        assert_eq!(faults([3, 3, 1, 1, 0, 0, 0, 3]), Err(missing.to_owned()));
+        let other = faults([3, 3, 1, 1, 1, 6, 5, 3]).unwrap_err();
+        assert!(other.starts_with("topic abuse has 5 partitions, signals has 6: the state of a partition stands on"), "{other}");
+        assert!(
+            other.ends_with("name new topics for both (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew"),
+            "{other}"
+        );
     }
 
     fn settings(known: &[(&str, &str, &str)]) -> Result<Limits, String> {
@@ -247,7 +288,7 @@ mod tests {
     #[test]
     fn faults_name_topics_as_they_are_called_here() {
         let names = TopicSettings::named(|spec| format!("acme.{}", spec.key));
-        let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
+        let topics: Vec<_> = names.each().filter(|topic| topic.spec.needed == Needed::Always).collect();
         let fault = check_partitions(&topics, &[3, 2, 1, 1, 3]).unwrap_err().to_string();
         assert!(fault.starts_with("topic acme.decisions has 2 partitions, acme.events has 3:"), "{fault}");
     }

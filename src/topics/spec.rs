@@ -21,8 +21,19 @@ pub struct TopicSpec {
     pub written_by: &'static [Party],
     /// Who reads the topic.
     pub read_by: &'static [Party],
-    /// Whether a worker needs the topic to start.
-    pub is_required: bool,
+    /// Which workers need the topic to start.
+    pub needed: Needed,
+}
+
+/// Which workers need a topic to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needed {
+    /// All of them.
+    Always,
+    /// Those that watch for abuse, as they do unless that is turned off.
+    ForAbuse,
+    /// Those that are asked for what the topic carries.
+    OnRequest,
 }
 
 /// What happens to a topic's old records.
@@ -103,6 +114,12 @@ pub struct Topic<'n> {
 }
 
 impl TopicSpec {
+    /// Returns whether the topic is created without being asked for.
+    #[must_use]
+    pub fn is_created(&self) -> bool {
+        self.needed != Needed::OnRequest
+    }
+
     /// Returns the path of the configuration key that names the topic.
     #[must_use]
     pub fn path(&self) -> String {

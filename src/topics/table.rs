@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use tollgate_core::settings::Section;
 
-use super::{Carries, Cleanup, PartitionRule, Party, Topic, TopicSpec};
+use super::{Carries, Cleanup, Needed, PartitionRule, Party, Topic, TopicSpec};
 
 /// Defines the roles, the specs and the settings of a table's entries.
 macro_rules! define_topics {
@@ -100,7 +100,7 @@ macro_rules! with_topics {
                 carries: Carries::Theirs,
                 written_by: &[Party::Orchestrators, Party::Operators],
                 read_by: &[Party::Workers],
-                is_required: true,
+                needed: Needed::Always,
             }
             Decisions decisions "One verdict for every model response, tool call and tool result." {
                 default_name: "agent.decisions",
@@ -110,7 +110,7 @@ macro_rules! with_topics {
                 carries: Carries::Ours,
                 written_by: &[Party::Workers],
                 read_by: &[Party::Orchestrators],
-                is_required: true,
+                needed: Needed::Always,
             }
             Dlq dlq "Records that could not be read, byte for byte, with the reason in headers." {
                 default_name: "agent.events.dlq",
@@ -120,7 +120,7 @@ macro_rules! with_topics {
                 carries: Carries::CopiesOf("events"),
                 written_by: &[Party::Workers],
                 read_by: &[Party::Operators],
-                is_required: true,
+                needed: Needed::Always,
             }
             Controls controls "Switches for the whole fleet: passports and suspended subjects." {
                 default_name: "agent.controls",
@@ -128,19 +128,42 @@ macro_rules! with_topics {
                 cleanup: Cleanup::Compact { keeps: "controls", segment_bytes: None },
                 partitions: PartitionRule::One,
                 carries: Carries::Theirs,
-                written_by: &[Party::Operators],
+                written_by: &[Party::Operators, Party::Workers],
                 read_by: &[Party::Workers, Party::Operators],
-                is_required: true,
+                needed: Needed::Always,
             }
-            Alerts alerts "Abuse alerts: the name is taken, and nothing is written there yet." {
+            Alerts alerts "What the rules of the section `abuse` found, by subject." {
                 default_name: "agent.alerts",
-                record_key: "kind and hash of the subject",
+                record_key: "kind and hash of the subject, or the rule",
                 cleanup: Cleanup::Delete { days: None },
                 partitions: PartitionRule::Free,
                 carries: Carries::Ours,
-                written_by: &[],
+                written_by: &[Party::Workers],
                 read_by: &[Party::Operators],
-                is_required: false,
+                needed: Needed::ForAbuse,
+            }
+            Signals signals "What deciding saw of a subject, as hashes and codes: the log that the abuse stage counts." {
+                default_name: "tollgate.signals",
+                record_key: "kind and hash of the subject",
+                cleanup: Cleanup::Delete { days: Some(8) },
+                partitions: PartitionRule::Free,
+                carries: Carries::Ours,
+                written_by: &[Party::Workers, Party::Operators],
+                read_by: &[Party::Workers, Party::Operators],
+                needed: Needed::ForAbuse,
+            }
+            Abuse abuse "Checkpoints of the abuse stage: what is remembered of subjects." {
+                default_name: "tollgate.abuse",
+                record_key: "internal",
+                cleanup: Cleanup::Compact { keeps: "what is known of subjects", segment_bytes: Some(64 << 20) },
+                partitions: PartitionRule::SameAs {
+                    topic: "signals",
+                    why: "the state of a partition stands on the partition of the same number",
+                },
+                carries: Carries::Ours,
+                written_by: &[Party::Workers],
+                read_by: &[Party::Workers, Party::Operators],
+                needed: Needed::ForAbuse,
             }
             Shadow shadow "Verdicts that a policy on trial would have changed, as hashes and codes (`run --shadow`)." {
                 default_name: "agent.shadow",
@@ -150,7 +173,7 @@ macro_rules! with_topics {
                 carries: Carries::Ours,
                 written_by: &[Party::Workers],
                 read_by: &[Party::Operators],
-                is_required: false,
+                needed: Needed::OnRequest,
             }
             State state "Checkpoints of the state of partitions; of one group and one events topic." {
                 default_name: "tollgate.state",
@@ -163,7 +186,7 @@ macro_rules! with_topics {
                 carries: Carries::ThreadState,
                 written_by: &[Party::Workers],
                 read_by: &[Party::Workers, Party::Operators],
-                is_required: true,
+                needed: Needed::Always,
             }
             $($more)*
         }
@@ -187,15 +210,15 @@ mod tests {
         use super::*;
 
         with_topics!(define_topics
-            Signals signals "What the deciding stage saw of a subject." {
-                default_name: "tollgate.signals",
+            Extra extra "What one more stage writes." {
+                default_name: "tollgate.extra",
                 record_key: "kind and hash of the subject",
                 cleanup: Cleanup::Delete { days: Some(8) },
-                partitions: PartitionRule::AtLeast { topic: "events", why: "signals are as many as events" },
+                partitions: PartitionRule::AtLeast { topic: "events", why: "it is as much as events" },
                 carries: Carries::Ours,
                 written_by: &[Party::Workers],
                 read_by: &[Party::Workers],
-                is_required: true,
+                needed: Needed::Always,
             }
         );
     }
@@ -210,38 +233,38 @@ mod tests {
     #[test]
     fn one_more_entry_is_one_more_key_with_its_default() {
         let names = read(&json!({}), more::TOPICS, more::TopicSettings::read).unwrap();
-        assert_eq!((names.signals.as_str(), names.events.as_str()), ("tollgate.signals", "agent.events"));
-        let user = json!({"topics": {"signals": "acme.signals"}});
-        assert_eq!(read(&user, more::TOPICS, more::TopicSettings::read).unwrap().signals, "acme.signals");
+        assert_eq!((names.extra.as_str(), names.events.as_str()), ("tollgate.extra", "agent.events"));
+        let user = json!({"topics": {"extra": "acme.extra"}});
+        assert_eq!(read(&user, more::TOPICS, more::TopicSettings::read).unwrap().extra, "acme.extra");
         let refused = read(&user, TOPICS, TopicSettings::read).unwrap_err().to_string();
-        assert!(refused.contains("topics.signals: found an unknown key"), "without the entry there is no such key: {refused}");
+        assert!(refused.contains("topics.extra: found an unknown key"), "without the entry there is no such key: {refused}");
         assert_eq!(json!(names).as_object().unwrap().len(), TOPICS.len() + 1);
     }
 
     #[test]
     fn one_more_entry_is_asked_for_checked_and_created() {
         let names = more::TopicSettings::named(|spec| format!("stem.{}", spec.key));
-        let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_required).collect();
-        let counts = |signals| topics.iter().map(|topic| if topic.spec.key == "signals" { signals } else { 4 }).collect::<Vec<_>>();
+        let topics: Vec<_> = names.each().filter(|topic| topic.spec.is_created()).collect();
+        let counts = |extra| topics.iter().map(|topic| if topic.spec.key == "extra" { extra } else { 4 }).collect::<Vec<_>>();
         let missing = check_partitions(&topics, &counts(0)).unwrap_err().to_string();
-        assert_eq!(missing, "no such topic: stem.signals; create what is missing: tollgate topics apply --execute");
+        assert_eq!(missing, "no such topic: stem.extra; create what is missing: tollgate topics apply --execute");
         assert!(matches!(
             check_partitions(&topics, &counts(3)),
             Err(TopicFault::TooFewPartitions(PartitionCounts { found: 3, wanted: 4, .. }))
         ));
         assert!(check_partitions(&topics, &counts(4)).is_ok());
-        let smaller = |topic: &str, setting: &str| (topic == "stem.signals" && setting == "max.message.bytes").then(|| "9000".to_owned());
+        let smaller = |topic: &str, setting: &str| (topic == "stem.extra" && setting == "max.message.bytes").then(|| "9000".to_owned());
         assert_eq!(check_settings(&topics, smaller, 0).unwrap().batch_bytes, Some(9_000));
         // This is what `dev` and the benchmarks create.
         let created = to_create(names.each(), 7);
-        let signals = created.iter().find(|topic| topic.name == "stem.signals").unwrap();
-        assert_eq!((signals.partitions, created.len()), (7, TOPICS.len() + 1));
+        let extra = created.iter().find(|topic| topic.name == "stem.extra").unwrap();
+        assert_eq!((extra.partitions, created.len()), (7, TOPICS.len() + 1));
         // And this is what `topics apply` plans.
         let found: Vec<_> = topics.iter().map(|topic| (*topic, None)).collect();
         let around = Surroundings { brokers: 1, thread_bytes_max: 0 };
         let plans = plan(&found, &TopicWishes::default(), around);
-        let signals = plans.iter().find(|plan| plan.topic.name == "stem.signals").unwrap();
-        assert_eq!(signals.changes[0].to_string(), "create: partitions 12, replication factor 1, retention.ms=691200000");
+        let extra = plans.iter().find(|plan| plan.topic.name == "stem.extra").unwrap();
+        assert_eq!(extra.changes[0].to_string(), "create: partitions 12, replication factor 1, retention.ms=691200000");
     }
 
     #[test]
@@ -249,7 +272,7 @@ mod tests {
         let rows = |specs| page(specs).lines().filter(|line| line.starts_with("| `kafka.topics.")).count();
         assert_eq!((rows(TOPICS), rows(more::TOPICS)), (TOPICS.len(), TOPICS.len() + 1));
         let page = page(more::TOPICS);
-        assert!(page.contains("| `kafka.topics.signals` | `tollgate.signals` |") && page.contains("deleted after 8 days"), "{page}");
+        assert!(page.contains("| `kafka.topics.extra` | `tollgate.extra` |") && page.contains("deleted after 8 days"), "{page}");
     }
 
     #[test]
@@ -260,6 +283,10 @@ mod tests {
             assert!(!matches!(spec.carries, Carries::CopiesOf(other) if !is_ours(other)), "{}", spec.key);
         }
         let keys: Vec<_> = TOPICS.iter().map(|spec| spec.key).collect();
-        assert_eq!(keys, ["events", "decisions", "dlq", "controls", "alerts", "shadow", "state"], "as configurations have them");
+        assert_eq!(
+            keys,
+            ["events", "decisions", "dlq", "controls", "alerts", "signals", "abuse", "shadow", "state"],
+            "as configurations have them"
+        );
     }
 }

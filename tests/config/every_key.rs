@@ -9,8 +9,12 @@ use tollgate::config::load;
 use tollgate_core::policy::Registry;
 use tollgate_core::settings::{REDACTED, defaults};
 
-/// Guardrails are switched on, so that what is set there can be seen.
-const FILE: &str = "guardrails: {enabled: true, provider: {use: allowlist}}";
+/// Guardrails are switched on, so that what is set there can be seen, and there are rules to take away.
+const FILE: &str = "guardrails: {enabled: true, provider: {use: allowlist}}
+abuse:
+  rules:
+    - {id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}
+    - {id: b, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 9}}}";
 
 /// A place in the configuration: keys, and numbers for elements of lists.
 type Place = Vec<String>;
@@ -58,7 +62,7 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
     let registry = Registry::builtin();
     let names = || registry.names().filter(|name| !name.contains(char::is_uppercase));
     let words = |first: &'static str| {
-        [first, "json", "127.0.0.1:9", "http://127.0.0.1:9/v1"].into_iter().chain(names()).map(same).collect::<Vec<_>>()
+        [first, "json", "enforce", "127.0.0.1:9", "http://127.0.0.1:9/v1"].into_iter().chain(names()).map(same).collect::<Vec<_>>()
     };
     match now {
         Value::Bool(is_on) => vec![((!is_on).to_string(), json!(!is_on))],
@@ -82,7 +86,8 @@ fn is_there(settings: &Value, place: &Place, expected: &Value) -> bool {
     let parent = at(settings, &place[..place.len() - 1].to_vec());
     let is_element = parent.as_array().is_some_and(|items| !items[0].is_object());
     let value = at(settings, place);
-    value == expected || value == REDACTED || (is_element && parent.as_array().unwrap().contains(expected))
+    let is_hidden = |value: &Value| value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(|item| item == REDACTED));
+    value == expected || value == REDACTED || is_hidden(value) || (is_element && parent.as_array().unwrap().contains(expected))
 }
 
 #[test]
@@ -125,14 +130,14 @@ fn texts_that_look_like_something_else() {
     let name = "TOLLGATE__PRIVACY__SUBJECT_KEY";
     for text in ["true", "0123", "1e3", "~", "[a", "{a: b}", "a #b", " x ", "'quoted'", "- a", "a: b", "&x", "a\nb: c", "2026-01-01"] {
         let settings = load(None, [(OsString::from(name), OsString::from(text))]).unwrap();
-        assert_eq!(settings.subject_key.as_deref(), Some(text));
+        assert_eq!(settings.subject_keys.iter().collect::<Vec<_>>(), [text]);
         let property = ("TOLLGATE__KAFKA__PROPERTIES__SASL_PASSWORD", text);
         let settings = load(None, [property].map(|(name, text)| (OsString::from(name), OsString::from(text)))).unwrap();
         assert_eq!(settings.kafka.properties["sasl.password"], text);
     }
     // `null` is nothing; a file says what it says.
-    assert_eq!(load(None, [(OsString::from(name), OsString::from("null"))]).unwrap().subject_key, None);
+    assert_eq!(load(None, [(OsString::from(name), OsString::from("null"))]).unwrap().subject_keys.first(), None);
     let file = temporary("null\n");
     let held = load(None, [(OsString::from(format!("{name}_FILE")), file.path().as_os_str().to_owned())]);
-    assert_eq!(held.unwrap().subject_key.as_deref(), Some("null"));
+    assert_eq!(held.unwrap().subject_keys.first(), Some("null"));
 }

@@ -78,6 +78,16 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ("no share at all", "traces: {sample_one_in: 0}", "traces.sample_one_in: found a number; write a whole number of 1 or more"),
         ("a header that is none", "traces: {headers: {x: 1}}", "traces.headers.x: found a number; write a string"),
         ("an empty string", "kafka: {group_id: \"\"}", "kafka.group_id: found an empty string"),
+        (
+            "one key and several",
+            "privacy: {subject_key: a, subject_keys: [b]}",
+            "privacy.subject_keys: found a list beside subject_key; write one of the two",
+        ),
+        ("one key in place of several", "privacy: {subject_keys: a}", "privacy.subject_keys: found a string; write a list of strings"),
+        ("a key that is empty", "privacy: {subject_keys: [a, '']}", "privacy.subject_keys[1]: found an empty string; write a string"),
+        ("a key twice", "privacy: {subject_keys: [a, b, a]}", "privacy.subject_keys[2]: found a key that stands before it already"),
+        ("a key that was redacted", "privacy: {subject_keys: ['[redacted]']}", "privacy.subject_keys[0]: found a secret that was redacted"),
+        ("five keys", "privacy: {subject_keys: [a, b, c, d, e]}", "privacy.subject_keys: found a list of 5 keys; write at most 4"),
         ("a list instead of the whole", "[a, b]", "map"),
         (
             "a bare string instead of a list of detectors",
@@ -211,6 +221,23 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "kafka.topics.events: found a name that no topic can have",
         ),
         ("an address without a port", "admin: {listen: localhost}", "admin.listen: found a string that is no address with a port"),
+        ("another word for the pack", "abuse: {pack: on}", "abuse.pack: found another word; write off or alert or enforce"),
+        ("a rule without anything", "abuse: {rules: [{}]}", "abuse.rules[0].id: found nothing; write a string"),
+        (
+            "an unknown signal",
+            "abuse: {rules: [{id: a, detection: {signal: denail}}]}",
+            "abuse.rules[0].detection.signal: found an unknown signal; write `denial`",
+        ),
+        (
+            "an expression of Sigma",
+            "abuse: {rules: [{id: a, detection: {signal: denial, tool|re: x}}]}",
+            "abuse.rules[0].detection.tool|re: found the modifier `re`, which is not supported",
+        ),
+        (
+            "an exception that is over",
+            "abuse: {rules: [{id: a, detection: {signal: denial}, exceptions: [{tool: a, reason: b, until: 2020-01-01}]}]}",
+            "abuse.rules[0].exceptions[0].until: found a moment that is over; remove the exception, or write a later one",
+        ),
         ("a format that is not", "log: {format: xml}", "log.format: found another word; write text or json"),
     ];
     check_each(cases, |(name, ..)| (*name).to_owned(), |(_, text, expected)| check_refused(&check(&yaml(text)), expected));

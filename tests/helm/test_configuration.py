@@ -208,7 +208,7 @@ class Configuration(unittest.TestCase):
         named = {role: name for role, name in defaults["kafka"]["topics"].items() if role not in UNUSED_TOPICS}
         self.assertEqual(topics, set(named.values()))
         groups = {rule["resource"]["name"] for rule in rules if rule["resource"]["type"] == "group"}
-        self.assertEqual(groups, {defaults["kafka"]["group_id"]})
+        self.assertEqual(groups, {defaults["kafka"]["group_id"], defaults["kafka"]["group_id"] + "-abuse"})
         seconds = chart.the(chart.rendered("minimal"), "StatefulSet")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
         self.assertEqual(seconds, 15 + defaults["worker"]["drain_timeout_ms"] // 1000)
 
@@ -224,8 +224,8 @@ class Configuration(unittest.TestCase):
         self.assertEqual(schema["properties"]["config"], expected, "TOLLGATE_UPDATE_FIXTURES=1 tests/helm/run writes it anew")
 
 
-# Topics that the chart's workers neither read nor write: alerts nobody does yet, and the other is of `run --shadow` alone.
-UNUSED_TOPICS = {"alerts", "shadow"}
+# The topic that the chart's workers neither read nor write: it is of `run --shadow` alone.
+UNUSED_TOPICS = {"shadow"}
 
 
 def written(value, indent=0, before=0):

@@ -83,7 +83,7 @@ fn start(cluster: &Cluster, topics: &Arc<StageTopics>, output: &str) -> Result<R
     };
     let setup = StageSetup {
         topics: Arc::clone(topics),
-        output: OutboxTopics { output: output.to_owned(), dead_letters: output.to_owned() },
+        output: OutboxTopics { output: output.to_owned(), dead_letters: output.to_owned(), others: Vec::new() },
         reduce: Arc::new(|_, _| None),
         version: "counting".to_owned(),
         runtime: Box::new(Counting::default),
@@ -103,8 +103,13 @@ pub(crate) fn another_stage_runs_on_the_same_parts(cluster: &Cluster) -> Result<
     let partitions = i32::try_from(PARTITIONS)?;
     let (input, output) = (cluster.topic("calls", partitions, &[])?, cluster.topic("alerts", partitions, &[])?);
     let state = cluster.topic("counts", partitions, &[("cleanup.policy", "compact")])?;
-    let topics =
-        Arc::new(StageTopics { group_id: cluster.unique("counting"), input: input.clone(), state: state.clone(), partitions: None });
+    let topics = Arc::new(StageTopics {
+        stage: Some("counting"),
+        group_id: cluster.unique("counting"),
+        input: input.clone(),
+        state: state.clone(),
+        partitions: None,
+    });
     let calls = |user: &str, tools: &[&str]| tools.iter().map(|tool| Outgoing::new(user, *tool)).collect::<Vec<_>>();
     let alerts = |wanted: &[(&str, u64)]| -> Result<()> {
         let found = cluster.read_until(&output, TIME_MAX, |records| records.len() >= wanted.len())?;

@@ -56,7 +56,7 @@ impl Topics {
     /// The cluster does not allow it, or they get no leaders.
     pub fn create(&self, stem: &str, partitions: u32) -> Result<TopicSettings> {
         let topics = TopicSettings::named(|spec| format!("{stem}.{}", spec.key));
-        for topic in to_create(topics.each().filter(|topic| topic.spec.is_required), partitions) {
+        for topic in to_create(topics.each().filter(|topic| topic.spec.is_created()), partitions) {
             let settings: Vec<_> = topic.settings.iter().map(|(key, value)| (*key, value.as_str())).collect();
             self.create_named(&[topic.name], topic.partitions, &settings)?;
         }

@@ -106,6 +106,8 @@ impl Worker {
                 ("DLQ", &topics.dlq),
                 ("CONTROLS", &topics.controls),
                 ("ALERTS", &topics.alerts),
+                ("SIGNALS", &topics.signals),
+                ("ABUSE", &topics.abuse),
                 ("STATE", &topics.state),
             ] {
                 command.env(format!("TOLLGATE__KAFKA__TOPICS__{name}"), topic);

@@ -39,7 +39,7 @@ fn reply_topics(kafka: &KafkaSettings) -> impl Iterator<Item = &str> {
 /// Creates the topics that are not there yet, and returns their names.
 pub(super) async fn create_topics(kafka: &KafkaSettings) -> anyhow::Result<Vec<String>> {
     let count = i32::try_from(PARTITIONS)?;
-    let ours = to_create(kafka.topics.each().filter(|topic| topic.spec.is_required), PARTITIONS);
+    let ours = to_create(kafka.topics.each().filter(|topic| topic.spec.is_created()), PARTITIONS);
     let mut topics = Vec::new();
     for topic in &ours {
         let new = NewTopic::new(topic.name, i32::try_from(topic.partitions)?, TopicReplication::Fixed(-1));

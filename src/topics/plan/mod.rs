@@ -198,11 +198,11 @@ impl std::fmt::Display for Change {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::topics::TOPICS;
+    use crate::topics::{Needed, TOPICS};
 
     /// Returns the topics that a worker needs, named like their keys, each with what was found.
     pub(in crate::topics) fn topics(found: &[(&str, FoundTopic)]) -> Vec<(Topic<'static>, Option<FoundTopic>)> {
-        let required = TOPICS.iter().filter(|spec| spec.is_required);
+        let required = TOPICS.iter().filter(|spec| spec.needed == Needed::Always);
         let of = |key: &str| found.iter().find(|(of, _)| *of == key).map(|(_, found)| found.clone());
         required.map(|spec| (Topic { spec, name: spec.key }, of(spec.key))).collect()
     }

@@ -1,6 +1,6 @@
 //! How many partitions every topic gets.
 
-use super::super::{PartitionRule, Topic};
+use super::super::{Needed, PartitionRule, Topic};
 use super::{FoundTopic, Refusal, TopicWishes};
 
 /// How many partitions the events topic gets if nobody says otherwise. They can be shared out evenly among 1, 2, 3, 4, 6 or 12 members, and
@@ -17,7 +17,10 @@ pub(super) fn wanted(topic: Topic<'_>, found: Option<&FoundTopic>, all: Found<'_
         (PartitionRule::One, None) => (1, None),
         (PartitionRule::One, Some(found)) => (found.partitions, None),
         (PartitionRule::Free, None) => (of_leader(topic, None, all, wishes), None),
-        (PartitionRule::Free, Some(found)) if is_followed(topic, all) => (found.partitions, refused_wish(topic, found.partitions, wishes)),
+        // The wish is about the events topic. What others of its kind have stays.
+        (PartitionRule::Free, Some(found)) if is_followed(topic, all) && topic.spec.needed == Needed::Always => {
+            (found.partitions, refused_wish(topic, found.partitions, wishes))
+        }
         (PartitionRule::Free, Some(found)) => (found.partitions, None),
         (PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. }, None) => (led.map_or(1, |(_, count)| count), None),
         (PartitionRule::AtLeast { .. }, Some(found)) => (led.map_or(0, |(_, count)| count).max(found.partitions), None),

@@ -23,6 +23,7 @@ fn fixtures_of_events_and_of_records_that_are_refused() {
         }
     }
     assert!(pair.verdicts > 100 && pair.rejected > 80, "{} verdicts, {} rejected", pair.verdicts, pair.rejected);
+    assert!(pair.signals > 30, "{} hashes of signals", pair.signals);
 }
 
 #[test]
@@ -169,6 +170,7 @@ fn synthetic_runs() {
         pair.record(Some(event.thread_id.as_bytes()), Some(&event.value), &[]).unwrap();
     }
     assert!(pair.verdicts > 7_000 && pair.interventions > 500, "{} {}", pair.verdicts, pair.interventions);
+    assert!(pair.signals > 20_000, "{} hashes of signals", pair.signals);
 }
 
 #[test]

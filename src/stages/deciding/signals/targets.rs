@@ -1,0 +1,186 @@
+//! The records of signals in the making, one for each partition of the signals topic.
+
+use std::collections::VecDeque;
+
+use tollgate_core::record::Partition;
+use tollgate_core::signal::{Batch, Clock, EventSignals};
+
+use crate::outbox::{Destination, LatePublications, Role, Waiter};
+
+use super::SignalTopic;
+
+/// The records in the making.
+#[derive(Debug)]
+pub(super) struct Targets {
+    topic: SignalTopic,
+    /// The open records, by target.
+    batches: Vec<Batch>,
+    /// Who waits for each of them.
+    waiters: Vec<Vec<Waiter>>,
+    /// Records that are closed, in order.
+    closed: VecDeque<Closed>,
+    /// Whether anything is to be published.
+    is_dirty: bool,
+    /// The targets of the event at hand, reused.
+    hit: Vec<Partition>,
+}
+
+#[derive(Debug)]
+struct Closed {
+    target: usize,
+    key: Option<String>,
+    value: Vec<u8>,
+    waiters: Vec<Waiter>,
+}
+
+impl Targets {
+    pub(super) fn new(topic: SignalTopic) -> Self {
+        let batches = (0..topic.partitions).map(|_| Batch::default()).collect();
+        let waiters = (0..topic.partitions).map(|_| Vec::new()).collect();
+        Self { topic, batches, waiters, closed: VecDeque::new(), is_dirty: false, hit: Vec::new() }
+    }
+
+    /// Returns in how many records the signals of an event will be.
+    pub(super) fn count(&mut self, signals: &EventSignals) -> u32 {
+        signals.targets(self.topic.partitions, &mut self.hit);
+        u32::try_from(self.hit.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Adds the signals of an event, all of those for a target to one record. Returns in how many records they are.
+    pub(super) fn add(&mut self, waiter: Waiter, signals: &EventSignals) -> u32 {
+        let mut hit = std::mem::take(&mut self.hit);
+        signals.add_to((waiter.partition, waiter.offset), &mut self.batches, &mut hit);
+        for target in hit.iter().filter_map(|target| usize::try_from(target.0).ok()) {
+            if let Some(waiters) = self.waiters.get_mut(target) {
+                waiters.push(waiter);
+            }
+            if self.batches.get(target).is_some_and(|batch| batch.bytes() >= self.topic.record_bytes) {
+                self.close(target);
+            }
+        }
+        let count = u32::try_from(hit.len()).unwrap_or(u32::MAX);
+        (self.hit, self.is_dirty) = (hit, self.is_dirty || count > 0);
+        count
+    }
+
+    fn close(&mut self, target: usize) {
+        if let (Some(batch), Some(waiters)) = (self.batches.get_mut(target), self.waiters.get_mut(target)) {
+            let (key, mut value) = (batch.key().map(|subject| subject.to_string()), Vec::with_capacity(batch.bytes()));
+            batch.take(&mut value);
+            self.closed.push_back(Closed { target, key, value, waiters: std::mem::take(waiters) });
+        }
+    }
+
+    fn close_all(&mut self) {
+        for target in 0..self.batches.len() {
+            if self.batches.get(target).is_some_and(|batch| !batch.is_empty()) {
+                self.close(target);
+            }
+        }
+    }
+
+    /// Tells every target that a source begins, in records that end with it: what comes after counts anew.
+    pub(super) fn began(&mut self, clock: Clock) {
+        self.clock(clock);
+        self.close_all();
+    }
+
+    /// Tells every target the time of a source.
+    pub(super) fn clock(&mut self, clock: Clock) {
+        self.batches.iter_mut().for_each(|batch| batch.clock(clock));
+        self.is_dirty = true;
+    }
+
+    /// Publishes all records.
+    pub(super) fn send(&mut self, late: &mut LatePublications<'_>) {
+        if !std::mem::take(&mut self.is_dirty) {
+            return;
+        }
+        self.close_all();
+        for Closed { target, key, value, waiters } in self.closed.drain(..) {
+            let key = key.as_deref().map(str::as_bytes);
+            let to = Destination { topic: &self.topic.name, partition: i32::try_from(target).ok(), key, value: Some(&value) };
+            late.send_shared(Role::Signals, to, waiters);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_core::digest::Digest;
+    use tollgate_core::record::Offset;
+    use tollgate_core::signal::{KeyKind, SubjectKey, VolumeKind, read};
+
+    fn topic(partitions: u32, record_bytes: usize) -> SignalTopic {
+        SignalTopic { name: "signals".to_owned(), partitions, record_bytes }
+    }
+
+    fn waiter(offset: i64) -> Waiter {
+        Waiter { partition: Partition(1), generation: 1, offset: Offset(offset) }
+    }
+
+    fn signals(subjects: &[&str]) -> EventSignals {
+        let mut signals = EventSignals::default();
+        signals.begin(Some(1_000), true);
+        for name in subjects {
+            signals.volume(VolumeKind::Call, SubjectKey { kind: KeyKind::User, hash: Digest::of(name.as_bytes()) }, 1);
+        }
+        signals
+    }
+
+    fn closed(targets: &mut Targets) -> Vec<Closed> {
+        targets.close_all();
+        targets.closed.drain(..).collect()
+    }
+
+    #[test]
+    fn signals_are_on_the_partition_of_their_subject_and_records_wait_once_for_each() {
+        let signals = signals(&["a", "b", "c", "d", "e", "f"]);
+        let mut targets = Targets::new(topic(3, 1 << 20));
+        let mut due = 0;
+        for offset in 0..4 {
+            assert_eq!(targets.count(&signals), targets.add(waiter(offset), &signals));
+            due += targets.count(&signals);
+        }
+        let closed = closed(&mut targets);
+        assert_eq!(closed.iter().map(|record| record.waiters.len()).sum::<usize>(), due as usize);
+        let mut seen = 0;
+        for record in &closed {
+            let target = i32::try_from(record.target).unwrap();
+            for volume in read(Some(&record.value)).unwrap().volumes {
+                assert_eq!((volume.subject.partition(3).0, volume.amounts.len()), (target, 4));
+                seen += 1;
+            }
+            let key = SubjectKey::parse(record.key.as_deref().unwrap()).unwrap();
+            assert_eq!(key.partition(3).0, target, "the key says the same");
+        }
+        assert_eq!(seen, 6);
+    }
+
+    #[test]
+    fn a_record_is_closed_behind_a_whole_event() {
+        let mut targets = Targets::new(topic(1, 400));
+        (0..9).for_each(|offset| _ = targets.add(waiter(offset), &signals(&["a", "b", "c"])));
+        let closed = closed(&mut targets);
+        assert!(closed.len() > 1, "{}", closed.len());
+        let mut offsets = Vec::new();
+        for record in &closed {
+            let signals = read(Some(&record.value)).unwrap();
+            assert_eq!(signals.volumes.len(), 3, "all of an event are in one record");
+            offsets.extend(signals.volumes.first().unwrap().amounts.iter().map(|(offset, _)| offset.0));
+        }
+        assert_eq!(offsets, (0..9).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_beginning_stands_before_what_counts_anew() {
+        let mut targets = Targets::new(topic(2, 1 << 20));
+        targets.began(Clock { source: Partition(1), next: Offset(3), time_ms: 5, has_begun: true });
+        targets.add(waiter(0), &signals(&["a"]));
+        let closed = closed(&mut targets);
+        let clocks: Vec<_> = closed.iter().map(|record| read(Some(&record.value)).unwrap().clocks.len()).collect();
+        assert_eq!(clocks, [1, 1, 0]);
+        assert!(closed[0].key.is_none() && closed[0].waiters.is_empty());
+    }
+}
