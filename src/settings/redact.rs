@@ -64,6 +64,7 @@ pub(super) fn redacted(settings: &Settings) -> Value {
         "log": settings.log,
         "traces": settings.traces,
         "privacy": {"subject_key": settings.subject_key.as_ref().map(|_| REDACTED)},
+        "abuse": settings.abuse,
     }))
 }
 
