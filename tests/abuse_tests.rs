@@ -99,7 +99,10 @@ fn mistakes_are_found_with_their_places_before_anything_runs() {
         (one(denial, "[{rul: r}]"), "cases[0].alerts[0].rul: found an unknown key; write `rule`"),
         (one(denial, "[{rule: r, status: open}]"), "cases[0].alerts[0].status: found another word; write firing or escalated or ended"),
         (one(denial, "[{subject: {user: a, agent: b}}]"), "cases[0].alerts[0].subject: found a mapping; write one subject"),
-        (case(&format!("    signals: [{denial}]\n")), "cases[0].alerts: found nothing; write the alerts that are expected, all of them, or []"),
+        (
+            case(&format!("    signals: [{denial}]\n")),
+            "cases[0].alerts: found nothing; write the alerts that are expected, all of them, or []",
+        ),
         (case("    alerts: []\n"), "cases[0].signals: found nothing"),
         (format!("{RULES}cases: []\n"), "cases: found no case"),
         (format!("{RULES}config: x.yaml\ncases: []\n"), "rules: found both `config` and `rules`"),
