@@ -71,7 +71,7 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
     let user = parse(&text, &origin, &defaults)?;
     let written = environment::over(user, &defaults, variables)?;
     let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
-    let settings = Settings::read_with_texts(&written.values, &written.texts, &defaults);
+    let settings = Settings::read_with_texts(&written.values, &written.texts, &defaults, now_ms());
     let settings = settings.and_then(|mut settings| {
         settings.policy.load_files(read)?;
         settings.kafka.load_property_files(read).map(|()| settings)
@@ -82,6 +82,12 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
         let shown: Vec<_> = faults.0.iter().map(|fault| source.fault(fault, &places)).collect();
         ConfigError::Invalid { shown: shown.join("\n"), origin, faults }
     })
+}
+
+/// Returns the time, in milliseconds since the epoch.
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn parse(text: &str, origin: &str, defaults: &Value) -> Result<Value, ConfigError> {

@@ -22,6 +22,8 @@ pub use traces::TraceSettings;
 use serde::Serialize;
 use serde_json::Value;
 
+use tollgate_core::abuse::AbuseSettings;
+use tollgate_core::controls::SubjectHasher;
 use tollgate_core::policy::{PolicySettings, Registry};
 use tollgate_core::settings::{Collector, Faults, Section, Texts};
 
@@ -42,29 +44,34 @@ pub struct Settings {
     pub traces: TraceSettings,
     /// The HMAC key of subject hashes.
     pub subject_key: Option<String>,
+    /// Rules against abuse, and the stage that counts by them.
+    pub abuse: AbuseSettings,
 }
 
 impl Settings {
-    /// Validates what the user wrote, completed by the defaults.
+    /// Validates what the user wrote, completed by the defaults. No exception of a rule counts as over.
     ///
     /// # Errors
     /// Returns [`Faults`]: everything that is wrong, in the order of the configuration.
     pub fn read(user: &Value, defaults: &Value) -> Result<Self, Faults> {
-        Self::read_with_texts(user, &Texts::default(), defaults)
+        Self::read_with_texts(user, &Texts::default(), defaults, i64::MIN)
     }
 
     /// Validates what the user wrote, where some of the values came as text. A key that is a string takes its value from `texts`.
+    /// `now_ms` is the time in milliseconds since the epoch, for exceptions of rules that are over.
     ///
     /// # Errors
     /// Returns [`Faults`]: everything that is wrong.
-    pub fn read_with_texts(user: &Value, texts: &Texts, defaults: &Value) -> Result<Self, Faults> {
+    pub fn read_with_texts(user: &Value, texts: &Texts, defaults: &Value, now_ms: i64) -> Result<Self, Faults> {
         let faults = Collector::default();
-        let mut settings = Self::read_sections(&Section::root(user, defaults, &faults).with_texts(texts));
+        let mut settings = Self::read_sections(&Section::root(user, defaults, &faults).with_texts(texts), now_ms);
         settings.kafka.note_files_of_variables(texts);
         faults.into_result(settings)
     }
 
-    fn read_sections(root: &Section<'_>) -> Self {
+    fn read_sections(root: &Section<'_>, now_ms: i64) -> Self {
+        let subject_key = root.section("privacy").optional_string("subject_key");
+        let hasher = SubjectHasher::new(subject_key.as_deref());
         Self {
             policy: PolicySettings::read(root, &Registry::builtin()),
             kafka: kafka::read(&root.section("kafka")),
@@ -72,7 +79,8 @@ impl Settings {
             admin: process::read_admin(root),
             log: process::read_log(&root.section("log")),
             traces: traces::read(&root.section("traces")),
-            subject_key: root.section("privacy").optional_string("subject_key"),
+            abuse: AbuseSettings::read(&root.section("abuse"), &hasher, now_ms),
+            subject_key,
         }
     }
 

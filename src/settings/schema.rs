@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Settings;
+use tollgate_core::abuse::add_abuse_rules;
 use tollgate_core::policy::{Descriptions, Registry, add_rules, notes_of};
 use tollgate_core::settings::{Notes, SchemaWriter, put};
 
@@ -14,7 +15,7 @@ impl Settings {
     /// Returns what is read of a configuration, over these defaults. What `config` of detectors and providers may hold is left out.
     #[must_use]
     pub fn notes(defaults: &Value) -> Notes {
-        notes_of(defaults, |root| drop(Self::read_sections(root)))
+        notes_of(defaults, |root| drop(Self::read_sections(root, i64::MIN)))
     }
 
     /// Returns the JSON Schema of the configuration, over these defaults.
@@ -24,6 +25,7 @@ impl Settings {
         let descriptions = descriptions(EXAMPLE);
         let mut schema = SchemaWriter { notes: &notes, defaults, descriptions: &descriptions }.section("");
         add_rules(&mut schema, &Registry::builtin(), &descriptions);
+        add_abuse_rules(&mut schema, &descriptions);
         put(&mut schema, "$schema", json!("http://json-schema.org/draft-07/schema#"));
         put(&mut schema, "title", json!("Tollgate's configuration"));
         schema

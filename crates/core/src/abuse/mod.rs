@@ -14,7 +14,8 @@ mod state;
 
 pub use outcome::{AlertRecord, ControlRecord, FoldCounts, Folded, RuleCounts};
 pub use rules::{
-    AbuseRules, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, Ratio, Rule, Step,
+    AbuseRules, AbuseSettings, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack,
+    RULE_ID_BYTES_MAX, RULES_MAX, Ratio, Rule, Step, THRESHOLD_MAX, TIMESPAN_MS_MAX, add_abuse_rules,
 };
 pub use stage::{Abuse, Warming};
 pub use state::AbuseState;

@@ -3,42 +3,30 @@
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::codes::codes;
 use crate::settings::Section;
 
-/// The kind of safety stop that a value stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Category {
-    /// A content filter that gives no more precise reason.
-    Safety,
-    /// Recitation of protected text.
-    Recitation,
-    /// Prohibited content.
-    Prohibited,
-    /// A word on a block list.
-    Blocklist,
-    /// Personal data.
-    Pii,
-    /// A guardrail of the platform.
-    Guardrail,
-    /// The model's own refusal.
-    Refusal,
+codes! {
+    /// The kind of safety stop that a value stands for.
+    Category {
+        /// A content filter that gives no more precise reason.
+        Safety = "safety",
+        /// Recitation of protected text.
+        Recitation = "recitation",
+        /// Prohibited content.
+        Prohibited = "prohibited",
+        /// A word on a block list.
+        Blocklist = "blocklist",
+        /// Personal data.
+        Pii = "pii",
+        /// A guardrail of the platform.
+        Guardrail = "guardrail",
+        /// The model's own refusal.
+        Refusal = "refusal",
+    }
 }
 
 impl Category {
-    /// Returns the category as verdicts write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Safety => "safety",
-            Self::Recitation => "recitation",
-            Self::Prohibited => "prohibited",
-            Self::Blocklist => "blocklist",
-            Self::Pii => "pii",
-            Self::Guardrail => "guardrail",
-            Self::Refusal => "refusal",
-        }
-    }
-
     /// Returns the category of a value. An unknown value was configured as a safety stop, so it counts as [`Category::Safety`].
     #[must_use]
     pub fn of(value: &str) -> Self {

@@ -3,10 +3,12 @@
 //! A value may come from a file, where YAML gives it a type, or as text from the environment ([`Texts`]). The reader of a key decides what
 //! the text means: a string takes it as it is, everything else reads it as YAML.
 
+mod duration;
 mod fault;
 mod found;
 mod named;
 mod narrow;
+mod nearest;
 mod notes;
 mod schema;
 mod secret;
@@ -14,12 +16,14 @@ mod section;
 mod texts;
 mod yaml;
 
+pub use duration::{DURATION_PATTERN, duration_text, parse_duration};
 pub use fault::{Collector, Fault, Faults};
 pub use found::{Entry, Found, Spelling, shape};
 pub use named::{Named, find};
+pub use nearest::nearest;
 pub use notes::{Accepted, Notes};
 pub use schema::{SchemaWriter, put};
 pub use secret::{REDACTED, Secret};
-pub use section::{Section, nearest};
+pub use section::Section;
 pub use texts::{Source, Texts};
 pub use yaml::{DEFAULTS, YamlError, defaults, parse};

@@ -16,6 +16,12 @@ pub enum Accepted {
     Flag,
     /// A whole number between these two.
     Whole(u32, u32),
+    /// A number above 0, up to this one.
+    Fraction(u32),
+    /// A whole number from 1 to this one.
+    Amount(u64),
+    /// A duration, such as `15m`.
+    Duration,
     /// A text of at least one character.
     Text,
     /// One of these words.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Accepted, Notes};
+use super::{Accepted, DURATION_PATTERN, Notes};
 
 /// Makes the schema of a configuration.
 #[derive(Debug)]
@@ -41,6 +41,9 @@ impl SchemaWriter<'_> {
             Accepted::Sections => json!({"type": ["array", "null"], "items": self.element(path)}),
             Accepted::Flag => json!({"type": ["boolean", "null"]}),
             Accepted::Whole(least, most) => json!({"type": ["integer", "null"], "minimum": least, "maximum": most}),
+            Accepted::Fraction(most) => json!({"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": most}),
+            Accepted::Amount(most) => json!({"type": ["integer", "null"], "minimum": 1, "maximum": most}),
+            Accepted::Duration => json!({"type": ["string", "null"], "pattern": DURATION_PATTERN}),
             Accepted::Text => json!({"type": ["string", "null"], "minLength": 1}),
             Accepted::Word(words) => json!({"enum": words.iter().map(|word| json!(word)).chain([Value::Null]).collect::<Vec<_>>()}),
             Accepted::Texts => json!({"type": ["array", "null"], "items": {"type": "string"}}),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::nearest::{known_keys, nearest};
 use super::{Accepted, Collector, Entry, Fault, Found, REDACTED, Spelling, Texts, shape};
 
 /// The suffix, in lower case, of a variable that names the file with a key's value. It follows the name of the key.
@@ -39,37 +40,6 @@ impl Drop for Section<'_> {
             self.faults.push(Fault { key: self.name_of(key), found: "an unknown key".to_owned(), fix });
         }
     }
-}
-
-/// How alike a name and the nearest known one are at least, for it to be worth naming.
-const ALIKE_MIN: f64 = 0.8;
-
-/// Returns the name that was meant, as far as a slip of the pen can be told.
-pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let alike = known.into_iter().map(|known| (similarity(known, name), known)).filter(|(similarity, _)| *similarity >= ALIKE_MIN);
-    alike.max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, known)| known)
-}
-
-/// How many keys are listed. Of more, the most alike ones are.
-const LISTED_MAX: usize = 12;
-
-/// Returns the keys that a section takes, for people.
-fn known_keys(known: &BTreeSet<&str>, key: &str) -> String {
-    let mut keys: Vec<_> = known.iter().copied().collect();
-    if keys.is_empty() {
-        return String::new();
-    }
-    let more = if keys.len() > LISTED_MAX { ", …" } else { "" };
-    if keys.len() > LISTED_MAX {
-        keys.sort_by(|left, right| similarity(right, key).total_cmp(&similarity(left, key)));
-        keys.truncate(LISTED_MAX);
-        keys.sort_unstable();
-    }
-    format!("; what can stand here is `{}`{more}", keys.join("`, `"))
-}
-
-fn similarity(left: &str, right: &str) -> f64 {
-    strsim::jaro_winkler(left, right)
 }
 
 impl<'v> Section<'v> {
@@ -111,9 +81,19 @@ impl<'v> Section<'v> {
         }
     }
 
-    /// Returns the entries of a list of sections, each without defaults; `None` if the key is missing.
+    /// Returns the entries of a list of sections that name a thing with `use`, each without defaults; `None` if the key is missing.
     #[must_use]
     pub fn sections(&self, key: &'static str) -> Option<Vec<Section<'v>>> {
+        self.elements(key, "write a mapping with `use`")
+    }
+
+    /// Returns the entries of a list of sections, each without defaults; `None` if the key is missing.
+    #[must_use]
+    pub fn mappings(&self, key: &'static str) -> Option<Vec<Section<'v>>> {
+        self.elements(key, "write a mapping")
+    }
+
+    fn elements(&self, key: &'static str, fix: &str) -> Option<Vec<Section<'v>>> {
         self.accept(key, Accepted::Sections);
         let value = self.value(key)?;
         let Some(items) = value.as_array() else {
@@ -135,7 +115,7 @@ impl<'v> Section<'v> {
             let key = named(section.path.clone(), section.variable);
             self.check_readable(&key, texts);
             if !item.is_object() {
-                self.faults.push(Fault { key, found: shape(item).to_owned(), fix: "write a mapping with `use`".to_owned() });
+                self.faults.push(Fault { key, found: shape(item).to_owned(), fix: fix.to_owned() });
             }
             section
         };
@@ -245,6 +225,11 @@ impl<'v> Section<'v> {
     /// Notes that a key is known and read elsewhere.
     pub fn pass_over(&self, key: &'v str) {
         self.known.borrow_mut().insert(key);
+    }
+
+    /// Returns whether the user wrote this key, without knowing it: it may be one that is refused.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.user.is_some_and(|user| user.contains_key(key))
     }
 
     /// Returns whether the user wrote null.

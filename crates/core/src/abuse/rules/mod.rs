@@ -1,7 +1,30 @@
 //! Rules: what is counted, by whom, and what follows. They are validated when they are read; the fold trusts them.
+//!
+//! ```text
+//! section `abuse` ─▶ settings ─▶ pack ─┐
+//!                        └─▶ each rule ─┴─▶ detection, correlation, ladder, exceptions ─▶ rules in force, each with its version
+//! ```
 
 mod detection;
+mod fields;
+mod ids;
+mod pack;
+mod read_correlation;
+mod read_detection;
+mod read_exceptions;
+mod read_ladder;
+mod read_rule;
+mod read_values;
+mod refused;
 mod rule;
+mod schema;
+mod settings;
+mod written;
 
 pub use detection::{Detection, FieldTest, Operator};
+pub use pack::PACK;
+pub use read_correlation::{THRESHOLD_MAX, TIMESPAN_MS_MAX};
+pub use read_rule::RULE_ID_BYTES_MAX;
 pub use rule::{AbuseRules, Baseline, Correlation, Exception, GroupBy, Ladder, Level, Mode, Ratio, Rule, Step};
+pub use schema::add_abuse_rules;
+pub use settings::{AbuseSettings, Pack, RULES_MAX};

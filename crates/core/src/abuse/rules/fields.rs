@@ -1,0 +1,45 @@
+//! Which fields each signal has, and which values those can have.
+
+use crate::safety::Category;
+use crate::settings::nearest;
+use crate::signal::{Dimension, PointKind};
+
+/// The fields that every point has, as far as its event names them.
+const SUBJECTS: [Dimension; 4] = [Dimension::User, Dimension::Tenant, Dimension::Agent, Dimension::Thread];
+
+/// What a safety stop was about.
+const STAGES: [&str; 2] = ["input", "output"];
+
+/// Returns the fields of a kind of point.
+pub(super) fn fields_of(kind: PointKind) -> Vec<Dimension> {
+    let own: &[Dimension] = match kind {
+        PointKind::SafetyStop => &[Dimension::Category, Dimension::Stage, Dimension::Provider, Dimension::Detector],
+        PointKind::Denial | PointKind::LoopStop => &[Dimension::Tool, Dimension::Code, Dimension::ArgsHash],
+        PointKind::SuppressedCall | PointKind::SuspendedCall | PointKind::ToolFailure => &[Dimension::Tool, Dimension::ArgsHash],
+        PointKind::ThreadStart => &[],
+    };
+    SUBJECTS.iter().chain(own).copied().collect()
+}
+
+/// Returns the only values that a field can have; `None` for a field that can have others.
+pub(super) fn values_of(dimension: Dimension) -> Option<Vec<&'static str>> {
+    match dimension {
+        Dimension::Category => Some(Category::ALL.iter().map(|category| category.as_str()).collect()),
+        Dimension::Stage => Some(STAGES.to_vec()),
+        _ => None,
+    }
+}
+
+/// Returns names as a list for people.
+pub(super) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// Returns what to write in place of a name that is unknown: the nearest known one, or one of all.
+pub(super) fn instead(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(nearest) => format!("write `{nearest}`"),
+        None => format!("write one of {}", listed(known.iter().copied())),
+    }
+}
