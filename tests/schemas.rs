@@ -193,6 +193,8 @@ fn controls_are_valid_if_they_are_accepted() {
             // A null of JSON in the bytes of a value is no tombstone.
             Some("value_not_an_object") if value.is_null() => {}
             Some("passport_invalid") if value["passport"].is_object() => {}
+            // Without its rule it could be an operator's: the key alone tells them apart.
+            Some("rule_invalid") if value["rule"].is_null() => {}
             Some(code) => {
                 assert!(!validator.is_valid(&value), "{name} ({code}) is valid: {value}");
                 refused += 1;

@@ -11,6 +11,7 @@ macro_rules! say {
     };
 }
 
+mod abuse;
 mod capture;
 mod completions;
 mod config_check;
@@ -132,6 +133,11 @@ enum Command {
         #[command(subcommand)]
         command: control::ControlCommand,
     },
+    /// Abuse over the whole fleet: who is suspended and why, pardons, which rules fire
+    Abuse {
+        #[command(subcommand)]
+        command: abuse::AbuseCommand,
+    },
     /// Look at the configuration
     Config {
         #[command(subcommand)]
@@ -181,6 +187,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Dlq { command } => cli.common.settings().and_then(|settings| dlq::execute(&command, settings, screen)),
         Command::Topics { command } => cli.common.settings().and_then(|settings| topics_apply::execute(&command, settings, screen)),
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, screen)),
+        Command::Abuse { command } => cli.common.settings().and_then(|settings| abuse::execute(&command, settings, screen)),
         Command::Run(args) => cli.common.worker_settings().and_then(|settings| run::execute(&args, settings)),
         Command::Health(args) => cli.common.settings().and_then(|settings| health::execute(&args, &settings)),
         Command::Sample(args) => cli.common.settings().and_then(|settings| sample::execute(&args, settings, screen)),

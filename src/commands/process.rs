@@ -13,6 +13,7 @@ use crate::health::Health;
 use crate::logging::finish_logging;
 use crate::metrics::Metrics;
 use crate::policy_servers::{Endpoint, PolicyServers};
+use crate::settings::SubjectKeys;
 use crate::stop::Stop;
 use crate::threads::{MustRun, THREAD_ENDED};
 use tollgate_core::controls::Controls;
@@ -43,9 +44,9 @@ pub(super) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Returns an empty table of controls, with the configured key of subject hashes.
-pub(super) fn controls(subject_key: Option<&str>) -> Arc<Controls> {
-    let controls = Controls::new(subject_key);
+/// Returns an empty table of controls, with the configured keys of subject hashes.
+pub(super) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
+    let controls = Controls::new(subject_keys.iter());
     if !controls.is_keyed() {
         tracing::warn!("privacy.subject_key is not set: whoever can guess an id can tell its hash in the controls");
     }

@@ -92,7 +92,7 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
         process::serve_admin(listener, &metrics, &health, &stop);
     }
     let kafka = Arc::new(settings.kafka);
-    let controls = process::controls(settings.subject_key.as_deref());
+    let controls = process::controls(&settings.subject_keys);
     let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
     let trial = trial(args, &controls, &policy, (&kafka, &metrics))?;
     let Some((topics, known)) = checked(&kafka, &health, &settings.policy, args, &stop).await? else {

@@ -5,6 +5,7 @@
 
 mod brokers;
 mod kafka;
+mod privacy;
 mod process;
 mod property_files;
 mod redact;
@@ -16,6 +17,7 @@ pub use kafka::{KafkaSettings, TopicSettings};
 pub use property_files::Properties;
 pub(crate) use redact::may_be_secret;
 
+pub use privacy::SubjectKeys;
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
 pub use traces::TraceSettings;
 
@@ -42,8 +44,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// Where spans of verdicts are sent.
     pub traces: TraceSettings,
-    /// The HMAC key of subject hashes.
-    pub subject_key: Option<String>,
+    /// The HMAC keys of subject hashes.
+    pub subject_keys: SubjectKeys,
     /// Rules against abuse, and the stage that counts by them.
     pub abuse: AbuseSettings,
 }
@@ -70,8 +72,8 @@ impl Settings {
     }
 
     fn read_sections(root: &Section<'_>, now_ms: i64) -> Self {
-        let subject_key = root.section("privacy").optional_string("subject_key");
-        let hasher = SubjectHasher::new(subject_key.as_deref());
+        let subject_keys = privacy::read(&root.section("privacy"));
+        let hasher = SubjectHasher::new(subject_keys.first());
         Self {
             policy: PolicySettings::read(root, &Registry::builtin()),
             kafka: kafka::read(&root.section("kafka")),
@@ -80,7 +82,7 @@ impl Settings {
             log: process::read_log(&root.section("log")),
             traces: traces::read(&root.section("traces")),
             abuse: AbuseSettings::read(&root.section("abuse"), &hasher, now_ms),
-            subject_key,
+            subject_keys,
         }
     }
 

@@ -63,7 +63,7 @@ pub(super) fn redacted(settings: &Settings) -> Value {
         "admin": settings.admin,
         "log": settings.log,
         "traces": settings.traces,
-        "privacy": {"subject_key": settings.subject_key.as_ref().map(|_| REDACTED)},
+        "privacy": settings.subject_keys.redacted(),
     }))
 }
 
@@ -75,7 +75,8 @@ fn is_taken(name: &str, value: &Value) -> bool {
 /// Returns whether the value of a key of the configuration may be a secret, by its path.
 pub(crate) fn may_be_secret(path: &str) -> bool {
     // Somebody may have written a password into an address.
-    matches!(path, "privacy.subject_key" | "kafka.brokers" | "traces.endpoint")
+    matches!(path, "kafka.brokers" | "traces.endpoint")
+        || path.starts_with("privacy.subject_key")
         || path.starts_with("traces.headers")
         || path.ends_with(".url")
         || is_secret(path)

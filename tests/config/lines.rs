@@ -131,6 +131,8 @@ fn no_secret_is_on_a_line_that_is_shown() {
         format!("privacy:\n  subject_key: \"{S}\n"),
         format!("privacy:\n  subject_key: \"{S}\"x\n"),
         format!("privacy: {{subject_key: {S}\nkafka: {{}}\n"),
+        format!("privacy: {{subject_keys: [{S}, {S}]}}"),
+        format!("privacy: {{subject_keys: {S}}}"),
         format!("privacy:\n  subject_key: {S}\n x: {S}\n"),
         format!("kafka:\n  brokers: u:{S}@a: b\n"),
         format!("kafka: {{group_id: x, properties: {{sasl.password: {S}: x}}}}"),

@@ -78,6 +78,16 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ("no share at all", "traces: {sample_one_in: 0}", "traces.sample_one_in: found a number; write a whole number of 1 or more"),
         ("a header that is none", "traces: {headers: {x: 1}}", "traces.headers.x: found a number; write a string"),
         ("an empty string", "kafka: {group_id: \"\"}", "kafka.group_id: found an empty string"),
+        (
+            "one key and several",
+            "privacy: {subject_key: a, subject_keys: [b]}",
+            "privacy.subject_keys: found a list beside subject_key; write one of the two",
+        ),
+        ("one key in place of several", "privacy: {subject_keys: a}", "privacy.subject_keys: found a string; write a list of strings"),
+        ("a key that is empty", "privacy: {subject_keys: [a, '']}", "privacy.subject_keys[1]: found an empty string; write a string"),
+        ("a key twice", "privacy: {subject_keys: [a, b, a]}", "privacy.subject_keys[2]: found a key that stands before it already"),
+        ("a key that was redacted", "privacy: {subject_keys: ['[redacted]']}", "privacy.subject_keys[0]: found a secret that was redacted"),
+        ("five keys", "privacy: {subject_keys: [a, b, c, d, e]}", "privacy.subject_keys: found a list of 5 keys; write at most 4"),
         ("a list instead of the whole", "[a, b]", "map"),
         (
             "a bare string instead of a list of detectors",

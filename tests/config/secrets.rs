@@ -36,6 +36,23 @@ fn secrets_come_from_files_and_are_never_shown() {
     assert_eq!(tollgate::config::load(None, variables).unwrap().kafka.properties["client.rack"], "a #b 007");
 }
 
+/// While keys are changed there are two, each in a file of its own.
+#[test]
+fn several_keys_come_from_files_and_are_never_shown() {
+    let (new, old) = (temporary("new-7f3a\n"), temporary("old-7f3a\n"));
+    let [new, old] = [&new, &old].map(|file| file.path().to_str().unwrap());
+    let names = ["TOLLGATE__PRIVACY__SUBJECT_KEYS__0_FILE", "TOLLGATE__PRIVACY__SUBJECT_KEYS__1_FILE"];
+    let variables: Vec<_> = names.into_iter().zip([new, old]).collect();
+    let settings = tollgate::config::load(None, variables.iter().map(|(name, path)| ((*name).into(), (*path).into()))).unwrap();
+    assert_eq!(settings.subject_keys.iter().collect::<Vec<_>>(), ["new-7f3a", "old-7f3a"]);
+    assert_eq!(settings.subject_keys.first(), Some("new-7f3a"));
+    let ran = check(&Setup { variables, ..Setup::default() });
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    assert!(!format!("{ran:?}").contains("7f3a"), "{ran:?}");
+    let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(shown["privacy"], json!({"subject_key": null, "subject_keys": ["[redacted]", "[redacted]"]}));
+}
+
 /// Every property can stand in a file, under the same name in the configuration, in a variable and as an argument.
 #[test]
 fn properties_come_from_files_wherever_they_are_named() {

@@ -13,14 +13,18 @@ use clap::Subcommand;
 
 use crate::settings::Settings;
 
+use self::subject::Switch;
 use super::output::Screen;
+pub(super) use subject::read_id;
 use crate::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {
     /// Block every tool call of a subject from now on; its id is hashed here and never leaves this process
-    Suspend(subject::SuspendArgs),
-    /// Lift a subject's suspension
+    Suspend(subject::SwitchArgs),
+    /// Let the abuse stage not suspend a subject, whatever its rules say
+    Exempt(subject::SwitchArgs),
+    /// Lift a subject's suspension, or its exemption
     Resume(subject::ResumeArgs),
     /// Set and remove the passports of agents
     Passport {
@@ -38,7 +42,8 @@ pub(super) fn execute(command: &ControlCommand, mut settings: Settings, screen: 
     }
     start_logging(&settings.log)?;
     match command {
-        ControlCommand::Suspend(args) => subject::suspend(args, &settings),
+        ControlCommand::Suspend(args) => subject::switch(Switch::Suspended, args, &settings),
+        ControlCommand::Exempt(args) => subject::switch(Switch::Exempt, args, &settings),
         ControlCommand::Resume(args) => subject::resume(args, &settings),
         ControlCommand::Passport { command } => passport::execute(command, &settings.kafka),
         ControlCommand::List(args) => list::execute(args, &settings.kafka, screen),

@@ -1,4 +1,4 @@
-//! `tollgate control suspend` and `resume`: one subject, named by its id or by its hash.
+//! `tollgate control suspend`, `exempt` and `resume`: one subject, named by its id or by its hash.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -10,12 +10,11 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::settings::Settings;
-use tollgate_core::controls::Control;
-use tollgate_core::controls::{ControlId, Subject, SubjectHasher, SuspendedUntil, decode, parse_hash};
+use tollgate_core::controls::{Control, ControlId, Subject, SubjectHasher, SubjectState, decode, parse_hash};
 use tollgate_core::digest::Digest;
 use tollgate_core::ruling::SubjectKind;
 
-use super::written::{is_in_force, write};
+use super::written::{read, write};
 
 /// The longest id that is read from stdin, in bytes.
 const ID_BYTES_MAX: u64 = 65_536;
@@ -45,13 +44,13 @@ struct Name {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct SuspendArgs {
+pub(in crate::commands) struct SwitchArgs {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Why, in up to 256 bytes; the agent is told
+    /// Why, in up to 256 bytes; the agent of a suspended subject is told
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// From when on it is suspended no more, by the time of the events, as RFC 3339 writes it [default: until it is resumed]
+    /// From when on it is so no more, by the time of the events, as RFC 3339 writes it [default: until it is resumed]
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }
@@ -62,9 +61,16 @@ pub(in crate::commands) struct ResumeArgs {
     subject: SubjectArgs,
 }
 
-/// The value of a suspension record.
+/// What an operator sets for a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Switch {
+    Suspended,
+    Exempt,
+}
+
+/// The value of a subject's record.
 #[derive(Debug, Serialize)]
-struct Suspended<'a> {
+struct Written<'a> {
     #[serde(rename = "type")]
     control_type: &'static str,
     kind: &'static str,
@@ -76,60 +82,98 @@ struct Suspended<'a> {
     until: Option<&'a str>,
 }
 
-pub(super) fn suspend(args: &SuspendArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let (kind, hash) = args.subject.resolve(settings)?;
-    let value = args.value(kind, hash, OffsetDateTime::now_utc())?;
+pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let (kind, hash) = args.subject.resolve(settings)?.first();
+    let value = args.value(switch, kind, hash, OffsetDateTime::now_utc())?;
     write(&settings.kafka, &ControlId::Subject(kind, hash), Some(&value))?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn resume(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let (kind, hash) = args.subject.resolve(settings)?;
-    let id = ControlId::Subject(kind, hash);
-    let was_in_force = is_in_force(&settings.kafka, &id);
-    write(&settings.kafka, &id, None)?;
-    match was_in_force {
-        Ok(true) => {}
-        Ok(false) => say!("this {} was not suspended; `tollgate control list` tells who is", kind.as_str()),
-        // The suspension is lifted all the same.
-        Err(error) => say!("whether it was suspended cannot be told: {error:#}"),
+    let found = args.subject.resolve(settings)?;
+    let (kind, first) = found.first();
+    let listing = read(&settings.kafka);
+    let is_in_force = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_in_force(id));
+    // What stands under an earlier key would go on. Where the topic could not be read, it may be there.
+    let ids: Vec<_> = found.hashes().map(|hash| ControlId::Subject(kind, hash)).collect();
+    let is_written = |id: &&ControlId| listing.is_err() || **id == ControlId::Subject(kind, first) || is_in_force(id);
+    ids.iter().filter(is_written).try_for_each(|id| write(&settings.kafka, id, None))?;
+    match &listing {
+        Ok(_) if ids.iter().any(is_in_force) => {}
+        Ok(_) => say!("this {} was neither suspended nor exempt; `tollgate control list` tells who is", kind.as_str()),
+        // It is lifted all the same.
+        Err(error) => say!("whether it was suspended or exempt cannot be told: {error:#}"),
+    }
+    if found.hashes().any(|hash| is_in_force(&ControlId::Abuse(kind, hash))) {
+        say!("the abuse stage has suspended this {} too, which stays in force; `tollgate control exempt` beats it", kind.as_str());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl SuspendArgs {
-    /// Returns the record's value, checked as workers check it.
-    fn value(&self, kind: SubjectKind, hash: Digest, now: OffsetDateTime) -> anyhow::Result<Vec<u8>> {
-        let (reason, until) = (self.reason.as_deref(), self.until.as_deref());
-        let suspended = Suspended { control_type: "subject", kind: kind.as_str(), hash, state: "suspended", reason, until };
-        let value = serde_json::to_vec(&suspended)?;
-        let key = ControlId::Subject(kind, hash).to_string();
-        match decode(Some(key.as_bytes()), Some(&value)) {
-            Err(rejection) => bail!("--{rejection}"),
-            Ok(Control::Subject(_, _, Some(SuspendedUntil { until_ms: Some(until_ms), .. }))) => {
-                let now_ms = i128::from(now.unix_timestamp()) * 1_000;
-                ensure!(i128::from(until_ms) > now_ms, "--until: that moment has passed, so nobody would be suspended; write a later one");
-            }
-            Ok(_) => {}
+impl Switch {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Suspended => "suspended",
+            Self::Exempt => "exempt",
         }
+    }
+}
+
+impl SwitchArgs {
+    /// Returns the record's value, checked as workers check it.
+    fn value(&self, switch: Switch, kind: SubjectKind, hash: Digest, now: OffsetDateTime) -> anyhow::Result<Vec<u8>> {
+        let (reason, until) = (self.reason.as_deref(), self.until.as_deref());
+        let written = Written { control_type: "subject", kind: kind.as_str(), hash, state: switch.as_str(), reason, until };
+        let value = serde_json::to_vec(&written)?;
+        let key = ControlId::Subject(kind, hash).to_string();
+        let until_ms = match decode(Some(key.as_bytes()), Some(&value)) {
+            Err(rejection) => bail!("--{rejection}"),
+            Ok(Control::Subject(_, _, Some(SubjectState::Suspended(holds) | SubjectState::Exempt(holds)))) => holds.until_ms,
+            Ok(_) => None,
+        };
+        let now_ms = i128::from(now.unix_timestamp()) * 1_000;
+        ensure!(
+            until_ms.is_none_or(|until_ms| i128::from(until_ms) > now_ms),
+            "--until: that moment has passed, so nobody would be {}; write a later one",
+            switch.as_str()
+        );
         Ok(value)
     }
 }
 
+/// A subject under each of the configured keys.
+struct Resolved {
+    kind: SubjectKind,
+    first: Digest,
+    /// Its hashes under the keys that were the first one once.
+    earlier: Vec<Digest>,
+}
+
+impl Resolved {
+    /// Returns the kind, and the hash that is written.
+    fn first(&self) -> (SubjectKind, Digest) {
+        (self.kind, self.first)
+    }
+
+    fn hashes(&self) -> impl Iterator<Item = Digest> {
+        std::iter::once(self.first).chain(self.earlier.iter().copied())
+    }
+}
+
 impl SubjectArgs {
-    /// Returns the subject's kind and hash: the given hash, or that of its id under the configured key.
-    fn resolve(&self, settings: &Settings) -> anyhow::Result<(SubjectKind, Digest)> {
+    /// Returns the subject's kind and hashes: the given hash, or those of its id under the configured keys.
+    fn resolve(&self, settings: &Settings) -> anyhow::Result<Resolved> {
         if let Some(hash) = self.name.hash {
-            return Ok((self.kind, hash));
+            return Ok(Resolved { kind: self.kind, first: hash, earlier: Vec::new() });
         }
         let is_tenant = self.kind == SubjectKind::Tenant;
         ensure!(!is_tenant || self.tenant.is_none(), "--tenant: a tenant has none itself; write --kind tenant --id TENANT");
         let id = match self.name.id.as_deref() {
-            Some("-") => read_id(std::io::stdin().lock())?,
+            Some("-") => read_id(std::io::stdin().lock(), "--id -")?,
             id => id.unwrap_or_default().to_owned(),
         };
         ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
-        let hasher = SubjectHasher::new(settings.subject_key.as_deref());
+        let hasher = SubjectHasher::new(settings.subject_keys.first());
         if !hasher.is_keyed() {
             say!(
                 "tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash, and workers that have a key do not match it"
@@ -139,18 +183,20 @@ impl SubjectArgs {
         if tenant.is_empty() && !is_tenant {
             say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", self.kind.as_str());
         }
-        Ok((self.kind, hasher.hash(&Subject { kind: self.kind, tenant, id: &id })))
+        let subject = Subject { kind: self.kind, tenant, id: &id };
+        let earlier = settings.subject_keys.iter().skip(1).map(|key| SubjectHasher::new(Some(key)).hash(&subject)).collect();
+        Ok(Resolved { kind: self.kind, first: hasher.hash(&subject), earlier })
     }
 }
 
-/// Reads an id: all of the input without its line end.
-fn read_id(input: impl Read) -> anyhow::Result<String> {
+/// Reads an id: all of the input without its line end. `option` is what asked for it, for errors.
+pub(in crate::commands) fn read_id(input: impl Read, option: &str) -> anyhow::Result<String> {
     let mut id = String::new();
-    input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).context("--id -: stdin cannot be read")?;
-    ensure!(id.len() as u64 <= ID_BYTES_MAX, "--id -: stdin has more than {ID_BYTES_MAX} bytes; write one id");
+    input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).with_context(|| format!("{option}: stdin cannot be read"))?;
+    ensure!(id.len() as u64 <= ID_BYTES_MAX, "{option}: stdin has more than {ID_BYTES_MAX} bytes; write one id");
     let line = id.strip_suffix('\n').unwrap_or(&id);
     let line = line.strip_suffix('\r').unwrap_or(line);
-    ensure!(!line.contains('\n'), "--id -: stdin has more than one line; write one id");
+    ensure!(!line.contains('\n'), "{option}: stdin has more than one line; write one id");
     Ok(line.to_owned())
 }
 
@@ -167,28 +213,34 @@ fn read_hash(text: &str) -> Result<Digest, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_core::controls::HoldsUntil;
 
-    fn args(reason: Option<&str>, until: Option<&str>) -> SuspendArgs {
+    fn args(reason: Option<&str>, until: Option<&str>) -> SwitchArgs {
         let subject = SubjectArgs { kind: SubjectKind::User, tenant: None, name: Name { id: None, hash: None } };
-        SuspendArgs { subject, reason: reason.map(str::to_owned), until: until.map(str::to_owned) }
+        SwitchArgs { subject, reason: reason.map(str::to_owned), until: until.map(str::to_owned) }
     }
 
     #[test]
     fn what_is_written_is_a_control_that_workers_take() {
         let now = OffsetDateTime::from_unix_timestamp(1_767_225_600).unwrap();
         let hash = Digest::of(b"x");
-        let value = |args: &SuspendArgs| args.value(SubjectKind::User, hash, now);
-        let written = value(&args(Some("\"chargeback\" é"), Some("2026-01-01T00:00:01Z"))).unwrap();
+        let value = |switch, args: &SwitchArgs| args.value(switch, SubjectKind::User, hash, now);
         let key = ControlId::Subject(SubjectKind::User, hash).to_string();
-        let until = SuspendedUntil { reason: Some("\"chargeback\" é".to_owned()), until_ms: Some(1_767_225_601_000) };
-        assert_eq!(decode(Some(key.as_bytes()), Some(&written)), Ok(Control::Subject(SubjectKind::User, hash, Some(until))));
-        assert!(value(&args(None, None)).is_ok());
+        let written = |switch| value(switch, &args(Some("\"chargeback\" é"), Some("2026-01-01T00:00:01Z"))).unwrap();
+        let holds = HoldsUntil { reason: Some("\"chargeback\" é".to_owned()), until_ms: Some(1_767_225_601_000) };
+        for (switch, state) in
+            [(Switch::Suspended, SubjectState::Suspended(holds.clone())), (Switch::Exempt, SubjectState::Exempt(holds.clone()))]
+        {
+            let expected = Control::Subject(SubjectKind::User, hash, Some(state));
+            assert_eq!(decode(Some(key.as_bytes()), Some(&written(switch))), Ok(expected));
+            assert!(value(switch, &args(None, None)).is_ok());
+        }
         for (bad, says) in [
             (args(Some(&"x".repeat(257)), None), "--reason: found a string of 257 bytes"),
             (args(None, Some("tomorrow")), "--until: found a string of 8 bytes"),
             (args(None, Some("2026-01-01T00:00:00Z")), "--until: that moment has passed"),
         ] {
-            let error = value(&bad).unwrap_err().to_string();
+            let error = value(Switch::Exempt, &bad).unwrap_err().to_string();
             assert!(error.starts_with(says), "{error}");
         }
     }
@@ -196,10 +248,10 @@ mod tests {
     #[test]
     fn an_id_from_stdin_is_one_line() {
         for (input, id) in [("bob", "bob"), ("bob\n", "bob"), ("bob\r\n", "bob"), (" bob \n", " bob "), ("", "")] {
-            assert_eq!(read_id(input.as_bytes()).unwrap(), id);
+            assert_eq!(read_id(input.as_bytes(), "--id -").unwrap(), id);
         }
-        assert!(read_id("bob\nalice\n".as_bytes()).unwrap_err().to_string().contains("more than one line"));
-        assert!(read_id(&[0xff][..]).is_err());
-        assert!(read_id(std::io::repeat(b'x')).unwrap_err().to_string().contains("more than 65536 bytes"));
+        assert!(read_id("bob\nalice\n".as_bytes(), "--id -").unwrap_err().to_string().contains("more than one line"));
+        assert!(read_id(&[0xff][..], "--id -").is_err());
+        assert!(read_id(std::io::repeat(b'x'), "--id -").unwrap_err().to_string().contains("more than 65536 bytes"));
     }
 }

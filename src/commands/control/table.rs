@@ -39,6 +39,7 @@ fn named(key: Option<&str>, is_wide: bool) -> (String, String) {
     match parts {
         Some(("subject", rest)) => {
             let (kind, hash) = rest.split_once('/').unwrap_or((rest, "-"));
+            let hash = hash.split_once('/').map_or(hash, |(hash, _)| hash);
             let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };
             (kind.to_owned(), hash)
         }
@@ -58,7 +59,9 @@ fn in_force(value: &Value) -> (String, String) {
         Some(time_ms) => format!("until {until} ({})", ago(time_ms, now_ms())),
         None => format!("until {until}"),
     });
-    let says: Vec<String> = text("/reason").map(str::to_owned).into_iter().chain(until).collect();
+    let rule = text("/rule").map(|rule| format!("abuse rule {rule}"));
+    let step = value.get("step").and_then(Value::as_u64).filter(|_| rule.is_some()).map(|step| format!("step {step}"));
+    let says: Vec<String> = text("/reason").map(str::to_owned).into_iter().chain(rule).chain(step).chain(until).collect();
     (text("/state").unwrap_or("-").to_owned(), says.join(", "))
 }
 
@@ -76,6 +79,10 @@ mod tests {
             json!({"key": "passport/coder", "state": "in_force", "partition": 0, "offset": 2, "value": {"type": "passport", "passport": {"status": "active"}}}),
             json!({"key": format!("subject/user/{hash}"), "state": "in_force", "partition": 0, "offset": 0,
                    "value": {"type": "subject", "state": "suspended", "reason": "chargeback", "until": "2000-01-01T00:00:00Z"}}),
+            json!({"key": format!("subject/user/{hash}/abuse"), "state": "in_force", "partition": 0, "offset": 1,
+                   "value": {"type": "subject", "state": "suspended", "rule": "safety-stop-user", "step": 2, "until": "2000-01-01T00:00:00Z"}}),
+            json!({"key": format!("subject/tenant/{hash}"), "state": "in_force", "partition": 0, "offset": 3,
+                   "value": {"type": "subject", "state": "exempt"}}),
         ];
         let rows = |is_wide| table(lines.iter().map(Value::to_string), is_wide).lines(is_wide, 200);
         let narrow = rows(false);
@@ -90,6 +97,12 @@ mod tests {
                 && suspended.contains("suspended  chargeback, until 2000-01-01T00:00:00Z ("),
             "{suspended}"
         );
+        assert!(
+            narrow[4].starts_with("user      6e1f6e1f6e1f6e1f ")
+                && narrow[4].contains("suspended  abuse rule safety-stop-user, step 2, until 2000-01-01T00:00:00Z ("),
+            "{narrow:?}"
+        );
+        assert!(narrow[5].starts_with("tenant    6e1f6e1f6e1f6e1f  exempt"), "{narrow:?}");
         let wide = rows(true);
         assert!(
             wide[0].ends_with("partition  offset")

@@ -137,7 +137,7 @@ impl Dev {
         };
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
         let servers = process::policy_servers(&settings.policy, &metrics)?;
-        let controls = Arc::new(Controls::new(settings.subject_key.as_deref()));
+        let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
         let feed =
             FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };

@@ -31,7 +31,7 @@ use tollgate_core::shadow::Sample;
 use crate::capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, unreadable_from_here, visitors_max};
 use crate::config::load;
 use crate::metrics::Metrics;
-use crate::settings::Settings;
+use crate::settings::{Settings, SubjectKeys};
 
 use super::capture::{stream, topic_of};
 use super::controls_file::apply_controls;
@@ -95,7 +95,7 @@ enum Against {
 pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
-    let controls = Arc::new(Controls::new(args.subject_key(settings)?.as_deref()));
+    let controls = Arc::new(Controls::new(args.subject_keys(settings)?.iter()));
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
     let (compared, names) = compared(args, settings, has_config, &controls)?;
     let reads = args.reads();
@@ -166,19 +166,20 @@ fn compared(args: &DiffArgs, settings: &Settings, has_config: bool, controls: &A
 }
 
 impl DiffArgs {
-    /// Returns the key of subject hashes. Controls hold for both sides, so that all configurations that have a key must have the same.
-    fn subject_key(&self, settings: &Settings) -> anyhow::Result<Option<String>> {
-        let mut keys: Vec<String> = settings.subject_key.clone().into_iter().collect();
+    /// Returns the keys of subject hashes. Controls hold for both sides, so that all configurations that have keys must have the same.
+    fn subject_keys(&self, settings: &Settings) -> anyhow::Result<SubjectKeys> {
+        let mut all = vec![settings.subject_keys.clone()];
         for path in self.policy.iter().filter(|_| self.controls.is_some()) {
-            keys.extend(load(Some(path), std::env::vars_os())?.subject_key);
+            all.push(load(Some(path), std::env::vars_os())?.subject_keys);
         }
-        keys.dedup();
-        if keys.len() > 1 {
+        all.retain(|keys| keys.first().is_some());
+        all.dedup();
+        if all.len() > 1 {
             return Err(wrong(
                 "--controls: the configurations differ in privacy.subject_key, and a suspension holds for the hash under one key",
             ));
         }
-        Ok(keys.pop())
+        Ok(all.pop().unwrap_or_default())
     }
 
     /// Returns the files that are read. None of them may be written.

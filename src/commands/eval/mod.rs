@@ -53,7 +53,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
-    let controls = Controls::new(settings.subject_key.as_deref());
+    let controls = Controls::new(settings.subject_keys.iter());
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
     let policy = Arc::new(Policy::under(&settings.policy, Arc::new(controls)));
     let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;

@@ -54,8 +54,8 @@ pub(super) struct TestArgs {
 
 pub(super) fn execute(args: &TestArgs, settings: Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
     let name = if has_config { "the configuration in force" } else { "the built-in defaults" };
-    let (topic, subject_key) = (settings.kafka.topics.events, settings.subject_key);
-    let in_force = Rc::new(Tested { name: name.to_owned(), settings: settings.policy, topic, subject_key });
+    let (topic, subject_keys) = (settings.kafka.topics.events, settings.subject_keys);
+    let in_force = Rc::new(Tested { name: name.to_owned(), settings: settings.policy, topic, subject_keys });
     let suites = read(args, &in_force)?;
     let (mut report, mut coverage) = (Report::default(), Coverage::default());
     for suite in &suites {

@@ -40,7 +40,7 @@ pub(super) struct Got {
 
 /// Runs a case on a state that knows nothing, and returns what failed. `look` is given what each step came to.
 pub(super) fn run(case: &Case, tested: &Tested, mut look: impl FnMut(&Got)) -> Vec<Failure> {
-    let controls = Controls::new(tested.subject_key.as_deref());
+    let controls = Controls::new(tested.subject_keys.iter());
     for control in &case.controls {
         // It was tried when the file was read.
         let _is_read = controls.apply(Some(control.key.as_bytes()), control.value.as_deref().map(str::as_bytes));

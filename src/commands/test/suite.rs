@@ -14,6 +14,7 @@ use super::answer::Given;
 use super::expected::Expected;
 use super::message::Message;
 use crate::config::{ConfigError, Document, load};
+use crate::settings::SubjectKeys;
 
 /// A policy on which cases are run.
 #[derive(Debug)]
@@ -23,8 +24,8 @@ pub(super) struct Tested {
     pub(super) settings: PolicySettings,
     /// The topic of the records.
     pub(super) topic: String,
-    /// The key of subject hashes.
-    pub(super) subject_key: Option<String>,
+    /// The keys of subject hashes.
+    pub(super) subject_keys: SubjectKeys,
 }
 
 /// A test file.
@@ -77,7 +78,7 @@ impl Suite {
         };
         let cases = document.read(|root| {
             root.pass_over("policy");
-            read_cases(root, &document, policy.subject_key.as_deref())
+            read_cases(root, &document, &policy.subject_keys)
         })?;
         Ok(Self { name, policy, cases })
     }
@@ -100,9 +101,11 @@ fn policy_of(root: &Section<'_>, path: &Path) -> Option<Result<Tested, String>> 
                     faults.into_iter().for_each(|fault| root.fault(&format!("policy.{}", fault.key), fault.found, fault.fix));
                 },
             );
-            let subject_key = value.pointer("/privacy/subject_key").and_then(Value::as_str).map(str::to_owned);
+            let keys = ["/privacy/subject_key", "/privacy/subject_keys"].into_iter().filter_map(|key| value.pointer(key));
+            let keys = keys.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+            let subject_keys = SubjectKeys::new(keys.filter_map(Value::as_str).map(str::to_owned).collect());
             let name = path.display().to_string();
-            Some(Ok(Tested { name, settings: settings.ok()?, topic: TOPIC.to_owned(), subject_key }))
+            Some(Ok(Tested { name, settings: settings.ok()?, topic: TOPIC.to_owned(), subject_keys }))
         }
         other => {
             root.fault("policy", shape(other), "write the path of a configuration, or its sections as a mapping");
@@ -116,12 +119,12 @@ const TOPIC: &str = "agent.events";
 
 fn policy_at(path: &Path) -> Result<Tested, ConfigError> {
     let settings = load(Some(path), std::env::vars_os())?;
-    let (topic, subject_key) = (settings.kafka.topics.events, settings.subject_key);
-    Ok(Tested { name: path.display().to_string(), settings: settings.policy, topic, subject_key })
+    let (topic, subject_keys) = (settings.kafka.topics.events, settings.subject_keys);
+    Ok(Tested { name: path.display().to_string(), settings: settings.policy, topic, subject_keys })
 }
 
-fn read_cases(root: &Section<'_>, document: &Document, subject_key: Option<&str>) -> Vec<Case> {
-    let shared = read_controls(root, subject_key);
+fn read_cases(root: &Section<'_>, document: &Document, subject_keys: &SubjectKeys) -> Vec<Case> {
+    let shared = read_controls(root, subject_keys);
     let Some(sections) = root.sections("cases").filter(|cases| !cases.is_empty()) else {
         root.fault("cases", "no case", "write a list of cases, each with `name` and `events`");
         return Vec::new();
@@ -134,7 +137,7 @@ fn read_cases(root: &Section<'_>, document: &Document, subject_key: Option<&str>
             name: section.string("name"),
             why: section.optional_string("why"),
             line,
-            controls: shared.iter().cloned().chain(read_controls(section, subject_key)).collect(),
+            controls: shared.iter().cloned().chain(read_controls(section, subject_keys)).collect(),
             steps: read_steps(section, document),
         };
         if let Some(first) = seen.insert(case.name.clone(), line).filter(|_| !case.name.is_empty()) {
@@ -160,11 +163,11 @@ fn read_steps(case: &Section<'_>, document: &Document) -> Vec<Step> {
 }
 
 /// Reads the controls of a file or of a case: records of the controls topic, and suspended subjects by their ids.
-fn read_controls(section: &Section<'_>, subject_key: Option<&str>) -> Vec<ControlRecord> {
+fn read_controls(section: &Section<'_>, subject_keys: &SubjectKeys) -> Vec<ControlRecord> {
     let mut records = Vec::new();
     for entry in section.sections("controls").into_iter().flatten() {
         let record = ControlRecord { key: entry.string("key"), value: entry.value("value").map(Value::to_string) };
-        let applied = Controls::new(subject_key).apply(Some(record.key.as_bytes()), record.value.as_deref().map(str::as_bytes));
+        let applied = Controls::new(subject_keys.iter()).apply(Some(record.key.as_bytes()), record.value.as_deref().map(str::as_bytes));
         if let Err(rejection) = applied {
             entry.fault("value", format!("{} (in {})", rejection.found, rejection.field), rejection.fix);
         }
@@ -178,7 +181,7 @@ fn read_controls(section: &Section<'_>, subject_key: Option<&str>) -> Vec<Contro
             entry.fault("kind", "nothing", "write user, tenant, agent or thread");
             continue;
         };
-        let hash = SubjectHasher::new(subject_key).hash(&Subject { kind, tenant: &tenant, id: &id });
+        let hash = SubjectHasher::new(subject_keys.first()).hash(&Subject { kind, tenant: &tenant, id: &id });
         let mut value = json!({"type": "subject", "kind": kind.as_str(), "hash": hash.to_string(), "state": "suspended"});
         for (member, text) in [("reason", reason), ("until", until)] {
             if let (Some(text), Some(members)) = (text, value.as_object_mut()) {
@@ -186,7 +189,9 @@ fn read_controls(section: &Section<'_>, subject_key: Option<&str>) -> Vec<Contro
             }
         }
         let record = ControlRecord { key: format!("subject/{}/{hash}", kind.as_str()), value: Some(value.to_string()) };
-        if let Err(rejection) = Controls::new(subject_key).apply(Some(record.key.as_bytes()), record.value.as_deref().map(str::as_bytes)) {
+        if let Err(rejection) =
+            Controls::new(subject_keys.iter()).apply(Some(record.key.as_bytes()), record.value.as_deref().map(str::as_bytes))
+        {
             entry.fault(rejection.field, rejection.found, rejection.fix);
         }
         records.push(record);

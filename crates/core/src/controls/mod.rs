@@ -1,6 +1,6 @@
-//! Controls: what operators have switched for the whole fleet. A control is in force for every partition at once.
+//! Controls: what operators and the abuse stage have switched for the whole fleet. A control is in force for every partition at once.
 //!
-//! Records of the compacted topic `agent.controls` set passports by agent and suspend subjects. All partition processors of a process read
+//! Records of the compacted topic `agent.controls` set passports by agent, and suspend or exempt subjects. All partition processors of a process read
 //! one shared table. A record that cannot be read changes nothing in it.
 //!
 //! ```text
@@ -8,15 +8,20 @@
 //!                   └─▶ rejection: code, field, shape, fix
 //! ```
 
+mod keyed;
 mod line;
 mod recent;
 mod record;
 mod rejection;
 mod schema;
 mod subject;
+mod switches;
 mod table;
 
-pub use record::{AGENT_ID_BYTES_MAX, CONTROL_BYTES_MAX, Control, ControlId, REASON_BYTES_MAX, SuspendedUntil, decode};
+pub use record::{
+    AGENT_ID_BYTES_MAX, AbuseSuspension, CONTROL_BYTES_MAX, Control, ControlId, HoldsUntil, REASON_BYTES_MAX, RULE_BYTES_MAX, SubjectState,
+    decode,
+};
 pub use rejection::{ControlRejection, ControlRejectionCode};
 pub use schema::schema;
 pub use subject::{Subject, SubjectHasher, parse_hash};

@@ -17,10 +17,14 @@ pub const CONTROL_BYTES_MAX: usize = 1 << 20;
 pub const AGENT_ID_BYTES_MAX: usize = 512;
 /// The longest reason of a suspension, in bytes. Verdicts repeat it, and state remembers it.
 pub const REASON_BYTES_MAX: usize = 256;
+/// The longest id of an abuse rule, in bytes, and of an alert. Verdicts name the rule.
+pub const RULE_BYTES_MAX: usize = 128;
 /// How many containers may be open at once.
 const DEPTH_MAX: usize = 64;
 
-const KEY_FIX: &str = "write passport/<agent_id> or subject/<kind>/<hash>";
+const KEY_FIX: &str = "write passport/<agent_id>, subject/<kind>/<hash> or subject/<kind>/<hash>/abuse";
+/// What the key of a machine's record ends in.
+const ABUSE_SUFFIX: &str = "/abuse";
 const OBJECT_FIX: &str = "write one JSON object, or null to remove the control";
 
 /// The subject of a control, as its record's key names it.
@@ -28,8 +32,10 @@ const OBJECT_FIX: &str = "write one JSON object, or null to remove the control";
 pub enum ControlId {
     /// The passport of an agent.
     Passport(String),
-    /// A subject, by its kind and hash.
+    /// What operators say of a subject, by its kind and hash.
     Subject(SubjectKind, Digest),
+    /// What the abuse stage says of a subject, by its kind and hash.
+    Abuse(SubjectKind, Digest),
 }
 
 /// A decoded record: what it is about, and what it sets. `None` removes what was set.
@@ -37,17 +43,49 @@ pub enum ControlId {
 pub enum Control {
     /// An agent's passport.
     Passport(String, Option<Arc<Passport>>),
-    /// A subject's suspension.
-    Subject(SubjectKind, Digest, Option<SuspendedUntil>),
+    /// What operators say of a subject.
+    Subject(SubjectKind, Digest, Option<SubjectState>),
+    /// A suspension by the abuse stage.
+    Abuse(SubjectKind, Digest, Option<AbuseSuspension>),
 }
 
-/// A suspension: until when, and why.
+/// What an operator says of a subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubjectState {
+    /// Its tool calls are blocked.
+    Suspended(HoldsUntil),
+    /// The abuse stage does not suspend it.
+    Exempt(HoldsUntil),
+}
+
+/// Until when a state holds, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SuspendedUntil {
+pub struct HoldsUntil {
     /// The reason, in the operator's words.
     pub reason: Option<String>,
-    /// The end of the suspension, in milliseconds since the epoch; `None` is until the control is removed.
+    /// The end, in milliseconds since the epoch; `None` is until the control is removed.
     pub until_ms: Option<i64>,
+}
+
+/// A suspension by the abuse stage. It always ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbuseSuspension {
+    /// The end, in milliseconds since the epoch.
+    pub until_ms: i64,
+    /// The rule that decided.
+    pub rule: String,
+    /// The step of the rule's ladder, where the record says it.
+    pub step: Option<u32>,
+    /// The alert that gives the evidence, where the record says it.
+    pub alert_id: Option<String>,
+}
+
+impl HoldsUntil {
+    /// Returns whether it is over at an event's time. An event of unknown time is never past an end.
+    #[must_use]
+    pub fn is_over(&self, time_ms: Option<i64>) -> bool {
+        self.until_ms.zip(time_ms).is_some_and(|(until_ms, time_ms)| time_ms >= until_ms)
+    }
 }
 
 impl ControlId {
@@ -56,7 +94,7 @@ impl ControlId {
     pub fn control_type(&self) -> &'static str {
         match self {
             Self::Passport(_) => "passport",
-            Self::Subject(..) => "subject",
+            Self::Subject(..) | Self::Abuse(..) => "subject",
         }
     }
 
@@ -79,11 +117,12 @@ impl ControlId {
             let found = format!("a subject of an unknown kind of {} bytes", kind.len());
             return Err(ControlRejection::new(Code::KeyInvalid, "key", found, "write the kind user, tenant, agent or thread"));
         };
+        let (hash, is_machines) = hash.strip_suffix(ABUSE_SUFFIX).map_or((hash, false), |hash| (hash, true));
         let Some(hash) = parse_hash(hash) else {
             let found = format!("a subject whose hash of {} bytes is none", hash.len());
             return Err(ControlRejection::new(Code::KeyInvalid, "key", found, "write the hash as 64 lower-case hex digits"));
         };
-        Ok(Self::Subject(kind, hash))
+        Ok(if is_machines { Self::Abuse(kind, hash) } else { Self::Subject(kind, hash) })
     }
 
     fn read_agent(agent_id: &str) -> Result<Self, ControlRejection> {
@@ -101,6 +140,7 @@ impl std::fmt::Display for ControlId {
         match self {
             Self::Passport(agent_id) => write!(f, "passport/{agent_id}"),
             Self::Subject(kind, hash) => write!(f, "subject/{}/{hash}", kind.as_str()),
+            Self::Abuse(kind, hash) => write!(f, "subject/{}/{hash}{ABUSE_SUFFIX}", kind.as_str()),
         }
     }
 }
@@ -122,8 +162,12 @@ pub fn decode(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Control, Contr
             Control::Passport(agent_id, passport)
         }
         ControlId::Subject(kind, hash) => {
-            let suspended = fields.map(|fields| fields.suspended(kind, &hash)).transpose()?;
-            Control::Subject(kind, hash, suspended)
+            let state = fields.map(|fields| fields.subject(kind, &hash)).transpose()?;
+            Control::Subject(kind, hash, state)
+        }
+        ControlId::Abuse(kind, hash) => {
+            let suspended = fields.map(|fields| fields.abuse(kind, &hash)).transpose()?;
+            Control::Abuse(kind, hash, suspended)
         }
     })
 }
@@ -162,6 +206,9 @@ struct Fields<'d> {
     state: Option<Value<'d>>,
     reason: Option<Value<'d>>,
     until: Option<Value<'d>>,
+    rule: Option<Value<'d>>,
+    step: Option<Value<'d>>,
+    alert_id: Option<Value<'d>>,
 }
 
 impl<'d> Fields<'d> {
@@ -178,6 +225,9 @@ impl<'d> Fields<'d> {
                 b"state" => ("state", &mut fields.state),
                 b"reason" => ("reason", &mut fields.reason),
                 b"until" => ("until", &mut fields.until),
+                b"rule" => ("rule", &mut fields.rule),
+                b"step" => ("step", &mut fields.step),
+                b"alert_id" => ("alert_id", &mut fields.alert_id),
                 _ => continue,
             };
             if slot.replace(value).is_some() {
@@ -203,17 +253,59 @@ impl<'d> Fields<'d> {
         })
     }
 
-    fn suspended(&self, kind: SubjectKind, hash: &Digest) -> Result<SuspendedUntil, ControlRejection> {
-        const FIX: &str = "write suspended; a null value in place of the whole record lifts the suspension";
+    fn subject(&self, kind: SubjectKind, hash: &Digest) -> Result<SubjectState, ControlRejection> {
+        const FIX: &str = "write suspended or exempt; a null value in place of the whole record takes either back";
+        let state = self.state_of(kind, hash)?;
+        let holds = || Ok(HoldsUntil { reason: self.reason()?, until_ms: self.until_ms()? });
+        match state.as_str() {
+            "suspended" => holds().map(SubjectState::Suspended),
+            "exempt" => holds().map(SubjectState::Exempt),
+            _ => Err(ControlRejection::new(Code::StateUnknown, "state", format!("an unknown state of {} bytes", state.len()), FIX)),
+        }
+    }
+
+    fn abuse(&self, kind: SubjectKind, hash: &Digest) -> Result<AbuseSuspension, ControlRejection> {
+        const FIX: &str = "write suspended; an operator's exemption stands under the key without /abuse";
+        let state = self.state_of(kind, hash)?;
+        if state != "suspended" {
+            return Err(ControlRejection::new(Code::StateUnknown, "state", format!("another state, of {} bytes", state.len()), FIX));
+        }
+        let missing = || ControlRejection::new(Code::UntilMissing, "until", "nothing", "write when the suspension ends, as RFC 3339 says");
+        Ok(AbuseSuspension {
+            until_ms: self.until_ms()?.ok_or_else(missing)?,
+            rule: self.named(self.rule, "rule")?.ok_or_else(|| ControlRejection::new(Code::RuleInvalid, "rule", "nothing", RULE_FIX))?,
+            step: self.step()?,
+            alert_id: self.named(self.alert_id, "alert_id")?,
+        })
+    }
+
+    /// Returns the state, once kind and hash agree with the key.
+    fn state_of(&self, kind: SubjectKind, hash: &Digest) -> Result<String, ControlRejection> {
         let found = required(self.kind, "kind", [Code::KindMissing, Code::KindInvalid])?;
         agree(&found, kind.as_str(), "kind", Code::KindMismatch)?;
         let found = required(self.hash, "hash", [Code::HashMissing, Code::HashInvalid])?;
         agree(&found, &hash.to_string(), "hash", Code::HashMismatch)?;
-        let state = required(self.state, "state", [Code::StateMissing, Code::StateInvalid])?;
-        if state != "suspended" {
-            return Err(ControlRejection::new(Code::StateUnknown, "state", format!("an unknown state of {} bytes", state.len()), FIX));
+        required(self.state, "state", [Code::StateMissing, Code::StateInvalid])
+    }
+
+    /// Returns the id of a rule or alert.
+    fn named(&self, value: Option<Value<'d>>, field: &'static str) -> Result<Option<String>, ControlRejection> {
+        let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+        let code = if field == "rule" { Code::RuleInvalid } else { Code::AlertIdInvalid };
+        let text = string(value, field, code)?;
+        if text.is_empty() || text.len() > RULE_BYTES_MAX {
+            return Err(ControlRejection::new(code, field, format!("a string of {} bytes", text.len()), RULE_FIX));
         }
-        Ok(SuspendedUntil { reason: self.reason()?, until_ms: self.until_ms()? })
+        Ok(Some(text))
+    }
+
+    fn step(&self) -> Result<Option<u32>, ControlRejection> {
+        let Some(value) = self.step.filter(|value| !value.is_null()) else { return Ok(None) };
+        let digits = std::str::from_utf8(value.source()).ok().filter(|text| value.as_text().is_none() && !text.starts_with('+'));
+        let step = digits.and_then(|text| text.parse().ok());
+        step.map(Some).ok_or_else(|| {
+            ControlRejection::new(Code::StepInvalid, "step", value.shape().to_string(), "write the step of the ladder as a whole number")
+        })
     }
 
     fn check_type(&self, id: &ControlId) -> Result<(), ControlRejection> {
@@ -245,6 +337,8 @@ impl<'d> Fields<'d> {
         Ok(Some(until))
     }
 }
+
+const RULE_FIX: &str = "write an id of 1 to 128 bytes";
 
 fn required(value: Option<Value<'_>>, field: &'static str, codes: [Code; 2]) -> Result<String, ControlRejection> {
     let [missing, invalid] = codes;

@@ -61,7 +61,7 @@ codes! {
         StateMissing = "state_missing",
         /// A state that is not a string.
         StateInvalid = "state_invalid",
-        /// A state other than `suspended`.
+        /// A state that Tollgate does not know, or one that operators alone can set in a record of the abuse stage.
         StateUnknown = "state_unknown",
         /// A reason that is not a string.
         ReasonInvalid = "reason_invalid",
@@ -69,6 +69,14 @@ codes! {
         ReasonTooLong = "reason_too_long",
         /// An end that is not RFC 3339.
         UntilInvalid = "until_invalid",
+        /// A record of the abuse stage without an end.
+        UntilMissing = "until_missing",
+        /// A record of the abuse stage without its rule, or whose rule is not an id of 1 to 128 bytes.
+        RuleInvalid = "rule_invalid",
+        /// A step that is not a whole number.
+        StepInvalid = "step_invalid",
+        /// An alert that is not an id of 1 to 128 bytes.
+        AlertIdInvalid = "alert_id_invalid",
     }
 }
 

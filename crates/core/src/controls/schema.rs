@@ -2,23 +2,45 @@
 
 use serde_json::{Value, json};
 
-use super::record::{AGENT_ID_BYTES_MAX, REASON_BYTES_MAX};
+use super::record::{AGENT_ID_BYTES_MAX, REASON_BYTES_MAX, RULE_BYTES_MAX};
 use crate::ruling::SubjectKind;
 
 /// Returns the JSON Schema of the values of control records. Null removes what was set.
 #[must_use]
 pub fn schema() -> Value {
     let kinds: Vec<_> = SubjectKind::ALL.into_iter().map(SubjectKind::as_str).collect();
-    let subject = json!({
-        "properties": {
-            "type": {"const": "subject", "description": "A subject is suspended."},
-            "kind": {"enum": kinds, "description": "What is suspended. It is the key's."},
+    let about = |more: Value| {
+        let mut properties = json!({
+            "type": {"const": "subject", "description": "It is about a subject."},
+            "kind": {"enum": kinds, "description": "The kind of subject. It is the key's."},
             "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The hash of its id. It is the key's."},
-            "state": {"const": "suspended"},
+        });
+        if let (Some(properties), Value::Object(more)) = (properties.as_object_mut(), more) {
+            properties.extend(more);
+        }
+        properties
+    };
+    let operators = json!({
+        "properties": about(json!({
+            "state": {"enum": ["suspended", "exempt"], "description": "Of a suspended subject, every tool call is blocked. An exempt one is not suspended by the abuse stage."},
             "reason": {"type": ["string", "null"], "maxLength": REASON_BYTES_MAX, "description": "Why, in the operator's words: up to 256 bytes."},
             "until": {"type": ["string", "null"], "format": "date-time", "description": "Until when; without it, until the control is removed."},
-        },
+            "rule": false,
+        })),
         "required": ["type", "kind", "hash", "state"],
+    });
+    let id =
+        |types: Value, description: &str| json!({"type": types, "minLength": 1, "maxLength": RULE_BYTES_MAX, "description": description});
+    let machines = json!({
+        "description": "The record of the abuse stage, whose key ends in /abuse.",
+        "properties": about(json!({
+            "state": {"const": "suspended"},
+            "until": {"type": "string", "format": "date-time", "description": "Until when."},
+            "rule": id(json!("string"), "The rule that decided."),
+            "step": {"type": ["integer", "null"], "minimum": 0, "maximum": u32::MAX, "description": "The step of the rule's ladder."},
+            "alert_id": id(json!(["string", "null"]), "The alert that gives the evidence."),
+        })),
+        "required": ["type", "kind", "hash", "state", "until", "rule"],
     });
     let passport = json!({
         "properties": {
@@ -33,6 +55,6 @@ pub fn schema() -> Value {
         "title": "The value of a control record",
         "type": ["object", "null"],
         "if": {"type": "object"},
-        "then": {"anyOf": [subject, passport]},
+        "then": {"anyOf": [operators, machines, passport]},
     })
 }

@@ -73,7 +73,17 @@ impl SubjectHasher {
     /// Returns the hash of `kind NUL tenant NUL id`.
     #[must_use]
     pub fn hash(&self, subject: &Subject<'_>) -> Digest {
-        let parts = [subject.kind.as_str().as_bytes(), b"\0", subject.tenant.as_bytes(), b"\0", subject.id.as_bytes()];
+        self.hash_parts(&[subject.kind.as_str().as_bytes(), b"\0", subject.tenant.as_bytes(), b"\0", subject.id.as_bytes()])
+    }
+
+    /// Returns the hash of a call: of `call NUL NUL tool NUL args_hash`. It has no tenant, because the same call in many tenants is one
+    /// thing: a document that tells agents what to call reaches them all.
+    #[must_use]
+    pub fn call_hash(&self, tool_name: &str, args_hash: &Digest) -> Digest {
+        self.hash_parts(&[b"call\0\0", tool_name.as_bytes(), b"\0", &args_hash.hex()])
+    }
+
+    fn hash_parts(&self, parts: &[&[u8]]) -> Digest {
         let bytes: [u8; 32] = match &self.keyed {
             Some(keyed) => {
                 let mut mac = keyed.clone();

@@ -5,25 +5,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 
-use super::recent::Recent;
-use super::record::{Control, SuspendedUntil, decode};
+use super::keyed::Keyed;
+use super::record::{Control, decode};
 use super::rejection::ControlRejection;
-use super::subject::{Subject, SubjectHasher};
+use super::subject::Subject;
+use super::switches::Switches;
 use crate::decode::Event;
 use crate::digest::Digest;
 use crate::passport::Passport;
 use crate::ruling::{SubjectKind, Suspension};
 
-/// All controls in force: passports by agent, and suspended subjects.
+/// All controls in force: passports by agent, and what is said of subjects.
 #[derive(Debug)]
 pub struct Controls {
     passports: DashMap<String, Arc<Passport>>,
-    suspended: DashMap<(SubjectKind, Digest), SuspendedUntil>,
-    /// How many subjects of each kind are suspended, in the order of [`SubjectKind::ALL`]. While there are none of a kind, nothing of that
-    /// kind has to be hashed.
+    subjects: DashMap<(SubjectKind, Digest), Switches>,
+    /// How many subjects of each kind may be suspended, in the order of [`SubjectKind::ALL`]. While there are none of a kind, nothing of
+    /// that kind has to be hashed.
     counts: [AtomicUsize; SubjectKind::ALL.len()],
-    hasher: SubjectHasher,
-    recent: Recent,
+    keyed: Keyed,
 }
 
 /// The change that a control record has made.
@@ -54,16 +54,11 @@ impl Default for Controls {
 }
 
 impl Controls {
-    /// Returns an empty table. `subject_key` is the HMAC key of subject hashes.
+    /// Returns an empty table. `subject_keys` are the HMAC keys of subject hashes: the one that hashes are written under, and then those
+    /// under which they are still found. Without any, subjects are hashed without a key.
     #[must_use]
-    pub fn new(subject_key: Option<&str>) -> Self {
-        Self {
-            passports: DashMap::new(),
-            suspended: DashMap::new(),
-            counts: Default::default(),
-            hasher: SubjectHasher::new(subject_key),
-            recent: Recent::default(),
-        }
+    pub fn new<'k>(subject_keys: impl IntoIterator<Item = &'k str>) -> Self {
+        Self { passports: DashMap::new(), subjects: DashMap::new(), counts: Default::default(), keyed: Keyed::new(subject_keys) }
     }
 
     /// Applies a record of the controls topic; a null value removes what its key names.
@@ -72,11 +67,12 @@ impl Controls {
     /// [`ControlRejection`] for a record that cannot be read. The controls in force then stay as they are.
     pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
         Ok(match decode(key, value)? {
-            Control::Subject(kind, hash, suspended) => {
-                let effect = match suspended {
-                    Some(suspended) => self.suspend(kind, hash, suspended),
-                    None => self.resume(kind, hash),
-                };
+            Control::Subject(kind, hash, state) => {
+                let effect = self.switch((kind, hash), |switches| change(&mut switches.operators, state));
+                Change { control_type: "subject", effect }
+            }
+            Control::Abuse(kind, hash, suspended) => {
+                let effect = self.switch((kind, hash), |switches| change(&mut switches.machines, suspended));
                 Change { control_type: "subject", effect }
             }
             Control::Passport(agent_id, passport) => {
@@ -92,21 +88,21 @@ impl Controls {
         })
     }
 
-    fn suspend(&self, kind: SubjectKind, hash: Digest, suspended: SuspendedUntil) -> Effect {
-        // The count goes up first, so that no reader finds a count of zero beside a suspension.
-        self.count(kind).fetch_add(1, Ordering::AcqRel);
-        if self.suspended.insert((kind, hash), suspended).is_some() {
-            self.count(kind).fetch_sub(1, Ordering::AcqRel);
+    /// Changes what is said of a subject. The count changes while its entry is locked, so that no reader finds a count of zero beside a
+    /// suspension.
+    fn switch(&self, subject: (SubjectKind, Digest), change: impl FnOnce(&mut Switches) -> Effect) -> Effect {
+        let count = self.count(subject.0);
+        let mut entry = self.subjects.entry(subject).or_default();
+        let could_suspend = entry.can_suspend();
+        let effect = change(&mut entry);
+        match (could_suspend, entry.can_suspend()) {
+            (false, true) => _ = count.fetch_add(1, Ordering::AcqRel),
+            (true, false) => _ = count.fetch_sub(1, Ordering::AcqRel),
+            _ => {}
         }
-        Effect::Set
-    }
-
-    fn resume(&self, kind: SubjectKind, hash: Digest) -> Effect {
-        if self.suspended.remove(&(kind, hash)).is_none() {
-            return Effect::Absent;
-        }
-        self.count(kind).fetch_sub(1, Ordering::AcqRel);
-        Effect::Removed
+        drop(entry);
+        self.subjects.remove_if(&subject, |_, switches| switches.is_empty());
+        effect
     }
 
     fn count(&self, kind: SubjectKind) -> &AtomicUsize {
@@ -137,14 +133,30 @@ impl Controls {
         })
     }
 
+    /// Returns the suspension of one subject at an event's time. During a rotation of keys, records under the older key are about the same
+    /// subject as those under the newer one.
     fn suspension_of(&self, subject: &Subject<'_>, time_ms: Option<i64>) -> Option<Suspension> {
-        let hash = self.recent.hash(subject, |subject| self.hasher.hash(subject));
-        let suspended = self.suspended.get(&(subject.kind, hash))?;
-        let is_over = suspended.until_ms.zip(time_ms).is_some_and(|(until, time)| time >= until);
-        (!is_over).then(|| Suspension { kind: subject.kind, reason: suspended.reason.clone() })
+        let mut found = self.keyed.hashes(subject).filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|said| said.clone()));
+        let mut said = found.next()?;
+        found.for_each(|other| said = std::mem::take(&mut said).over(other));
+        said.suspension(time_ms).map(|reason| Suspension { kind: subject.kind, reason })
     }
 
-    /// Returns how many subjects of a kind are suspended. Those whose time is over count until they are removed.
+    /// Returns the hash of a subject under the first key, as signals name it. Hashes of recent subjects are remembered.
+    #[must_use]
+    pub fn subject_hash(&self, subject: &Subject<'_>) -> Digest {
+        self.keyed.hash(subject)
+    }
+
+    /// Returns the hash of a call under the first key, whoever makes it: that of kind `call`, no tenant, and the tool and the digest of its
+    /// arguments as its id.
+    #[must_use]
+    pub fn call_hash(&self, tool_name: &str, args_hash: &Digest) -> Digest {
+        self.keyed.hasher().call_hash(tool_name, args_hash)
+    }
+
+    /// Returns how many subjects of a kind may be suspended. Those whose time is over count until they are removed, and those that are
+    /// exempt for a time count too.
     #[must_use]
     pub fn suspended_count(&self, kind: SubjectKind) -> usize {
         self.count(kind).load(Ordering::Acquire)
@@ -159,7 +171,18 @@ impl Controls {
     /// Returns whether subjects are hashed under a key.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
-        self.hasher.is_keyed()
+        self.keyed.hasher().is_keyed()
+    }
+}
+
+/// Sets or removes what a record says.
+fn change<T>(place: &mut Option<T>, said: Option<T>) -> Effect {
+    let (is_set, was_set) = (said.is_some(), place.is_some());
+    *place = said;
+    match (is_set, was_set) {
+        (true, _) => Effect::Set,
+        (false, true) => Effect::Removed,
+        (false, false) => Effect::Absent,
     }
 }
 
@@ -168,10 +191,14 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::controls::ControlRejectionCode;
+    use crate::controls::{ControlRejectionCode, SubjectHasher};
     use crate::decode::{Attribution, Body};
 
     const UNTIL: i64 = 1_767_225_600_000;
+
+    fn hash(key: &str, kind: SubjectKind, tenant: &str, id: &str) -> Digest {
+        SubjectHasher::new(Some(key)).hash(&Subject { kind, tenant, id })
+    }
 
     fn event<'e>(user: Option<&'e str>, tenant: Option<&'e str>, time_ms: Option<i64>) -> Event<'e> {
         let attribution = Attribution { user_id: user.map(Cow::Borrowed), tenant_id: tenant.map(Cow::Borrowed), ..Attribution::default() };
@@ -179,7 +206,7 @@ mod tests {
     }
 
     fn record(kind: SubjectKind, tenant: &str, id: &str, more: &str) -> (String, String) {
-        let hash = SubjectHasher::new(Some("k")).hash(&Subject { kind, tenant, id });
+        let hash = hash("k", kind, tenant, id);
         let kind = kind.as_str();
         let value = format!(r#"{{"type":"subject","kind":"{kind}","hash":"{hash}","state":"suspended"{more}}}"#);
         (format!("subject/{kind}/{hash}"), value)
@@ -256,6 +283,57 @@ mod tests {
         assert_eq!(at(Some(UNTIL - 1)).as_deref(), Some("chargeback"));
         assert_eq!(at(Some(UNTIL)), None);
         assert_eq!(at(None).as_deref(), Some("chargeback"));
+    }
+
+    /// Returns the abuse stage's record about a user.
+    fn machines(key: &str, id: &str, until: &str) -> (String, String) {
+        let hash = hash(key, SubjectKind::User, "", id);
+        let more = format!(r#""until":"{until}","rule":"safety-stop-user","step":1,"alert_id":"a1""#);
+        let value = format!(r#"{{"type":"subject","kind":"user","hash":"{hash}","state":"suspended",{more}}}"#);
+        (format!("subject/user/{hash}/abuse"), value)
+    }
+
+    #[test]
+    fn the_machines_record_is_another_than_the_operators() {
+        let controls = Controls::new(Some("k"));
+        let at = |time| controls.suspension(&event(Some("42"), None, Some(time))).and_then(|suspension| suspension.reason);
+        let (operators, machines) =
+            (record(SubjectKind::User, "", "42", r#","reason":"chargeback""#), machines("k", "42", "2026-01-01T00:00:00Z"));
+        set(&controls, &machines);
+        assert_eq!((at(UNTIL - 1).as_deref(), at(UNTIL)), (Some("abuse rule safety-stop-user"), None));
+        set(&controls, &operators);
+        assert_eq!((at(0).as_deref(), controls.suspended_count(SubjectKind::User)), (Some("chargeback"), 1));
+        assert_eq!(remove(&controls, &operators), Effect::Removed);
+        assert_eq!(at(0).as_deref(), Some("abuse rule safety-stop-user"));
+        let exempt = (operators.0.clone(), operators.1.replace("suspended", "exempt"));
+        set(&controls, &exempt);
+        assert_eq!((at(0), controls.suspended_count(SubjectKind::User)), (None, 0));
+        assert_eq!((remove(&controls, &machines), remove(&controls, &machines)), (Effect::Removed, Effect::Absent));
+        assert_eq!(remove(&controls, &exempt), Effect::Removed);
+        assert!(controls.subjects.is_empty());
+    }
+
+    #[test]
+    fn what_was_written_under_an_earlier_key_is_still_found() {
+        let controls = Controls::new(["k", "old", "older"]);
+        let of = |user| controls.suspension(&event(Some(user), None, Some(UNTIL))).map(|suspension| suspension.reason.unwrap_or_default());
+        for (key, user) in [("k", "1"), ("old", "2"), ("older", "3"), ("foreign", "4")] {
+            set(&controls, &machines(key, user, "2026-02-01T00:00:00Z"));
+            assert_eq!(of(user).is_some(), key != "foreign", "{key}");
+        }
+        let user = |id| Subject { kind: SubjectKind::User, tenant: "", id };
+        assert_eq!(controls.subject_hash(&user("2")), hash("k", SubjectKind::User, "", "2"));
+        // Of two records of the machine the longer one counts, and an operator's newer one stands for the older.
+        set(&controls, &machines("k", "2", "2026-01-01T00:00:00Z"));
+        assert!(of("2").is_some());
+        let operators = |key: &str, state: &str| {
+            let hash = hash(key, SubjectKind::User, "", "2");
+            (format!("subject/user/{hash}"), format!(r#"{{"type":"subject","kind":"user","hash":"{hash}","state":"{state}"}}"#))
+        };
+        set(&controls, &operators("old", "suspended"));
+        assert_eq!(of("2").as_deref(), Some(""));
+        set(&controls, &operators("k", "exempt"));
+        assert_eq!(of("2"), None);
     }
 
     #[test]

@@ -1,0 +1,83 @@
+//! What is said of a subject: an operator's word beside that of the abuse stage.
+
+use super::record::{AbuseSuspension, HoldsUntil, SubjectState};
+
+/// Everything that control records say of one subject.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Switches {
+    pub(super) operators: Option<SubjectState>,
+    pub(super) machines: Option<AbuseSuspension>,
+}
+
+impl Switches {
+    /// Returns whether nothing is said.
+    pub(super) fn is_empty(&self) -> bool {
+        self.operators.is_none() && self.machines.is_none()
+    }
+
+    /// Returns whether the subject is suspended at any time. One that is exempt for good is not.
+    pub(super) fn can_suspend(&self) -> bool {
+        match &self.operators {
+            Some(SubjectState::Suspended(_)) => true,
+            Some(SubjectState::Exempt(HoldsUntil { until_ms: None, .. })) => false,
+            Some(SubjectState::Exempt(_)) | None => self.machines.is_some(),
+        }
+    }
+
+    /// Returns what is said here and under an older key. An operator's newer record stands for the older one, and the longer one of the
+    /// machine's counts.
+    pub(super) fn over(self, older: Self) -> Self {
+        let machines = [self.machines, older.machines].into_iter().flatten().max_by_key(|machines| machines.until_ms);
+        Self { operators: self.operators.or(older.operators), machines }
+    }
+
+    /// Returns why the subject is suspended at an event's time, the operator's reason before the machine's; `None` if it is not. An event of
+    /// unknown time is never past the end of a suspension, nor past that of an exemption.
+    pub(super) fn suspension(&self, time_ms: Option<i64>) -> Option<Option<String>> {
+        match &self.operators {
+            Some(SubjectState::Suspended(holds)) if !holds.is_over(time_ms) => return Some(holds.reason.clone()),
+            Some(SubjectState::Exempt(holds)) if !holds.is_over(time_ms) => return None,
+            _ => {}
+        }
+        let machines = self.machines.as_ref()?;
+        let is_over = time_ms.is_some_and(|time_ms| time_ms >= machines.until_ms);
+        (!is_over).then(|| Some(format!("abuse rule {}", machines.rule)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(until_ms: Option<i64>) -> HoldsUntil {
+        HoldsUntil { reason: Some("chargeback".to_owned()), until_ms }
+    }
+
+    fn machines(until_ms: i64) -> Option<AbuseSuspension> {
+        Some(AbuseSuspension { until_ms, rule: "safety-stop-user".to_owned(), step: Some(1), alert_id: None })
+    }
+
+    #[test]
+    fn either_suspends_and_an_exemption_beats_the_machine_alone() {
+        let (operators, abuse) = (Some(Some("chargeback".to_owned())), Some(Some("abuse rule safety-stop-user".to_owned())));
+        let suspended = |until| Some(SubjectState::Suspended(holds(until)));
+        let exempt = |until| Some(SubjectState::Exempt(holds(until)));
+        let cases = [
+            (None, None, [None.clone(), None.clone(), None]),
+            (None, machines(100), [abuse.clone(), None, abuse.clone()]),
+            (suspended(None), machines(100), [operators.clone(), operators.clone(), operators.clone()]),
+            (suspended(Some(50)), machines(100), [operators.clone(), None, operators.clone()]),
+            (suspended(Some(10)), machines(100), [abuse.clone(), None, operators]),
+            (exempt(None), machines(100), [None, None, None]),
+            (exempt(Some(10)), machines(100), [abuse, None, None]),
+            (exempt(Some(10)), None, [None, None, None]),
+        ];
+        for (operators, machines, expected) in cases {
+            let switches = Switches { operators, machines };
+            let found = [Some(20), Some(100), None].map(|time_ms| switches.suspension(time_ms));
+            assert_eq!(found, expected, "{switches:?}");
+            assert!(switches.can_suspend() || found.iter().all(Option::is_none), "{switches:?}");
+        }
+        assert!(Switches::default().is_empty() && !Switches { machines: machines(1), ..Switches::default() }.is_empty());
+    }
+}
