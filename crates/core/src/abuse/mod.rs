@@ -7,11 +7,29 @@
 //! clocks  ─▶ partition's time ─▶ what is over, what is due
 //! ```
 
+mod adopt;
+mod alert;
+mod blast_radius;
+mod control;
+mod due;
+mod entry;
+mod firing;
+mod fold;
+mod grouping;
+mod ladder;
 mod outcome;
+mod program;
+mod requests;
 mod rules;
+mod sources;
 mod stage;
 mod state;
+mod subjects;
+mod visit;
+mod window;
 
+pub use alert::{Action, Status};
+pub use entry::Entry;
 pub use outcome::{AlertRecord, ControlRecord, FoldCounts, Folded, RuleCounts};
 pub use rules::{
     AbuseRules, AbuseSettings, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack,

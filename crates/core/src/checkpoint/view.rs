@@ -3,8 +3,8 @@
 //! The state holds nothing else except for the sentences of guardrail providers, which the view leaves out.
 
 use serde::Serialize;
-use time::OffsetDateTime;
 
+use crate::decode::rfc_3339;
 use crate::digest::{Digest, Fingerprint};
 use crate::loops::LoopMemory;
 use crate::record::Partition;
@@ -135,14 +135,6 @@ impl<'s> AnswerView<'s> {
             is_not_executed: ruling.basis == Basis::NotExecuted,
         }
     }
-}
-
-/// Returns a time as RFC 3339 writes it; `None` if its year does not have four digits.
-fn rfc_3339(time_ms: i64) -> Option<String> {
-    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000).ok().filter(|time| time.year() >= 0)?;
-    let (date, month) = (time.date(), u8::from(time.month()));
-    let (hour, minute, second, millisecond) = time.time().as_hms_milli();
-    Some(format!("{:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z", date.year(), date.day()))
 }
 
 #[cfg(test)]

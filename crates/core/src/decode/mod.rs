@@ -20,7 +20,7 @@ pub(crate) use envelope::{STRUCTURED, is_structured, short_type, skip_schema_reg
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use schema::schema;
-pub use timestamp::parse_timestamp;
+pub use timestamp::{parse_timestamp, rfc_3339};
 
 use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
 use crate::record::Record;

@@ -9,6 +9,15 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
 }
 
+/// Returns a time as RFC 3339 writes it; `None` if its year does not have four digits.
+#[must_use]
+pub fn rfc_3339(time_ms: i64) -> Option<String> {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000).ok().filter(|time| time.year() >= 0)?;
+    let (date, month) = (time.date(), u8::from(time.month()));
+    let (hour, minute, second, millisecond) = time.time().as_hms_milli();
+    Some(format!("{:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z", date.year(), date.day()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::parse_timestamp;

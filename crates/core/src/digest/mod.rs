@@ -38,6 +38,12 @@ impl Digest {
         self.0.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
+    /// Returns the first sixteen bytes, as two numbers.
+    pub(crate) fn first_words(&self) -> (u64, u64) {
+        let words = u128::from_ne_bytes(self.fingerprint().0);
+        (words as u64, (words >> 64) as u64)
+    }
+
     /// Returns the digest with these bytes.
     #[must_use]
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {

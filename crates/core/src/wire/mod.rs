@@ -60,7 +60,8 @@ impl<'a> Input<'a> {
     }
 
     /// Reads a number of bytes.
-    fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    /// Reads one byte.
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
         self.rest = rest;
         Ok(head)
@@ -73,11 +74,12 @@ impl<'a> Input<'a> {
     }
 
     /// Reads a number of bytes as an array.
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         self.bytes(N)?.try_into().map_err(|_| Malformed::Truncated)
     }
 
-    fn byte(&mut self) -> Result<u8, Malformed> {
+    /// Reads one byte.
+    pub(crate) fn byte(&mut self) -> Result<u8, Malformed> {
         let [byte] = self.array()?;
         Ok(byte)
     }
@@ -103,8 +105,13 @@ pub trait Wire: Sized {
 
 /// Appends the length of a part and then the part, as [`Input::sized`] reads it.
 pub(crate) fn write_sized(part: &impl Wire, out: &mut Vec<u8>) {
+    write_sized_with(out, |out| part.write(out));
+}
+
+/// Appends the length of a part and then what `write` appends, as [`Input::sized`] reads it.
+pub(crate) fn write_sized_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
-    part.write(out);
+    write(out);
     let end = out.len();
     ((end - start) as u64).write(out);
     let length_bytes = out.len() - end;

@@ -1,0 +1,128 @@
+//! Taking over the state of a checkpoint: which of its rules are still there, and what follows from the subjects' bytes alone.
+//!
+//! What the clock waits for, who goes first when memory is used up, and how many are active and suspended is not in the checkpoint. It is
+//! made anew from the subjects.
+
+use std::collections::BTreeSet;
+
+use super::entry::RuleState;
+use super::grouping::Grouping;
+use super::program::Program;
+use super::rules::AbuseRules;
+use super::stage::Abuse;
+use super::state::AbuseState;
+use super::subjects::{SlotKey, Subject};
+use super::window::Window;
+
+/// The numbers of rules whose counters begin anew.
+type Anew = BTreeSet<u32>;
+
+/// Gives each rule its number within the partition, and drops the rules that are no longer there. Returns the numbers of all rules, and of
+/// those whose counters begin anew.
+pub(super) fn adopt_rules(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u32>, Anew) {
+    let is_new_partition = state.is_new();
+    let is_there = |id: &str| rules.rules.iter().any(|rule| rule.id == id);
+    let gone: Vec<Box<str>> = state.rules.keys().filter(|id| !is_there(id)).cloned().collect();
+    for id in gone {
+        state.rules.remove(&id);
+        state.changed_rules.insert(id);
+    }
+    let mut anew = Anew::new();
+    let mut numbers = Vec::with_capacity(rules.rules.len());
+    for rule in &rules.rules {
+        let known = state.rules.get_mut(&*rule.id);
+        let number = known.as_ref().map_or(state.own.next_rule, |known| known.number);
+        numbers.push(number);
+        match known {
+            Some(known) if known.version == rule.version && !known.is_warming => {}
+            Some(known) => {
+                // A warming that did not end begins anew.
+                (known.version, known.is_warming) = (rule.version, true);
+                anew.insert(number);
+                state.changed_rules.insert(rule.id.as_str().into());
+            }
+            None => {
+                state.own.next_rule = state.own.next_rule.saturating_add(1);
+                let (version, grouping) = (rule.version, Grouping::default());
+                let known = RuleState { number, version, is_warming: !is_new_partition, is_paused: false, forgiven_ms: None, grouping };
+                state.rules.insert(rule.id.as_str().into(), known);
+                state.changed_rules.insert(rule.id.as_str().into());
+            }
+        }
+    }
+    (numbers, anew)
+}
+
+impl Abuse {
+    /// Makes of the subjects what is not in the checkpoint. Counters of rules that are gone are dropped, and those of changed rules emptied;
+    /// who is on the ladder of a changed rule stays on it.
+    pub(super) fn adopt_subjects(&mut self, anew: &Anew) {
+        for at in self.state.subjects.places() {
+            self.adopt_subject(at, anew);
+        }
+        self.grouped = (0..self.program.rules().rules.len()).filter(|at| self.has_group(*at)).collect();
+    }
+
+    fn has_group(&self, at: usize) -> bool {
+        let state = self.program.rule(at).and_then(|rule| self.state.rules.get(&*rule.id));
+        state.is_some_and(|state| state.grouping.due_ms().is_some())
+    }
+
+    fn adopt_subject(&mut self, at: SlotKey, anew: &Anew) {
+        let Some(key) = self.state.subjects.key(at) else { return };
+        let before = self.state.subjects.take(at);
+        let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };
+        let is_changed = drop_old(&mut subject, &self.program, anew);
+        let ids: Vec<u8> = subject.counters.iter().map(|counter| counter.id).collect();
+        for place in ids.into_iter().filter_map(|id| subject.place(id)).collect::<Vec<_>>() {
+            let number = subject.counters.get(place).map(|counter| counter.rule);
+            let suspended_ms = subject.open(place).ok().and_then(|opened| opened.episode.as_ref()?.suspended_ms);
+            let Some((number, (_, rule))) = number.and_then(|number| Some((number, self.program.numbered(number)?))) else { continue };
+            let forgiven_ms = self.state.rules.get(&*rule.id).and_then(|state| state.forgiven_ms);
+            let suspended_ms = suspended_ms.filter(|time_ms| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms));
+            self.census.suspended(number, None, suspended_ms);
+        }
+        self.census.active(key.kind, None, subject.active_ms);
+        self.expect(at, &key, &subject);
+        if is_changed && subject.control_until_ms.is_some() {
+            // Its suspension may have been that of a rule that is gone.
+            let soon = self.state.own.done_s.saturating_add(1);
+            if self.state.subjects.expect(at, soon) {
+                self.agenda.push(soon, at);
+            }
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let stamp = subject.stamp(&mut buffer);
+        drop(subject);
+        self.state.subjects.rank(at, stamp);
+        self.state.subjects.put(at, before, stamp, &buffer);
+        self.buffer = buffer;
+    }
+}
+
+/// Drops the counters of rules that are gone, and empties those that begin anew. Returns whether there were any.
+fn drop_old(subject: &mut Subject<'_>, program: &Program, anew: &Anew) -> bool {
+    let mut is_changed = false;
+    let mut place = 0;
+    while let Some(counter) = subject.counters.get(place) {
+        let (number, id, is_on_ladder) = (counter.rule, counter.id, counter.is_on_ladder);
+        let rule = program.numbered(number).map(|(_, rule)| rule);
+        match rule {
+            Some(rule) if anew.contains(&number) && is_on_ladder => {
+                is_changed = true;
+                subject.evidence.release(id);
+                if let Ok(opened) = subject.open(place) {
+                    opened.window = Window::of(rule);
+                }
+                subject.settle(place, rule);
+                place += 1;
+            }
+            Some(_) if !anew.contains(&number) => place += 1,
+            _ => {
+                is_changed = true;
+                subject.remove(place);
+            }
+        }
+    }
+    is_changed
+}

@@ -1,0 +1,210 @@
+//! The sources: the partitions of the events topic. What of each was applied, and how far each is in time.
+//!
+//! A signal carries the offset of its event. The events of a source come in order, so one number for each source says what was applied
+//! already, however often a worker that died had its signals written.
+//!
+//! The partition's time is the least of its sources' times. So a source that lags loses nothing: nothing is late before the slowest is
+//! there. A source that nothing is heard of is left out after a while, or it would hold up everybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{Offset, Partition};
+use crate::signal::Clock;
+use crate::wire::{Input, Malformed, Wire};
+
+/// After how long without a sign of it a source is left out of the partition's time, in milliseconds of the records' own timestamps.
+pub(super) const SILENCE_MS: i64 = 10 * 60 * 1_000;
+
+/// One source. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The last offset that was applied.
+    applied: Option<Offset>,
+    /// How far it is, by its events.
+    time_ms: Option<i64>,
+    /// The latest timestamp of a record with a sign of it.
+    heard_ms: Option<i64>,
+    /// Whether it is left out of the partition's time.
+    is_silent: bool,
+}
+
+/// All sources of a partition of the signals topic.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    sources: BTreeMap<Partition, Source>,
+    /// Sources that have changed since a checkpoint last saw them.
+    changed: BTreeSet<Partition>,
+    /// The latest timestamp of any record.
+    newest_ms: Option<i64>,
+    /// The earliest timestamp at which any source may have been silent for too long.
+    silence_due_ms: Option<i64>,
+}
+
+impl Sources {
+    /// Returns sources as a checkpoint has them.
+    pub(super) fn restored(sources: BTreeMap<Partition, Source>) -> Self {
+        let newest_ms = sources.values().filter_map(|source| source.heard_ms).max();
+        Self { sources, newest_ms, silence_due_ms: newest_ms, ..Self::default() }
+    }
+
+    /// Returns the last offset of a source that was applied.
+    pub(super) fn applied(&self, source: Partition) -> Option<Offset> {
+        self.sources.get(&source).and_then(|source| source.applied)
+    }
+
+    /// Notes that a source was applied up to an offset, in a record with this timestamp.
+    pub(super) fn apply(&mut self, source: Partition, offset: Offset, timestamp_ms: Option<i64>) {
+        self.change(source, timestamp_ms, |source| source.applied = source.applied.max(Some(offset)));
+    }
+
+    /// Notes a source's time.
+    pub(super) fn tick(&mut self, clock: &Clock, timestamp_ms: Option<i64>) {
+        self.change(clock.source, timestamp_ms, |source| source.time_ms = source.time_ms.max(Some(clock.time_ms)));
+    }
+
+    /// Begins a source again if its offsets have begun again, and returns whether they have.
+    pub(super) fn begin(&mut self, clock: &Clock, timestamp_ms: Option<i64>) -> bool {
+        let is_behind = |applied: Offset| clock.next.0.saturating_sub(1) < applied.0;
+        let has_begun_again = clock.has_begun && self.applied(clock.source).is_some_and(is_behind);
+        if has_begun_again {
+            self.change(clock.source, timestamp_ms, |source| (source.applied, source.time_ms) = (None, None));
+        }
+        has_begun_again
+    }
+
+    /// Returns the sources that were heard of too long ago, each once, in order.
+    pub(super) fn fall_silent(&mut self) -> Vec<Partition> {
+        let Some(newest_ms) = self.newest_ms.filter(|newest_ms| self.silence_due_ms.is_some_and(|due_ms| due_ms <= *newest_ms)) else {
+            return Vec::new();
+        };
+        let is_overdue = |heard_ms: i64| newest_ms.saturating_sub(heard_ms) >= SILENCE_MS;
+        let mut fallen = Vec::new();
+        for (number, source) in &mut self.sources {
+            if !source.is_silent && source.heard_ms.is_some_and(is_overdue) {
+                source.is_silent = true;
+                fallen.push(*number);
+            }
+        }
+        self.changed.extend(fallen.iter().copied());
+        let heard = self.sources.values().filter(|source| !source.is_silent).filter_map(|source| source.heard_ms);
+        self.silence_due_ms = heard.min().map(|heard_ms| heard_ms.saturating_add(SILENCE_MS));
+        fallen
+    }
+
+    /// Returns the partition's time: the least of all sources that are heard of. `None` before any source has told its time, and where all
+    /// have fallen silent.
+    pub(super) fn now_ms(&self) -> Option<i64> {
+        self.sources.values().filter(|source| !source.is_silent).filter_map(|source| source.time_ms).min()
+    }
+
+    /// Returns how many sources there are.
+    pub(super) fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Returns a source.
+    pub(super) fn get(&self, source: Partition) -> Option<&Source> {
+        self.sources.get(&source)
+    }
+
+    /// Returns the sources that have changed since the last time.
+    pub(super) fn take_changes(&mut self) -> BTreeSet<Partition> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Marks a source so that it is shown again.
+    pub(super) fn mark_changed(&mut self, source: Partition) {
+        self.changed.insert(source);
+    }
+
+    /// Notes that a source was shown by itself.
+    pub(super) fn unmark(&mut self, source: Partition) {
+        self.changed.remove(&source);
+    }
+
+    fn change(&mut self, number: Partition, timestamp_ms: Option<i64>, change: impl FnOnce(&mut Source)) {
+        let source = self.sources.entry(number).or_default();
+        let before = *source;
+        change(source);
+        source.heard_ms = source.heard_ms.max(timestamp_ms);
+        // It is back. Its own time is the one that it left with until it tells another.
+        source.is_silent = false;
+        if *source != before {
+            self.changed.insert(number);
+        }
+        self.newest_ms = self.newest_ms.max(timestamp_ms);
+        let due_ms = source.heard_ms.map(|heard_ms| heard_ms.saturating_add(SILENCE_MS));
+        self.silence_due_ms = match (self.silence_due_ms, due_ms) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+impl Wire for Source {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.applied.map(|offset| offset.0).write(out);
+        self.time_ms.write(out);
+        self.heard_ms.write(out);
+        self.is_silent.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let applied = Option::<i64>::read(input)?.map(Offset);
+        Ok(Self { applied, time_ms: Wire::read(input)?, heard_ms: Wire::read(input)?, is_silent: Wire::read(input)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(source: i32, next: i64, time_ms: i64, has_begun: bool) -> Clock {
+        Clock { source: Partition(source), next: Offset(next), time_ms, has_begun }
+    }
+
+    #[test]
+    fn the_slowest_source_gives_the_time() {
+        let mut sources = Sources::default();
+        assert_eq!(sources.now_ms(), None);
+        sources.tick(&clock(0, 1, 5_000, false), Some(0));
+        sources.tick(&clock(1, 1, 3_000, false), Some(0));
+        sources.tick(&clock(1, 1, 2_000, false), Some(0));
+        assert_eq!(sources.now_ms(), Some(3_000), "and no source goes back");
+    }
+
+    #[test]
+    fn a_source_that_nothing_is_heard_of_is_left_out_until_it_is_back() {
+        let mut sources = Sources::default();
+        sources.tick(&clock(0, 1, 5_000, false), Some(1_000));
+        sources.tick(&clock(1, 1, 3_000, false), Some(0));
+        sources.tick(&clock(0, 1, 6_000, false), Some(SILENCE_MS - 1));
+        assert_eq!(sources.fall_silent(), []);
+        sources.tick(&clock(0, 1, 7_000, false), Some(SILENCE_MS));
+        assert_eq!((sources.fall_silent(), sources.fall_silent()), (vec![Partition(1)], vec![]), "once");
+        assert_eq!(sources.now_ms(), Some(7_000));
+        sources.apply(Partition(1), Offset(9), Some(SILENCE_MS + 1));
+        assert_eq!(sources.now_ms(), Some(3_000), "it holds up the time again, so that it loses nothing");
+        sources.tick(&clock(1, 1, 9_000, false), Some(SILENCE_MS * 2 + 1));
+        assert_eq!(sources.fall_silent(), [Partition(0)]);
+    }
+
+    #[test]
+    fn offsets_that_begin_again_are_told_from_those_that_go_on() {
+        let mut sources = Sources::default();
+        assert!(!sources.begin(&clock(0, 0, 1, true), None), "there was nothing before");
+        sources.apply(Partition(0), Offset(9), None);
+        assert!(!sources.begin(&clock(0, 3, 1, false), None), "a clock that is repeated");
+        assert!(!sources.begin(&clock(0, 10, 1, true), None));
+        assert!(sources.begin(&clock(0, 9, 1, true), None));
+        assert_eq!(sources.applied(Partition(0)), None);
+    }
+
+    #[test]
+    fn a_source_is_read_as_it_was_written() {
+        let source = Source { applied: Some(Offset(7)), time_ms: Some(-1), heard_ms: None, is_silent: true };
+        let mut out = Vec::new();
+        source.write(&mut out);
+        assert_eq!(Input::new(1, &out).whole(), Ok(source));
+    }
+}

@@ -1,0 +1,125 @@
+//! The evidence of a subject: the latest signals behind each of its counters, kept once however many counters they are behind.
+
+use crate::signal::PointKind;
+use crate::wire::{Input, Malformed, Wire};
+
+use super::PackedId;
+
+/// The most signals that an alert shows.
+pub(in crate::abuse) const EVIDENCE_MAX: usize = 5;
+
+/// One signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::abuse) struct Witness<'p> {
+    /// The counters that it is behind, a bit for each id.
+    pub counters: u64,
+    /// What happened.
+    pub kind: PointKind,
+    /// When, in milliseconds since the epoch.
+    pub time_ms: i64,
+    /// The thread.
+    pub thread: PackedId<'p>,
+    /// The event.
+    pub event: PackedId<'p>,
+}
+
+/// The signals behind a subject's counters, in the order in which they came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::abuse) struct Evidence<'p>(Vec<Witness<'p>>);
+
+impl<'p> Evidence<'p> {
+    /// Adds a signal. Of each counter the latest few stay.
+    pub(in crate::abuse) fn add(&mut self, witness: Witness<'p>) {
+        self.0.push(witness);
+        let mut bits = witness.counters;
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            if self.0.iter().filter(|witness| witness.counters & bit != 0).count() > EVIDENCE_MAX
+                && let Some(oldest) = self.0.iter_mut().find(|witness| witness.counters & bit != 0)
+            {
+                oldest.counters &= !bit;
+            }
+        }
+        self.0.retain(|witness| witness.counters != 0);
+    }
+
+    /// Returns the signals behind a counter from a time on, in the order in which they came.
+    pub(in crate::abuse) fn of(&self, counter: u8, from_ms: i64) -> impl Iterator<Item = &Witness<'p>> {
+        self.0.iter().filter(move |witness| witness.counters & bit(counter) != 0 && witness.time_ms >= from_ms)
+    }
+
+    /// Drops what is behind a counter and behind no other.
+    pub(in crate::abuse) fn release(&mut self, counter: u8) {
+        self.0.iter_mut().for_each(|witness| witness.counters &= !bit(counter));
+        self.0.retain(|witness| witness.counters != 0);
+    }
+
+    pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
+        let mut before = None;
+        for witness in &self.0 {
+            witness.counters.write(out);
+            out.push(witness.kind as u8);
+            witness.time_ms.wrapping_sub(base_ms).write(out);
+            witness.thread.write(before.as_ref(), out);
+            witness.event.write(Some(&witness.thread), out);
+            before = Some(witness.thread);
+        }
+    }
+
+    /// Reads what is left of the input.
+    pub(super) fn read(input: &mut Input<'p>, base_ms: i64) -> Result<Self, Malformed> {
+        const INVALID: Malformed = Malformed::Invalid("a signal's kind");
+        let (mut witnesses, mut before) = (Vec::new(), None);
+        while !input.rest().is_empty() {
+            let counters = u64::read(input)?;
+            let kind = usize::try_from(u64::read(input)?).map_err(|_| INVALID)?;
+            let kind = PointKind::ALL.get(kind).copied().ok_or(INVALID)?;
+            let time_ms = base_ms.wrapping_add(i64::read(input)?);
+            let thread = PackedId::read(input, before)?;
+            let event = PackedId::read(input, Some(thread))?;
+            before = Some(thread);
+            witnesses.push(Witness { counters, kind, time_ms, thread, event });
+        }
+        Ok(Self(witnesses))
+    }
+}
+
+/// Returns the bit of a counter.
+pub(in crate::abuse) fn bit(counter: u8) -> u64 {
+    1_u64.checked_shl(u32::from(counter)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn witness(counters: u64, time_ms: i64) -> Witness<'static> {
+        Witness { counters, kind: PointKind::Denial, time_ms, thread: PackedId::of("t"), event: PackedId::of("e") }
+    }
+
+    fn times(evidence: &Evidence<'_>, counter: u8) -> Vec<i64> {
+        evidence.of(counter, i64::MIN).map(|witness| witness.time_ms).collect()
+    }
+
+    #[test]
+    fn the_latest_few_of_each_counter_stay() {
+        let mut evidence = Evidence::default();
+        (0..3).for_each(|time_ms| evidence.add(witness(0b11, time_ms)));
+        (3..9).for_each(|time_ms| evidence.add(witness(0b01, time_ms)));
+        assert_eq!((times(&evidence, 0), times(&evidence, 1)), (vec![4, 5, 6, 7, 8], vec![0, 1, 2]));
+        evidence.release(1);
+        assert_eq!((evidence.0.len(), times(&evidence, 0).len()), (5, 5));
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written() {
+        let mut evidence = Evidence::default();
+        evidence.add(witness(0b11, 100));
+        evidence.add(Witness { thread: PackedId::of("u"), kind: PointKind::SafetyStop, ..witness(0b100, -5) });
+        let mut out = Vec::new();
+        evidence.write(90, &mut out);
+        assert_eq!(Evidence::read(&mut Input::new(1, &out), 90), Ok(evidence));
+        assert_eq!(Evidence::read(&mut Input::new(1, &[1, 7]), 0), Err(Malformed::Invalid("a signal's kind")));
+    }
+}

@@ -1,0 +1,275 @@
+//! The subjects of a partition, found by kind and hash, each as the bytes that its state record holds.
+
+mod episode;
+mod eviction;
+mod evidence;
+mod packed_id;
+mod subject;
+
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
+use slab::Slab;
+
+use crate::signal::SubjectKey;
+
+pub(super) use episode::Episode;
+use eviction::Candidates;
+pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
+pub(super) use packed_id::PackedId;
+pub(super) use subject::{Stamp, Subject};
+
+/// The place of a subject in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SlotKey(u32);
+
+/// The closeness of a subject that must not be forgotten.
+const HELD: u8 = u8::MAX;
+
+/// A subject in the store: 64 bytes, and what is remembered of it.
+#[derive(Debug)]
+struct Slot {
+    key: SubjectKey,
+    packed: Box<[u8]>,
+    /// The second since the epoch at which the clock looks at it; 0 for never.
+    due_s: u32,
+    /// How close it is to any threshold, or [`HELD`].
+    closeness: u8,
+    /// Whether it has changed since a checkpoint last saw it.
+    is_dirty: bool,
+    /// Whether a checkpoint has ever seen it.
+    is_known: bool,
+}
+
+/// The subjects of one partition.
+#[derive(Debug, Default)]
+pub(super) struct Subjects {
+    slots: Slab<Slot>,
+    index: HashTable<SlotKey>,
+    seeds: Seeds,
+    candidates: Candidates,
+    /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
+    dirty: Vec<SlotKey>,
+    /// Subjects that a checkpoint holds and that are gone since.
+    gone: Vec<SubjectKey>,
+    /// The bytes of all subjects.
+    packed_bytes: usize,
+}
+
+/// What subjects are hashed with in this process. Without a key for hashes, anybody can look for ids whose hashes begin alike. Nothing that
+/// leaves the store depends on it: the index is asked and never listed.
+#[derive(Debug)]
+struct Seeds(u64, u64);
+
+impl Default for Seeds {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self(random.hash_one(0_u8), random.hash_one(1_u8))
+    }
+}
+
+impl Seeds {
+    fn hash(&self, key: &SubjectKey) -> u64 {
+        let (first, second) = key.hash.first_words();
+        let product = u128::from(first ^ self.0) * u128::from(second ^ self.1 ^ key.kind as u64);
+        (product as u64) ^ ((product >> 64) as u64)
+    }
+}
+
+impl Subjects {
+    /// Returns how many subjects there are.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns about how many bytes they take, without what the allocator adds.
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.len() * (size_of::<Slot>() + 4 * size_of::<SlotKey>()) + self.candidates.bytes() + self.packed_bytes
+    }
+
+    /// Returns the place of a subject.
+    pub(super) fn find(&self, key: &SubjectKey) -> Option<SlotKey> {
+        let is_it = |slot: &SlotKey| self.slots.get(slot.at()).is_some_and(|slot| slot.key == *key);
+        self.index.find(self.seeds.hash(key), is_it).copied()
+    }
+
+    /// Returns the place of a new subject, which has nothing in it yet.
+    pub(super) fn insert(&mut self, key: SubjectKey) -> SlotKey {
+        let slot = Slot { key, packed: Box::default(), due_s: 0, closeness: HELD, is_dirty: false, is_known: false };
+        let at = SlotKey(u32::try_from(self.slots.insert(slot)).unwrap_or(u32::MAX));
+        let (slots, seeds) = (&self.slots, &self.seeds);
+        let rehash = |slot: &SlotKey| slots.get(slot.at()).map_or(0, |slot| seeds.hash(&slot.key));
+        self.index.insert_unique(seeds.hash(&key), at, rehash);
+        at
+    }
+
+    /// Returns who is at a place.
+    pub(super) fn key(&self, at: SlotKey) -> Option<SubjectKey> {
+        self.slots.get(at.at()).map(|slot| slot.key)
+    }
+
+    /// Takes the bytes out of a place, to be worked on. [`Subjects::put`] has to follow.
+    pub(super) fn take(&mut self, at: SlotKey) -> Box<[u8]> {
+        self.slots.get_mut(at.at()).map(|slot| std::mem::take(&mut slot.packed)).unwrap_or_default()
+    }
+
+    /// Puts a subject into its place, whose bytes are in a buffer. `before` is what was taken out: if nothing has changed, no checkpoint has
+    /// to hold it again. A subject of which nothing is left is removed.
+    pub(super) fn put(&mut self, at: SlotKey, before: Box<[u8]>, stamp: Stamp, buffer: &[u8]) {
+        self.packed_bytes = self.packed_bytes.saturating_sub(before.len());
+        if stamp.is_empty {
+            return self.remove(at);
+        }
+        let Some(slot) = self.slots.get_mut(at.at()) else { return };
+        let closeness = stamp.closeness.unwrap_or(HELD);
+        // Who comes farther from a threshold goes sooner than its candidacy says. All others are looked at when it is their turn.
+        if slot.closeness > closeness {
+            self.candidates.push(closeness, stamp.touch, at);
+        }
+        slot.closeness = closeness;
+        self.packed_bytes += buffer.len();
+        if *before == *buffer {
+            slot.packed = before;
+            return;
+        }
+        slot.packed = replaced(before, buffer);
+        self.mark_dirty(at);
+        self.candidates.tidy(self.slots.len(), |at| Self::candidacy(&self.slots, at));
+    }
+
+    /// Puts a subject of a checkpoint into the store.
+    pub(super) fn restore(&mut self, key: SubjectKey, packed: Box<[u8]>) {
+        let at = self.insert(key);
+        self.packed_bytes += packed.len();
+        if let Some(slot) = self.slots.get_mut(at.at()) {
+            (slot.packed, slot.is_known) = (packed, true);
+        }
+    }
+
+    /// Notes how close a subject of a checkpoint is to a threshold.
+    pub(super) fn rank(&mut self, at: SlotKey, stamp: Stamp) {
+        let Some(slot) = self.slots.get_mut(at.at()) else { return };
+        slot.closeness = stamp.closeness.unwrap_or(HELD);
+        if slot.closeness != HELD {
+            self.candidates.push(slot.closeness, stamp.touch, at);
+        }
+    }
+
+    /// Returns every place.
+    pub(super) fn places(&self) -> Vec<SlotKey> {
+        self.slots.iter().filter_map(|(at, _)| u32::try_from(at).ok().map(SlotKey)).collect()
+    }
+
+    /// Returns the bytes at a place.
+    pub(super) fn packed(&self, at: SlotKey) -> &[u8] {
+        self.slots.get(at.at()).map(|slot| &*slot.packed).unwrap_or_default()
+    }
+
+    /// Returns who is farthest from any threshold, and among equals who was heard of longest ago; `None` if everybody is on a ladder.
+    pub(super) fn farthest(&mut self) -> Option<SlotKey> {
+        let slots = &self.slots;
+        self.candidates.first(|at| Self::candidacy(slots, at))
+    }
+
+    /// Removes a subject.
+    pub(super) fn remove(&mut self, at: SlotKey) {
+        let Some(slot) = self.slots.try_remove(at.at()) else { return };
+        if let Ok(entry) = self.index.find_entry(self.seeds.hash(&slot.key), |other| *other == at) {
+            entry.remove();
+        }
+        self.packed_bytes = self.packed_bytes.saturating_sub(slot.packed.len());
+        if slot.is_known {
+            self.gone.push(slot.key);
+        }
+    }
+
+    /// Notes when the clock has to look at a place, in seconds since the epoch. Returns whether that is news: it looks there earlier than
+    /// it would have.
+    pub(super) fn expect(&mut self, at: SlotKey, due_s: u32) -> bool {
+        let Some(slot) = self.slots.get_mut(at.at()) else { return false };
+        let is_news = slot.due_s == 0 || due_s < slot.due_s;
+        if is_news {
+            slot.due_s = due_s;
+        }
+        is_news
+    }
+
+    /// Notes that the clock looks at a place. Returns who is there, if the clock was expected there at this second.
+    pub(super) fn looked_at(&mut self, at: SlotKey, second: u32) -> Option<SubjectKey> {
+        let slot = self.slots.get_mut(at.at()).filter(|slot| slot.due_s == second)?;
+        slot.due_s = 0;
+        Some(slot.key)
+    }
+
+    /// Calls `show` for every change since the last time: first for subjects that are gone, then for those that have changed.
+    pub(super) fn take_changes(&mut self, mut show: impl FnMut(SubjectKey, Option<&[u8]>)) {
+        for key in std::mem::take(&mut self.gone) {
+            // One that has come back is shown below.
+            if self.find(&key).is_none() {
+                show(key, None);
+            }
+        }
+        for at in std::mem::take(&mut self.dirty) {
+            let Some(slot) = self.slots.get_mut(at.at()).filter(|slot| slot.is_dirty) else { continue };
+            (slot.is_dirty, slot.is_known) = (false, true);
+            show(slot.key, Some(&slot.packed));
+        }
+    }
+
+    /// Returns a subject's bytes as if they had just been shown.
+    pub(super) fn take_change(&mut self, key: &SubjectKey) -> Option<&[u8]> {
+        let at = self.find(key)?;
+        let slot = self.slots.get_mut(at.at())?;
+        (slot.is_dirty, slot.is_known) = (false, true);
+        Some(&slot.packed)
+    }
+
+    /// Marks a subject so that it is shown again, because the checkpoint that it was shown for was refused.
+    pub(super) fn mark_changed(&mut self, key: &SubjectKey) {
+        match self.find(key) {
+            None => self.gone.push(*key),
+            Some(at) => {
+                if let Some(slot) = self.slots.get_mut(at.at()) {
+                    slot.is_known = true;
+                }
+                self.mark_dirty(at);
+            }
+        }
+    }
+
+    fn mark_dirty(&mut self, at: SlotKey) {
+        let was_dirty = self.slots.get_mut(at.at()).is_none_or(|slot| std::mem::replace(&mut slot.is_dirty, true));
+        if was_dirty {
+            return;
+        }
+        self.dirty.push(at);
+        // Subjects that come and go leave stale entries. Without checkpoints nothing else would remove them.
+        if self.dirty.len() > 4 * self.slots.len() + 64 {
+            let slots = &self.slots;
+            self.dirty.retain(|at| slots.get(at.at()).is_some_and(|slot| slot.is_dirty));
+            self.dirty.sort_unstable();
+            self.dirty.dedup();
+        }
+    }
+
+    /// Returns the closeness and the last signal of who is at a place; `None` for nobody, and for who must not be forgotten.
+    fn candidacy(slots: &Slab<Slot>, at: SlotKey) -> Option<(u8, u64)> {
+        let slot = slots.get(at.at()).filter(|slot| slot.closeness != HELD)?;
+        Subject::touch_of(&slot.packed).map(|touch| (slot.closeness, touch))
+    }
+}
+
+impl SlotKey {
+    fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Returns the bytes of a buffer in a box, the old one if they fit exactly.
+fn replaced(mut before: Box<[u8]>, buffer: &[u8]) -> Box<[u8]> {
+    if before.len() == buffer.len() {
+        before.copy_from_slice(buffer);
+        return before;
+    }
+    buffer.into()
+}

@@ -1,0 +1,283 @@
+//! A subject, and the bytes that it is kept as.
+//!
+//! There may be millions of subjects, and a signal concerns one of them. So a subject is kept as bytes, the same that its state record holds.
+//! A signal opens the counters that it concerns; the others are passed through as they are.
+
+use crate::record::Offset;
+use crate::wire::{Input, Malformed, Wire, write_sized_with};
+
+use super::super::rules::Rule;
+use super::super::window::{CLOSENESS_MAX, Window};
+use super::episode::Episode;
+use super::evidence::{Evidence, bit};
+
+/// The most counters of a subject. There are more combinations of a rule's dimensions than that only where somebody makes them up; then the
+/// counter goes that is farthest from its threshold.
+pub(in crate::abuse) const COUNTERS_MAX: usize = 64;
+/// Times are written as of this one, so that they are short: 2026-01-01.
+const EPOCH_MS: i64 = 1_767_225_600_000;
+
+const HAS_CONTROL: u8 = 1;
+const IS_ACTIVE: u8 = 2;
+const IS_GROUPED: u8 = 1;
+const HAS_EPISODE: u8 = 2;
+
+/// A subject that is being worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::abuse) struct Subject<'p> {
+    /// The offset of the last record with a signal of it.
+    pub applied: Offset,
+    /// The number of its last signal: subjects in the order of these are in the order of their signals.
+    pub touch: u64,
+    /// The time that its times are written as of, in milliseconds since the epoch.
+    base_ms: i64,
+    /// The end of the suspension that its control says, in milliseconds since the epoch; `None` if there is no control.
+    pub control_until_ms: Option<i64>,
+    /// The time of its latest signal, where it matters how many subjects are active.
+    pub active_ms: Option<i64>,
+    /// Its counters, in the order in which they were made.
+    pub counters: Vec<Counter<'p>>,
+    /// The latest signals behind its counters.
+    pub evidence: Evidence<'p>,
+}
+
+/// What the store has to know of a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::abuse) struct Stamp {
+    /// Whether nothing is left to remember.
+    pub is_empty: bool,
+    /// How close it is to any threshold; `None` if it must not be forgotten.
+    pub closeness: Option<u8>,
+    /// The number of its last signal.
+    pub touch: u64,
+}
+
+/// A counter: what one rule counts of one subject and one combination of the rule's dimensions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::abuse) struct Counter<'p> {
+    /// Its number within the subject.
+    pub id: u8,
+    /// The rule's number within the partition.
+    pub rule: u32,
+    /// The combination of dimensions as a JSON object; empty for a rule that has none.
+    pub group: Box<str>,
+    /// How close it is to the threshold.
+    pub closeness: u8,
+    /// Whether it is on the ladder.
+    pub is_on_ladder: bool,
+    content: Content<'p>,
+}
+
+/// What is in a counter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::abuse) struct Opened {
+    /// The window.
+    pub window: Window,
+    /// The subject's place on the rule's ladder, if it is on it.
+    pub episode: Option<Episode>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content<'p> {
+    Packed(&'p [u8]),
+    Opened(Box<Opened>),
+}
+
+impl<'p> Subject<'p> {
+    /// Returns a subject of which nothing is known, at the time of its first signal.
+    pub(in crate::abuse) fn new(time_ms: i64) -> Self {
+        let (counters, evidence) = (Vec::new(), Evidence::default());
+        Self { applied: Offset(0), touch: 0, base_ms: time_ms, control_until_ms: None, active_ms: None, counters, evidence }
+    }
+
+    /// Returns whether nothing is left to remember.
+    fn is_empty(&self) -> bool {
+        self.counters.is_empty() && self.control_until_ms.is_none() && self.active_ms.is_none()
+    }
+
+    /// Returns how close it is to any threshold; `None` if it is on a ladder or suspended, so that it must not be forgotten.
+    fn closeness(&self) -> Option<u8> {
+        let is_held = self.control_until_ms.is_some() || self.counters.iter().any(|counter| counter.is_on_ladder);
+        let closest = self.counters.iter().map(|counter| counter.closeness).max().unwrap_or_default();
+        (!is_held).then_some(closest)
+    }
+
+    /// Returns the place of a counter, which is made if it is not there. `None` if there is room for none.
+    pub(in crate::abuse) fn counter(&mut self, rule: u32, group: &str, window: impl FnOnce() -> Window) -> Option<usize> {
+        let found = self.counters.iter().position(|counter| counter.rule == rule && *counter.group == *group);
+        if found.is_some() {
+            return found;
+        }
+        if self.counters.len() >= COUNTERS_MAX {
+            self.make_room()?;
+        }
+        let id = self.free_id()?;
+        let content = Content::Opened(Box::new(Opened { window: window(), episode: None }));
+        self.counters.push(Counter { id, rule, group: group.into(), closeness: 0, is_on_ladder: false, content });
+        Some(self.counters.len() - 1)
+    }
+
+    /// Removes the counter that is farthest from its threshold; among equals the one that was made first.
+    fn make_room(&mut self) -> Option<()> {
+        let free = self.counters.iter().enumerate().filter(|(_, counter)| !counter.is_on_ladder);
+        let (at, _) = free.min_by_key(|(at, counter)| (counter.closeness, *at))?;
+        self.remove(at);
+        Some(())
+    }
+
+    /// Removes a counter with what is behind it.
+    pub(in crate::abuse) fn remove(&mut self, at: usize) {
+        if at < self.counters.len() {
+            let counter = self.counters.remove(at);
+            self.evidence.release(counter.id);
+        }
+    }
+
+    fn free_id(&self) -> Option<u8> {
+        let taken = self.counters.iter().fold(0, |taken, counter| taken | bit(counter.id));
+        u8::try_from(u64::trailing_ones(taken)).ok().filter(|id| usize::from(*id) < COUNTERS_MAX)
+    }
+
+    /// Returns the counters that were opened, each with its rule's number.
+    pub(in crate::abuse) fn opened(&self) -> impl Iterator<Item = (u32, &Opened)> {
+        self.counters.iter().filter_map(|counter| match &counter.content {
+            Content::Opened(opened) => Some((counter.rule, &**opened)),
+            Content::Packed(_) => None,
+        })
+    }
+
+    /// Returns the place of a counter by its id.
+    pub(in crate::abuse) fn place(&self, id: u8) -> Option<usize> {
+        self.counters.iter().position(|counter| counter.id == id)
+    }
+
+    /// Writes the subject into a buffer, which is emptied before, and returns what the store has to know of it.
+    pub(in crate::abuse) fn stamp(&self, buffer: &mut Vec<u8>) -> Stamp {
+        buffer.clear();
+        self.write(buffer);
+        Stamp { is_empty: self.is_empty(), closeness: self.closeness(), touch: self.touch }
+    }
+
+    /// Appends the subject.
+    fn write(&self, out: &mut Vec<u8>) {
+        self.applied.0.write(out);
+        self.touch.write(out);
+        self.base_ms.wrapping_sub(EPOCH_MS).write(out);
+        let is_active = if self.active_ms.is_some() { IS_ACTIVE } else { 0 };
+        out.push(is_active | if self.control_until_ms.is_some() { HAS_CONTROL } else { 0 });
+        for time_ms in [self.control_until_ms, self.active_ms].into_iter().flatten() {
+            time_ms.wrapping_sub(self.base_ms).write(out);
+        }
+        (self.counters.len() as u64).write(out);
+        self.counters.iter().for_each(|counter| counter.write(self.base_ms, out));
+        self.evidence.write(self.base_ms, out);
+    }
+
+    /// Reads a subject, with its counters packed.
+    pub(in crate::abuse) fn read(bytes: &'p [u8]) -> Result<Self, Malformed> {
+        let mut input = Input::new(1, bytes);
+        let (applied, touch) = (Offset(i64::read(&mut input)?), u64::read(&mut input)?);
+        let base_ms = i64::read(&mut input)?.wrapping_add(EPOCH_MS);
+        let has = input.byte()?;
+        if has & !(HAS_CONTROL | IS_ACTIVE) != 0 {
+            return Err(Malformed::Invalid("what there is of a subject"));
+        }
+        let mut time =
+            |is_there| if is_there { i64::read(&mut input).map(|time_ms| Some(base_ms.wrapping_add(time_ms))) } else { Ok(None) };
+        let (control_until_ms, active_ms) = (time(has & HAS_CONTROL != 0)?, time(has & IS_ACTIVE != 0)?);
+        let count = usize::try_from(u64::read(&mut input)?).map_err(|_| Malformed::Truncated)?;
+        if count > COUNTERS_MAX {
+            return Err(Malformed::Invalid("the number of a subject's counters"));
+        }
+        // One may be added.
+        let mut counters = Vec::with_capacity(count + 1);
+        for _ in 0..count {
+            counters.push(Counter::read(&mut input)?);
+        }
+        let evidence = Evidence::read(&mut input, base_ms)?;
+        Ok(Self { applied, touch, base_ms, control_until_ms, active_ms, counters, evidence })
+    }
+
+    /// Returns the number of the last signal of a subject that was written.
+    pub(in crate::abuse) fn touch_of(bytes: &[u8]) -> Option<u64> {
+        let mut input = Input::new(1, bytes);
+        i64::read(&mut input).and_then(|_| u64::read(&mut input)).ok()
+    }
+
+    /// Opens a counter, for reading and changing it. [`Subject::settle`] has to follow.
+    pub(in crate::abuse) fn open(&mut self, at: usize) -> Result<&mut Opened, Malformed> {
+        const MISSING: Malformed = Malformed::Invalid("the place of a counter");
+        let base_ms = self.base_ms;
+        let counter = self.counters.get_mut(at).ok_or(MISSING)?;
+        if let Content::Packed(bytes) = counter.content {
+            let opened = Opened::read(&mut Input::new(1, bytes), base_ms, counter.is_on_ladder)?;
+            counter.content = Content::Opened(Box::new(opened));
+        }
+        match &mut counter.content {
+            Content::Opened(opened) => Ok(opened),
+            Content::Packed(_) => Err(MISSING),
+        }
+    }
+
+    /// Notes of a counter that was opened how close it is to its rule's threshold and whether it is on the ladder.
+    pub(in crate::abuse) fn settle(&mut self, at: usize, rule: &Rule) {
+        let Some(counter) = self.counters.get_mut(at) else { return };
+        if let Content::Opened(opened) = &counter.content {
+            (counter.closeness, counter.is_on_ladder) = (opened.window.closeness(rule), opened.episode.is_some());
+        }
+    }
+
+    /// Checks that every counter can be read.
+    ///
+    /// # Errors
+    /// [`Malformed`] for the first one that cannot.
+    pub(in crate::abuse) fn check(&mut self) -> Result<(), Malformed> {
+        let ids = self.counters.iter().try_fold(0, |ids, counter| (ids & bit(counter.id) == 0).then_some(ids | bit(counter.id)));
+        if ids.is_none() || self.counters.iter().any(|counter| usize::from(counter.id) >= COUNTERS_MAX) {
+            return Err(Malformed::Invalid("a counter's id"));
+        }
+        (0..self.counters.len()).try_for_each(|at| self.open(at).map(drop))
+    }
+}
+
+impl<'p> Counter<'p> {
+    fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
+        self.rule.write(out);
+        write_sized_with(out, |out| {
+            let is_grouped = if self.group.is_empty() { 0 } else { IS_GROUPED };
+            out.extend_from_slice(&[self.id, is_grouped | if self.is_on_ladder { HAS_EPISODE } else { 0 }, self.closeness]);
+            if !self.group.is_empty() {
+                self.group.write(out);
+            }
+            match &self.content {
+                Content::Packed(bytes) => out.extend_from_slice(bytes),
+                Content::Opened(opened) => {
+                    opened.window.write(base_ms, out);
+                    opened.episode.iter().for_each(|episode| episode.write(out));
+                }
+            }
+        });
+    }
+
+    fn read(input: &mut Input<'p>) -> Result<Self, Malformed> {
+        let rule = u32::read(input)?;
+        let mut body = Input::new(1, input.sized()?);
+        let [id, has, closeness] = body.array()?;
+        if has & !(IS_GROUPED | HAS_EPISODE) != 0 || closeness > CLOSENESS_MAX {
+            return Err(Malformed::Invalid("a counter"));
+        }
+        let group = if has & IS_GROUPED != 0 { Wire::read(&mut body)? } else { Box::default() };
+        Ok(Self { id, rule, group, closeness, is_on_ladder: has & HAS_EPISODE != 0, content: Content::Packed(body.rest()) })
+    }
+}
+
+impl Opened {
+    fn read(input: &mut Input<'_>, base_ms: i64, has_episode: bool) -> Result<Self, Malformed> {
+        let window = Window::read(input, base_ms)?;
+        let episode = has_episode.then(|| Episode::read(input)).transpose()?;
+        match input.rest().len() {
+            0 => Ok(Self { window, episode }),
+            rest => Err(Malformed::Trailing(rest)),
+        }
+    }
+}
