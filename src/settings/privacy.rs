@@ -10,33 +10,36 @@ const KEYS_MAX: usize = 4;
 
 /// The HMAC keys of subject hashes. Hashes are written under the first one, and found under all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct SubjectKeys(Vec<String>);
+pub struct SubjectKeys {
+    keys: Vec<String>,
+    /// Whether they were written as a list.
+    is_list: bool,
+}
 
 impl SubjectKeys {
     /// Returns these keys.
     #[must_use]
     pub fn new(keys: Vec<String>) -> Self {
-        Self(keys)
+        Self { keys, is_list: true }
     }
 
     /// Returns the key that hashes are written under.
     #[must_use]
     pub fn first(&self) -> Option<&str> {
-        self.0.first().map(String::as_str)
+        self.keys.first().map(String::as_str)
     }
 
     /// Returns all keys, the one that hashes are written under first.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
+        self.keys.iter().map(String::as_str)
     }
 
     /// Returns the section for people to read.
     pub(super) fn redacted(&self) -> Value {
-        match self.0.as_slice() {
-            [] => json!({"subject_key": null, "subject_keys": []}),
-            [_] => json!({"subject_key": REDACTED, "subject_keys": []}),
-            keys => json!({"subject_key": null, "subject_keys": vec![REDACTED; keys.len()]}),
+        if self.is_list {
+            return json!({"subject_key": null, "subject_keys": vec![REDACTED; self.keys.len()]});
         }
+        json!({"subject_key": self.first().map(|_| REDACTED)})
     }
 }
 
@@ -65,5 +68,6 @@ pub(super) fn read(section: &Section<'_>) -> SubjectKeys {
             section.fault(&name, "a key that stands before it already", "write each key once");
         }
     }
-    SubjectKeys(single.map_or(keys, |single| vec![single]))
+    let is_list = single.is_none() && !keys.is_empty();
+    SubjectKeys { keys: single.map_or(keys, |single| vec![single]), is_list }
 }

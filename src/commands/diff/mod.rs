@@ -173,7 +173,7 @@ impl DiffArgs {
             all.push(load(Some(path), std::env::vars_os())?.subject_keys);
         }
         all.retain(|keys| keys.first().is_some());
-        all.dedup();
+        all.dedup_by(|one, other| one.iter().eq(other.iter()));
         if all.len() > 1 {
             return Err(wrong(
                 "--controls: the configurations differ in privacy.subject_key, and a suspension holds for the hash under one key",

@@ -10,11 +10,12 @@
 //!   a thread with a stop counts for.
 //! - Version 5 adds to a partition's own record for how many partitions its entries are keyed, and the record that says that they are being
 //!   moved.
+//! - Version 6 adds what signals have counted of a thread.
 
 use crate::loops::LoopMemory;
 use crate::record::{Offset, StreamClock};
 use crate::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKind, Suspension};
-use crate::thread::{Answer, CallRecord, Calls, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory};
+use crate::thread::{Answer, CallRecord, Calls, Counted, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory};
 use crate::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 
 use super::{PartitionState, RekeyMark, StateSum};
@@ -26,7 +27,8 @@ layout! {
     StreamClock { began_ms, now_ms, outvoted }
     StoredThread { applied, touched_ms, thread, tenant since 4 }
     Thread { last_event_ms, turn }
-    Turn { id, started_by, has_ended, earlier, memory }
+    Turn { id, started_by, has_ended, earlier, memory, counted since 6 }
+    Counted { response, safety_stop }
     TurnMemory { loops, calls, suppression }
     CallRecord { id, tool, args, spelling since 4, call, result, is_open }
     Answer { event, ruling }

@@ -36,7 +36,7 @@ use crate::thread::StoredThread;
 use crate::wire::{Input, Wire};
 
 /// The version of the format that is written. It is the first byte of every value.
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 /// The oldest version of the format that is read.
 pub const VERSION_MIN: u8 = 1;
 

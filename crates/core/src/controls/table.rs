@@ -202,7 +202,16 @@ mod tests {
 
     fn event<'e>(user: Option<&'e str>, tenant: Option<&'e str>, time_ms: Option<i64>) -> Event<'e> {
         let attribution = Attribution { user_id: user.map(Cow::Borrowed), tenant_id: tenant.map(Cow::Borrowed), ..Attribution::default() };
-        Event { thread_id: "t".into(), event_id: "e".into(), turn_id: None, time_ms, record_ms: None, attribution, body: Body::TurnEnd }
+        Event {
+            thread_id: "t".into(),
+            event_id: "e".into(),
+            turn_id: None,
+            time_ms,
+            record_ms: None,
+            attribution,
+            provider: None,
+            body: Body::TurnEnd,
+        }
     }
 
     fn record(kind: SubjectKind, tenant: &str, id: &str, more: &str) -> (String, String) {

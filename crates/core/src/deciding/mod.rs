@@ -20,6 +20,7 @@ use crate::guardrail::{Answer, ProviderError, Question};
 use crate::json::Parser;
 use crate::policy::Policy;
 use crate::record::{Offset, OwnedRecord, Record};
+use crate::signal::counted_time;
 use crate::stage::{self, Progress, Stage};
 use crate::thread::{Admission, SlotKey, ThreadStore, Touch};
 
@@ -84,6 +85,7 @@ impl Deciding {
 
     /// Takes an event that was decoded from this record already. The rest is as in [`Stage::apply`].
     fn apply_event(&mut self, record: &Record<'_>, event: &Event<'_>, out: &mut VerdictBuffer) -> Progress<Outcome, Question> {
+        out.signals.clear();
         let Self { policy, threads, tools, waiting, .. } = self;
         let touch = threads.advance(record.offset, event.time_ms);
         if waiting.is_waiting(&event.thread_id) {
@@ -201,6 +203,7 @@ fn begin(
         }
         Admission::Full => {
             out.address(&event.thread_id, &event.event_id);
+            begin_signals(policy, event, touch, out);
             Ok(Step::Decided(Outcome::of(event, evaluate::refuse(policy, event, &mut out.json))))
         }
     }
@@ -220,10 +223,19 @@ fn finish(
         return Ok(Step::Asks { key, prepared, question });
     }
     out.address(&event.thread_id, &event.event_id);
+    begin_signals(policy, event, touch, out);
     let decided = match threads.admitted(key) {
-        Some(thread) => evaluate::fold(policy, thread, event, prepared, &mut out.json),
+        Some(thread) => evaluate::fold(policy, thread, event, prepared, &mut out.json, &mut out.signals),
         None => Ok(evaluate::refuse(policy, event, &mut out.json)),
     };
+    out.signals.end();
     threads.settle(key, touch, event.attribution.tenant_id.as_deref());
     Ok(Step::Decided(Outcome::of(event, decided?)))
+}
+
+/// Notes when an event counts, if the policy has signals.
+fn begin_signals(policy: &Policy, event: &Event<'_>, touch: Touch, out: &mut VerdictBuffer) {
+    if policy.signals().is_some() {
+        out.signals.begin(counted_time(event.time_ms, event.record_ms, touch.time_ms), event.attribution.user_id.is_some());
+    }
 }

@@ -6,6 +6,7 @@ use crate::decode::{Event, EventType, Rejection};
 use crate::evaluate::{Decided, verdict};
 use crate::policy::Policy;
 use crate::record::Record;
+use crate::signal::EventSignals;
 
 /// The outcome of a record. The verdict's bytes, if it has one, are in the caller's [`VerdictBuffer`].
 #[derive(Debug, PartialEq, Eq)]
@@ -56,11 +57,14 @@ pub struct VerdictBuffer {
     pub thread_id: String,
     /// The event, which is the verdict's `event_id` header.
     pub event_id: String,
+    /// What there is to count of the event; empty for a record that is none, and while the policy has no signals.
+    pub signals: EventSignals,
 }
 
 impl VerdictBuffer {
     pub(crate) fn address(&mut self, thread_id: &str, event_id: &str) {
         self.json.clear();
+        self.signals.clear();
         self.thread_id.clear();
         self.thread_id.push_str(thread_id);
         self.event_id.clear();

@@ -61,6 +61,8 @@ pub struct Event<'d> {
     pub record_ms: Option<i64>,
     /// On whose behalf the agent acts.
     pub attribution: Attribution<'d>,
+    /// The model provider of a response, as the orchestrator names it.
+    pub provider: Option<Cow<'d, str>>,
     /// What happened.
     pub body: Body<'d>,
 }

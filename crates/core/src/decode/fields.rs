@@ -59,7 +59,7 @@ fields!(
 pub(super) const VERDICT_MEMBERS: [&[u8]; 3] = [b"verdict_id", b"allows_execution", b"policy_version"];
 
 /// How far an event's timestamp may be ahead of its record's, in milliseconds. One that is further ahead counts as that far ahead.
-const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
+pub const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
 
 type Read<T> = Result<T, Rejection>;
 
@@ -133,7 +133,8 @@ impl<'d> Reader<'_, 'd> {
             }
             EventType::ToolResult => Body::ToolResult(self.tool_result()?),
         };
-        Ok(Event { thread_id, event_id, turn_id, time_ms, record_ms: self.record.timestamp_ms, attribution, body })
+        let provider = if event_type == EventType::ModelResponse { self.provider()? } else { None };
+        Ok(Event { thread_id, event_id, turn_id, time_ms, record_ms: self.record.timestamp_ms, attribution, provider, body })
     }
 
     fn event_type(&self) -> Read<EventType> {
@@ -274,7 +275,7 @@ impl<'d> Reader<'_, 'd> {
     fn model_body(&self) -> Read<ModelBody<'d>> {
         const FIX: &str = "send exactly one of response, message and error";
         let fields = &self.fields;
-        optional_string(fields.provider, "provider", RejectionCode::ProviderInvalid)?;
+        self.provider()?;
         let present = |value: Option<Value<'d>>| value.filter(|value| !value.is_null());
         match (present(fields.response), present(fields.message), present(fields.error)) {
             (Some(response), None, None) => object(response, "response", RejectionCode::ResponseInvalid).map(ModelBody::Response),
@@ -284,6 +285,10 @@ impl<'d> Reader<'_, 'd> {
             (None, None, None) => Err(Rejection::new(RejectionCode::ModelBodyMissing, "response", "no response, message or error", FIX)),
             _ => Err(Rejection::new(RejectionCode::ModelBodyAmbiguous, "response", "more than one of response, message and error", FIX)),
         }
+    }
+
+    fn provider(&self) -> Read<Option<Cow<'d, str>>> {
+        optional_string(self.fields.provider, "provider", RejectionCode::ProviderInvalid).map(|name| name.filter(|name| !name.is_empty()))
     }
 
     /// Returns whatever is readable, for the verdict to the host that waits for one.

@@ -18,6 +18,7 @@ mod timestamp;
 pub use envelope::partial_event_of;
 pub(crate) use envelope::{STRUCTURED, is_structured, short_type, skip_schema_registry_prefix};
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
+pub use fields::CLOCK_SKEW_MS_MAX;
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use schema::schema;
 pub use timestamp::{parse_timestamp, rfc_3339};

@@ -81,6 +81,13 @@ impl Fingerprint {
         &self.0
     }
 
+    /// Returns the first half as a number, which tells it from another one where that is not looked for with intent.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        let (mark, _) = self.0.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        u64::from_be_bytes(*mark)
+    }
+
     /// Returns the 32 lower-case hex digits.
     #[must_use]
     pub fn hex(&self) -> [u8; 32] {

@@ -8,6 +8,7 @@
 //! denies, (4) the loop controllers. The first that does not allow the call decides. The loop controllers never observe a call that was
 //! stopped before them.
 
+mod emit;
 mod schema;
 mod tools;
 pub mod verdict;
@@ -24,6 +25,9 @@ use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 use crate::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
 use crate::loops::{Arguments, Observation, Signature, arguments_digest, classify};
 use crate::ruling::{Action, DecidedBy, Reason, Ruling};
+use crate::signal::EventSignals;
+use emit::Emitter;
+pub use emit::FAILURES;
 pub use schema::schema;
 pub use tools::Tools;
 use write::{Frame, Subject};
@@ -61,6 +65,8 @@ pub struct Prepared {
     suspension: Option<Suspension>,
     /// Where the providers stand; `None` if they have no say.
     guardrails: Option<Progress>,
+    /// Whether nothing was remembered of the thread.
+    is_new_thread: bool,
 }
 
 impl Prepared {
@@ -105,7 +111,7 @@ impl Prepared {
 /// Brings the thread to the event's turn and asks the guardrail providers, up to the first that needs a remote answer. Every event is
 /// prepared once, answered as often as it has a question, and then folded. No other event of its thread may be prepared in between.
 pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &Event<'_>) -> Prepared {
-    let fingerprint = verdict::verdict_id(&event.thread_id, &event.event_id);
+    let (fingerprint, is_new_thread) = (verdict::verdict_id(&event.thread_id, &event.event_id), thread.is_over());
     thread.enter(event, fingerprint, &policy.store_limits().thread);
     let (call, suspension, guardrails) = match &event.body {
         Body::ToolCall(call) => {
@@ -122,7 +128,7 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
         Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, tools.fingerprint(&result.tool_name))), None, None),
         _ => (None, None, None),
     };
-    Prepared { event: fingerprint, call, suspension, guardrails }
+    Prepared { event: fingerprint, call, suspension, guardrails, is_new_thread }
 }
 
 /// The identity of a call, as state holds it.
@@ -148,21 +154,27 @@ fn earlier_ruling<'t>(thread: &'t Thread, key: &CallKey, args: Arguments, event:
 }
 
 /// Decides on a prepared event and appends its verdict to `out`. Returns `None` for turn boundaries, which get no verdict. A question that
-/// is left counts as not asked.
+/// is left counts as not asked. What there is to count is added to `signals`, if the policy has signals.
 ///
 /// # Errors
 /// Returns a [`Rejection`] where a rule of the contract depends on the thread: for a result that leaves out the input of a call that was
-/// not seen, and for a verdict that would be too large. The thread has then been brought to the event's turn all the same.
+/// not seen, and for a verdict that would be too large. The thread has then been brought to the event's turn all the same, and there is
+/// nothing to count.
 pub fn fold(
     policy: &Policy,
     thread: &mut Thread,
     event: &Event<'_>,
     prepared: Prepared,
     out: &mut Vec<u8>,
+    signals: &mut EventSignals,
 ) -> Result<Option<Decided>, Rejection> {
     let start = out.len();
     let mut prepared = prepared.unanswered(policy, event, ProviderError::NotAsked);
-    let fold = Fold { policy, event, fingerprint: prepared.event, suspension: prepared.suspension.take() };
+    let (suspension, emitter) = (prepared.suspension.take(), Emitter::new(policy, event, signals));
+    let mut fold = Fold { policy, event, fingerprint: prepared.event, suspension, emitter };
+    if prepared.is_new_thread {
+        fold.emitter.thread_start();
+    }
     let decided = match (&event.body, prepared.call) {
         (Body::ModelResponse(body), _) => fold.response(thread, body, out),
         (Body::ToolCall(call), Some(key)) => fold.call(thread, &key, call, prepared.outcome(), out),
@@ -185,7 +197,7 @@ pub fn fold(
 /// Returns a [`Rejection`] for the same reasons as [`fold`].
 pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Decided>, Rejection> {
     let prepared = prepare(policy, &mut Tools::default(), thread, event);
-    fold(policy, thread, event, prepared, out)
+    fold(policy, thread, event, prepared, out, &mut EventSignals::default())
 }
 
 /// Writes a closed verdict: the one on an event whose thread could not be taken in, because the store is full. Returns `None` for turn
@@ -209,6 +221,7 @@ struct Fold<'e> {
     fingerprint: Fingerprint,
     /// The suspension that was in force when the event was prepared.
     suspension: Option<Suspension>,
+    emitter: Emitter<'e>,
 }
 
 impl<'e> Fold<'e> {
@@ -216,7 +229,7 @@ impl<'e> Fold<'e> {
         Frame { policy: self.policy, event: self.event, verdict_id: self.fingerprint, turn_id: turn.id.as_deref() }
     }
 
-    fn response(&self, thread: &mut Thread, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
+    fn response(&mut self, thread: &mut Thread, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
         let turn = &mut thread.turn;
         let found = self.policy.safety().inspect(body);
         match &found {
@@ -228,15 +241,27 @@ impl<'e> Fold<'e> {
             None if matches!(body, ModelBody::Error(_)) => {}
             None => turn.memory.iter_mut().for_each(|memory| memory.suppression.model_answered()),
         }
+        self.emitter.response(turn, self.fingerprint, body, found.as_ref().map(|(termination, _)| termination));
         write::response(&self.frame(turn), found.map(|(termination, _)| termination), out)
     }
 
-    fn call(&self, thread: &mut Thread, key: &CallKey, call: &ToolCall<'_>, mut guardrails: ChainOutcome, out: &mut Vec<u8>) -> Decided {
+    fn call(
+        &mut self,
+        thread: &mut Thread,
+        key: &CallKey,
+        call: &ToolCall<'_>,
+        mut guardrails: ChainOutcome,
+        out: &mut Vec<u8>,
+    ) -> Decided {
         let provider_calls = std::mem::take(&mut guardrails.calls);
         let args = key.args.unwrap_or_else(|| Arguments::of(&call.input));
         let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
             Some(ruling) => ruling.clone(),
-            None => self.rule_on_call(thread.turn.memory_mut(), key, args, call, guardrails),
+            None => {
+                let ruling = self.rule_on_call(thread.turn.memory_mut(), key, args, call, guardrails);
+                self.emitter.call(call, args.canonical, &ruling);
+                ruling
+            }
         };
         let decided = write::ruling(&self.frame(&thread.turn), &Subject::call(call, Some(args.canonical)), &ruling, out);
         Decided { provider_calls, ..decided }
@@ -265,8 +290,9 @@ impl<'e> Fold<'e> {
         ruling
     }
 
-    fn result(&self, thread: &mut Thread, key: &CallKey, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Result<Decided, Rejection> {
-        let memory = thread.turn.memory_mut();
+    fn result(&mut self, thread: &mut Thread, key: &CallKey, result: &ToolResult<'_>, out: &mut Vec<u8>) -> Result<Decided, Rejection> {
+        let turn = &mut thread.turn;
+        let memory = turn.memory_mut();
         let record = memory.calls.find(key.id);
         let seen = record.map(|record| record.args);
         let earlier = record.and_then(|record| record.result.as_ref().filter(|_| !record.is_open)).map(|answer| answer.ruling.clone());
@@ -279,19 +305,22 @@ impl<'e> Fold<'e> {
             (seen, ruling)
         } else {
             let args = result_arguments(result, seen).map_err(|rejection| rejection.with_event(write::partial_event(self.event)))?;
-            (Some(args), self.observe(memory, key, args, result))
+            let (ruling, has_failed) = self.observe(memory, key, args, result);
+            self.emitter.result(turn, result, has_failed, &ruling);
+            (Some(args), ruling)
         };
         Ok(write::ruling(&self.frame(&thread.turn), &Subject::result(result, args), &ruling, out))
     }
 
-    fn observe(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> Ruling {
+    /// Observes a result. Returns the ruling, and whether the tool has failed.
+    fn observe(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> (Ruling, bool) {
         let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
         let signature = Signature { tool_name: &result.tool_name, tool: key.tool, args };
         let observation = Observation::new(failed, result.result.as_ref());
         let outcome = self.policy.loops().after_call(&mut memory.loops, &signature, &observation);
         let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
         memory.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
-        ruling
+        (ruling, failed)
     }
 }
 

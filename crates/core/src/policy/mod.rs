@@ -21,6 +21,7 @@ use crate::guardrail::GuardrailChain;
 use crate::json::{DEPTH_MAX, Parser, canonical};
 use crate::loops::LoopChain;
 use crate::safety::{ConfiguredDetector, SafetyChain};
+use crate::signal::Interest;
 use crate::thread::{StoreLimits, ThreadLimits};
 
 /// The revision of the decision rules. It goes up when the same settings begin to decide differently, so that verdicts of different rules
@@ -36,6 +37,7 @@ pub struct Policy {
     loops: LoopChain,
     limits: LimitSettings,
     controls: Arc<Controls>,
+    signals: Option<Interest>,
 }
 
 impl Policy {
@@ -55,6 +57,7 @@ impl Policy {
             loops: LoopChain::new(&settings.tool_loop_guardrails),
             limits: settings.limits,
             controls,
+            signals: None,
         }
     }
 
@@ -62,6 +65,18 @@ impl Policy {
     #[must_use]
     pub fn with_guardrails(self, guardrails: GuardrailChain) -> Self {
         Self { guardrails, ..self }
+    }
+
+    /// Returns the policy with signals, of which the optional ones are those of interest. No verdict depends on it.
+    #[must_use]
+    pub fn with_signals(self, interest: Interest) -> Self {
+        Self { signals: Some(interest), ..self }
+    }
+
+    /// Returns which optional signals are of interest; `None` where there are no signals at all.
+    #[must_use]
+    pub fn signals(&self) -> Option<&Interest> {
+        self.signals.as_ref()
     }
 
     /// Returns the digest of the effective decision configuration, as verdicts carry it.

@@ -6,6 +6,7 @@ use crate::json::{DEPTH_MAX, Parser};
 use crate::loops::classify;
 use crate::record::Record;
 use crate::safety::{EndReason, ResponseContent, ResponseView};
+use crate::signal::tokens_of;
 
 /// Returns an error that names the first difference between two records that a decision could see.
 pub(super) fn same_event(keys: &Keys, before: &Record<'_>, after: &Record<'_>) -> Result<(), Unkept> {
@@ -98,6 +99,7 @@ fn same_response(keys: &Keys, before: &ModelBody<'_>, after: &ModelBody<'_>) -> 
         (list(&view.finish_reasons), list(&view.stop_reasons))
     };
     require(reasons(&views.0) == reasons(&views.1), "why its response ended")?;
+    require(tokens_of(before) == tokens_of(after), "how many tokens its response took")?;
     let is_same = (&contents.0.calls, contents.0.is_blank) == (&contents.1.calls, contents.1.is_blank);
     require(is_same, "the calls of its response")
 }

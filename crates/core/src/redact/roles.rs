@@ -1,6 +1,7 @@
 //! What the members of an event are to its redaction. Whatever is not named here is data, and is replaced.
 
 use super::words::RESULT_MEMBERS;
+use crate::signal::USAGE_MEMBERS;
 
 /// What a value is, which says what of it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub(super) enum Role {
     BlockType,
     /// The reason why a response ended: it stays if it is known.
     Reason,
+    /// The usage of a response: its counts of tokens stay.
+    Usage,
     /// A provider's ratings: known words stay, and numbers, which verdicts repeat.
     Ratings,
 }
@@ -105,10 +108,13 @@ fn attribute(name: &str) -> Option<Role> {
 fn response_member(role: Role, name: &str) -> Option<Role> {
     use Role::{
         Answer, BlockType, Call, CallBlock, Content, Data, Function, Id, Message, OpenAiMessage, Part, Parts, Ratings, Reason, Response,
+        Usage,
     };
     Some(match (role, name) {
         (Response, "choices" | "candidates") => Answer,
         (Response, "stop_reason") => Reason,
+        (Response, "usage" | "usageMetadata" | "usage_metadata") | (Message, "usage_metadata") => Usage,
+        (Usage, name) if USAGE_MEMBERS.contains(&name) => Usage,
         (Response | OpenAiMessage | Message, "content") => Content,
         (Message, "kwargs" | "data") => Message,
         (Message, "response_metadata" | "additional_kwargs") => Answer,

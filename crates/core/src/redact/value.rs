@@ -16,7 +16,7 @@ pub(super) fn redact(keys: &Keys, text: &[u8], root: Value<'_>, role: Role) -> R
         match value.shape() {
             Shape::Null | Shape::Boolean => {}
             Shape::Number => {
-                if role != Role::Ratings {
+                if !matches!(role, Role::Ratings | Role::Usage) {
                     put(&mut out, value, &number::stand_in(&keys.numbers, value.source())?)?;
                 }
             }

@@ -17,6 +17,7 @@ pub use descriptor::{ConfiguredDetector, DetectorDescriptor};
 pub use gemini_safety::GeminiSafety;
 pub use openai_compatible::OpenAiCompatibleContentFilter;
 pub use reasons::{Category, ReasonSet};
+pub(crate) use response::unwrap_message;
 pub use response::{CalledTool, EndReason, ResponseContent, ResponseView};
 pub(crate) use vocabulary::WORDS;
 

@@ -199,7 +199,8 @@ impl<'d> ResponseContent<'d> {
     }
 }
 
-fn unwrap_message(message: Value<'_>) -> Value<'_> {
+/// Returns the part of a LangChain message that has its fields.
+pub(crate) fn unwrap_message(message: Value<'_>) -> Value<'_> {
     ["kwargs", "data"].into_iter().find_map(|key| message.get(key).filter(Value::is_object)).unwrap_or(message)
 }
 

@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use rustc_hash::FxHashMap;
+
 use crate::digest::Digest;
 use crate::json::ObjectWriter;
 use crate::record::{Offset, Partition};
@@ -15,6 +17,8 @@ pub struct Batch {
     first: Option<SubjectKey>,
     points: Vec<u8>,
     volumes: Vec<VolumeSum>,
+    /// The place of each sum among the volumes. A batch may hold thousands of subjects.
+    places: FxHashMap<(VolumeKind, SubjectKey, Partition, i64), usize>,
     clocks: Vec<Clock>,
 }
 
@@ -55,9 +59,8 @@ impl Batch {
     pub fn volume(&mut self, kind: VolumeKind, subject: SubjectKey, source: (Partition, Offset), time_ms: i64, amount: u64) {
         self.first.get_or_insert(subject);
         let ((source, offset), second) = (source, time_ms.div_euclid(1_000));
-        // The last ones are the likeliest: a batch is a fraction of a second.
-        let is_same = |sum: &&mut VolumeSum| (sum.kind, sum.subject, sum.source, sum.second) == (kind, subject, source, second);
-        match self.volumes.iter_mut().rev().find(is_same) {
+        let place = *self.places.entry((kind, subject, source, second)).or_insert(self.volumes.len());
+        match self.volumes.get_mut(place) {
             Some(sum) => sum.amounts.push((offset, amount)),
             None => self.volumes.push(VolumeSum { kind, subject, source, second, amounts: vec![(offset, amount)] }),
         }
@@ -99,6 +102,7 @@ impl Batch {
         });
         out.push(b'}');
         self.first = None;
+        self.places.clear();
     }
 }
 

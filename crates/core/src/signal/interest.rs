@@ -7,6 +7,10 @@ use super::{KeyKind, PointKind, SignalKind, VolumeKind};
 pub struct KeyKinds(u8);
 
 impl KeyKinds {
+    /// The kinds that events name: all but calls.
+    pub const OF_EVENTS: Self =
+        Self(1 << KeyKind::User as u8 | 1 << KeyKind::Tenant as u8 | 1 << KeyKind::Agent as u8 | 1 << KeyKind::Thread as u8);
+
     /// Adds a kind.
     pub fn insert(&mut self, kind: KeyKind) {
         self.0 |= 1 << kind as u8;
@@ -22,6 +26,12 @@ impl KeyKinds {
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Returns the kinds that are in either set.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// Returns the kinds in the set, in the order of [`KeyKind::ALL`].

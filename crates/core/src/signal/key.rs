@@ -47,6 +47,9 @@ impl From<SubjectKind> for KeyKind {
     }
 }
 
+/// The longest text of a subject, in bytes.
+const KEY_BYTES_MAX: usize = 6 + 1 + 64;
+
 /// A subject as signals, alerts and state name it: `<kind>/<64 hex digits>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SubjectKey {
@@ -67,12 +70,36 @@ impl SubjectKey {
     /// Returns the partition of the signals topic that its signals are on.
     #[must_use]
     pub fn partition(&self, partitions: u32) -> Partition {
-        partition_of(self.to_string().as_bytes(), partitions)
+        // The key is hashed for each signal, so that it is not allocated.
+        let (mut text, kind, hash) = ([0; KEY_BYTES_MAX], self.kind.as_str().as_bytes(), self.hash.hex());
+        let bytes = kind.iter().chain(b"/").chain(&hash);
+        text.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+        partition_of(text.get(..kind.len() + 1 + hash.len()).unwrap_or_default(), partitions)
     }
 }
 
 impl std::fmt::Display for SubjectKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.kind.as_str(), self.hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_on_the_partition_that_its_text_hashes_to() {
+        for kind in KeyKind::ALL.iter().copied() {
+            for number in 0..100 {
+                let subject = SubjectKey { kind, hash: Digest::of(format!("{number}").as_bytes()) };
+                let text = subject.to_string();
+                assert!(text.len() <= KEY_BYTES_MAX);
+                assert_eq!(SubjectKey::parse(&text), Some(subject));
+                assert_eq!(subject.partition(16), partition_of(text.as_bytes(), 16), "{text}");
+            }
+        }
+        assert_eq!(SubjectKey::parse("user/1"), None);
+        assert_eq!(SubjectKey::parse(&format!("passport/{}", Digest::of(b"x"))), None);
     }
 }

@@ -11,19 +11,24 @@
 //! ```
 
 mod batch;
+mod event;
 mod interest;
 mod key;
 mod kind;
 mod point;
 mod read;
+mod usage;
 mod volume;
 
 pub use batch::Batch;
+pub use event::{EventSignals, Fact, Subjects, TIME_OFF_MS_MAX, counted_time};
 pub use interest::{Interest, KeyKinds};
 pub use key::{KeyKind, SubjectKey};
 pub use kind::{PointKind, SignalKind, VolumeKind};
 pub use point::{Dimension, Point, TEXT_BYTES_MAX, dimension_text};
 pub use read::{Clock, Request, SignalRejection, Signals, read};
+pub(crate) use usage::USAGE_MEMBERS;
+pub use usage::{TOKENS_MAX, tokens_of};
 pub use volume::Volume;
 
 /// The version of the format that is written.

@@ -77,13 +77,11 @@ impl SignalRejection {
 /// [`SignalRejection`] for a record of a newer version, and for one that Tollgate has not written.
 pub fn read(value: Option<&[u8]>) -> Result<Signals<'_>, SignalRejection> {
     let value = value.ok_or(SignalRejection::Foreign("a null value"))?;
-    let version: Versioned = serde_json::from_slice(value).map_err(|_| SignalRejection::Foreign("no JSON object with a version"))?;
-    match version.version {
-        VERSION => {}
-        found if found > VERSION => return Err(SignalRejection::Newer { found }),
-        _ => return Err(SignalRejection::Foreign("a version that no Tollgate writes")),
-    }
-    let raw: RawSignals<'_> = serde_json::from_slice(value).map_err(|_| SignalRejection::Foreign("fields of other types"))?;
+    // What is of another version may have other fields, so that its version is looked at by itself.
+    let raw = match serde_json::from_slice::<RawSignals<'_>>(value) {
+        Ok(raw) if raw.version == VERSION => raw,
+        _ => return Err(refusal(value)),
+    };
     let pardon = raw.pardon.map(|pardon| subject(&pardon.subject).map(Request::Pardon)).transpose()?;
     Ok(Signals {
         points: raw.signals.into_iter().map(RawPoint::into_point).collect::<Result<_, _>>()?,
@@ -93,6 +91,16 @@ pub fn read(value: Option<&[u8]>) -> Result<Signals<'_>, SignalRejection> {
     })
 }
 
+/// Returns why a record is not one of this version.
+fn refusal(value: &[u8]) -> SignalRejection {
+    match serde_json::from_slice(value) {
+        Ok(Versioned { version: VERSION }) => SignalRejection::Foreign("fields of other types"),
+        Ok(Versioned { version: found }) if found > VERSION => SignalRejection::Newer { found },
+        Ok(_) => SignalRejection::Foreign("a version that no Tollgate writes"),
+        Err(_) => SignalRejection::Foreign("no JSON object with a version"),
+    }
+}
+
 #[derive(Deserialize)]
 struct Versioned {
     version: u64,
@@ -100,6 +108,7 @@ struct Versioned {
 
 #[derive(Deserialize)]
 struct RawSignals<'d> {
+    version: u64,
     #[serde(borrow, default)]
     signals: Vec<RawPoint<'d>>,
     #[serde(borrow, default)]
@@ -315,7 +324,9 @@ mod tests {
 
     #[test]
     fn what_is_none_of_ours_is_refused() {
-        assert_eq!(read(Some(br#"{"version":2}"#)), Err(SignalRejection::Newer { found: 2 }));
+        for newer in [r#"{"version":2}"#, r#"{"version":2,"signals":7}"#] {
+            assert_eq!(read(Some(newer.as_bytes())), Err(SignalRejection::Newer { found: 2 }));
+        }
         let foreign: [Option<&[u8]>; 6] = [
             None,
             Some(b"\xff"),

@@ -14,7 +14,7 @@ pub use order::SlotKey;
 pub use shares::TenantMark;
 pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
 pub use suppression::Suppression;
-pub use turn::{Turn, TurnMemory};
+pub use turn::{Counted, Turn, TurnMemory};
 
 use crate::decode::{Body, Event};
 use crate::digest::Fingerprint;
@@ -95,7 +95,7 @@ impl Thread {
     /// Returns whether nothing is remembered any more, so that the thread need not be kept.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.turn == Turn::default()
+        self.turn.is_blank()
     }
 
     /// Returns whether a running turn depends on what is remembered here. Such a thread is forgotten by event time alone, never to make

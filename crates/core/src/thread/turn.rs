@@ -22,6 +22,17 @@ pub struct Turn {
     pub(crate) earlier: Box<[Fingerprint]>,
     /// What the turn remembers of its calls; `None` is an empty memory.
     pub(crate) memory: Option<Box<TurnMemory>>,
+    /// What has been counted already.
+    pub(crate) counted: Counted,
+}
+
+/// What signals have counted of a thread already. No verdict depends on it, and no thread is kept for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The last response, by the first half of its event's fingerprint; 0 is none.
+    pub(crate) response: u64,
+    /// Whether a safety stop of the running turn was counted.
+    pub(crate) safety_stop: bool,
 }
 
 /// What a turn remembers of its calls.
@@ -53,10 +64,12 @@ impl Turn {
     /// Returns the turn that follows this one. Calls that were suppressed stay so: one that comes late may bear the id of any turn.
     #[must_use]
     pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
-        let Self { id: last, earlier, memory, .. } = self;
+        let Self { id: last, earlier, memory, counted, .. } = self;
         let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(&last)));
         let memory = memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression));
-        Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory }
+        // A response that comes again is the same one, whatever turn it comes in.
+        let counted = Counted { safety_stop: false, ..counted };
+        Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory, counted }
     }
 
     /// Returns what is left of this turn once it has ended.
@@ -72,6 +85,23 @@ impl Turn {
     #[must_use]
     pub fn forget(self) -> Self {
         if self.has_ended { Self::default() } else { Self { memory: None, ..self } }
+    }
+
+    /// Returns whether nothing is remembered but what was counted.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.id.is_none() && self.started_by.is_none() && !self.has_ended && self.earlier.is_empty() && self.memory.is_none()
+    }
+
+    /// Notes a response that is counted, by its event. Returns whether it is another one than the last.
+    pub fn counts_response(&mut self, event: Fingerprint) -> bool {
+        let mark = event.mark();
+        std::mem::replace(&mut self.counted.response, mark) != mark
+    }
+
+    /// Notes a safety stop. Returns whether it is the turn's first.
+    pub fn counts_safety_stop(&mut self) -> bool {
+        !std::mem::replace(&mut self.counted.safety_stop, true)
     }
 
     /// Returns whether an id names a turn before this one. Events of such a turn are late and begin no turn.

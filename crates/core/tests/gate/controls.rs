@@ -11,6 +11,7 @@ use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::SubjectKind;
+use tollgate_core::signal::EventSignals;
 use tollgate_core::thread::Thread;
 
 use crate::stories::*;
@@ -192,7 +193,7 @@ fn a_change_between_asking_and_deciding_never_opens() {
         let (mut thread, mut out) = (Thread::default(), Vec::new());
         let prepared = prepare(&policy, &mut Tools::default(), &mut thread, &event);
         meanwhile();
-        fold(&policy, &mut thread, &event, prepared, &mut out).unwrap();
+        fold(&policy, &mut thread, &event, prepared, &mut out, &mut EventSignals::default()).unwrap();
         serde_json::from_slice::<Value>(&out).unwrap()
     };
     let suspend = || set(&controls, SubjectKind::User, "acme", "42", json!({}));

@@ -6,6 +6,7 @@ mod calls;
 mod controls;
 mod resets;
 mod safety;
+mod signals;
 mod stories;
 #[path = "../support/mod.rs"]
 mod support;

@@ -23,6 +23,7 @@ fn fixtures_of_events_and_of_records_that_are_refused() {
         }
     }
     assert!(pair.verdicts > 100 && pair.rejected > 80, "{} verdicts, {} rejected", pair.verdicts, pair.rejected);
+    assert!(pair.signals > 30, "{} hashes of signals", pair.signals);
 }
 
 #[test]

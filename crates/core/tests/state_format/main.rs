@@ -1,13 +1,15 @@
 //! Tests the bytes of checkpoints: what is written today, that all older versions can be read, and what is refused.
 //!
 //! Every version of the encoding has a golden, `tests/fixtures/state-v<version>.jsonl`: the records of a checkpoint behind the script
-//! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`, and
-//! from version 4 on a third one, `state-v<version>-tenants.jsonl`, behind the script in `tenants.rs`. The goldens of the version that is
+//! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`,
+//! from version 4 on a third one, `state-v<version>-tenants.jsonl`, behind the script in `tenants.rs`, and from version 6 on a fourth one,
+//! `state-v<version>-counted.jsonl`, behind the script in `counted.rs`. The goldens of the version that is
 //! written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test state_format`; older ones are never made
 //! again. The scripts serve all versions: what only a new version can hold belongs into a script of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod bytes;
+mod counted;
 mod damage;
 mod reasons;
 mod refusals;
@@ -43,17 +45,20 @@ enum Script {
     Reasons,
     /// The script in `tenants.rs`.
     Tenants,
+    /// The script in `counted.rs`.
+    Counted,
 }
 
 impl Script {
     /// Every script with the first version that can hold its state.
-    const ALL: [(Self, u8); 3] = [(Self::Shapes, 1), (Self::Reasons, 2), (Self::Tenants, 4)];
+    const ALL: [(Self, u8); 4] = [(Self::Shapes, 1), (Self::Reasons, 2), (Self::Tenants, 4), (Self::Counted, 6)];
 
     fn path(self, version: u8) -> String {
         let suffix = match self {
             Self::Shapes => "",
             Self::Reasons => "-reasons",
             Self::Tenants => "-tenants",
+            Self::Counted => "-counted",
         };
         format!("tests/fixtures/state-v{version}{suffix}.jsonl")
     }
@@ -66,6 +71,7 @@ impl Script {
                 write(&Self::Shapes.path(VERSION), &scripted(policy()).1);
                 write(&Self::Reasons.path(VERSION), &reasons::scripted(&Arc::new(reasons::policy())).1);
                 write(&Self::Tenants.path(VERSION), &tenants::scripted());
+                write(&Self::Counted.path(VERSION), &counted::scripted());
             }
         });
         let path = self.path(version);

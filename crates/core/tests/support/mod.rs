@@ -16,6 +16,7 @@ use tollgate_core::policy::Policy;
 use tollgate_core::policy::PolicySettings;
 use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_core::signal::EventSignals;
 use tollgate_core::stage::{Progress, Resumed};
 use tollgate_core::thread::ThreadStore;
 
@@ -90,17 +91,24 @@ pub fn decided(processor: &mut Processor, offset: Offset, applied: Applied<Outco
 pub struct Gate {
     processor: Processor,
     offset: i64,
+    /// The timestamp of the records, in milliseconds since the epoch.
+    pub timestamp_ms: Option<i64>,
     out: VerdictBuffer,
 }
 
 impl Gate {
     pub fn new(policy: Policy) -> Self {
         let processor = processor(Partition(0), &Arc::new(policy));
-        Self { processor, offset: 0, out: VerdictBuffer::default() }
+        Self { processor, offset: 0, timestamp_ms: None, out: VerdictBuffer::default() }
     }
 
     pub fn threads(&self) -> &ThreadStore {
         self.processor.stage().threads()
+    }
+
+    /// Returns what there is to count of the last record.
+    pub fn signals(&self) -> &EventSignals {
+        &self.out.signals
     }
 
     /// Feeds a record's parts, and returns what it became and the verdict's bytes (empty if there is none).
@@ -108,7 +116,8 @@ impl Gate {
         let offset = Offset(self.offset);
         self.offset += 1;
         self.out.json.clear();
-        let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key, value, headers };
+        let (topic, partition, timestamp_ms) = ("agent.events", Partition(0), self.timestamp_ms);
+        let record = Record { topic, partition, offset, timestamp_ms, key, value, headers };
         let applied = self.processor.apply(&record, &mut self.out).expect("the records come in order");
         let outcome = decided(&mut self.processor, offset, applied, &mut self.out);
         (outcome, self.out.json.clone())

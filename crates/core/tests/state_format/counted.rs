@@ -1,0 +1,87 @@
+//! The script for what checkpoints hold from version 6 on: what signals have counted of a thread.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tollgate_core::checkpoint::{Checkpoint, VERSION, read_thread};
+use tollgate_core::policy::Policy;
+use tollgate_core::signal::Interest;
+
+use crate::script::{PARTITION, checkpoint, feed};
+use crate::{Script, check_golden, restore, support, values};
+
+/// Returns a policy with signals.
+fn policy() -> Policy {
+    support::default_policy().with_signals(Interest::default())
+}
+
+fn event(thread: &str, event_type: &str, id: &str, with: &Value) -> Value {
+    let mut event = json!({"type": event_type, "thread_id": thread, "event_id": id, "timestamp": "2026-01-01T00:00:00Z"});
+    with.as_object().unwrap().iter().for_each(|(name, value)| event[name] = value.clone());
+    event
+}
+
+fn response(thread: &str, id: &str, finish_reason: &str) -> Value {
+    event(thread, "model_response", id, &json!({"response": {"choices": [{"finish_reason": finish_reason}]}}))
+}
+
+fn start(thread: &str, id: &str) -> Value {
+    event(thread, "turn_start", id, &json!({}))
+}
+
+/// Returns the checkpoint behind the script's events.
+pub fn scripted() -> Checkpoint {
+    let mut processor = support::processor(PARTITION, &Arc::new(policy()));
+    let events = [
+        start("nothing yet", "e1"),
+        start("a response", "e2"),
+        response("a response", "e3", "stop"),
+        start("a stop", "e4"),
+        response("a stop", "e5", "content_filter"),
+        start("a turn after a stop", "e6"),
+        response("a turn after a stop", "e7", "content_filter"),
+        start("a turn after a stop", "e8"),
+    ];
+    feed(&mut processor, &events);
+    checkpoint(&mut processor)
+}
+
+#[test]
+fn what_was_counted_is_written_as_the_golden_says() {
+    check_golden(Script::Counted, &scripted());
+}
+
+#[test]
+fn what_was_counted_is_not_counted_again_after_a_restore() {
+    for version in 6..=VERSION {
+        let golden = Script::Counted.golden(version);
+        assert!(values(&golden).filter(|(key, _)| key.starts_with("thread/")).all(|(_, value)| read_thread(value).is_ok()));
+        let policy = Arc::new(policy());
+        for (event, expected) in [
+            (response("nothing yet", "e9", "content_filter"), 1),
+            (response("a response", "e3", "stop"), 0),
+            (response("a response", "e9", "content_filter"), 1),
+            (response("a stop", "e5", "content_filter"), 0),
+            (response("a stop", "e9", "content_filter"), 0),
+            // The response that comes again is that of the turn before.
+            (response("a turn after a stop", "e7", "content_filter"), 0),
+            (response("a turn after a stop", "e9", "content_filter"), 1),
+        ] {
+            let mut restored = support::restored(PARTITION, &policy, restore(&golden, &policy));
+            let next = restored.next();
+            let mut out = tollgate_core::deciding::VerdictBuffer::default();
+            let value = event.to_string();
+            let record = tollgate_core::record::Record {
+                topic: "agent.events",
+                partition: PARTITION,
+                offset: next,
+                timestamp_ms: None,
+                key: None,
+                value: Some(value.as_bytes()),
+                headers: &[],
+            };
+            restored.apply(&record, &mut out).unwrap();
+            assert_eq!(out.signals.facts().len(), expected, "version {version}: {event}");
+        }
+    }
+}
