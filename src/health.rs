@@ -14,6 +14,32 @@ use crate::threads::Threads;
 /// A member that has not polled for this long is stuck.
 const BEAT_AGE_MAX: Duration = Duration::from_secs(60);
 
+/// A member of the process: its stage, and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberId {
+    /// The name of its stage; `None` for the one that gives verdicts.
+    pub stage: Option<&'static str>,
+    /// Its number among the members of the stage.
+    pub number: usize,
+}
+
+impl MemberId {
+    /// Returns the name of its thread.
+    #[must_use]
+    pub fn thread(&self) -> String {
+        format!("{}-{}", self.stage.unwrap_or("member"), self.number)
+    }
+}
+
+impl std::fmt::Display for MemberId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.stage {
+            None => write!(f, "{}", self.number),
+            Some(stage) => write!(f, "{stage}-{}", self.number),
+        }
+    }
+}
+
 /// The phase of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -54,10 +80,10 @@ impl MemberHealth {
     }
 }
 
-/// The condition of the members of a process, by number, and of the controls that they decide under.
+/// The condition of the members of a process, and of the controls that they decide under.
 #[derive(Debug, Default)]
 pub struct Health {
-    members: DashMap<usize, MemberHealth>,
+    members: DashMap<MemberId, MemberHealth>,
     controls: Mutex<ControlsHealth>,
     threads: Arc<Threads>,
     problems: Mutex<BTreeMap<String, String>>,
@@ -88,6 +114,9 @@ pub struct HealthReport {
 #[derive(Debug, Serialize)]
 pub struct MemberReport {
     member: usize,
+    /// The name of its stage, if that is not the one that gives verdicts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'static str>,
     phase: MemberPhase,
     partitions: Vec<i32>,
     /// Partitions whose state is being restored: their events wait.
@@ -98,12 +127,12 @@ pub struct MemberReport {
 
 impl Health {
     /// Sets a member's phase and partitions. This counts as a beat.
-    pub fn set(&self, member: usize, phase: MemberPhase, partitions: MemberPartitions) {
+    pub fn set(&self, member: MemberId, phase: MemberPhase, partitions: MemberPartitions) {
         self.members.insert(member, MemberHealth { phase, partitions, beat: Instant::now() });
     }
 
     /// Sets a member's partitions, whatever its phase.
-    pub fn set_partitions(&self, member: usize, partitions: MemberPartitions) {
+    pub fn set_partitions(&self, member: MemberId, partitions: MemberPartitions) {
         if let Some(mut health) = self.members.get_mut(&member) {
             health.partitions = partitions;
         }
@@ -154,7 +183,7 @@ impl Health {
     }
 
     /// Records that a member has polled.
-    pub fn beat(&self, member: usize) {
+    pub fn beat(&self, member: MemberId) {
         if let Some(mut health) = self.members.get_mut(&member) {
             health.beat = Instant::now();
         }
@@ -182,16 +211,34 @@ impl Health {
     }
 
     /// Returns whether the controls are known, there are members, each with its assignment and its state, and nothing keeps them from
-    /// working.
+    /// working. Verdicts do not wait for other stages: their members count only where nobody decides, and controls only where somebody does.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        !self.has_problems() && self.has_caught_up() && !self.members.is_empty() && self.members.iter().all(|member| member.is_ready())
+        let decides = self.decides();
+        let mut counted = self.members.iter().filter(|member| member.key().stage.is_none() == decides).peekable();
+        !self.has_problems() && (!decides || self.has_caught_up()) && counted.peek().is_some() && counted.all(|member| member.is_ready())
     }
 
-    /// Returns how many partitions the members hold, or `None` if the process is not ready.
+    fn decides(&self) -> bool {
+        self.members.iter().any(|member| member.key().stage.is_none())
+    }
+
+    /// Returns how many partitions the members hold of the stage that the process is there for, or `None` if the process is not ready.
     #[must_use]
     pub fn ready_partitions(&self) -> Option<usize> {
-        self.is_ready().then(|| self.members.iter().map(|member| member.partitions.held.len()).sum())
+        let decides = self.decides();
+        let held = || {
+            self.members.iter().filter(|member| member.key().stage.is_none() == decides).map(|member| member.partitions.held.len()).sum()
+        };
+        self.is_ready().then(held)
+    }
+
+    /// Returns how many partitions the members of a further stage hold, or `None` while one of them waits for its assignment or its state.
+    #[must_use]
+    pub fn stage_partitions(&self, stage: &str) -> Option<usize> {
+        let members = || self.members.iter().filter(|member| member.key().stage == Some(stage));
+        let is_ready = members().next().is_some() && members().all(|member| member.is_ready());
+        is_ready.then(|| members().map(|member| member.partitions.held.len()).sum())
     }
 
     /// Returns the condition of the controls and of every member.
@@ -201,15 +248,23 @@ impl Health {
             .members
             .iter()
             .map(|entry| MemberReport {
-                member: *entry.key(),
+                member: entry.key().number,
+                stage: entry.key().stage,
                 phase: entry.phase,
                 partitions: numbers(&entry.partitions.held),
                 restoring: numbers(&entry.partitions.restoring),
                 failed: numbers(&entry.partitions.failed),
             })
             .collect();
-        members.sort_by_key(|member| member.member);
-        let controls = if self.has_caught_up() { "caught_up" } else { "catching_up" };
+        members.sort_by_key(|member| (member.stage, member.member));
+        // The members are known before the controls are.
+        let controls = if !self.members.is_empty() && !self.decides() {
+            "not_read"
+        } else if self.has_caught_up() {
+            "caught_up"
+        } else {
+            "catching_up"
+        };
         let problems = self.problems().values().cloned().collect();
         HealthReport { ready: self.is_ready(), controls, members, problems }
     }
@@ -223,6 +278,8 @@ fn numbers(partitions: &[Partition]) -> Vec<i32> {
 mod tests {
     use super::*;
 
+    const DECIDING: [MemberId; 2] = [MemberId { stage: None, number: 0 }, MemberId { stage: None, number: 1 }];
+
     #[test]
     fn ready_means_that_every_member_has_its_assignment_and_the_state_of_it() {
         let health = Health::default();
@@ -230,23 +287,45 @@ mod tests {
         assert!(!health.is_ready() && health.faults().is_empty());
         let nothing = MemberPartitions::default();
         let whole = MemberPartitions { held: vec![Partition(3)], ..MemberPartitions::default() };
-        health.set(0, MemberPhase::Assigned, MemberPartitions { restoring: vec![Partition(3)], ..whole.clone() });
+        health.set(DECIDING[0], MemberPhase::Assigned, MemberPartitions { restoring: vec![Partition(3)], ..whole.clone() });
         assert!(!health.is_ready() && health.faults().is_empty());
-        health.set(0, MemberPhase::Assigned, MemberPartitions { failed: vec![Partition(3)], ..whole.clone() });
+        health.set(DECIDING[0], MemberPhase::Assigned, MemberPartitions { failed: vec![Partition(3)], ..whole.clone() });
         assert!(!health.is_ready() && health.faults().is_empty());
-        health.set(0, MemberPhase::Assigned, whole);
+        health.set(DECIDING[0], MemberPhase::Assigned, whole);
         assert!(health.is_ready());
         health.set_controls(false);
         assert!(!health.is_ready() && health.faults().is_empty());
         assert_eq!(health.report().controls, "catching_up");
         health.set_controls(true);
-        health.set(1, MemberPhase::Starting, nothing.clone());
+        health.set(DECIDING[1], MemberPhase::Starting, nothing.clone());
         assert!(!health.is_ready());
-        health.set(1, MemberPhase::Assigned, nothing.clone());
+        health.set(DECIDING[1], MemberPhase::Assigned, nothing.clone());
         assert!(health.is_ready());
-        health.set(0, MemberPhase::Failed, nothing);
+        health.set(DECIDING[0], MemberPhase::Failed, nothing);
         assert!(!health.is_ready() && health.faults().is_empty());
         health.threads().panicked("member-0");
         assert_eq!(health.faults(), ["thread member-0 panicked and is being started over"]);
+    }
+
+    #[test]
+    fn other_stages_keep_nobody_from_deciding() {
+        let (health, abuse) = (Health::default(), MemberId { stage: Some("abuse"), number: 0 });
+        let held = |partitions: &[i32]| MemberPartitions {
+            held: partitions.iter().copied().map(Partition).collect(),
+            ..MemberPartitions::default()
+        };
+        health.set(abuse, MemberPhase::Assigned, MemberPartitions { restoring: vec![Partition(1)], ..held(&[1]) });
+        assert_eq!((health.is_ready(), health.ready_partitions(), health.stage_partitions("abuse")), (false, None, None), "it is alone");
+        health.set(abuse, MemberPhase::Assigned, held(&[1]));
+        assert_eq!((health.ready_partitions(), health.stage_partitions("abuse")), (Some(1), Some(1)), "it reads no controls");
+        assert_eq!(health.report().controls, "not_read");
+        health.set(DECIDING[0], MemberPhase::Assigned, held(&[0, 1, 2]));
+        assert!(!health.is_ready());
+        health.set_controls(true);
+        health.set(abuse, MemberPhase::Starting, held(&[]));
+        assert_eq!((health.ready_partitions(), health.stage_partitions("abuse")), (Some(3), None));
+        let report = serde_json::to_value(health.report()).unwrap();
+        assert_eq!((&report["members"][0]["stage"], &report["members"][1]["stage"]), (&serde_json::Value::Null, &"abuse".into()));
+        assert_eq!(abuse.thread(), "abuse-0");
     }
 }

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
 use crate::stop::Stop;
 use crate::traces;
-use crate::worker::{PreflightError, check_configs, check_topics, check_transactions};
+use crate::worker::{Needs, PreflightError, check_configs, check_topics, check_transactions};
 use tollgate_core::policy::Policy;
 
 use super::process;
@@ -66,9 +66,10 @@ pub(super) fn check_start(settings: &Settings) -> anyhow::Result<()> {
 /// Asks the brokers what a worker asks before it joins.
 async fn connect(settings: &Settings) -> anyhow::Result<()> {
     start_logging(&settings.log)?;
-    let kafka = settings.kafka.clone();
-    let topics = tokio::task::spawn_blocking(move || ask(&kafka)).await??;
-    let checked = check_configs(&settings.kafka, topics, settings.policy.limits.thread_bytes_max).await?;
+    let (kafka, needs) = (settings.kafka.clone(), Needs::of_run(settings));
+    let asked = needs.clone();
+    let topics = tokio::task::spawn_blocking(move || ask(&kafka, &asked)).await??;
+    let checked = check_configs(&settings.kafka, &needs, topics, settings.policy.limits.thread_bytes_max).await?;
     say!(
         "the brokers at {} answer, and the topics fit: {} partitions of {}",
         settings.kafka.shown_brokers(),
@@ -78,19 +79,19 @@ async fn connect(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn ask(kafka: &KafkaSettings) -> anyhow::Result<crate::worker::Preflight> {
+fn ask(kafka: &KafkaSettings, needs: &Needs) -> anyhow::Result<crate::worker::Preflight> {
     let stop = Stop::default();
     let (timer, health) = (stop.clone(), Health::default());
     std::thread::Builder::new().name("timeout".to_owned()).spawn(move || {
         std::thread::sleep(CONNECT_TIMEOUT);
         timer.give();
     })?;
-    let checked = check_topics(kafka, None, &health, &stop);
+    let checked = check_topics(kafka, needs, &health, &stop);
     if let Err(PreflightError::Stopped(_)) = &checked {
         let why = health.report().problems.join("; ");
         bail!("--connect: no answer within {} s: {why}", CONNECT_TIMEOUT.as_secs());
     }
     let checked = checked.context("--connect")?;
-    check_transactions(kafka).context("--connect")?;
+    check_transactions(kafka, needs).context("--connect")?;
     Ok(checked)
 }

@@ -34,6 +34,6 @@ pub use producer::{Linger, producer_config, reply_producer_config};
 pub use reason::Reason;
 pub use rights::{Resource, Right, is_forbidden};
 pub use secret_files::{ChangedSecrets, SecretFiles};
-pub use state::{StageTopics, reader_config};
+pub use state::{ABUSE, StageTopics, reader_config};
 pub(crate) use state::{asker_config, state_producer_config};
 pub use topic_admin::{TopicConfig, admin_error_code, topic_admin, topic_configs};

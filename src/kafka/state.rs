@@ -11,9 +11,14 @@ use super::consumer_config;
 use super::failover::set_failover;
 use super::producer::{ACKNOWLEDGE_TIMEOUT_MS, MESSAGE_BYTES_MAX};
 
+/// The name of the stage that counts signals.
+pub const ABUSE: &str = "abuse";
+
 /// The group of a stage, with its input topic and its state topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTopics {
+    /// The stage's name, as threads and reports have it; `None` for the stage that gives verdicts.
+    pub stage: Option<&'static str>,
     /// The consumer group.
     pub group_id: String,
     /// The topic whose records the stage takes.
@@ -29,7 +34,16 @@ impl StageTopics {
     #[must_use]
     pub fn of(kafka: &KafkaSettings) -> Self {
         let topics = &kafka.topics;
-        Self { group_id: kafka.group_id.clone(), input: topics.events.clone(), state: topics.state.clone(), partitions: None }
+        let (input, state) = (topics.events.clone(), topics.state.clone());
+        Self { stage: None, group_id: kafka.group_id.clone(), input, state, partitions: None }
+    }
+
+    /// Returns the topics of the stage that counts signals, in a group of this id.
+    #[must_use]
+    pub fn of_abuse(kafka: &KafkaSettings, group_id: &str) -> Self {
+        let topics = &kafka.topics;
+        let (input, state) = (topics.signals.clone(), topics.abuse.clone());
+        Self { stage: Some(ABUSE), group_id: group_id.to_owned(), input, state, partitions: None }
     }
 
     /// Returns the owner of the state in the state topic: the group, with its input topic.
@@ -42,6 +56,15 @@ impl StageTopics {
     #[must_use]
     pub fn covers(&self, partition: Partition) -> bool {
         self.partitions.is_none_or(|count| u32::try_from(partition.0).is_ok_and(|number| number < count))
+    }
+
+    /// Returns the name of the thread of a partition's checkpoint writer.
+    #[must_use]
+    pub fn writer_thread(&self, partition: Partition) -> String {
+        match self.stage {
+            None => format!("state-{partition}"),
+            Some(stage) => format!("{stage}-state-{partition}"),
+        }
     }
 
     /// Returns the transactional id of a partition's state. It lets a partition have one owner at a time, in every group with its own state

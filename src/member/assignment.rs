@@ -107,8 +107,8 @@ impl<R: StageRuntime> Assignment<R> {
         for partition in partitions {
             match self.checkpointing.assigned(partition, || self.runtime.stage(partition, None), &self.metrics) {
                 Ok(assigned) => {
-                    if let Some(stage) = assigned.stage() {
-                        self.runtime.begun(partition, stage, None);
+                    if assigned.phase().is_at_work() {
+                        self.runtime.begun(partition, None);
                     }
                     self.partitions.insert(partition, assigned);
                 }

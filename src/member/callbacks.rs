@@ -12,7 +12,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::statistics::Statistics;
 use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 
-use crate::health::{Health, MemberPhase};
+use crate::health::{Health, MemberId, MemberPhase};
 use crate::kafka::{is_forbidden, oauth_token};
 use crate::metrics::Metrics;
 use tollgate_core::record::{Offset, Partition};
@@ -31,8 +31,8 @@ const METADATA_TIMEOUT: Duration = Duration::from_millis(500);
 /// What the callbacks of one member work with.
 #[derive(Debug)]
 pub struct MemberContext<R: StageRuntime> {
-    /// The member's number in the process.
-    pub member: usize,
+    /// The member's stage and number.
+    pub member: MemberId,
     /// The partitions that the member holds. The lock is never contended: only the member's thread takes it.
     pub assignment: Mutex<Assignment<R>>,
     /// The input topic.
@@ -58,7 +58,7 @@ impl<R: StageRuntime> MemberContext<R> {
         self.assignment().take(partitions.iter().copied());
         self.show(MemberPhase::Assigned);
         self.metrics.rebalances.with_label_values(&["assigned"]).inc();
-        tracing::info!(member = self.member, partitions = ?numbers(partitions), "assigned");
+        tracing::info!(member = %self.member, partitions = ?numbers(partitions), "assigned");
     }
 
     /// Takes no more records, waits for acknowledgements, has the state written and gives the partitions up. A lost partition already has
@@ -71,7 +71,7 @@ impl<R: StageRuntime> MemberContext<R> {
             self.show(MemberPhase::Draining);
             if !self.assignment().drain(partitions, &|| consumer.group_metadata(), self.drain_timeout.min(REVOCATION_MAX)) {
                 tracing::warn!(
-                    member = self.member,
+                    member = %self.member,
                     "revoked with verdicts unacknowledged or state unwritten: their records will be decided again"
                 );
             }
@@ -84,7 +84,7 @@ impl<R: StageRuntime> MemberContext<R> {
             (false, false) => MemberPhase::Assigned,
         });
         self.metrics.rebalances.with_label_values(&[if is_lost { "lost" } else { "revoked" }]).inc();
-        tracing::info!(member = self.member, partitions = ?numbers(partitions), is_lost, "revoked");
+        tracing::info!(member = %self.member, partitions = ?numbers(partitions), is_lost, "revoked");
     }
 
     /// Sets the phase of the member in the health report.
@@ -122,9 +122,9 @@ impl<R: StageRuntime> ClientContext for MemberContext<R> {
     fn error(&self, error: KafkaError, reason: &str) {
         // The member reports a right that is wanting, once.
         if is_forbidden(&error) {
-            tracing::debug!(target: "librdkafka", member = self.member, %error, reason, "consumer");
+            tracing::debug!(target: "librdkafka", member = %self.member, %error, reason, "consumer");
         } else {
-            tracing::warn!(target: "librdkafka", member = self.member, %error, reason, "consumer");
+            tracing::warn!(target: "librdkafka", member = %self.member, %error, reason, "consumer");
         }
     }
 }
@@ -134,12 +134,12 @@ impl<R: StageRuntime> ConsumerContext for MemberContext<R> {
         let Rebalance::Assign(list) = rebalance else { return };
         // The pause throws away what librdkafka has fetched by now. It is fetched again when the state is restored.
         if let Err(error) = consumer.pause(list) {
-            tracing::warn!(member = self.member, %error, "assigned partitions could not be paused");
+            tracing::warn!(member = %self.member, %error, "assigned partitions could not be paused");
         }
         // librdkafka joins a group at most once a second, and a cooperative rebalance takes two joins: the partitions that move would wait
         // for the second one. A metadata answer lifts that limit, even if it brings nothing new.
         if let Err(error) = consumer.fetch_metadata(Some(&self.topic), METADATA_TIMEOUT) {
-            tracing::debug!(member = self.member, %error, "no news of the topics");
+            tracing::debug!(member = %self.member, %error, "no news of the topics");
         }
     }
 
@@ -151,7 +151,7 @@ impl<R: StageRuntime> ConsumerContext for MemberContext<R> {
             }
             Rebalance::Revoke(list) => self.revoked(consumer, &partitions_of(list)),
             Rebalance::Error(error) => {
-                tracing::error!(member = self.member, %error, "rebalance failed");
+                tracing::error!(member = %self.member, %error, "rebalance failed");
                 let held = self.assignment().partitions();
                 self.assignment().release(held);
             }

@@ -10,9 +10,7 @@ use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
 
 use crate::metrics::Metrics;
-use crate::partition::{
-    AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, WriterParts, WriterReport, writer_thread,
-};
+use crate::partition::{AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, Prepare, WriterParts, WriterReport};
 use crate::stages::StageRuntime;
 
 use super::MemberParts;
@@ -57,13 +55,14 @@ impl<K> Checkpointing<K>
 where
     K: KeyedState<Limits: Send + Sync + 'static> + Send + 'static,
 {
-    pub(super) fn new(parts: &MemberParts, limits: K::Limits) -> Self {
+    pub(super) fn new(parts: &MemberParts, limits: K::Limits, prepare: Option<Prepare<K>>) -> Self {
         let (sender, reports) = channel();
         let owner = parts.topics.owner();
         let parts_of_writers = WriterParts {
             kafka: parts.kafka.clone(),
             topics: parts.topics.clone(),
             limits,
+            prepare,
             batch_bytes_max: parts.state_batch_bytes_max,
             metrics: parts.metrics.clone(),
             health: Arc::clone(&parts.health),
@@ -97,7 +96,7 @@ where
 
     /// Forgets a panic of the writer of a partition that was given up.
     pub(super) fn released(&self, partition: Partition) {
-        self.parts.health.threads().recovered(&writer_thread(partition));
+        self.parts.health.threads().recovered(&self.parts.topics.writer_thread(partition));
     }
 
     fn next_generation(&mut self) -> u64 {
@@ -127,9 +126,7 @@ impl<R: StageRuntime> Assignment<R> {
             match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(partition, state)) {
                 Effect::None => {}
                 Effect::Resume(start) => {
-                    if let Some(stage) = assigned.stage() {
-                        runtime.begun(partition, stage, new_end);
-                    }
+                    runtime.begun(partition, new_end);
                     checkpointing.flow_changes.push(FlowChange::Resume(partition, start));
                 }
                 Effect::Pause => {

@@ -34,7 +34,7 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use tollgate_core::record::Partition;
 
-use crate::health::{Health, MemberPartitions, MemberPhase};
+use crate::health::{Health, MemberId, MemberPartitions, MemberPhase};
 use crate::kafka::{Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Outbox, Producers};
@@ -127,7 +127,7 @@ impl MemberParts {
 /// A group member, with its number in the process.
 #[derive(Debug)]
 pub struct Member<R> {
-    number: usize,
+    id: MemberId,
     parts: MemberParts,
     stage: Arc<StageSetup<R>>,
     /// Keeps the member's metric series while it starts over: they are dropped with their last holder.
@@ -138,14 +138,14 @@ impl<R: StageRuntime> Member<R> {
     /// Returns a member that has not joined yet.
     #[must_use]
     pub fn new(number: usize, parts: MemberParts, stage: Arc<StageSetup<R>>) -> Self {
-        let series = parts.metrics.member(number);
-        Self { number, parts, stage, _series: series }
+        let (series, id) = (parts.metrics.member(number), MemberId { stage: parts.topics.stage, number });
+        Self { id, parts, stage, _series: series }
     }
 
-    /// Returns the member's number in the process.
+    /// Returns the member's stage and number.
     #[must_use]
-    pub fn number(&self) -> usize {
-        self.number
+    pub fn id(&self) -> MemberId {
+        self.id
     }
 
     /// Returns what the member shares with the others.
@@ -165,7 +165,7 @@ impl<R: StageRuntime> Member<R> {
         let beat_interval = self.parts.heartbeat_interval();
         let (mut beat_due, mut checkpoint_due, mut report_due) = (Instant::now(), Instant::now(), Instant::now());
         while !self.parts.stop.is_given() {
-            self.parts.health.beat(self.number);
+            self.parts.health.beat(self.id);
             fail::fail_point!("member");
             let in_flight = self.load(&consumer);
             if flow.update(&consumer, in_flight, limit).map_err(MemberError::Consumer)? {
@@ -232,10 +232,10 @@ impl<R: StageRuntime> Member<R> {
         let producers = Producers::new(&parts.kafka, parts.batch_bytes_max).map_err(MemberError::Client)?;
         let outbox = Outbox::new(producers, self.stage.output.clone(), Arc::clone(&self.stage.reduce), parts.metrics.clone());
         let runtime = (self.stage.runtime)();
-        let checkpointing = Checkpointing::new(parts, runtime.limits());
-        let assignment = Assignment::new(runtime, outbox, checkpointing, parts, parts.metrics.member(self.number));
+        let checkpointing = Checkpointing::new(parts, runtime.limits(), runtime.prepare());
+        let assignment = Assignment::new(runtime, outbox, checkpointing, parts, parts.metrics.member(self.id.number));
         let context = MemberContext {
-            member: self.number,
+            member: self.id,
             assignment: Mutex::new(assignment),
             topic: parts.topics.input.clone(),
             drain_timeout: Duration::from_millis(parts.settings.drain_timeout_ms.into()),
@@ -243,10 +243,10 @@ impl<R: StageRuntime> Member<R> {
             metrics: parts.metrics.clone(),
             is_leaving: AtomicBool::new(false),
         };
-        let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.number));
+        let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.id.number));
         let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
         let consumer: BaseConsumer<MemberContext<R>> = config.create_with_context(context).map_err(MemberError::Client)?;
-        parts.health.set(self.number, MemberPhase::Starting, MemberPartitions::default());
+        parts.health.set(self.id, MemberPhase::Starting, MemberPartitions::default());
         match parts.membership {
             Membership::Group => consumer.subscribe(&[&parts.topics.input]),
             Membership::Alone => self.assign_all(&consumer),
@@ -291,17 +291,17 @@ impl<R: StageRuntime> Member<R> {
             KafkaError::MessageConsumption(code) => {
                 let is_down = matches!(code, RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::AllBrokersDown);
                 if is_down {
-                    tracing::debug!(member = self.number, %code, "the brokers cannot be reached");
+                    tracing::debug!(member = %self.id, %code, "the brokers cannot be reached");
                 } else if let Some(right) = self.right_refused(Some(code)) {
                     consumer.context().assignment().note_refusal();
                     right.report_refused(&self.parts.health, &self.parts.kafka);
                 } else {
-                    tracing::warn!(member = self.number, %code, "consumer");
+                    tracing::warn!(member = %self.id, %code, "consumer");
                 }
                 Ok(())
             }
             other => {
-                tracing::warn!(member = self.number, error = %other, "consumer");
+                tracing::warn!(member = %self.id, error = %other, "consumer");
                 Ok(())
             }
         }
@@ -338,13 +338,13 @@ impl<R: StageRuntime> Member<R> {
         let held = context.assignment().partitions();
         if !context.assignment().drain(&held, &|| consumer.group_metadata(), context.drain_timeout) {
             tracing::warn!(
-                member = self.number,
+                member = %self.id,
                 "stopped with verdicts unacknowledged or state unwritten: their records will be decided again"
             );
         }
         context.is_leaving.store(true, Ordering::Relaxed);
         context.assignment().report();
-        tracing::info!(member = self.number, "drained, leaving");
+        tracing::info!(member = %self.id, "drained, leaving");
         self.check_failure(consumer)
     }
 }

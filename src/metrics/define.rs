@@ -112,6 +112,8 @@ macro_rules! define_metrics {
         #[derive(Debug, Clone)]
         pub struct Metrics {
             registry: prometheus::Registry,
+            /// The registries of further stages, which have the same metrics under a label of their own.
+            stages: std::sync::Arc<$crate::metrics::stages::Stages>,
             $(#[doc = $help] pub $field: define_metrics!(@type $kind $labels),)+
             $(
                 $($own: define_metrics!(@type $own_kind [$label]),)+
@@ -125,9 +127,26 @@ macro_rules! define_metrics {
             /// # Errors
             /// Returns [`MetricsError`]($crate::metrics::MetricsError) if the list contradicts itself.
             pub fn new() -> Result<Self, $crate::metrics::MetricsError> {
+                Self::registered(prometheus::Registry::new())
+            }
+
+            /// Returns metrics of the same list for a further stage of the process. Those that every stage counts are shown on the same page,
+            /// with the label `stage`; without that label they are the deciding stage's.
+            ///
+            /// # Errors
+            /// Returns [`MetricsError`]($crate::metrics::MetricsError) if the list contradicts itself.
+            #[allow(dead_code, reason = "a list of tests has no stages")]
+            pub fn for_stage(&self, stage: &str) -> Result<Self, $crate::metrics::MetricsError> {
+                let labels = [("stage".to_owned(), stage.to_owned())].into_iter().collect();
+                let of_stage = Self::registered(prometheus::Registry::new_custom(None, Some(labels))?)?;
+                self.stages.add(of_stage.registry.clone());
+                Ok(of_stage)
+            }
+
+            fn registered(registry: prometheus::Registry) -> Result<Self, $crate::metrics::MetricsError> {
                 use $crate::metrics::define::register;
-                let registry = prometheus::Registry::new();
                 Ok(Self {
+                    stages: std::sync::Arc::default(),
                     $($field: register(&registry, &define_metrics!(@spec $kind $(($buckets))? $name $labels $help))?,)+
                     $(
                         $($own: register(&registry, &define_metrics!(@spec $own_kind $(($own_buckets))? $own_name [$label] $own_help))?,)+
@@ -148,7 +167,7 @@ macro_rules! define_metrics {
             pub fn render(&self) -> Vec<u8> {
                 let mut text = Vec::new();
                 // Encoding into memory fails only for a metric without samples, and `gather` leaves those out.
-                let _infallible = prometheus::Encoder::encode(&prometheus::TextEncoder::new(), &self.registry.gather(), &mut text);
+                let _infallible = prometheus::Encoder::encode(&prometheus::TextEncoder::new(), &self.stages.gather(&self.registry), &mut text);
                 text
             }
 

@@ -5,6 +5,7 @@
 //! | `list` | every metric: field, name, labels, help, and when to raise an alert |
 //! | `define` | the macros that turn the list into fields, registration and a catalogue |
 //! | `series` | the series of one partition or member, which are removed with their last holder |
+//! | `stages` | the metrics of further stages of the process, under a label of their own |
 //! | `bounded` | labels that others choose, bounded in number |
 //! | `values` | the values that each label may have |
 //! | `process` | what is said of the process itself |
@@ -16,6 +17,7 @@ mod document;
 mod list;
 mod process;
 mod series;
+mod stages;
 mod values;
 
 pub use bounded::{BoundedLabel, TOOLS_MAX};
@@ -24,4 +26,5 @@ pub use document::page;
 pub use list::{CATALOG, MemberMetrics, Metrics, PartitionMetrics};
 pub use process::{PROCESS, REVISION, VERSION};
 pub use series::{Labelled, Series};
+pub use stages::STAGED;
 pub use values::{Values, values};

@@ -74,6 +74,12 @@ impl LatePublications<'_> {
     pub fn send_shared(&mut self, role: Role, to: Destination<'_>, waiters: Vec<Waiter>) {
         self.0.send_shared(role, to, waiters);
     }
+
+    /// Returns whether no shared publication waits for its acknowledgement.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.0.shared.is_empty()
+    }
 }
 
 /// Where a publication goes, and what it holds.

@@ -22,6 +22,11 @@ impl Shared {
         Delivery { partition, generation: 0, offset, role, event_time_ms: None, reductions: 0, shared: Some(self.last) }
     }
 
+    /// Returns whether none is on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
     /// Adds the acknowledgements that a delivery stands for: one of each record that waits for it.
     pub(super) fn end(&mut self, delivery: Delivery, finished: &mut Vec<Delivery>) {
         let Some(number) = delivery.shared else { return finished.push(delivery) };
@@ -46,7 +51,9 @@ mod tests {
         assert!(finished.is_empty());
         shared.end(own, &mut finished);
         shared.end(first, &mut finished);
-        let all = [own].into_iter().chain([(0, 5), (0, 6), (2, 1)].map(|(partition, offset)| waiter(partition, offset).delivery(Role::Signals, None)));
+        let all = [own]
+            .into_iter()
+            .chain([(0, 5), (0, 6), (2, 1)].map(|(partition, offset)| waiter(partition, offset).delivery(Role::Signals, None)));
         assert_eq!(finished, all.collect::<Vec<_>>());
         shared.end(first, &mut finished);
         assert_eq!(finished.len(), 4, "it is acknowledged once");

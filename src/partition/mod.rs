@@ -37,7 +37,7 @@ pub use phase::{AtWork, Effect, Phase, Retry};
 pub use restore::{RestoreError, Takeover, ends, read_messages, read_to_end};
 pub use state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state};
 pub use transaction::Job;
-pub use writer::{CheckpointWriter, Report, WriterParts, WriterReport, writer_thread};
+pub use writer::{CheckpointWriter, Prepare, Report, WriterParts, WriterReport};
 
 use std::time::{Duration, Instant};
 
@@ -106,12 +106,6 @@ impl<S: Stage> AssignedPartition<S> {
     #[must_use]
     pub fn phase(&self) -> &PartitionPhase<S> {
         &self.phase
-    }
-
-    /// Returns the stage, once its state is here.
-    #[must_use]
-    pub fn stage(&self) -> Option<&S> {
-        self.phase.processor().map(PartitionProcessor::stage)
     }
 
     /// Takes a record, with the rejection if its headers cannot be read. Returns `None` if records are not taken in this phase.

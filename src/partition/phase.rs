@@ -199,14 +199,6 @@ impl<W, P> Phase<W, P> {
         });
     }
 
-    /// Returns the processor, once the state is here.
-    pub fn processor(&self) -> Option<&P> {
-        match self {
-            Self::Ready { processor, .. } | Self::Running(AtWork { processor, .. }) | Self::Draining(AtWork { processor, .. }) => Some(processor),
-            Self::Restoring { .. } | Self::Lost { .. } => None,
-        }
-    }
-
     /// Returns what the partition has while it takes records.
     pub fn running_mut(&mut self) -> Option<&mut AtWork<W, P>> {
         if let Self::Running(work) = self { Some(work) } else { None }

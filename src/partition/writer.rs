@@ -12,7 +12,7 @@ use crate::health::Health;
 use crate::kafka::{Right, StageTopics};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::checkpoint::{KeyedState, Restored};
 use tollgate_core::record::{Offset, Partition};
 
 use super::restore::{Clients, RestoreError, RestoreParts, Takeover, take_over};
@@ -31,8 +31,11 @@ const SERVE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to check whether the writer is still wanted.
 const WANTED_POLL: Duration = Duration::from_millis(50);
 
+/// What a stage does with the restored state of a partition before it goes to work, on the thread of the checkpoint writer. The last argument
+/// says whether the state is still wanted; `None` is returned where it is not.
+pub type Prepare<K> = Arc<dyn Fn(Partition, Restored<K>, &dyn Fn() -> bool) -> Result<Option<Restored<K>>, RestoreError> + Send + Sync>;
+
 /// What every checkpoint writer of a member shares.
-#[derive(Debug)]
 pub struct WriterParts<K: KeyedState> {
     /// Brokers and their properties.
     pub kafka: Arc<KafkaSettings>,
@@ -40,6 +43,8 @@ pub struct WriterParts<K: KeyedState> {
     pub topics: Arc<StageTopics>,
     /// The limits of the restored state.
     pub limits: K::Limits,
+    /// What the stage does with restored state first, if anything.
+    pub prepare: Option<Prepare<K>>,
     /// The largest batch that the state topic takes, in bytes.
     pub batch_bytes_max: u64,
     /// The metrics to count in.
@@ -50,12 +55,19 @@ pub struct WriterParts<K: KeyedState> {
     pub reports: Sender<WriterReport<K>>,
 }
 
+impl<K: KeyedState> std::fmt::Debug for WriterParts<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriterParts").field("topics", &self.topics).finish_non_exhaustive()
+    }
+}
+
 impl<K: KeyedState> Clone for WriterParts<K> {
     fn clone(&self) -> Self {
         Self {
             kafka: Arc::clone(&self.kafka),
             topics: Arc::clone(&self.topics),
             limits: self.limits,
+            prepare: self.prepare.clone(),
             batch_bytes_max: self.batch_bytes_max,
             metrics: self.metrics.clone(),
             health: Arc::clone(&self.health),
@@ -129,14 +141,15 @@ impl CheckpointWriter {
     {
         let (jobs, wanted) = channel();
         let is_wanted = Arc::new(AtomicBool::new(true));
+        let name = parts.topics.writer_thread(partition);
         let work = Work { parts, partition, generation, is_wanted: Arc::clone(&is_wanted) };
         let run = move || {
             if catch_unwind(AssertUnwindSafe(|| work.run(&wanted))).is_err() {
-                work.parts.health.threads().panicked(&writer_thread(work.partition));
+                work.parts.health.threads().panicked(&work.thread());
                 work.report(Report::Lost);
             }
         };
-        std::thread::Builder::new().name(writer_thread(partition)).spawn(run)?;
+        std::thread::Builder::new().name(name).spawn(run)?;
         Ok(Self { jobs, is_wanted })
     }
 
@@ -145,11 +158,6 @@ impl CheckpointWriter {
         // A writer that has ended has already reported so.
         let _sent = self.jobs.send(job);
     }
-}
-
-/// Returns the name of the thread of a partition's checkpoint writer.
-pub fn writer_thread(partition: Partition) -> String {
-    format!("state-{partition}")
 }
 
 /// The failed attempts of one restore.
@@ -217,6 +225,10 @@ impl<K: KeyedState> Work<K> {
         }
     }
 
+    fn thread(&self) -> String {
+        self.parts.topics.writer_thread(self.partition)
+    }
+
     /// Takes the state over, with as many attempts as it needs. It returns `None` once the state is not wanted any more.
     fn restore(&self) -> Option<Transactions> {
         let WriterParts { kafka, topics, limits, batch_bytes_max, metrics, .. } = &self.parts;
@@ -233,7 +245,7 @@ impl<K: KeyedState> Work<K> {
             metrics.restore_duration.with_label_values(&[label]).observe(started.elapsed().as_secs_f64());
             match outcome {
                 Ok(Some(takeover)) => {
-                    self.parts.health.threads().recovered(&writer_thread(self.partition));
+                    self.parts.health.threads().recovered(&self.thread());
                     self.report_granted();
                     self.log(&takeover, started.elapsed());
                     self.report(Report::Restored(Box::new(takeover)));
@@ -271,7 +283,15 @@ impl<K: KeyedState> Work<K> {
             }
             None => Clients::new(parts)?,
         };
-        take_over::<K>(parts, clients.insert(usable), limits, || self.is_wanted())
+        let taken = take_over::<K>(parts, clients.insert(usable), limits, || self.is_wanted())?;
+        let Some(mut takeover) = taken else { return Ok(None) };
+        if let Some(prepare) = &self.parts.prepare
+            && let Some(restored) = takeover.restored.take()
+        {
+            let Some(prepared) = prepare(self.partition, restored, &|| self.is_wanted())? else { return Ok(None) };
+            takeover.restored = Some(prepared);
+        }
+        Ok(Some(takeover))
     }
 
     /// Returns a producer in place of one that hangs, with as many attempts as it needs. It fences that one, whose open transaction the

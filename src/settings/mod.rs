@@ -86,6 +86,12 @@ impl Settings {
         }
     }
 
+    /// Returns the consumer group of the stage that counts signals.
+    #[must_use]
+    pub fn abuse_group(&self) -> String {
+        self.abuse.group_id.clone().unwrap_or_else(|| format!("{}-abuse", self.kafka.group_id))
+    }
+
     /// Returns the effective settings for people to read, secrets redacted, and user info and queries of URLs.
     #[must_use]
     pub fn redacted(&self) -> Value {

@@ -1,5 +1,6 @@
 //! Stages in a worker: what their outcomes publish, where their requests are sent, and what is counted.
 
+pub mod abuse;
 pub mod deciding;
 mod pass_through;
 
@@ -16,6 +17,7 @@ use tollgate_core::stage::Stage;
 
 use crate::kafka::StageTopics;
 use crate::outbox::{Delivery, LatePublications, OutboxTopics, Publications, Reduce};
+use crate::partition::Prepare;
 
 /// A stage as one member runs it: the pure stage with its publications, requests and metrics.
 ///
@@ -28,9 +30,9 @@ pub trait StageRuntime: Send + 'static {
     /// Returns the stage of a partition that was taken over, with the state of its last checkpoint if there is any.
     fn stage(&self, partition: Partition, state: Option<StateOf<Self>>) -> Self::Stage;
 
-    /// Notes that a partition is at work from now on, with the state that its stage has. `new_end` is where the partition ended when it was
-    /// taken over without any state; `None` where there was some, and where state is held in memory only.
-    fn begun(&mut self, _partition: Partition, _stage: &Self::Stage, _new_end: Option<Offset>) {}
+    /// Notes that a partition is at work from now on. `new_end` is where the partition ended when it was taken over without any state; `None`
+    /// where there was some, and where state is held in memory only.
+    fn begun(&mut self, _partition: Partition, _new_end: Option<Offset>) {}
 
     /// Notes that the state of a partition is lost: [`StageRuntime::begun`] follows once it is read again.
     fn lost(&mut self, _partition: Partition) {}
@@ -40,6 +42,11 @@ pub trait StageRuntime: Send + 'static {
 
     /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;
+
+    /// Returns what is done with restored state before the partition goes to work, if anything.
+    fn prepare(&self) -> Option<Prepare<StateOf<Self>>> {
+        None
+    }
 
     /// Notes that a record is taken. It is then asked about, waits, is finished, or nothing follows because it was known already.
     fn taken(&mut self, _record: &Record<'_>) {}

@@ -20,8 +20,11 @@ pub enum TopicFault {
     #[error("{0}, so {topic} needs at least {wanted} partitions: tollgate topics apply --execute", topic = .0.topic, wanted = .0.wanted)]
     TooFewPartitions(PartitionCounts),
     /// A topic has more or fewer partitions than the topic that it follows.
-    #[error("{0}. {}", .0.advice())]
-    OtherPartitions(PartitionCounts),
+    #[error("{counts}. {}", .counts.advice())]
+    OtherPartitions {
+        /// The numbers.
+        counts: PartitionCounts,
+    },
     /// A topic must be compacted, and would lose records by age.
     #[error("topic {topic} has cleanup.policy={found}: {lost} would be deleted by age. Set it to compact: tollgate topics apply --execute")]
     NotCompacted {
@@ -114,21 +117,20 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
         let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {
             continue;
         };
-        let compared =
-            |why| PartitionCounts {
-                topic: topic.name.to_owned(),
-                found: found_count,
-                other: other.name.to_owned(),
-                wanted,
-                why,
-                is_rekeyed: topic.spec.needed == Needed::Always,
-            };
+        let compared = |why| PartitionCounts {
+            topic: topic.name.to_owned(),
+            found: found_count,
+            other: other.name.to_owned(),
+            wanted,
+            why,
+            is_rekeyed: topic.spec.needed == Needed::Always,
+        };
         match topic.spec.partitions {
             PartitionRule::AtLeast { why, .. } if found_count < wanted => {
                 return Err(TopicFault::TooFewPartitions(compared(why)));
             }
             PartitionRule::SameAs { why, .. } if found_count != wanted => {
-                return Err(TopicFault::OtherPartitions(compared(why)));
+                return Err(TopicFault::OtherPartitions { counts: compared(why) });
             }
             PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. } | PartitionRule::Free | PartitionRule::One => {}
         }
@@ -243,7 +245,10 @@ mod tests {
         assert_eq!(faults([3, 3, 1, 1, 0, 0, 0, 3]), Err(missing.to_owned()));
         let other = faults([3, 3, 1, 1, 1, 6, 5, 3]).unwrap_err();
         assert!(other.starts_with("topic abuse has 5 partitions, signals has 6: the state of a partition stands on"), "{other}");
-        assert!(other.ends_with("name new topics for both (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew"), "{other}");
+        assert!(
+            other.ends_with("name new topics for both (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew"),
+            "{other}"
+        );
     }
 
     fn settings(known: &[(&str, &str, &str)]) -> Result<Limits, String> {

@@ -283,6 +283,10 @@ mod tests {
             assert!(!matches!(spec.carries, Carries::CopiesOf(other) if !is_ours(other)), "{}", spec.key);
         }
         let keys: Vec<_> = TOPICS.iter().map(|spec| spec.key).collect();
-        assert_eq!(keys, ["events", "decisions", "dlq", "controls", "alerts", "signals", "abuse", "shadow", "state"], "as configurations have them");
+        assert_eq!(
+            keys,
+            ["events", "decisions", "dlq", "controls", "alerts", "signals", "abuse", "shadow", "state"],
+            "as configurations have them"
+        );
     }
 }

@@ -12,7 +12,7 @@ use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::KafkaResult;
 
 use crate::health::Health;
-use crate::kafka::{PlainContext, consumer_config, make_consumer, partitions_of};
+use crate::kafka::{PlainContext, StageTopics, consumer_config, make_consumer, partitions_of};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
 use crate::threads::MustRun;
@@ -26,7 +26,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const PARTITIONS: &str = "partitions";
 
 /// The part of the health report that says that the watch sees nothing.
-const BLIND: &str = "partition count";
+const BLIND: &str = "count";
 /// How long the brokers may not say how many partitions there are before it is a problem.
 const BLIND_MAX: Duration = Duration::from_secs(30);
 
@@ -79,13 +79,16 @@ impl Growth {
 ///
 /// # Errors
 /// Returns [`PreflightError::Client`], or what the system says if it gives no more threads.
-pub fn watch_growth(parts: &WorkerParts, known: u32) -> anyhow::Result<GrowthWatch> {
+pub fn watch_growth(parts: &WorkerParts, stage: &StageTopics, known: u32) -> anyhow::Result<GrowthWatch> {
     let WorkerParts { kafka, topics, health, stop, .. } = parts;
-    let client = client(kafka).map_err(PreflightError::Client)?;
+    let client = client(kafka, stage).map_err(PreflightError::Client)?;
     let watch = GrowthWatch { has_stopped_the_worker: Arc::default(), part: stop.part() };
-    let guard = MustRun::new("partitions", health.threads(), stop);
+    let name = stage.stage.map_or_else(|| PARTITIONS.to_owned(), |stage| format!("{stage} {PARTITIONS}"));
+    let guard = MustRun::new(name.clone(), health.threads(), stop);
     let mut watcher = Watcher {
         kafka: Arc::clone(kafka),
+        stage: stage.clone(),
+        name,
         keyed_for: topics.partitions,
         known,
         health: Arc::clone(health),
@@ -99,8 +102,8 @@ pub fn watch_growth(parts: &WorkerParts, known: u32) -> anyhow::Result<GrowthWat
 
 type Client = BaseConsumer<PlainContext>;
 
-fn client(kafka: &KafkaSettings) -> KafkaResult<Client> {
-    let mut config = consumer_config(kafka, &kafka.group_id, None);
+fn client(kafka: &KafkaSettings, stage: &StageTopics) -> KafkaResult<Client> {
+    let mut config = consumer_config(kafka, &stage.group_id, None);
     // The watch says itself if it gets no answers.
     config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Emerg);
     make_consumer(&config, PlainContext)
@@ -108,6 +111,10 @@ fn client(kafka: &KafkaSettings) -> KafkaResult<Client> {
 
 struct Watcher {
     kafka: Arc<KafkaSettings>,
+    /// The stage whose input is watched.
+    stage: StageTopics,
+    /// The name of the watch, as the health report has it.
+    name: String,
     keyed_for: u32,
     known: u32,
     health: Arc<Health>,
@@ -127,13 +134,13 @@ impl Watcher {
             // Of a certificate and its key, one may have changed only, so a client that could not be made is tried again.
             if part.is_to_start_over() || made.is_err() {
                 part.begin();
-                made = client(&self.kafka);
+                made = client(&self.kafka, &self.stage);
             }
             let found = match &made {
                 Ok(client) => {
                     // Errors are news too, and would gather.
                     while client.poll(Duration::ZERO).is_some() {}
-                    partitions_of(client, &self.kafka.topics.events, METADATA_TIMEOUT)
+                    partitions_of(client, &self.stage.input, METADATA_TIMEOUT)
                 }
                 Err(error) => Err(error.clone()),
             };
@@ -143,13 +150,17 @@ impl Watcher {
         }
     }
 
+    fn blind(&self) -> String {
+        format!("{} {BLIND}", self.name)
+    }
+
     fn take(&mut self, found: KafkaResult<usize>, now: Instant) {
         match found {
             Ok(found) => {
                 self.answered_at = now;
                 if std::mem::take(&mut self.is_blind) {
-                    self.health.set_problem(BLIND, None);
-                    tracing::info!(topic = self.kafka.topics.events, "the brokers say again how many partitions the topic has");
+                    self.health.set_problem(&self.blind(), None);
+                    tracing::info!(topic = self.stage.input, "the brokers say again how many partitions the topic has");
                 }
                 self.judge(u32::try_from(found).unwrap_or(u32::MAX));
             }
@@ -157,12 +168,12 @@ impl Watcher {
                 let problem = format!(
                     "the brokers have not said for {} s and more how many partitions topic {} has, so it would not be seen that it grows: {error}",
                     BLIND_MAX.as_secs(),
-                    self.kafka.topics.events
+                    self.stage.input
                 );
                 if !std::mem::replace(&mut self.is_blind, true) {
                     tracing::error!("{problem}");
                 }
-                self.health.set_problem(BLIND, Some(problem));
+                self.health.set_problem(&self.blind(), Some(problem));
             }
             Err(error) => tracing::debug!(%error, "how many partitions there are is unknown"),
         }
@@ -170,9 +181,16 @@ impl Watcher {
 
     fn judge(&self, found: u32) {
         let growth = Growth::of(self.keyed_for, self.known, found);
+        if self.stage.stage.is_some() {
+            // Its workers have agreed on the number that they started with.
+            if growth != Growth::None && self.health.set_problem(&self.name, Some(said_of_signals(&self.stage, self.known, found))) {
+                tracing::error!("{}", said_of_signals(&self.stage, self.known, found));
+            }
+            return;
+        }
         if growth != Growth::None {
-            let said = said(&self.kafka.topics.events, self.known, found, growth);
-            if self.health.set_problem(PARTITIONS, Some(said.clone())) {
+            let said = said(&self.stage.input, self.known, found, growth);
+            if self.health.set_problem(&self.name, Some(said.clone())) {
                 tracing::error!("{said}");
             }
         }
@@ -181,6 +199,15 @@ impl Watcher {
             self.watch.part.give();
         }
     }
+}
+
+/// Returns what is wrong where the signals topic has grown. What is known of subjects is not moved.
+fn said_of_signals(stage: &StageTopics, known: u32, found: u32) -> String {
+    format!(
+        "topic {} has {found} partitions and had {known}: workers that start from now on would look for subjects elsewhere. Name new topics \
+         for signals and for what is known of subjects (kafka.topics.signals, kafka.topics.abuse) before any worker starts anew",
+        stage.input
+    )
 }
 
 fn said(topic: &str, known: u32, found: u32, growth: Growth) -> String {
@@ -206,8 +233,17 @@ mod tests {
         let kafka = Arc::new(crate::settings::Settings::read(&user, &defaults().unwrap()).unwrap().kafka);
         let (health, stop, start) = (Arc::new(Health::default()), Stop::default(), Instant::now());
         let watch = GrowthWatch { has_stopped_the_worker: Arc::default(), part: stop.part() };
-        let mut watcher =
-            Watcher { kafka, keyed_for: 2, known: 2, health: Arc::clone(&health), watch, answered_at: start, is_blind: false };
+        let mut watcher = Watcher {
+            stage: StageTopics::of(&kafka),
+            name: PARTITIONS.to_owned(),
+            kafka,
+            keyed_for: 2,
+            known: 2,
+            health: Arc::clone(&health),
+            watch,
+            answered_at: start,
+            is_blind: false,
+        };
         let timeout = || Err(KafkaError::MetadataFetch(RDKafkaErrorCode::OperationTimedOut));
         watcher.take(timeout(), start + Duration::from_secs(29));
         assert!(health.report().problems.is_empty());

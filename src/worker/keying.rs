@@ -9,7 +9,7 @@ use tollgate_core::checkpoint::{KeyedFor, KeyedState, Keying, OwnRecords, Rekey,
 use tollgate_core::record::Partition;
 use tollgate_core::thread::ThreadStore;
 
-use crate::kafka::{PlainContext, Right, SecretFiles, make_consumer, reader_config};
+use crate::kafka::{PlainContext, Right, SecretFiles, StageTopics, make_consumer, reader_config};
 use crate::partition::{RestoreError, read_own_records, read_to_end};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
@@ -55,6 +55,12 @@ pub enum KeyedOtherwise {
         /// The other number.
         other: u32,
     },
+    /// What is known of subjects is keyed for another number, and nothing moves it.
+    #[error(
+        "what {state} says of subjects is keyed for {found} partitions, and {events} has {wanted}: it is not moved to others. Name new topics for both (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew; suspensions in force end at their time",
+        state = .0.state, events = .0.events, found = .0.found, wanted = .0.wanted
+    )]
+    Subjects(Counts),
     /// Nothing is left to drain.
     #[error("--drain-partitions {drained}: the state in {state} is keyed for {found} partitions; leave the option out", state = .counts.state, found = .counts.found)]
     NothingToDrain {
@@ -71,14 +77,46 @@ pub enum KeyedOtherwise {
 /// # Errors
 /// Returns [`PreflightError::Keyed`] with what to do about it, [`PreflightError::Forbidden`] or [`PreflightError::State`].
 pub fn check_keying(kafka: &KafkaSettings, count: u32, drained: Option<u32>, stop: &Stop) -> Result<(), PreflightError> {
-    let make_reader = || make_consumer(&reader_config(kafka, &kafka.group_id), PlainContext);
-    let (mut reader, mut secrets) = (make_reader().map_err(PreflightError::Client)?, SecretFiles::new(kafka));
+    let topics = StageTopics::of(kafka);
     let partitions: Vec<_> = (0..count).filter_map(|number| i32::try_from(number).ok()).map(Partition).collect();
-    let topic = &kafka.topics.state;
+    let keying = ask_state(kafka, &topics, stop, |reader| {
+        let own = read_own_records(reader, &topics.state, &partitions)?;
+        keying(reader, &topics.state, &own, drained, stop)
+    })?;
+    Ok(judge(kafka, keying, count, drained)?)
+}
+
+/// Checks that what is known of subjects is keyed for as many partitions as the signals topic has. It asks again while the brokers cannot be
+/// reached.
+///
+/// # Errors
+/// As [`check_keying`].
+pub fn check_subject_keying(kafka: &KafkaSettings, topics: &StageTopics, count: u32, stop: &Stop) -> Result<(), PreflightError> {
+    let partitions: Vec<_> = (0..count).filter_map(|number| i32::try_from(number).ok()).map(Partition).collect();
+    let own = ask_state(kafka, topics, stop, |reader| read_own_records(reader, &topics.state, &partitions).map(Some))?;
+    match Keying::of(&own) {
+        // Nothing was ever written there, or nothing says for how many partitions.
+        Keying::Fits | Keying::Unknown => Ok(()),
+        Keying::Other(found) | Keying::Mixed(found, _) | Keying::Moving(Rekey { from: found, .. }) => {
+            let (state, events) = (topics.state.clone(), topics.input.clone());
+            Err(KeyedOtherwise::Subjects(Counts { state, events, found, wanted: count }).into())
+        }
+    }
+}
+
+/// Asks a reader of a stage's state, with as many attempts as it needs. The question answers `None` if the sign to stop came meanwhile.
+fn ask_state<T>(
+    kafka: &KafkaSettings,
+    topics: &StageTopics,
+    stop: &Stop,
+    question: impl Fn(&BaseConsumer<PlainContext>) -> Result<Option<T>, RestoreError>,
+) -> Result<T, PreflightError> {
+    let make_reader = || make_consumer(&reader_config(kafka, &topics.group_id), PlainContext);
+    let (mut reader, mut secrets) = (make_reader().map_err(PreflightError::Client)?, SecretFiles::new(kafka));
+    let topic = &topics.state;
     loop {
-        let read = read_own_records(&reader, topic, &partitions).and_then(|own| keying(&reader, topic, &own, drained, stop));
-        match read {
-            Ok(Some(keying)) => return Ok(judge(kafka, keying, count, drained)?),
+        match question(&reader) {
+            Ok(Some(answer)) => return Ok(answer),
             Ok(None) => return Err(PreflightError::Stopped(kafka.shown_brokers())),
             Err(error) if error.reason() == "forbidden" => {
                 return Err(PreflightError::Forbidden { refusals: vec![Right::read(topic).refusal(kafka)] });

@@ -2,11 +2,13 @@
 
 mod growth;
 mod keying;
+mod needs;
 mod preflight;
 mod renewal;
 
 pub use growth::{GrowthWatch, watch_growth};
-pub use keying::check_keying;
+pub use keying::{check_keying, check_subject_keying};
+pub use needs::Needs;
 pub use preflight::{Preflight, PreflightError, check_configs, check_topics, check_transactions};
 pub use renewal::{Renewal, RenewedParts};
 
@@ -16,9 +18,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::health::{Health, MemberPartitions, MemberPhase};
-use crate::kafka::StageTopics;
+use crate::kafka::{ABUSE, StageTopics};
 use crate::member::{Member, MemberError, MemberParts, Membership};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, MetricsError};
 use crate::settings::{KafkaSettings, WorkerSettings};
 use crate::stages::{StageRuntime, StageSetup};
 use crate::stop::Stop;
@@ -48,6 +50,23 @@ pub struct WorkerParts {
     pub stop: Stop,
 }
 
+impl WorkerParts {
+    /// Returns the same for the stage that counts signals: with the partitions of their topic, this many members, and metrics of its own.
+    ///
+    /// # Errors
+    /// The list of metrics contradicts itself.
+    pub fn for_abuse(&self, members: u32) -> Result<Self, MetricsError> {
+        let topics = Preflight {
+            partitions: self.topics.signal_partitions,
+            // Its checkpoints are records of ours like the others.
+            state_batch_bytes_max: self.topics.batch_bytes_max,
+            ..self.topics
+        };
+        let settings = WorkerSettings { members: Some(members), ..self.settings.clone() };
+        Ok(Self { topics, settings, metrics: self.metrics.for_stage(ABUSE)?, ..self.clone() })
+    }
+}
+
 /// A running worker.
 #[derive(Debug)]
 pub struct Worker {
@@ -61,7 +80,9 @@ impl Worker {
     /// # Errors
     /// The system gives no more threads.
     pub fn start<R: StageRuntime>(parts: &WorkerParts, stage: StageSetup<R>) -> std::io::Result<Self> {
-        parts.metrics.policy_info.with_label_values(&[&stage.version]).set(1);
+        if stage.topics.stage.is_none() {
+            parts.metrics.policy_info.with_label_values(&[&stage.version]).set(1);
+        }
         parts.metrics.event_partitions.set(parts.topics.partitions.into());
         let count = match parts.membership {
             Membership::Group => parts.settings.members.map_or_else(cores, |members| members as usize),
@@ -71,10 +92,10 @@ impl Worker {
         let parts = member_parts(parts, &stage);
         let (mut members, mut own) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for number in 0..count {
-            parts.health.set(number, MemberPhase::Starting, MemberPartitions::default());
             let part = parts.stop.part();
             let member = Member::new(number, MemberParts { stop: part.clone(), ..parts.clone() }, Arc::clone(&stage));
-            let (name, health, stop) = (member_thread(number), Arc::clone(&parts.health), parts.stop.clone());
+            parts.health.set(member.id(), MemberPhase::Starting, MemberPartitions::default());
+            let (name, health, stop) = (member.id().thread(), Arc::clone(&parts.health), parts.stop.clone());
             members.push(MustRun::new(name, health.threads(), &stop).spawn(move || keep_running(&member))?);
             own.push(part);
         }
@@ -100,7 +121,7 @@ impl Worker {
 fn keep_running<R: StageRuntime>(member: &Member<R>) {
     let parts = member.parts();
     let mut pause = Duration::from_millis(500);
-    let thread = member_thread(member.number());
+    let thread = member.id().thread();
     loop {
         let started = Instant::now();
         parts.stop.begin();
@@ -108,24 +129,24 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
         let outcome = catch_unwind(AssertUnwindSafe(|| member.run())).unwrap_or(Err(MemberError::Panicked));
         match outcome {
             Ok(()) if parts.stop.is_for_good() => {
-                return parts.health.set(member.number(), MemberPhase::Stopped, MemberPartitions::default());
+                return parts.health.set(member.id(), MemberPhase::Stopped, MemberPartitions::default());
             }
             // It was told to start over.
-            Ok(()) => parts.health.set(member.number(), MemberPhase::Starting, MemberPartitions::default()),
+            Ok(()) => parts.health.set(member.id(), MemberPhase::Starting, MemberPartitions::default()),
             Err(error) => {
                 if matches!(error, MemberError::Panicked) {
                     parts.health.threads().panicked(&thread);
                 }
-                parts.health.set(member.number(), MemberPhase::Failed, MemberPartitions::default());
+                parts.health.set(member.id(), MemberPhase::Failed, MemberPartitions::default());
                 parts.metrics.member_restarts.inc();
                 pause =
                     if started.elapsed() > RESTART_PAUSE_RESET { Duration::from_millis(500) } else { (pause * 2).min(RESTART_PAUSE_MAX) };
                 let pause_ms = pause.as_millis();
                 if let Some(right) = member.right_wanted(&error) {
                     right.report_refused(&parts.health, &parts.kafka);
-                    tracing::debug!(member = member.number(), %error, pause_ms, "member failed for want of a right; it starts over");
+                    tracing::debug!(member = %member.id(), %error, pause_ms, "member failed for want of a right; it starts over");
                 } else {
-                    tracing::error!(member = member.number(), %error, pause_ms, "member failed; it starts over from the committed offsets");
+                    tracing::error!(member = %member.id(), %error, pause_ms, "member failed; it starts over from the committed offsets");
                 }
                 if parts.stop.wait(pause) && parts.stop.is_for_good() {
                     return;
@@ -133,10 +154,6 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
             }
         }
     }
-}
-
-fn member_thread(number: usize) -> String {
-    format!("member-{number}")
 }
 
 fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {

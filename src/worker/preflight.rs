@@ -19,6 +19,7 @@ use crate::topics::{Cleanup, Limits, Party, Topic, TopicFault, TopicRole, check_
 
 use crate::stop::Stop;
 
+use super::Needs;
 use super::keying::KeyedOtherwise;
 
 /// How long one request to the brokers may take.
@@ -35,8 +36,10 @@ const BATCH_BYTES_MAX: u64 = 1_000_000;
 /// What a worker needs to know of its topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preflight {
-    /// Partitions of the events topic.
+    /// Partitions of the topic that the worker's stage reads: of the events topic, or of the signals topic.
     pub partitions: u32,
+    /// Partitions of the signals topic, if it is needed.
+    pub signal_partitions: u32,
     /// The largest batch that every topic takes that we publish to, in bytes.
     pub batch_bytes_max: u64,
     /// The largest batch that the state topic takes, in bytes.
@@ -47,7 +50,7 @@ impl Preflight {
     /// Returns what is known of topics with this many partitions whose sizes are not known.
     #[must_use]
     pub fn of(partitions: u32) -> Self {
-        Self { partitions, batch_bytes_max: BATCH_BYTES_MAX, state_batch_bytes_max: BATCH_BYTES_MAX }
+        Self { partitions, signal_partitions: partitions, batch_bytes_max: BATCH_BYTES_MAX, state_batch_bytes_max: BATCH_BYTES_MAX }
     }
 
     /// Returns the same topics with batches limited to what the topics take.
@@ -91,15 +94,16 @@ pub enum PreflightError {
     Stopped(String),
 }
 
-/// Checks the topics and their partitions, those that every worker needs and `also` another one, and asks again for as long as the brokers
-/// cannot be reached. Why they cannot is logged, and shown by the health report.
+/// Checks the topics that are needed and their partitions, and asks again for as long as the brokers cannot be reached. Why they cannot is
+/// logged, and shown by the health report. Of two groups the right to the second one is left to its members.
 ///
 /// # Errors
 /// Returns [`PreflightError`], with what to do about it.
-pub fn check_topics(kafka: &KafkaSettings, also: Option<TopicRole>, health: &Health, stop: &Stop) -> Result<Preflight, PreflightError> {
-    let inquire = || Inquirer::new(consumer_config(kafka, &kafka.group_id, None)).map_err(PreflightError::Client);
+pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop: &Stop) -> Result<Preflight, PreflightError> {
+    let group = needs.groups(kafka).into_iter().next().unwrap_or_else(|| StageTopics::of(kafka));
+    let inquire = || Inquirer::new(consumer_config(kafka, &group.group_id, None)).map_err(PreflightError::Client);
     let (mut inquirer, mut secrets) = (inquire()?, SecretFiles::new(kafka));
-    let topics: Vec<_> = required(kafka).into_iter().chain(also.map(|role| kafka.topics.of(role))).collect();
+    let topics = needs.topics(kafka);
     let brokers = kafka.shown_brokers();
     let is_wanted = || !stop.is_given();
     let mut said: Option<(String, Instant)> = None;
@@ -130,14 +134,17 @@ pub fn check_topics(kafka: &KafkaSettings, also: Option<TopicRole>, health: &Hea
                 }
                 let mut refusals: Vec<_> =
                     topics.iter().zip(&counts).filter(|(_, count)| count.is_none()).flat_map(|(topic, _)| rights_on(topic)).collect();
-                refusals.extend(group_refusal(&inquirer, kafka, watch));
+                refusals.extend(group_refusal(&inquirer, &group, watch));
                 if !refusals.is_empty() {
                     return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
                 }
                 let counts: Vec<_> = counts.into_iter().flatten().collect();
                 check_partitions(&topics, &counts)?;
-                let events = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == TopicRole::Events.spec());
-                return Ok(Preflight::of(events.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))));
+                let count_of = |role: TopicRole| {
+                    let found = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == role.spec());
+                    found.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))
+                };
+                return Ok(Preflight { signal_partitions: count_of(TopicRole::Signals), ..Preflight::of(count_of(TopicRole::Events)) });
             }
             Some(Err(error)) => tracing::debug!(brokers, %error, "no answer"),
             None => {}
@@ -161,35 +168,33 @@ fn rights_on(topic: &Topic<'_>) -> Vec<Right> {
     read.into_iter().chain(is_worker(topic.spec.written_by).then(|| Right::write(topic.name))).collect()
 }
 
-/// Returns the right to the group if the brokers refuse it. A group whose coordinator does not answer yet is left to the members.
-fn group_refusal(inquirer: &Inquirer, kafka: &KafkaSettings, watch: &mut Watch<'_>) -> Option<Right> {
-    let topic = kafka.topics.events.clone();
+/// Returns the right to a group if the brokers refuse it. A group whose coordinator does not answer yet is left to the members.
+fn group_refusal(inquirer: &Inquirer, group: &StageTopics, watch: &mut Watch<'_>) -> Option<Right> {
+    let topic = group.input.clone();
     let answer = inquirer.ask_group(watch, move |client| {
         let mut list = TopicPartitionList::with_capacity(1);
         list.add_partition(&topic, 0);
         client.committed_offsets(list, METADATA_TIMEOUT)
     });
     let answer = answer?.and_then(|list| list.elements().iter().try_for_each(|element| element.error()));
-    Right::refused_by(answer.err()?.rdkafka_error_code(), &kafka.group_id, || Right::read(&kafka.topics.events))
+    Right::refused_by(answer.err()?.rdkafka_error_code(), &group.group_id, || Right::read(&group.input))
 }
 
-/// Returns the topics that a worker needs.
-fn required(kafka: &KafkaSettings) -> Vec<Topic<'_>> {
-    kafka.topics.each().filter(|topic| topic.spec.is_required).collect()
-}
-
-/// Checks the right to transactional ids, with an id of the group that no partition has. The brokers keep it for some days.
+/// Checks the right to transactional ids of each group, with an id of the group that no partition has. The brokers keep it for some days.
 ///
 /// # Errors
 /// Returns [`PreflightError::Forbidden`]. Any other failure shows when a worker starts, and is none of rights.
-pub fn check_transactions(kafka: &KafkaSettings) -> Result<(), PreflightError> {
-    let topics = StageTopics::of(kafka);
-    let mut config = state_producer_config(kafka, &topics, Partition(0), BATCH_BYTES_MAX);
-    config.set("transactional.id", format!("{}/check", kafka.group_id));
+pub fn check_transactions(kafka: &KafkaSettings, needs: &Needs) -> Result<(), PreflightError> {
+    needs.groups(kafka).iter().try_for_each(|topics| check_transaction(kafka, topics))
+}
+
+fn check_transaction(kafka: &KafkaSettings, topics: &StageTopics) -> Result<(), PreflightError> {
+    let mut config = state_producer_config(kafka, topics, Partition(0), BATCH_BYTES_MAX);
+    config.set("transactional.id", format!("{}/check", topics.group_id));
     let producer = make_producer(&config, PlainContext).map_err(PreflightError::Client)?;
     let Err(error) = producer.init_transactions(METADATA_TIMEOUT) else { return Ok(()) };
     tracing::debug!(%error, "no transactional id");
-    let right = Right::refused_by(error.rdkafka_error_code(), &kafka.group_id, || Right::write(&kafka.topics.state));
+    let right = Right::refused_by(error.rdkafka_error_code(), &topics.group_id, || Right::write(&topics.state));
     right.map_or(Ok(()), |right| Err(PreflightError::Forbidden { refusals: vec![right.refusal(kafka)] }))
 }
 
@@ -198,8 +203,13 @@ pub fn check_transactions(kafka: &KafkaSettings) -> Result<(), PreflightError> {
 ///
 /// # Errors
 /// Returns [`TopicFault`] for a topic that would lose records that must not be lost, or that cannot hold the largest ones.
-pub async fn check_configs(kafka: &KafkaSettings, preflight: Preflight, thread_bytes_max: usize) -> Result<Preflight, PreflightError> {
-    let topics = required(kafka);
+pub async fn check_configs(
+    kafka: &KafkaSettings,
+    needs: &Needs,
+    preflight: Preflight,
+    thread_bytes_max: usize,
+) -> Result<Preflight, PreflightError> {
+    let topics = needs.topics(kafka);
     if let Err(reason) = check_administration(kafka) {
         tracing::warn!("how the topics are configured is not checked: {reason}");
         return Ok(preflight);

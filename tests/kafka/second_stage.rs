@@ -103,8 +103,13 @@ pub(crate) fn another_stage_runs_on_the_same_parts(cluster: &Cluster) -> Result<
     let partitions = i32::try_from(PARTITIONS)?;
     let (input, output) = (cluster.topic("calls", partitions, &[])?, cluster.topic("alerts", partitions, &[])?);
     let state = cluster.topic("counts", partitions, &[("cleanup.policy", "compact")])?;
-    let topics =
-        Arc::new(StageTopics { group_id: cluster.unique("counting"), input: input.clone(), state: state.clone(), partitions: None });
+    let topics = Arc::new(StageTopics {
+        stage: Some("counting"),
+        group_id: cluster.unique("counting"),
+        input: input.clone(),
+        state: state.clone(),
+        partitions: None,
+    });
     let calls = |user: &str, tools: &[&str]| tools.iter().map(|tool| Outgoing::new(user, *tool)).collect::<Vec<_>>();
     let alerts = |wanted: &[(&str, u64)]| -> Result<()> {
         let found = cluster.read_until(&output, TIME_MAX, |records| records.len() >= wanted.len())?;

@@ -20,11 +20,13 @@ use crate::logging::start_logging;
 use crate::member::Membership;
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
-use crate::stages::deciding::deciding;
+use crate::stages::abuse::abuse;
+use crate::stages::deciding::{SignalTopic, deciding};
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use crate::traces::Export;
-use crate::worker::{Preflight, PreflightError, Worker, WorkerParts, check_configs, check_topics};
+use crate::worker::{Needs, Preflight, PreflightError, Worker, WorkerParts, check_configs, check_topics};
+use tollgate_core::abuse::AbuseSettings;
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{Policy, PolicySettings};
 
@@ -37,6 +39,9 @@ pub(super) use sample::Play;
 
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
+
+/// Partitions of the embedded signals topic that are used: a few subjects need no more.
+const SIGNAL_PARTITIONS: u32 = 4;
 
 /// How long brokers may take to know of topics that were just created, and how often they are asked.
 const KNOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -131,8 +136,8 @@ impl Dev {
         let metrics = Metrics::new()?;
         process::watch_signals(&health, &stop)?;
         let admin_url = serve_admin(&settings, &metrics, &health, &stop).await?;
-        let kafka = Arc::new(settings.kafka);
-        let Some(topics) = self.topics(&kafka, settings.policy.limits.thread_bytes_max, &health, &stop).await? else {
+        let (kafka, needs) = (Arc::new(settings.kafka.clone()), Needs::of_run(&settings));
+        let Some(topics) = self.topics(&kafka, &needs, settings.policy.limits.thread_bytes_max, &health, &stop).await? else {
             return Ok(process::stopped(&health));
         };
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
@@ -144,7 +149,7 @@ impl Dev {
         let feed = ControlFeed::start(feed)?;
         let parts = WorkerParts {
             kafka: Arc::clone(&kafka),
-            settings: settings.worker,
+            settings: settings.worker.clone(),
             topics,
             membership: if self.is_embedded { Membership::Alone } else { Membership::Group },
             metrics: metrics.clone(),
@@ -155,7 +160,9 @@ impl Dev {
             return Ok(process::stopped(&health));
         }
         let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
-        let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None)))?;
+        let signals = needs.writes_signals.then(|| SignalTopic::of(&kafka, topics.signal_partitions, topics.batch_bytes_max));
+        let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None, signals)))?;
+        let counting = needs.abuse_group.as_deref().map(|group_id| start_abuse(&settings.abuse, group_id, &parts)).transpose()?;
         while !health.is_ready() && !stop.is_given() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -167,6 +174,7 @@ impl Dev {
             // Either the sample is over, or the sign was given, or there is nobody left to show anything to.
             stop.give();
             worker.join();
+            counting.into_iter().for_each(Worker::join);
             export.finish();
             feed.join();
             shown
@@ -179,12 +187,13 @@ impl Dev {
     async fn topics(
         self,
         kafka: &Arc<KafkaSettings>,
+        needs: &Needs,
         thread_bytes_max: usize,
         health: &Arc<Health>,
         stop: &Stop,
     ) -> anyhow::Result<Option<Preflight>> {
         if self.is_embedded {
-            return Ok(Some(Preflight::of(PARTITIONS)));
+            return Ok(Some(Preflight { signal_partitions: SIGNAL_PARTITIONS, ..Preflight::of(PARTITIONS) }));
         }
         let (asked, stop_asking) = (Arc::clone(kafka), stop.clone());
         if !tokio::task::spawn_blocking(move || reach(&asked, &stop_asking)).await?? {
@@ -194,10 +203,10 @@ impl Dev {
         if !created.is_empty() {
             say!("created topics: {}", created.join(", "));
         }
-        let (asked, health, stop_asking) = (Arc::clone(kafka), Arc::clone(health), stop.clone());
+        let (asked, wanted, health, stop_asking) = (Arc::clone(kafka), needs.clone(), Arc::clone(health), stop.clone());
         let known_until = Instant::now() + if created.is_empty() { Duration::ZERO } else { KNOWN_TIMEOUT };
         let check = move || loop {
-            match check_topics(&asked, None, &health, &stop_asking) {
+            match check_topics(&asked, &wanted, &health, &stop_asking) {
                 // A broker that has not created the topics itself learns of them a moment later.
                 Err(PreflightError::Topics(_)) if Instant::now() < known_until => std::thread::sleep(KNOWN_POLL),
                 checked => return checked,
@@ -207,7 +216,7 @@ impl Dev {
         if stop.is_given() {
             return Ok(None);
         }
-        Ok(Some(check_configs(kafka, checked?, thread_bytes_max).await?))
+        Ok(Some(check_configs(kafka, needs, checked?, thread_bytes_max).await?))
     }
 
     fn greet(self, kafka: &KafkaSettings, partitions: u32, admin_url: Option<&str>) {
@@ -232,6 +241,12 @@ impl Dev {
         lines.push("Ctrl-C ends it.".to_owned());
         say!("{}", lines.join("\n"));
     }
+}
+
+/// Starts to count signals beside deciding. Its state is in memory, as the embedded broker is.
+fn start_abuse(settings: &AbuseSettings, group_id: &str, parts: &WorkerParts) -> anyhow::Result<Worker> {
+    let (rules, own) = (Arc::new(settings.rules.clone()), parts.for_abuse(settings.members)?);
+    Ok(Worker::start(&own, abuse(&own.kafka, &rules, group_id, (&parts.metrics, &own.metrics)))?)
 }
 
 /// Serves metrics and health, and returns the endpoint's address.

@@ -73,6 +73,10 @@ impl Scraped {
             let Some((series, value)) = line.rsplit_once(' ') else { continue };
             let Ok(value) = value.parse::<f64>() else { continue };
             let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+            // What is shown is about verdicts. Other stages have series of their own.
+            if label(labels, "stage").is_some() {
+                continue;
+            }
             match name {
                 "tollgate_ready" => scraped.ready = value > 0.0,
                 "tollgate_verdicts_total" => {

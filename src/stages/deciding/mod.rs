@@ -5,43 +5,48 @@ mod dead_letter;
 mod headers;
 mod publish;
 mod reduce;
+mod signals;
 
 pub use counts::{Counts, FreeLabels};
 pub use publish::VerdictPublisher;
 pub(crate) use reduce::reduce;
+pub use signals::{Facts, SignalTopic};
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 use prometheus::local::LocalHistogramTimer;
 use tollgate_core::deciding::{Deciding, Outcome};
 use tollgate_core::guardrail::{Answer, Question};
 use tollgate_core::policy::Policy;
-use tollgate_core::record::{Partition, Record};
+use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::shadow::Said;
 use tollgate_core::thread::{StoreLimits, ThreadStore};
 
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;
-use crate::outbox::{Delivery, OutboxTopics, Publications, Role};
+use crate::outbox::{Delivery, LatePublications, OutboxTopics, Publications, Role};
 use crate::policy_servers::PolicyServers;
 use crate::settings::KafkaSettings;
 use crate::shadow::{ShadowFeed, Trial};
 use crate::traces::{Tracer, Traces};
 
 use dead_letter::dead_letter_headers;
+use signals::Signals;
 
 use super::{Done, RequestId, StageRuntime, StageSetup};
 
 /// Returns the deciding stage under a policy, with the policy servers to ask. With traces, sampled records get a span. With a trial, a
-/// sample of the threads is decided by another policy too, which changes no verdict.
+/// sample of the threads is decided by another policy too, which changes no verdict. With a signals topic, what is seen of subjects is written
+/// there.
 #[must_use]
 pub fn deciding(
     kafka: &Arc<KafkaSettings>,
     policy: &Arc<Policy>,
     servers: &PolicyServers,
     metrics: &Metrics,
-    (traces, trial): (Option<&Traces>, Option<&Trial>),
+    (traces, trial, signals): (Option<&Traces>, Option<&Trial>, Option<SignalTopic>),
 ) -> StageSetup<DecidingRuntime> {
     let (traces, trial) = (traces.cloned(), trial.cloned());
     let (publisher, version) = (VerdictPublisher::new(Arc::clone(kafka), metrics.clone()), policy.version().to_owned());
@@ -55,7 +60,7 @@ pub fn deciding(
         runtime: Box::new(move || {
             let (tracer, counts) = (traces.as_ref().map(Traces::tracer), Counts::new(&metrics, &labels));
             let runtime = DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), counts, tracer);
-            DecidingRuntime { shadow: trial.as_ref().map(ShadowFeed::start), ..runtime }
+            DecidingRuntime { shadow: trial.as_ref().map(ShadowFeed::start), signals: signals.clone().map(Signals::new), ..runtime }
         }),
     }
 }
@@ -67,7 +72,11 @@ pub(super) fn verdict_topics(kafka: &KafkaSettings) -> Arc<StageTopics> {
 
 /// Returns the topics of verdicts and dead letters.
 pub(super) fn verdict_output(kafka: &KafkaSettings) -> OutboxTopics {
-    OutboxTopics { output: kafka.topics.decisions.clone(), dead_letters: kafka.topics.dlq.clone(), others: vec![(Role::Signals, kafka.topics.signals.clone())] }
+    OutboxTopics {
+        output: kafka.topics.decisions.clone(),
+        dead_letters: kafka.topics.dlq.clone(),
+        others: vec![(Role::Signals, kafka.topics.signals.clone())],
+    }
 }
 
 /// The stage runtime of a worker that decides.
@@ -84,6 +93,10 @@ pub struct DecidingRuntime {
     tracer: Option<Tracer>,
     /// `None` if no policy is on trial.
     shadow: Option<ShadowFeed>,
+    /// `None` if no signals are written.
+    signals: Option<Signals>,
+    /// The record that was taken last.
+    last_taken: Option<(Partition, Offset)>,
 }
 
 impl DecidingRuntime {
@@ -91,7 +104,7 @@ impl DecidingRuntime {
     #[must_use]
     pub fn new(policy: Arc<Policy>, publisher: VerdictPublisher, servers: PolicyServers, counts: Counts, tracer: Option<Tracer>) -> Self {
         let (sender, answers) = channel();
-        Self { policy, publisher, counts, servers, answers, sender, tracer, shadow: None }
+        Self { policy, publisher, counts, servers, answers, sender, tracer, shadow: None, signals: None, last_taken: None }
     }
 }
 
@@ -109,10 +122,23 @@ impl StageRuntime for DecidingRuntime {
         }
     }
 
+    fn begun(&mut self, partition: Partition, new_end: Option<Offset>) {
+        if let Some(signals) = &mut self.signals {
+            signals.begun(partition, new_end);
+        }
+    }
+
+    fn lost(&mut self, partition: Partition) {
+        if let Some(signals) = &mut self.signals {
+            signals.forget(partition);
+        }
+    }
+
     fn given_up(&mut self, partition: Partition) {
         if let Some(shadow) = &self.shadow {
             shadow.given_up(partition);
         }
+        self.lost(partition);
     }
 
     fn limits(&self) -> StoreLimits {
@@ -120,6 +146,7 @@ impl StageRuntime for DecidingRuntime {
     }
 
     fn taken(&mut self, record: &Record<'_>) {
+        self.last_taken = Some((record.partition, record.offset));
         if let Some(tracer) = &mut self.tracer {
             tracer.taken(record);
         }
@@ -128,6 +155,9 @@ impl StageRuntime for DecidingRuntime {
     fn waits(&mut self) {
         if let Some(tracer) = &mut self.tracer {
             tracer.waits();
+        }
+        if let (Some(signals), Some((partition, offset))) = (&mut self.signals, self.last_taken) {
+            signals.undecided(partition, offset);
         }
     }
 
@@ -163,11 +193,17 @@ impl StageRuntime for DecidingRuntime {
         if let Some(tracer) = &mut self.tracer {
             tracer.published(&output.json, rejected, publications.due());
         }
+        if let Some(signals) = &mut self.signals {
+            signals.decided(None, None, publications);
+        }
     }
 
     fn ask(&mut self, request_id: RequestId, question: Question) {
         if let Some(tracer) = &mut self.tracer {
             tracer.asked(request_id.partition, request_id.offset);
+        }
+        if let Some(signals) = &mut self.signals {
+            signals.undecided(request_id.partition, request_id.offset);
         }
         self.servers.ask(question.provider, question.body, request_id, &self.sender);
     }
@@ -190,9 +226,35 @@ impl StageRuntime for DecidingRuntime {
     }
 
     fn acknowledged(&mut self, delivery: &Delivery, now_ms: i64) {
+        // Nobody waits for signals.
+        if delivery.role == Role::Signals {
+            return;
+        }
         self.counts.acknowledged(delivery, now_ms);
         if let Some(tracer) = &mut self.tracer {
             tracer.acknowledged(delivery.partition, delivery.offset);
+        }
+    }
+
+    fn round(&mut self, late: &mut LatePublications<'_>) {
+        if let Some(signals) = &mut self.signals {
+            signals.round(late);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.signals.as_ref().map_or(0, Signals::held)
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if let Some(signals) = &mut self.signals {
+            signals.tick(now);
+        }
+    }
+
+    fn lag(&mut self, partition: Partition, records: i64) {
+        if let Some(signals) = &mut self.signals {
+            signals.lag(partition, records);
         }
     }
 

@@ -115,6 +115,12 @@ impl Abuse {
         self.state.rules.iter().filter(|(_, state)| state.is_paused).map(|(id, _)| &**id)
     }
 
+    /// Returns the state, for a stage that is made of it anew.
+    #[must_use]
+    pub fn into_state(self) -> AbuseState {
+        self.state
+    }
+
     /// Returns the partition's time, in milliseconds since the epoch; `None` before any source has told its time.
     #[must_use]
     pub fn clock_ms(&self) -> Option<i64> {

@@ -11,7 +11,7 @@ use rdkafka::producer::{BaseProducer, Producer};
 use crate::kafka::{PlainContext, Right, StageTopics, make_producer, state_producer_config};
 use crate::partition::{flush_state, is_fenced, last_code, repeat_step, send_state};
 use crate::settings::KafkaSettings;
-use crate::worker::{Preflight, check_configs};
+use crate::worker::{Needs, Preflight, check_configs};
 use tollgate_core::checkpoint::StateRecord;
 use tollgate_core::record::Partition;
 
@@ -46,7 +46,7 @@ impl<'w> Writer<'w> {
     pub(super) fn new(job: &'w Job<'_>) -> anyhow::Result<Self> {
         let (kafka, topics) = (&job.settings.kafka, &job.topics);
         let thread_bytes_max = job.settings.policy.limits.thread_bytes_max;
-        let known = process::runtime()?.block_on(check_configs(kafka, Preflight::of(job.count()), thread_bytes_max))?;
+        let known = process::runtime()?.block_on(check_configs(kafka, &Needs::deciding(), Preflight::of(job.count()), thread_bytes_max))?;
         let mut config = state_producer_config(kafka, topics, Partition(0), known.state_batch_bytes_max);
         config.set("transactional.id", topics.rekey_transactional_id()).set("linger.ms", "5");
         let producer = start(&config, kafka, topics)?;

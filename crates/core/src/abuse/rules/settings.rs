@@ -42,6 +42,8 @@ pub struct AbuseSettings {
     pub signals: bool,
     /// The consumer group of the abuse stage; `None` is the group of deciding with `-abuse` behind it.
     pub group_id: Option<String>,
+    /// How many members a worker has in that group.
+    pub members: u32,
     /// The rules that are written, with defaults filled in and ids hashed.
     written: Vec<Value>,
 }
@@ -65,8 +67,17 @@ impl AbuseSettings {
             pack: pack_mode,
             signals: section.bool("signals"),
             group_id: section.optional_string("group_id"),
+            members: section.positive("members"),
             written: read.iter().map(shown).collect(),
         }
+    }
+}
+
+impl AbuseSettings {
+    /// Returns whether anything is counted: deciding writes signals, and there are rules.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.signals && !self.rules.rules.is_empty()
     }
 }
 
@@ -79,6 +90,7 @@ impl Serialize for AbuseSettings {
             "subjects_per_partition_max": self.rules.subjects_max,
             "signals": self.signals,
             "group_id": self.group_id,
+            "members": self.members,
         });
         value.serialize(serializer)
     }

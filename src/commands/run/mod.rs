@@ -1,0 +1,155 @@
+//! `tollgate run`: a worker against real Kafka.
+//!
+//! It decides, and it counts signals beside that, each with members and a group of its own. `--stage` has it do one of the two.
+//!
+//! | module | what |
+//! |---|---|
+//! | `checks` | what is checked before the worker joins |
+//! | `stages` | the stages that are started, and what is said of them |
+
+mod checks;
+mod stages;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::admin::Admin;
+use crate::health::Health;
+use crate::kafka::SecretFiles;
+use crate::logging::{finish_logging, start_logging};
+use crate::member::Membership;
+use crate::metrics::Metrics;
+use crate::settings::{KafkaSettings, Settings};
+use crate::stop::Stop;
+use crate::threads::THREAD_ENDED;
+use crate::worker::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
+use tollgate_core::shadow::Sample;
+
+use super::process;
+use checks::{Checked, checked, needs};
+use stages::{Decision, Running, start_abuse};
+
+/// How long leaving the group may take after the drain timeout.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often to check for the sign to stop.
+const STOP_POLL: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Decide nothing: answer every record with a constant verdict that allows (what `bench` measures the worker against)
+    #[arg(long)]
+    pass_through: bool,
+    /// Do one of the two things that a worker does: `decide`, or count signals for the rules of the section `abuse`
+    #[arg(long, value_name = "STAGE", conflicts_with = "pass_through")]
+    stage: Option<OneStage>,
+    /// Decide on the first N partitions only, with state that is keyed for N: what came before the events topic was given more partitions
+    /// is decided so, before `tollgate state rekey`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    drain_partitions: Option<u32>,
+    /// Try another configuration: a sample of the threads is decided by it too. What it would have changed is counted, and published as
+    /// hashes to the topic `kafka.topics.shadow`. No verdict depends on it
+    #[arg(long, value_name = "FILE", conflicts_with = "pass_through")]
+    shadow: Option<PathBuf>,
+    /// With --shadow: how much of the threads, chosen by the hashes of their ids
+    #[arg(long, value_name = "PERCENT", requires = "shadow", default_value = "5%", value_parser = read_sample)]
+    sample: Sample,
+}
+
+/// The stage that a worker runs alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OneStage {
+    /// It decides, and writes signals.
+    Decide,
+    /// It counts signals, raises alerts and suspends. It decides nothing.
+    Abuse,
+}
+
+pub(super) fn read_sample(text: &str) -> Result<Sample, String> {
+    let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok()).and_then(Sample::of_percent);
+    percent.ok_or_else(|| "it is no share; write more than 0% and at most 100%, such as 5%".to_owned())
+}
+
+pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<ExitCode> {
+    start_logging(&settings.log)?;
+    if args.pass_through {
+        tracing::warn!(
+            group = settings.kafka.group_id,
+            topic = settings.kafka.topics.events,
+            "PASS-THROUGH: NOTHING IS DECIDED. Every record of this topic is answered with a verdict that allows, and this group will not \
+             read it again. For measurements only, with a group and topics of their own"
+        );
+    }
+    let (runtime, stop) = (process::runtime()?, Stop::default());
+    let outcome = runtime.block_on(work(settings, args, stop.clone()));
+    // What ends with the runtime ends because of this.
+    stop.give();
+    outcome
+}
+
+async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<ExitCode> {
+    let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
+    process::watch_signals(&health, &stop)?;
+    if let Some(admin) = &settings.admin {
+        let listener = Admin::bind(admin.listen).await?;
+        tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
+        process::serve_admin(listener, &metrics, &health, &stop);
+    }
+    let (kafka, needs) = (Arc::new(settings.kafka.clone()), needs(args, &settings)?);
+    let decision = needs.decides.then(|| Decision::new(args, &settings, &needs, (&kafka, &metrics))).transpose()?;
+    let Some(Checked { topics, known }) = checked(&kafka, &health, &settings.policy, (args, &needs), &stop).await? else {
+        return Ok(process::stopped(&health));
+    };
+    let renewed = watch_secrets(&kafka, &metrics, &health, &stop)?;
+    let (worker_settings, membership) = (settings.worker.clone(), Membership::Group);
+    let parts = WorkerParts { kafka, settings: worker_settings, topics, membership, metrics, health, stop };
+    let mut running = Running::default();
+    if let Some(decision) = decision {
+        let started = decision.start(args, &settings, (&parts, known), &renewed, &mut running).await?;
+        if !started {
+            return Ok(process::stopped(&parts.health));
+        }
+    }
+    if let Some(group_id) = &needs.abuse_group {
+        start_abuse(&settings.abuse, group_id, &parts, &renewed, &mut running)?;
+    }
+    let drain_timeout = Duration::from_millis(parts.settings.drain_timeout_ms.into());
+    let growth = std::mem::take(&mut running.growth);
+    tokio::select! {
+        joined = tokio::task::spawn_blocking(move || running.join()) => joined?,
+        () = stop_deadline(&parts.stop, drain_timeout) => {
+            // The brokers are away and the group cannot be left. Nothing is lost: what is not committed is decided again.
+            tracing::error!("not stopped in time; ending");
+            finish_logging();
+            std::process::exit(if parts.health.threads().has_ended() { THREAD_ENDED.into() } else { 1 });
+        }
+    }
+    tracing::info!("stopped");
+    // A thread that has ended is the worse of the two.
+    let is_failure = growth.iter().any(GrowthWatch::has_stopped_the_worker) && !parts.health.threads().has_ended();
+    Ok(if is_failure { ExitCode::FAILURE } else { process::stopped(&parts.health) })
+}
+
+/// Watches the files of secrets, so that every part with clients starts over when they change. Returns the list to which parts are added.
+fn watch_secrets(kafka: &Arc<KafkaSettings>, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> std::io::Result<RenewedParts> {
+    let (parts, files) = (RenewedParts::default(), SecretFiles::new(kafka));
+    let (kafka, health) = (Arc::clone(kafka), Arc::clone(health));
+    Renewal { kafka, metrics: metrics.clone(), health, stop: stop.clone(), parts: parts.clone() }.start(files)?;
+    Ok(parts)
+}
+
+/// Waits until a worker that was asked to stop should have done so.
+async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
+    stopped(stop).await;
+    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
+}
+
+/// Waits for the sign to stop.
+async fn stopped(stop: &Stop) {
+    while !stop.is_given() {
+        tokio::time::sleep(STOP_POLL).await;
+    }
+}

@@ -1,0 +1,139 @@
+//! Signals on their way to the signals topic: what deciding saw of the subjects of an event, gathered by target partition.
+//!
+//! ```text
+//! event's signals ─▶ source: in the order of offsets ─▶ batch of the target partition ─round─▶ one record, which its events wait for
+//!                         └─ times ─▶ clocks, once a second, to every target partition
+//! ```
+//!
+//! The abuse stage skips what is at or below the last offset that it has applied of a source, so that signals of a source have to be in the
+//! order of offsets on each target partition, and all signals of an event for a target in one record. An event that waits for a policy
+//! server therefore holds back the signals of later offsets of its partition; their verdicts do not wait.
+//!
+//! | module | what |
+//! |---|---|
+//! | `source` | a partition of the events topic: what is held back, and its time |
+//! | `clocks` | the times of all sources of a member, idle ones included |
+//! | `targets` | the records in the making, by partition of the signals topic |
+
+mod clocks;
+mod source;
+mod targets;
+
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+use tollgate_core::record::{Offset, Partition};
+use tollgate_core::signal::{Point, SubjectKey, VolumeKind};
+
+use crate::outbox::{LatePublications, Publications, Waiter};
+use crate::settings::KafkaSettings;
+
+use clocks::Calm;
+use source::{Event, Source};
+use targets::Targets;
+
+/// The largest record of signals, in bytes, whatever the topic takes.
+const RECORD_BYTES_MAX: u64 = 256 << 10;
+/// The share of what the topic takes that a record fills before it is closed: an event's signals are added whole.
+const RECORD_SHARE: u64 = 4;
+
+/// The signals topic, as deciding writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalTopic {
+    /// Its name.
+    pub name: String,
+    /// How many partitions it has.
+    pub partitions: u32,
+    /// From how many bytes on a record is closed.
+    pub record_bytes: usize,
+}
+
+impl SignalTopic {
+    /// Returns the topic, with the partitions that it has and the largest batch that it takes, in bytes.
+    #[must_use]
+    pub fn of(kafka: &KafkaSettings, partitions: u32, batch_bytes_max: u64) -> Self {
+        let bytes = (batch_bytes_max / RECORD_SHARE).min(RECORD_BYTES_MAX);
+        Self { name: kafka.topics.signals.clone(), partitions, record_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
+    }
+}
+
+/// What deciding saw of the subjects of one event.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// The event's time in milliseconds since the epoch, as it counts; `None` if it is not known.
+    pub time_ms: Option<i64>,
+    /// The points, each for one subject.
+    pub points: Vec<Point<'static>>,
+    /// The amounts, each for one subject.
+    pub volumes: Vec<(VolumeKind, SubjectKey, u64)>,
+}
+
+/// The signals of one member.
+#[derive(Debug)]
+pub(super) struct Signals {
+    sources: FxHashMap<Partition, Source>,
+    targets: Targets,
+    calm: Calm,
+}
+
+impl Signals {
+    pub(super) fn new(topic: SignalTopic) -> Self {
+        Self { sources: FxHashMap::default(), targets: Targets::new(topic), calm: Calm::default() }
+    }
+
+    /// Begins a partition. `new_end` is where it ended if nothing is known of it.
+    pub(super) fn begun(&mut self, partition: Partition, new_end: Option<Offset>) {
+        self.sources.insert(partition, Source::new(new_end));
+    }
+
+    /// Drops what belongs to a partition, which its next owner writes.
+    pub(super) fn forget(&mut self, partition: Partition) {
+        self.sources.remove(&partition);
+    }
+
+    /// Notes that a record is not decided yet.
+    pub(super) fn undecided(&mut self, partition: Partition, offset: Offset) {
+        if let Some(source) = self.sources.get_mut(&partition) {
+            source.undecided(offset);
+        }
+    }
+
+    /// Takes the signals of a decided record, which then waits for the records that hold them.
+    pub(super) fn decided(&mut self, facts: Option<Facts>, time_ms: Option<i64>, publications: &mut Publications<'_>) {
+        let Waiter { partition, .. } = publications.waiter();
+        let Some(source) = self.sources.get_mut(&partition) else { return };
+        if let Some(facts) = &facts {
+            publications.await_later(self.targets.count(facts));
+        }
+        let event = Event { waiter: publications.waiter(), time_ms, facts };
+        let targets = &mut self.targets;
+        source.decided(event, |released| match released {
+            source::Released::Began(clock) => targets.began(clock),
+            source::Released::Event(event) => targets.add(event),
+        });
+    }
+
+    /// Publishes what was gathered.
+    pub(super) fn round(&mut self, late: &mut LatePublications<'_>) {
+        self.targets.send(late);
+        self.calm.note(late.is_settled());
+    }
+
+    /// Returns how many records hold signals that are not published yet.
+    pub(super) fn held(&self) -> usize {
+        self.sources.values().map(Source::held).sum()
+    }
+
+    /// Adds the times of all sources to the next records.
+    pub(super) fn tick(&mut self, now: Instant) {
+        let is_calm = self.calm.tick();
+        clocks::due(&mut self.sources, is_calm, now, |clock| self.targets.clock(clock));
+    }
+
+    /// Notes how many records of a partition are known of and not taken.
+    pub(super) fn lag(&mut self, partition: Partition, records: i64) {
+        if let Some(source) = self.sources.get_mut(&partition) {
+            source.is_caught_up = records == 0;
+        }
+    }
+}

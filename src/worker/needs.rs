@@ -1,0 +1,81 @@
+//! What a worker is to do, and which topics and rights it needs for that.
+
+use crate::kafka::StageTopics;
+use crate::settings::{KafkaSettings, Settings};
+use crate::topics::{Needed, Topic, TopicRole};
+
+/// What a worker is to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing, and any of them may be asked for")]
+pub struct Needs {
+    /// It decides: it needs every topic that is always needed.
+    pub decides: bool,
+    /// Deciding writes signals.
+    pub writes_signals: bool,
+    /// It counts signals, as this group.
+    pub abuse_group: Option<String>,
+    /// A policy is on trial.
+    pub tries_policy: bool,
+}
+
+impl Needs {
+    /// Returns the needs of a worker that decides, and does nothing else.
+    #[must_use]
+    pub fn deciding() -> Self {
+        Self { decides: true, ..Self::default() }
+    }
+
+    /// Returns the needs of a worker with these settings: it decides, and counts signals unless that is turned off.
+    #[must_use]
+    pub fn of_run(settings: &Settings) -> Self {
+        let is_on = settings.abuse.is_on();
+        Self { writes_signals: is_on, abuse_group: is_on.then(|| settings.abuse_group()), ..Self::deciding() }
+    }
+
+    /// Returns the topics that are needed, in the order of their table.
+    #[must_use]
+    pub fn topics<'n>(&self, kafka: &'n KafkaSettings) -> Vec<Topic<'n>> {
+        TopicRole::ALL.iter().filter(|role| self.has(**role)).map(|role| kafka.topics.of(*role)).collect()
+    }
+
+    fn has(&self, role: TopicRole) -> bool {
+        let counts = self.abuse_group.is_some();
+        match role {
+            TopicRole::Signals => self.writes_signals || counts,
+            TopicRole::Shadow => self.tries_policy,
+            // Their rule on partitions is about another topic, so that they stand with it.
+            TopicRole::Alerts | TopicRole::Abuse => counts,
+            TopicRole::Controls => self.decides || counts,
+            always => self.decides && always.spec().needed == Needed::Always,
+        }
+    }
+
+    /// Returns the groups that are joined, each with the topic that it reads.
+    #[must_use]
+    pub fn groups(&self, kafka: &KafkaSettings) -> Vec<StageTopics> {
+        let deciding = self.decides.then(|| StageTopics::of(kafka));
+        deciding.into_iter().chain(self.abuse_group.as_ref().map(|group| StageTopics::of_abuse(kafka, group))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::TopicSettings;
+
+    #[test]
+    fn each_worker_needs_the_topics_of_what_it_does() {
+        let mut kafka = crate::config::load(None, []).unwrap().kafka;
+        kafka.topics = TopicSettings::named(|spec| spec.key.to_owned());
+        let names = |needs: &Needs| needs.topics(&kafka).iter().map(|topic| topic.name).collect::<Vec<_>>().join(" ");
+        let deciding = Needs::deciding();
+        assert_eq!(names(&deciding), "events decisions dlq controls state");
+        assert_eq!(names(&Needs { writes_signals: true, ..deciding.clone() }), "events decisions dlq controls signals state");
+        let counting = Needs { abuse_group: Some("g".to_owned()), ..Needs::default() };
+        assert_eq!(names(&counting), "controls alerts signals abuse");
+        let groups: Vec<_> = counting.groups(&kafka).into_iter().map(|topics| (topics.group_id, topics.input, topics.state)).collect();
+        assert_eq!(groups, [("g".to_owned(), "signals".to_owned(), "abuse".to_owned())]);
+        let all = Needs { writes_signals: true, tries_policy: true, decides: true, ..counting };
+        assert_eq!(all.topics(&kafka).len(), TopicRole::ALL.len());
+    }
+}
