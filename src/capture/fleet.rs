@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Folded};
 use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::signal::{Batch, Clock, Point, SubjectKey, VolumeKind};
+use tollgate_core::signal::{Batch, Clock, EventSignals};
 use tollgate_core::stage::{Progress, Stage as _};
 
 /// How far the log goes on between two records of clocks, in milliseconds: as often as a worker writes them.
@@ -26,21 +26,18 @@ const TICK_MS: i64 = 1_000;
 pub(crate) struct Fleet {
     /// The signals topic.
     topic: String,
-    partitions: Vec<SignalsPartition>,
+    /// The stage of each partition of the signals topic, with the next offset there.
+    stages: Vec<(Abuse, Offset)>,
+    /// What is to be written to each partition of the signals topic.
+    batches: Vec<Batch>,
+    /// The partitions that the signals of an event go to.
+    targets: Vec<Partition>,
     sources: BTreeMap<Partition, Source>,
     /// The time of the log, in milliseconds since the epoch: the greatest timestamp of a record so far.
     log_ms: Option<i64>,
     /// The time of the log when clocks were last written.
     ticked_ms: Option<i64>,
     value: Vec<u8>,
-}
-
-/// A partition of the signals topic, with its stage.
-#[derive(Debug)]
-struct SignalsPartition {
-    stage: Abuse,
-    batch: Batch,
-    next: Offset,
 }
 
 /// A partition of the events topic. Times are in milliseconds since the epoch.
@@ -52,17 +49,6 @@ struct Source {
     time_ms: Option<i64>,
     /// The time of the log at its last event.
     log_ms: Option<i64>,
-}
-
-/// Where an event stands, and when it happened. Times are in milliseconds since the epoch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EventPlace {
-    pub(crate) partition: Partition,
-    pub(crate) offset: Offset,
-    /// The event's time, as signals count it.
-    pub(crate) time_ms: Option<i64>,
-    /// The timestamp of its record.
-    pub(crate) timestamp_ms: Option<i64>,
 }
 
 /// Is shown each record of the signals topic, and what follows from it.
@@ -77,10 +63,13 @@ pub(crate) trait Follower {
 impl Fleet {
     /// Returns a fleet of which nothing is known, with a signals topic of so many partitions.
     pub(crate) fn new(topic: &str, rules: &Arc<AbuseRules>, partitions: u32) -> Self {
-        let new = || SignalsPartition { stage: Abuse::new(Arc::clone(rules), AbuseState::default()), batch: Batch::default(), next: Offset(0) };
+        let count = partitions as usize;
+        let stage = || (Abuse::new(Arc::clone(rules), AbuseState::default()), Offset(0));
         Self {
             topic: topic.to_owned(),
-            partitions: std::iter::repeat_with(new).take(partitions as usize).collect(),
+            stages: std::iter::repeat_with(stage).take(count).collect(),
+            batches: std::iter::repeat_with(Batch::default).take(count).collect(),
+            targets: Vec::new(),
             sources: BTreeMap::new(),
             log_ms: None,
             ticked_ms: None,
@@ -88,43 +77,29 @@ impl Fleet {
         }
     }
 
-    /// Adds a point of the event that [`Fleet::event`] is called for next.
-    pub(crate) fn point(&mut self, point: &Point<'_>) {
-        if let Some(partition) = self.of(point.subject) {
-            partition.batch.point(point);
-        }
-    }
-
-    /// Adds an amount of the event that [`Fleet::event`] is called for next.
-    pub(crate) fn volume(&mut self, kind: VolumeKind, subject: SubjectKey, source: (Partition, Offset), time_ms: i64, amount: u64) {
-        if let Some(partition) = self.of(subject) {
-            partition.batch.volume(kind, subject, source, time_ms, amount);
-        }
-    }
-
-    fn of(&mut self, subject: SubjectKey) -> Option<&mut SignalsPartition> {
-        let partitions = u32::try_from(self.partitions.len()).unwrap_or(u32::MAX);
-        self.partitions.get_mut(usize::try_from(subject.partition(partitions).0).ok()?)
-    }
-
-    /// Folds what was added for an event, which has to come behind all events of its partition so far. What follows from it is shown before
-    /// this returns.
+    /// Counts an event, which has to come behind all events of its partition so far: `place` is its partition and offset, `timestamp_ms` that
+    /// of its record. What follows is shown before this returns.
     ///
     /// # Errors
     /// The follower cannot go on.
-    pub(crate) fn event(&mut self, place: &EventPlace, follower: &mut impl Follower) -> anyhow::Result<()> {
-        let EventPlace { partition, offset, time_ms, timestamp_ms } = *place;
-        self.log_ms = self.log_ms.max(timestamp_ms.or(time_ms));
+    pub(crate) fn event(
+        &mut self,
+        place: (Partition, Offset),
+        timestamp_ms: Option<i64>,
+        signals: &EventSignals,
+        follower: &mut impl Follower,
+    ) -> anyhow::Result<()> {
+        let (partition, offset) = place;
+        self.log_ms = self.log_ms.max(timestamp_ms.or(signals.time_ms()));
         let source = self.sources.entry(partition).or_insert(Source { next: offset, time_ms: None, log_ms: None });
         source.next = offset.next();
-        source.time_ms = source.time_ms.max(time_ms);
+        source.time_ms = source.time_ms.max(signals.time_ms());
         source.log_ms = self.log_ms;
         let clock = source.clock(partition, self.log_ms);
-        for at in 0..self.partitions.len() {
-            if self.partitions.get(at).is_some_and(|partition| !partition.batch.is_empty()) {
-                self.fold(at, clock.as_slice(), follower)?;
-            }
-        }
+        signals.add_to(place, &mut self.batches, &mut self.targets);
+        let targets = std::mem::take(&mut self.targets);
+        targets.iter().try_for_each(|target| self.fold(*target, clock.as_slice(), follower))?;
+        self.targets = targets;
         let is_due = |ticked_ms: i64| self.log_ms.is_some_and(|log_ms| log_ms.saturating_sub(ticked_ms) >= TICK_MS);
         if self.ticked_ms.is_none_or(is_due) { self.tick(follower) } else { Ok(()) }
     }
@@ -141,28 +116,23 @@ impl Fleet {
         if clocks.is_empty() {
             return Ok(());
         }
-        (0..self.partitions.len()).try_for_each(|at| self.fold(at, &clocks, follower))
+        let count = i32::try_from(self.stages.len())?;
+        (0..count).try_for_each(|number| self.fold(Partition(number), &clocks, follower))
     }
 
     /// Writes the record of a partition and folds it.
-    fn fold(&mut self, at: usize, clocks: &[Clock], follower: &mut impl Follower) -> anyhow::Result<()> {
-        let Self { topic, partitions, log_ms, value, .. } = self;
-        let Some(partition) = partitions.get_mut(at) else { return Ok(()) };
-        clocks.iter().for_each(|clock| partition.batch.clock(*clock));
-        let key = partition.batch.key().map(|key| key.to_string());
+    fn fold(&mut self, partition: Partition, clocks: &[Clock], follower: &mut impl Follower) -> anyhow::Result<()> {
+        let Self { topic, stages, batches, log_ms, value, .. } = self;
+        let at = usize::try_from(partition.0)?;
+        let (Some((stage, next)), Some(batch)) = (stages.get_mut(at), batches.get_mut(at)) else { return Ok(()) };
+        clocks.iter().for_each(|clock| batch.clock(*clock));
+        let key = batch.key().map(|key| key.to_string());
         value.clear();
-        partition.batch.take(value);
-        let record = Record {
-            topic,
-            partition: Partition(i32::try_from(at)?),
-            offset: partition.next,
-            timestamp_ms: *log_ms,
-            key: key.as_deref().map(str::as_bytes),
-            value: Some(value),
-            headers: &[],
-        };
-        partition.next = partition.next.next();
-        let Progress::Done(folded) = partition.stage.apply(&record, &mut ()) else { anyhow::bail!("the abuse stage waits for nobody") };
+        batch.take(value);
+        let key = key.as_deref().map(str::as_bytes);
+        let record = Record { topic, partition, offset: *next, timestamp_ms: *log_ms, key, value: Some(value), headers: &[] };
+        *next = next.next();
+        let Progress::Done(folded) = stage.apply(&record, &mut ()) else { anyhow::bail!("the abuse stage waits for nobody") };
         follower.follow(&record, folded)
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rdkafka::Message as _;
 use serde_json::Value;
 
+use tollgate_core::abuse::Status;
 use tollgate_core::record::Partition;
 use tollgate_core::signal::SubjectKey;
 
@@ -65,9 +66,14 @@ impl Alert {
         self.fields.get("evidence").and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Returns how many firings it stands for: its own, and those that it was told of instead of raising an alert each.
+    /// Returns how many firings it stands for: its own, and those before it that raised no alert. The end of an episode is no firing.
     pub(super) fn firings(&self) -> u64 {
-        1 + self.number("suppressed").unwrap_or_default()
+        let own = match self.text("status").as_ref() {
+            status if status == Status::Ended.as_str() => 0,
+            status if status == Status::Grouped.as_str() => self.number("count").unwrap_or_default(),
+            _ => 1,
+        };
+        own + self.number("suppressed").unwrap_or_default()
     }
 }
 

@@ -105,14 +105,14 @@ fn plural(signal: &str, count: u64) -> String {
 
 fn not_suspended(known: &Known) -> String {
     let kind = known.subject.kind();
-    let counted: u64 = known.standings.iter().map(|standing| standing.signals).sum();
+    let counted = known.standings.iter().map(|standing| standing.view.counters.len()).sum::<usize>();
     match known.alerts.first() {
         Some(last) => {
             let when = last.time_ms.map(|time_ms| format!(", {}", ago(time_ms, known.now_ms))).unwrap_or_default();
             format!("not suspended; {} alerts, the last by rule {}{when}", known.alerts.len(), last.text("rule"))
         }
-        None if counted > 0 => format!("not suspended; no alert, {counted} signals remembered"),
-        None => format!("nothing is known of this {kind}: no control, no alert, no signal remembered"),
+        None if counted > 0 => format!("not suspended; no alert, counted by {counted} rules"),
+        None => format!("nothing is known of this {kind}: no control, no alert, nothing counted"),
     }
 }
 
@@ -163,6 +163,6 @@ mod tests {
         known.switches.clear();
         assert_eq!(verdict(&known, &rules), "not suspended; 1 alerts, the last by rule safety-stop-user, 1 min ago");
         known.alerts.clear();
-        assert_eq!(verdict(&known, &rules), "nothing is known of this user: no control, no alert, no signal remembered");
+        assert_eq!(verdict(&known, &rules), "nothing is known of this user: no control, no alert, nothing counted");
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::settings::Settings;
 
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown, stamp};
+use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown};
 use super::alerts::Alert;
 use super::explain::{because, verdict};
 use super::known::{Known, controls};
@@ -55,8 +55,9 @@ const COUNTS: &[Column] = &[
     Column::text("group"),
     Column::number("count"),
     Column::number("of"),
-    Column::number("step"),
-    Column::number("steps"),
+    Column::text("step"),
+    Column::text("a step down at"),
+    Column::text("suspended until"),
 ];
 
 pub(super) fn execute(args: &ShowArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
@@ -75,7 +76,7 @@ pub(super) fn execute(args: &ShowArgs, settings: &Settings, screen: Screen) -> a
             section(&mut out, "controls", &controls_table(&controls), (controls.len(), screen, format))?;
             let alerts: Vec<_> = known.alerts.iter().take(args.limit).collect();
             section(&mut out, "alerts", &alerts_table(&alerts, &known, settings), (alerts.len(), screen, format))?;
-            let rows = known.standings.iter().map(|standing| standing.rules.len()).sum();
+            let rows = known.standings.iter().map(|standing| standing.view.counters.len()).sum();
             section(&mut out, "counted, as of the last checkpoint", &counts_table(&known.standings), (rows, screen, format))?;
         }
     }
@@ -118,16 +119,15 @@ fn alerts_table(alerts: &[&Alert], known: &Known, settings: &Settings) -> Table 
 
 fn counts_table(standings: &[Standing]) -> Table {
     let mut table = Table::new(COUNTS);
-    for counted in standings.iter().flat_map(|standing| &standing.rules) {
-        let text = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
-        let steps = counted.until_ms.map(|until_ms| format!("until {}", stamp(until_ms))).unwrap_or_default();
+    for counted in standings.iter().flat_map(|standing| &standing.view.counters) {
         table.row(vec![
             counted.rule.clone(),
             counted.group.clone(),
-            counted.count.clone(),
-            counted.threshold.clone(),
-            text(counted.step.map(u64::from)),
-            steps,
+            counted.count.to_string(),
+            counted.threshold.to_string(),
+            counted.step.map_or_else(String::new, |step| format!("{step} of {}", counted.steps)),
+            counted.descends.clone().unwrap_or_default(),
+            counted.until.clone().unwrap_or_default(),
         ]);
     }
     table

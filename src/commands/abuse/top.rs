@@ -7,11 +7,14 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
+use tollgate_core::abuse::Action;
+
 use crate::settings::Settings;
 
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, read_since, stamp};
 use super::super::topics::Topics;
 use super::alerts::{self, Alert};
+use super::standing;
 use super::switches::{self, AllSwitches};
 
 /// The digits of a hash that are shown unless every column is asked for.
@@ -102,6 +105,11 @@ pub(super) fn execute(args: &TopArgs, settings: &Settings, screen: Screen) -> an
     let alerts = alerts::read(&topics, |alert| alert.time_ms.is_none_or(|time_ms| time_ms >= args.since))?;
     // In the order in which they came.
     alerts.latest_first.iter().rev().for_each(|alert| counts.add(alert));
+    // Whether a rule is paused still is known to the stage alone. It is asked only if one ever was: its state may be large.
+    if counts.rules.values().any(|(rule, _)| rule.paused.is_some()) {
+        let paused = standing::paused(&topics, &settings.abuse.rules)?;
+        counts.rules.values_mut().for_each(|(rule, _)| rule.paused.take_if(|_| !paused.contains(&rule.rule)).iter().for_each(drop));
+    }
     let (rules, subjects) = counts.into_lines(settings, &switches::read(&topics)?, now_ms);
     let shown = subjects.get(..args.limit.min(subjects.len())).unwrap_or_default();
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -137,11 +145,11 @@ impl Counts {
         }
         let (line, subjects) = self.rules.entry(rule.clone()).or_default();
         line.rule.clone_from(&rule);
-        if alert.text("status") == PAUSED {
+        if alert.text("action") == Action::EnforcementPaused.as_str() {
             line.paused = Some(alert.time_ms.map(stamp).unwrap_or_default());
             return;
         }
-        let (firings, is_suspension) = (alert.firings(), alert.text("action") == "suspend");
+        let (firings, is_suspension) = (alert.firings(), alert.text("action") == Action::Suspended.as_str());
         line.firings += firings;
         line.alerts += 1;
         line.suspensions += u64::from(is_suspension);
@@ -189,9 +197,6 @@ impl Counts {
         (rules, subjects)
     }
 }
-
-/// The status of the alert that a rule enforces nothing any more.
-const PAUSED: &str = "enforcement_paused";
 
 fn rules_table(rules: &[RuleLine], now_ms: i64) -> Table {
     let mut table = Table::new(RULES);
