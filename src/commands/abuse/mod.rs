@@ -10,6 +10,7 @@ mod show;
 mod standing;
 mod subject;
 mod switches;
+mod test;
 mod top;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ pub(super) enum AbuseCommand {
     Blocklist(blocklist::BlocklistArgs),
     /// Which rules fire, and who is found most often
     Top(top::TopArgs),
+    /// Unit tests of rules: signals at times in files, expected alerts against those that come
+    Test(test::TestArgs),
 }
 
 pub(super) fn execute(command: &AbuseCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
@@ -47,5 +50,6 @@ pub(super) fn execute(command: &AbuseCommand, mut settings: Settings, screen: Sc
         AbuseCommand::Resume(args) => resume::execute(args, &settings),
         AbuseCommand::Blocklist(args) => blocklist::execute(args, &settings.kafka, screen),
         AbuseCommand::Top(args) => top::execute(args, &settings, screen),
+        AbuseCommand::Test(args) => test::execute(args, &settings, screen),
     }
 }

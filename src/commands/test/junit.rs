@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::report::{Outcome, Report};
 
 /// Returns the results as one XML document: a suite for each file.
-pub(super) fn junit(report: &Report) -> String {
+pub(in crate::commands) fn junit(report: &Report) -> String {
     let failed = |cases: &[Outcome]| cases.iter().filter(|case| !case.failures.is_empty()).count();
     let all: usize = report.files.iter().map(|file| file.cases.len()).sum();
     let all_failed: usize = report.files.iter().map(|file| failed(&file.cases)).sum();
@@ -24,7 +24,7 @@ pub(super) fn junit(report: &Report) -> String {
                 continue;
             }
             let text = case.lines(&file.name).join("\n");
-            let message = case.failures.first().map(|failure| format!("event {} on line {}", failure.number, failure.line));
+            let message = case.failures.first().map(|failure| format!("{} {} on line {}", failure.what, failure.number, failure.line));
             let message = escaped(&message.unwrap_or_default());
             let _infallible = writeln!(xml, "{head}>\n      <failure message=\"{message}\">{}</failure>\n    </testcase>", escaped(&text));
         }

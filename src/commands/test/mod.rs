@@ -7,12 +7,12 @@
 
 mod answer;
 mod coverage;
-mod expected;
-mod find;
-mod junit;
+pub(super) mod expected;
+pub(super) mod find;
+pub(super) mod junit;
 mod message;
-mod report;
-mod run;
+pub(super) mod report;
+pub(super) mod run;
 mod suite;
 
 use std::io::{self, Write as _};
@@ -127,7 +127,7 @@ fn write(args: &TestArgs, (report, coverage): (&Report, &Coverage), reads: &[&Pa
     Ok(least.is_some())
 }
 
-fn read_percent(text: &str) -> Result<usize, String> {
+pub(super) fn read_percent(text: &str) -> Result<usize, String> {
     let digits = text.strip_suffix('%').unwrap_or(text).trim();
     digits
         .parse()

@@ -17,34 +17,34 @@ const COVERED: &[Column] =
 
 /// The results of all files.
 #[derive(Debug, Default)]
-pub(super) struct Report {
-    pub(super) files: Vec<FileReport>,
+pub(in crate::commands) struct Report {
+    pub(in crate::commands) files: Vec<FileReport>,
 }
 
 /// The results of one file.
 #[derive(Debug)]
-pub(super) struct FileReport {
-    pub(super) name: String,
-    pub(super) cases: Vec<Outcome>,
+pub(in crate::commands) struct FileReport {
+    pub(in crate::commands) name: String,
+    pub(in crate::commands) cases: Vec<Outcome>,
 }
 
 /// The result of one case.
 #[derive(Debug)]
-pub(super) struct Outcome {
-    pub(super) name: String,
-    pub(super) why: Option<String>,
-    pub(super) line: usize,
+pub(in crate::commands) struct Outcome {
+    pub(in crate::commands) name: String,
+    pub(in crate::commands) why: Option<String>,
+    pub(in crate::commands) line: usize,
     /// What failed; nothing if the case passed.
-    pub(super) failures: Vec<Failure>,
+    pub(in crate::commands) failures: Vec<Failure>,
 }
 
 impl Outcome {
     /// Returns what failed, as lines: expected and got side by side.
-    pub(super) fn lines(&self, file: &str) -> Vec<String> {
+    pub(in crate::commands) fn lines(&self, file: &str) -> Vec<String> {
         let mut lines = Vec::new();
         lines.extend(self.why.iter().map(|why| format!("  why: {}", shown(why))));
-        for Failure { number, line, differences, problems } in &self.failures {
-            lines.push(format!("  event {number}, {}:{line}", shown(file)));
+        for Failure { what, number, line, differences, problems } in &self.failures {
+            lines.push(format!("  {what} {number}, {}:{line}", shown(file)));
             lines.extend(problems.iter().map(|problem| format!("    {}", shown(problem))));
             if !differences.is_empty() {
                 let mut table = Table::new(DIFFERENCE);
@@ -68,7 +68,7 @@ impl Outcome {
                 .iter()
                 .map(|difference| json!({"field": difference.field, "expected": difference.expected, "got": difference.got}))
                 .collect();
-            json!({"event": failure.number, "line": failure.line, "differences": differences, "problems": failure.problems})
+            json!({failure.what: failure.number, "line": failure.line, "differences": differences, "problems": failure.problems})
         };
         let failures: Vec<_> = self.failures.iter().map(failure).collect();
         json!({"file": file, "case": self.name, "why": self.why, "line": self.line, "passed": self.has_passed(), "failures": failures})
@@ -77,13 +77,13 @@ impl Outcome {
 
 impl Report {
     /// Returns how many cases passed, and how many there are.
-    pub(super) fn passed(&self) -> (usize, usize) {
+    pub(in crate::commands) fn passed(&self) -> (usize, usize) {
         let cases = || self.files.iter().flat_map(|file| &file.cases);
         (cases().filter(|case| case.has_passed()).count(), cases().count())
     }
 
     /// Writes a line for each file, what failed, and the sum.
-    pub(super) fn write(&self, out: &mut impl Write, screen: Screen) -> io::Result<()> {
+    pub(in crate::commands) fn write(&self, out: &mut impl Write, screen: Screen) -> io::Result<()> {
         for file in &self.files {
             let failed = file.cases.iter().filter(|case| !case.has_passed()).count();
             let (word, action) = if failed == 0 { ("ok", "allow") } else { ("FAILED", "block") };
@@ -104,7 +104,7 @@ impl Report {
     }
 
     /// Writes a JSON object for each case, a line each.
-    pub(super) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(in crate::commands) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let cases = self.files.iter().flat_map(|file| file.cases.iter().map(|case| case.as_json(&file.name)));
         cases.into_iter().try_for_each(|case| writeln!(out, "{case}"))
     }
@@ -149,7 +149,7 @@ impl Coverage {
 }
 
 /// Returns a share in whole per cent, rounded down, so that 100 is all.
-pub(super) fn percent((reached, all): (usize, usize)) -> usize {
+pub(in crate::commands) fn percent((reached, all): (usize, usize)) -> usize {
     (reached * 100).checked_div(all).unwrap_or(100)
 }
 

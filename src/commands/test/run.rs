@@ -16,17 +16,19 @@ use super::answer::Given;
 use super::expected::{Difference, Expected, REJECTED};
 use super::suite::{Case, Step, Tested};
 
-/// What went wrong with a step.
+/// What went wrong with a step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
-    /// The step's place in its case, from 1.
-    pub(super) number: usize,
+pub(in crate::commands) struct Failure {
+    /// What failed: an event, or an alert.
+    pub(in crate::commands) what: &'static str,
+    /// Its place in its case, from 1.
+    pub(in crate::commands) number: usize,
     /// The line of the file that it stands on.
-    pub(super) line: usize,
-    /// The fields in which the verdict is another one.
-    pub(super) differences: Vec<Difference>,
+    pub(in crate::commands) line: usize,
+    /// The fields in which something else came.
+    pub(in crate::commands) differences: Vec<Difference>,
     /// What else is wrong, as sentences.
-    pub(super) problems: Vec<String>,
+    pub(in crate::commands) problems: Vec<String>,
 }
 
 /// What a step came to.
@@ -78,7 +80,7 @@ fn judge(number: usize, step: &Step, got: &Got, rejection: Option<Rejection>, as
     if step.expected == Expected::Nothing {
         differences.retain(|difference| difference.field != REJECTED);
     }
-    Failure { number, line: step.line, differences, problems }
+    Failure { what: "event", number, line: step.line, differences, problems }
 }
 
 /// Decides on a record.

@@ -10,12 +10,16 @@ const SUBJECTS: [Dimension; 4] = [Dimension::User, Dimension::Tenant, Dimension:
 /// What a safety stop was about.
 const STAGES: [&str; 2] = ["input", "output"];
 
-/// Returns the fields of a kind of point.
-pub(super) fn fields_of(kind: PointKind) -> Vec<Dimension> {
+/// Returns the fields that a kind of point has, as far as its event names them.
+#[must_use]
+pub fn fields_of(kind: PointKind) -> Vec<Dimension> {
     let own: &[Dimension] = match kind {
         PointKind::SafetyStop => &[Dimension::Category, Dimension::Stage, Dimension::Provider, Dimension::Detector],
-        PointKind::Denial | PointKind::LoopStop => &[Dimension::Tool, Dimension::Code, Dimension::ArgsHash],
-        PointKind::SuppressedCall | PointKind::SuspendedCall | PointKind::ToolFailure => &[Dimension::Tool, Dimension::ArgsHash],
+        PointKind::Denial | PointKind::SuppressedCall | PointKind::SuspendedCall => {
+            &[Dimension::Tool, Dimension::Code, Dimension::ArgsHash]
+        }
+        PointKind::LoopStop => &[Dimension::Tool, Dimension::Code],
+        PointKind::ToolFailure => &[Dimension::Tool],
         PointKind::ThreadStart => &[],
     };
     SUBJECTS.iter().chain(own).copied().collect()

@@ -22,6 +22,7 @@ mod settings;
 mod written;
 
 pub use detection::{Detection, FieldTest, Operator};
+pub use fields::fields_of;
 pub use pack::PACK;
 pub use read_correlation::{THRESHOLD_MAX, TIMESPAN_MS_MAX};
 pub use read_rule::RULE_ID_BYTES_MAX;
