@@ -36,7 +36,7 @@ const CASES: &[Case] = &[
     (&["tollgate", "version", "-o", ""], &["text", "json", "!wide"]),
     (&["tollgate", "control", "suspend", "--kind", ""], &["user", "tenant", "agent", "thread", "!tap"]),
     (&["tollgate", "control", "resume", "--kind", "te"], &["tenant", "!user"]),
-    (&["tollgate", "control", ""], &["suspend", "resume", "passport", "list"]),
+    (&["tollgate", "control", ""], &["suspend", "exempt", "resume", "passport", "list"]),
     (&["tollgate", "tap", "--only", ""], &["allow", "warn", "block", "halt", "suppress"]),
     (&["tollgate", "state", "list", "-o", ""], &["table", "json", "wide"]),
     (&["tollgate", "control", "list", "--output", "w"], &["wide", "!json"]),

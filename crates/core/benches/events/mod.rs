@@ -21,6 +21,7 @@ use tollgate_core::guardrail::{GuardrailChain, GuardrailProvider, Link};
 use tollgate_core::policy::{Policy, PolicySettings};
 use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::signal::EventSignals;
 use tollgate_core::stage::Progress;
 
 /// The length of the target's tool call, in bytes.
@@ -209,6 +210,11 @@ impl Feed {
         for event in events {
             std::hint::black_box(self.apply(event));
         }
+    }
+
+    /// Returns what there is to count of the last event.
+    pub fn signals(&self) -> &EventSignals {
+        &self.out.signals
     }
 
     /// Returns the verdict on the last event.

@@ -133,8 +133,7 @@ impl Controls {
         })
     }
 
-    /// Returns the suspension of one subject at an event's time. During a rotation of keys, records under the older key are about the same
-    /// subject as those under the newer one.
+    /// Returns the suspension of one subject at an event's time, by all records about it, under whichever key.
     fn suspension_of(&self, subject: &Subject<'_>, time_ms: Option<i64>) -> Option<Suspension> {
         let mut found = self.keyed.hashes(subject).filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|said| said.clone()));
         let mut said = found.next()?;

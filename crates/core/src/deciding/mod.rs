@@ -125,6 +125,7 @@ impl Stage for Deciding {
 
     fn resume(&mut self, out: &mut VerdictBuffer) -> Option<stage::Resumed<Outcome, Question>> {
         let Resumable { thread_id, record, touch, head, behind } = self.waiting.take()?;
+        out.signals.clear();
         let Self { policy, threads, tools, parser, .. } = self;
         let step = record.with_borrowed(|record| {
             let step = decode(record, parser, policy.limits().event_bytes_max).and_then(|event| match head {

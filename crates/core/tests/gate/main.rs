@@ -4,9 +4,11 @@
 mod bytes;
 mod calls;
 mod controls;
+mod counting;
 mod resets;
 mod safety;
 mod signals;
+mod signals_once;
 mod stories;
 #[path = "../support/mod.rs"]
 mod support;

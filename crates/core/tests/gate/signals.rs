@@ -1,148 +1,19 @@
-//! Tests which signals an event gives: each kind, what gives none, and that a restore changes nothing.
+//! Tests which signals an event gives, and what they hold.
 
 use std::sync::Arc;
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::Restore;
-use tollgate_core::controls::{Controls, Subject, SubjectHasher, parse_hash};
-use tollgate_core::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::controls::{Controls, SubjectHasher, parse_hash};
 use tollgate_core::digest::Digest;
 use tollgate_core::evaluate::FAILURES;
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::record::{Offset, Partition};
 use tollgate_core::ruling::{GuardrailReason, SubjectKind};
-use tollgate_core::signal::{EventSignals, Interest, KeyKind, SignalKind};
+use tollgate_core::signal::{Interest, KeyKind};
 
+use crate::counting::*;
 use crate::stories::*;
-use crate::support::{self, Processor, settings};
-
-const OWNER: &str = "tollgate/agent.events";
-const KEY: &str = "a key";
-/// The time of the records, in milliseconds since the epoch: 2026-01-01T00:00:00Z.
-const NOW_MS: i64 = 1_767_225_600_000;
-
-/// Returns an interest in everything: volumes by tenant, failures by agent, and beginnings by user.
-fn interest() -> Interest {
-    let mut interest = Interest::default();
-    for (signal, kind) in [
-        ("call", KeyKind::Tenant),
-        ("response", KeyKind::Tenant),
-        ("tokens", KeyKind::Tenant),
-        ("tool_failure", KeyKind::Agent),
-        ("thread_start", KeyKind::User),
-    ] {
-        interest.add(SignalKind::from_name(signal).unwrap(), kind);
-    }
-    interest
-}
-
-/// A partition that is fed events, and what there is to count of each.
-struct Counting {
-    policy: Arc<Policy>,
-    processor: Processor,
-    next: i64,
-    out: VerdictBuffer,
-}
-
-impl Counting {
-    fn new(policy: Policy) -> Self {
-        let policy = Arc::new(policy);
-        let processor = support::processor(Partition(0), &policy);
-        Self { policy, processor, next: 0, out: VerdictBuffer::default() }
-    }
-
-    /// Feeds an event of user 42 of acme, by agent coder, unless it says otherwise.
-    fn feed(&mut self, event: &Value) -> &EventSignals {
-        self.feed_at(event, Some(NOW_MS))
-    }
-
-    fn feed_at(&mut self, event: &Value, timestamp_ms: Option<i64>) -> &EventSignals {
-        let by = json!({"event_id": format!("e{}", self.next), "user_id": "42", "tenant_id": "acme", "agent_id": "coder"});
-        let value = crate::stories::event(by, event.clone()).to_string().into_bytes();
-        let offset = Offset(self.next);
-        self.next += 1;
-        let (topic, partition, value) = ("agent.events", Partition(0), Some(value.as_slice()));
-        let record = Record { topic, partition, offset, timestamp_ms, key: None, value, headers: &[] };
-        let applied = self.processor.apply(&record, &mut self.out).unwrap();
-        let outcome = support::decided(&mut self.processor, offset, applied, &mut self.out);
-        assert!(!matches!(outcome, Outcome::DeadLetter(_)) || self.out.signals.is_empty(), "a record that is rejected gives signals");
-        self.processor.published(offset, 0).unwrap();
-        &self.out.signals
-    }
-
-    fn told(&mut self, event: &Value) -> String {
-        told(self.feed(event))
-    }
-
-    /// Goes on as the next owner of the partition would.
-    fn restore(&mut self) {
-        self.processor.freeze(OWNER);
-        let checkpoint = self.processor.take_checkpoint().expect("everything is acknowledged");
-        self.processor.checkpoint_written();
-        let mut restore = Restore::default();
-        for (record, offset) in checkpoint.records.iter().zip(0..) {
-            restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
-        }
-        // A checkpoint holds what has changed since the last one; here each is the first.
-        let restored = restore.finish(OWNER, self.policy.store_limits()).unwrap().unwrap();
-        self.processor = support::restored(Partition(0), &self.policy, restored);
-    }
-}
-
-/// Returns signals as text: facts with their code, and amounts.
-fn told(signals: &EventSignals) -> String {
-    let facts = signals.facts().iter().map(|fact| match &fact.code {
-        Some(code) => format!("{} {code}", fact.kind.as_str()),
-        None => fact.kind.as_str().to_owned(),
-    });
-    let volumes = signals.volumes().iter().map(|(kind, _, amount)| format!("{}={amount}", kind.as_str()));
-    facts.chain(volumes).collect::<Vec<_>>().join(", ")
-}
-
-fn counting_under(controls: &Arc<Controls>) -> Counting {
-    let chain = GuardrailChain::new(vec![Link { provider: Box::new(Script), tools: None }], true, None);
-    Counting::new(Policy::under(&settings(&json!({})), Arc::clone(controls)).with_guardrails(chain).with_signals(interest()))
-}
-
-fn counting() -> Counting {
-    counting_under(&Arc::new(Controls::new(Some(KEY))))
-}
-
-/// Returns a thread that is known already, so that its beginning is not in the way.
-fn begun() -> Counting {
-    let mut counting = counting();
-    assert_eq!(counting.told(&turn("turn_start", json!({}))), "thread_start");
-    counting
-}
-
-fn hash(kind: SubjectKind, tenant: &str, id: &str) -> Digest {
-    SubjectHasher::new(Some(KEY)).hash(&Subject { kind, tenant, id })
-}
-
-fn suspend(controls: &Controls, kind: SubjectKind, tenant: &str, id: &str) {
-    let hash = hash(kind, tenant, id);
-    let value = json!({"type": "subject", "kind": kind.as_str(), "hash": hash.to_string(), "state": "suspended"});
-    let key = format!("subject/{}/{hash}", kind.as_str());
-    controls.apply(Some(key.as_bytes()), Some(value.to_string().as_bytes())).unwrap();
-}
-
-fn bash(id: &str) -> Value {
-    call(id, "bash", json!({"x": 1}))
-}
-
-/// Returns a clean response that took so many tokens.
-fn response_of(tokens: u64) -> Value {
-    response(json!({"choices": [{"finish_reason": "stop", "message": {"content": "done"}}], "usage": {"total_tokens": tokens}}))
-}
-
-/// Checks what a script's events give, one after the other.
-fn check(counting: &mut Counting, script: &[(Value, &str)]) {
-    for (step, (event, expected)) in script.iter().enumerate() {
-        assert_eq!(counting.told(event), *expected, "step {step}: {event}");
-    }
-}
+use crate::support;
 
 #[test]
 fn each_kind_of_signal() {
@@ -234,60 +105,6 @@ fn failures_of_the_provider_are_no_denials() {
         let expected = if FAILURES.contains(&code) { String::new() } else { format!("denial {code}") };
         assert_eq!(counting.told(&call(&format!("c{number}"), code, json!({}))), expected);
     }
-}
-
-#[test]
-fn what_comes_again_counts_once() {
-    let mut counting = begun();
-    let again = |event: Value, id: &str| as_event(event, id);
-    let cut = || again(cut_off(&[("s1", "bash")]), "r2");
-    check(
-        &mut counting,
-        &[
-            (again(response_of(5), "r1"), "response=1, tokens=5"),
-            (again(response_of(5), "r1"), ""),
-            (again(bash("c1"), "a"), "call=1"),
-            (again(bash("c1"), "a"), ""),
-            (again(result("c1", "bash", true), "b"), "tool_failure"),
-            (again(result("c1", "bash", true), "b"), ""),
-            // Another result of the same call changes nothing either.
-            (again(result("c1", "bash", true), "c"), ""),
-            (again(bash("deny-1"), "d"), "denial acme.budget_spent, call=1"),
-            (again(bash("deny-1"), "d"), ""),
-            (again(bash("deny-1"), "d2"), "denial acme.budget_spent, call=1"),
-            (cut(), "safety_stop, response=1"),
-            (cut(), ""),
-            (again(bash("s1"), "s"), "suppressed_call suppressed_tool_call"),
-            (again(bash("s1"), "s"), ""),
-            (again(response(json!({"error": "overloaded"})), "x"), "response=1"),
-        ],
-    );
-    // An API error is no response.
-    assert_eq!(counting.told(&event(json!({"type": "model_response", "error": {"message": "overloaded"}}), json!({}))), "");
-}
-
-#[test]
-fn a_turn_has_one_safety_stop() {
-    let stop = "safety_stop, response=1";
-    let cut = || cut_off(&[]);
-    check(
-        &mut begun(),
-        &[
-            (cut(), stop),
-            (cut(), "response=1"),
-            (turn("turn_start", json!({})), ""),
-            (cut(), stop),
-            (cut(), "response=1"),
-            (in_turn(cut(), "u1"), stop),
-            (in_turn(cut(), "u1"), "response=1"),
-            (in_turn(cut(), "u2"), stop),
-            // A response of a turn that is over is late.
-            (in_turn(cut(), "u1"), ""),
-            (in_turn(bash("late"), "u1"), "call=1"),
-            (in_turn(result("late", "bash", true), "u1"), ""),
-            (in_turn(cut(), "u2"), "response=1"),
-        ],
-    );
 }
 
 #[test]
@@ -412,73 +229,4 @@ fn what_is_not_decided_on_gives_nothing() {
     let mut counting = Counting::new(support::policy(&json!({"limits": {"verdict_bytes_max": 16_384}})).with_signals(interest()));
     counting.feed(&turn("turn_start", json!({})));
     assert_eq!(counting.told(&cut_off(&[(&"s".repeat(20_000), "bash")])), "", "its verdict would be too large");
-}
-
-#[test]
-fn without_signals_there_is_nothing_and_nothing_is_noted() {
-    let mut counting = Counting::new(closed());
-    for event in [turn("turn_start", json!({})), bash("deny-1"), cut_off(&[]), response_of(5)] {
-        assert_eq!(*counting.feed(&event), EventSignals::default());
-    }
-    // So its state is that of one that never had any.
-    let state = format!("{:?}", counting.processor.stage().threads().get("t").unwrap());
-    assert!(state.contains("counted: Counted { response: 0, safety_stop: false }"), "{state}");
-}
-
-/// A checkpoint in the middle of a turn remembers what was counted.
-#[test]
-fn a_restore_in_the_middle_of_a_turn_counts_nothing_twice() {
-    let mut counting = begun();
-    counting.feed(&as_event(cut_off(&[]), "r1"));
-    counting.feed(&as_event(bash("deny-1"), "d1"));
-    counting.restore();
-    check(
-        &mut counting,
-        &[
-            (as_event(cut_off(&[]), "r1"), ""),
-            (as_event(bash("deny-1"), "d1"), ""),
-            (as_event(cut_off(&[]), "r2"), "response=1"),
-            (as_event(response_of(3), "r3"), "response=1, tokens=3"),
-        ],
-    );
-    counting.restore();
-    assert_eq!(counting.told(&as_event(response_of(3), "r3")), "");
-}
-
-fn any_event() -> impl Strategy<Value = Value> {
-    let threads = prop::sample::select(vec!["a", "b", "b/c"]);
-    let ids = prop::sample::select(vec!["c1", "c2", "deny-1", "fail-1", "ask-1", "s1"]);
-    let turns = prop::sample::select(vec![Value::Null, Value::Null, json!("u1"), json!("u2")]);
-    let kinds = prop_oneof![
-        3 => ids.clone().prop_map(bash),
-        3 => (ids, any::<bool>()).prop_map(|(id, failed)| result(id, "bash", failed)),
-        2 => (0..3_u64).prop_map(response_of),
-        2 => prop::sample::select(vec![vec![], vec![("s1", "bash")]]).prop_map(|calls| cut_off(&calls)),
-        1 => prop::sample::select(vec!["turn_start", "turn_end", "thread_reset"]).prop_map(|kind| turn(kind, json!({}))),
-    ];
-    (threads, kinds, turns, 0..12_u8)
-        .prop_map(|(thread, kind, turn_id, id)| event(kind, json!({"thread_id": thread, "turn_id": turn_id, "event_id": format!("e{id}")})))
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    /// Wherever a partition is taken over, each event gives what it would have given, and an event that comes again gives nothing.
-    #[test]
-    fn a_restore_anywhere_changes_no_signal(log in prop::collection::vec(any_event(), 1..40), at in any::<prop::sample::Index>()) {
-        let (mut whole, mut restored) = (counting(), counting());
-        let at = at.index(log.len());
-        for (place, event) in log.iter().enumerate() {
-            let before = whole.feed(event).clone();
-            prop_assert_eq!(&before, restored.feed(event), "{} of {:?}", place, log);
-            if place == at {
-                restored.restore();
-                // What was decided and not yet committed comes again, under later offsets here.
-                let again = restored.feed(event).clone();
-                let is_call = event["type"] == "tool_call";
-                prop_assert!(!is_call || again.is_empty(), "{} {}", event, told(&again));
-                whole.feed(event);
-            }
-        }
-    }
 }

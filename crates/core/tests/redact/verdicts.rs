@@ -170,6 +170,7 @@ fn synthetic_runs() {
         pair.record(Some(event.thread_id.as_bytes()), Some(&event.value), &[]).unwrap();
     }
     assert!(pair.verdicts > 7_000 && pair.interventions > 500, "{} {}", pair.verdicts, pair.interventions);
+    assert!(pair.signals > 20_000, "{} hashes of signals", pair.signals);
 }
 
 #[test]

@@ -1,0 +1,141 @@
+//! Measures what signals cost: the same traffic decided on without signals and controls, and with them.
+//!
+//! A thread's model answers, calls a tool and gets its result, again and again, for a thousand users of twenty tenants. With signals on, calls,
+//! responses and tokens are told by tenant, as the default rules ask for it, and a thousand other users are suspended, so that each call's user
+//! is looked up. The last column also puts the signals into batches for sixteen partitions, and writes those, a batch for 500 events.
+//! Rounds are timed in turn: quote the ratios.
+//!
+//! `cargo bench -p tollgate-core --bench signals`
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::panic,
+    reason = "a benchmark fails by panicking"
+)]
+#![allow(missing_docs, reason = "a benchmark has no interface")]
+
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod events;
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use serde_json::json;
+use tollgate_core::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::policy::Policy;
+use tollgate_core::record::{Offset, Partition};
+use tollgate_core::ruling::SubjectKind;
+use tollgate_core::signal::{Batch, Interest, KeyKind, SignalKind};
+
+use events::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
+use events::{At, Feed, policy, settings};
+
+const ROUNDS: usize = 101;
+const THREADS: usize = 1_000;
+const TENANTS: usize = 20;
+const SUSPENDED: usize = 1_000;
+const PARTITIONS: usize = 16;
+const EVENTS_A_BATCH: usize = 500;
+/// How many times as much an event may cost with signals.
+const TARGET: f64 = 1.10;
+
+fn main() {
+    let (prelude, measured) = traffic();
+    let (off, on, controlled) = (policy(), with_signals(), suspended());
+    let sides: [(&str, &dyn Fn() -> f64); 4] = [
+        ("off", &|| decide(&off, &prelude, &measured)),
+        ("on", &|| decide(&on, &prelude, &measured)),
+        ("on, in batches", &|| decide_and_tell(&on, &prelude, &measured)),
+        ("controls alone", &|| decide(&controlled, &prelude, &measured)),
+    ];
+    let mut times: [Vec<f64>; 4] = Default::default();
+    for round in 0..ROUNDS {
+        for place in 0..sides.len() {
+            let side = (place + round) % sides.len();
+            times[side].push(sides[side].1());
+        }
+    }
+    let mut rows = Vec::new();
+    for ((name, _), of_side) in sides.iter().zip(&times) {
+        let ratio = median_ratio(of_side, &times[0]);
+        if !is_json() {
+            println!("{name:<16} {:>7.0} ns an event, {ratio:.3} times as much as off", median(of_side.clone()));
+        }
+        rows.push(json!({"name": name, "ns": rounded(median(of_side.clone()), 1), "over_off": rounded(ratio, 3)}));
+    }
+    if is_json() {
+        return print_json("signals", rows);
+    }
+    let is_met = if median_ratio(&times[1], &times[0]) <= TARGET { "met" } else { "MISSED" };
+    println!("the target of {TARGET} for deciding with signals is {is_met}");
+}
+
+/// Returns the events that bring every thread into a turn, and those that are measured.
+fn traffic() -> (Vec<String>, Vec<String>) {
+    let of = |thread: usize, event: String| {
+        let event = event.replacen("user-4711", &format!("user-{thread}"), 1);
+        event.replacen(r#""acme""#, &format!(r#""tenant-{}""#, thread % TENANTS), 1)
+    };
+    let step = |thread, call| {
+        let at = At { thread, turn: 1, call };
+        [at.model_response(), at.tool_call(), at.tool_result()].map(|event| of(thread, event))
+    };
+    let prelude = (0..THREADS).flat_map(|thread| {
+        let start = of(thread, At { thread, turn: 1, call: 0 }.turn_start());
+        std::iter::once(start).chain(step(thread, 1))
+    });
+    let measured = (2..5).flat_map(|call| (0..THREADS).flat_map(move |thread| step(thread, call)));
+    (prelude.collect(), measured.collect())
+}
+
+fn suspended() -> Arc<Policy> {
+    Arc::new(Policy::under(&settings(&json!({})), Arc::new(controls())))
+}
+
+fn controls() -> Controls {
+    let (controls, hasher) = (Controls::new(Some("a key")), SubjectHasher::new(Some("a key")));
+    for number in 0..SUSPENDED {
+        let id = format!("suspended-{number}");
+        let hash = hasher.hash(&Subject { kind: SubjectKind::User, tenant: "tenant-1", id: &id });
+        let value = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "suspended"}).to_string();
+        controls.apply(Some(format!("subject/user/{hash}").as_bytes()), Some(value.as_bytes())).expect("a control");
+    }
+    controls
+}
+
+fn with_signals() -> Arc<Policy> {
+    let mut interest = Interest::default();
+    for signal in ["call", "response", "tokens"] {
+        interest.add(SignalKind::from_name(signal).expect("a signal"), KeyKind::Tenant);
+    }
+    Arc::new(Policy::under(&settings(&json!({})), Arc::new(controls())).with_signals(interest))
+}
+
+fn decide(policy: &Arc<Policy>, prelude: &[String], measured: &[String]) -> f64 {
+    let mut feed = Feed::new(policy);
+    feed.apply_all(prelude);
+    time_per_event(measured.len(), || feed.apply_all(measured))
+}
+
+fn decide_and_tell(policy: &Arc<Policy>, prelude: &[String], measured: &[String]) -> f64 {
+    let mut feed = Feed::new(policy);
+    feed.apply_all(prelude);
+    let mut batches: Vec<Batch> = (0..PARTITIONS).map(|_| Batch::default()).collect();
+    let (mut targets, mut value) = (Vec::new(), Vec::new());
+    time_per_event(measured.len(), || {
+        for (number, event) in measured.iter().enumerate() {
+            black_box(feed.apply(event));
+            let offset = Offset(i64::try_from(number).expect("a small number"));
+            feed.signals().add_to((Partition(0), offset), &mut batches, &mut targets);
+            if (number + 1) % EVENTS_A_BATCH == 0 {
+                for batch in batches.iter_mut().filter(|batch| !batch.is_empty()) {
+                    value.clear();
+                    batch.take(&mut value);
+                    black_box(&value);
+                }
+            }
+        }
+    })
+}

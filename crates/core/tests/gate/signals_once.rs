@@ -1,0 +1,164 @@
+//! Tests that an event gives its signals once: however often it comes, whatever is restored, and whenever it is decided.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tollgate_core::deciding::VerdictBuffer;
+use tollgate_core::guardrail::ProviderError;
+use tollgate_core::processor::Applied;
+use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::signal::EventSignals;
+use tollgate_core::stage::{Progress, Resumed};
+
+use crate::counting::*;
+use crate::stories::*;
+use crate::support;
+
+#[test]
+fn what_comes_again_counts_once() {
+    let mut counting = begun();
+    let again = |event: Value, id: &str| as_event(event, id);
+    let cut = || again(cut_off(&[("s1", "bash")]), "r2");
+    check(
+        &mut counting,
+        &[
+            (again(response_of(5), "r1"), "response=1, tokens=5"),
+            (again(response_of(5), "r1"), ""),
+            (again(bash("c1"), "a"), "call=1"),
+            (again(bash("c1"), "a"), ""),
+            (again(result("c1", "bash", true), "b"), "tool_failure"),
+            (again(result("c1", "bash", true), "b"), ""),
+            // Another result of the same call changes nothing either.
+            (again(result("c1", "bash", true), "c"), ""),
+            (again(bash("deny-1"), "d"), "denial acme.budget_spent, call=1"),
+            (again(bash("deny-1"), "d"), ""),
+            (again(bash("deny-1"), "d2"), "denial acme.budget_spent, call=1"),
+            (cut(), "safety_stop, response=1"),
+            (cut(), ""),
+            (again(bash("s1"), "s"), "suppressed_call suppressed_tool_call"),
+            (again(bash("s1"), "s"), ""),
+            (again(response(json!({"error": "overloaded"})), "x"), "response=1"),
+        ],
+    );
+    // An API error is no response.
+    assert_eq!(counting.told(&event(json!({"type": "model_response", "error": {"message": "overloaded"}}), json!({}))), "");
+}
+
+#[test]
+fn a_turn_has_one_safety_stop() {
+    let stop = "safety_stop, response=1";
+    let cut = || cut_off(&[]);
+    check(
+        &mut begun(),
+        &[
+            (cut(), stop),
+            (cut(), "response=1"),
+            (turn("turn_start", json!({})), ""),
+            (cut(), stop),
+            (cut(), "response=1"),
+            (in_turn(cut(), "u1"), stop),
+            (in_turn(cut(), "u1"), "response=1"),
+            (in_turn(cut(), "u2"), stop),
+            // A response of a turn that is over is late.
+            (in_turn(cut(), "u1"), ""),
+            (in_turn(bash("late"), "u1"), "call=1"),
+            (in_turn(result("late", "bash", true), "u1"), ""),
+            (in_turn(cut(), "u2"), "response=1"),
+        ],
+    );
+}
+
+#[test]
+fn without_signals_there_is_nothing_and_nothing_is_noted() {
+    let mut counting = Counting::new(closed());
+    for event in [turn("turn_start", json!({})), bash("deny-1"), cut_off(&[]), response_of(5)] {
+        assert_eq!(*counting.feed(&event), EventSignals::default());
+    }
+    // So its state is that of one that never had any.
+    let state = format!("{:?}", counting.processor.stage().threads().get("t").unwrap());
+    assert!(state.contains("counted: Counted { response: 0, safety_stop: false }"), "{state}");
+}
+
+/// What waits for a policy server gives its signals once it is decided, and so does what waits behind it.
+#[test]
+fn what_waits_gives_its_signals_when_it_is_decided() {
+    let config = json!({"guardrails": {"enabled": true, "provider": {"use": "http", "config": {"url": "http://127.0.0.1:1/"}}}});
+    let policy = Arc::new(support::policy(&config).with_signals(interest()));
+    let (mut processor, mut out) = (support::processor(Partition(0), &policy), VerdictBuffer::default());
+    for (offset, id) in (0..).zip(["a", "b"]) {
+        let event = event(bash(id), json!({"event_id": id, "user_id": "42", "tenant_id": "acme"})).to_string();
+        let (topic, partition, value) = ("agent.events", Partition(0), Some(event.as_bytes()));
+        let record = Record { topic, partition, offset: Offset(offset), timestamp_ms: Some(NOW_MS), key: None, value, headers: &[] };
+        let applied = processor.apply(&record, &mut out).unwrap();
+        assert!(!matches!(applied, Applied::Taken(Progress::Done(_))), "{applied:?}");
+        assert!(out.signals.is_empty());
+    }
+    let denial = |code: &str| Ok(json!({"allow": false, "reasons": [{"code": code}]}).to_string().into_bytes());
+    processor.answer(Offset(0), denial("acme.no"));
+    assert!(matches!(processor.resume(&mut out), Some(Resumed::Done { .. })));
+    assert_eq!(told(&out.signals), "thread_start, denial acme.no, call=1");
+    assert!(matches!(processor.resume(&mut out), Some(Resumed::Asks(Offset(1), _))));
+    assert!(out.signals.is_empty());
+    processor.answer(Offset(1), Err(ProviderError::TimedOut));
+    assert!(matches!(processor.resume(&mut out), Some(Resumed::Done { .. })));
+    assert_eq!((told(&out.signals).as_str(), out.signals.time_ms()), ("call=1", Some(NOW_MS)), "the server failed");
+}
+
+/// A checkpoint in the middle of a turn remembers what was counted.
+#[test]
+fn a_restore_in_the_middle_of_a_turn_counts_nothing_twice() {
+    let mut counting = begun();
+    counting.feed(&as_event(cut_off(&[]), "r1"));
+    counting.feed(&as_event(bash("deny-1"), "d1"));
+    counting.restore();
+    check(
+        &mut counting,
+        &[
+            (as_event(cut_off(&[]), "r1"), ""),
+            (as_event(bash("deny-1"), "d1"), ""),
+            (as_event(cut_off(&[]), "r2"), "response=1"),
+            (as_event(response_of(3), "r3"), "response=1, tokens=3"),
+        ],
+    );
+    counting.restore();
+    assert_eq!(counting.told(&as_event(response_of(3), "r3")), "");
+}
+
+fn any_event() -> impl Strategy<Value = Value> {
+    let threads = prop::sample::select(vec!["a", "b", "b/c"]);
+    let ids = prop::sample::select(vec!["c1", "c2", "deny-1", "fail-1", "ask-1", "s1"]);
+    let turns = prop::sample::select(vec![Value::Null, Value::Null, json!("u1"), json!("u2")]);
+    let kinds = prop_oneof![
+        3 => ids.clone().prop_map(bash),
+        3 => (ids, any::<bool>()).prop_map(|(id, failed)| result(id, "bash", failed)),
+        2 => (0..3_u64).prop_map(response_of),
+        2 => prop::sample::select(vec![vec![], vec![("s1", "bash")]]).prop_map(|calls| cut_off(&calls)),
+        1 => prop::sample::select(vec!["turn_start", "turn_end", "thread_reset"]).prop_map(|kind| turn(kind, json!({}))),
+    ];
+    (threads, kinds, turns, 0..12_u8)
+        .prop_map(|(thread, kind, turn_id, id)| event(kind, json!({"thread_id": thread, "turn_id": turn_id, "event_id": format!("e{id}")})))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Wherever a partition is taken over, each event gives what it would have given, and an event that comes again gives nothing.
+    #[test]
+    fn a_restore_anywhere_changes_no_signal(log in prop::collection::vec(any_event(), 1..40), at in any::<prop::sample::Index>()) {
+        let (mut whole, mut restored) = (counting(), counting());
+        let at = at.index(log.len());
+        for (place, event) in log.iter().enumerate() {
+            let before = whole.feed(event).clone();
+            prop_assert_eq!(&before, restored.feed(event), "{} of {:?}", place, log);
+            if place == at {
+                restored.restore();
+                // What was decided and not yet committed comes again, under later offsets here.
+                let again = restored.feed(event).clone();
+                let is_call = event["type"] == "tool_call";
+                prop_assert!(!is_call || again.is_empty(), "{} {}", event, told(&again));
+                whole.feed(event);
+            }
+        }
+    }
+}
