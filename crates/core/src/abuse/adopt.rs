@@ -82,6 +82,7 @@ impl Abuse {
             let suspended_ms = suspended_ms.filter(|time_ms| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms));
             self.census.suspended(number, None, suspended_ms);
         }
+        subject.active_ms = subject.active_ms.filter(|_| self.program.active_ms(key.kind).is_some());
         self.census.active(key.kind, None, subject.active_ms);
         self.expect(at, &key, &subject);
         if is_changed && subject.control_until_ms.is_some() {

@@ -1,0 +1,110 @@
+//! What bounds the stage: memory, the blast radius, and how many alerts a minute has.
+
+use std::sync::Arc;
+
+use tollgate_core::abuse::{AbuseRules, Mode, Rule};
+use tollgate_core::signal::{PointKind, Request};
+
+use crate::fixture::*;
+
+fn bounded(subjects_max: usize) -> Arc<AbuseRules> {
+    let lateness_ms = 5 * MINUTE;
+    Arc::new(AbuseRules { rules: vec![Rule { mode: Mode::Alert, ..rule("three") }], lateness_ms, subjects_max })
+}
+
+/// Or else somebody who is watched could have their own counter dropped.
+#[test]
+fn a_flood_of_fresh_ids_makes_nobody_forgotten_who_is_closer_to_the_threshold() {
+    let mut bench = Bench::new(bounded(100));
+    bench.clock(START);
+    bench.stop("offender", 0, START);
+    bench.stop("offender", 1, START);
+    let mut dropped = 0;
+    for n in 0..5_000 {
+        bench.stop(&format!("fresh-{n}"), 10 + n, START);
+        dropped += bench.last.counts.subjects_dropped;
+    }
+    assert_eq!((bench.stage.subjects(), dropped), (100, 4_901));
+    assert_eq!(shown(&bench.stop("offender", 9_000, START + 1), &["rule", "count"]), ["three 3"]);
+}
+
+#[test]
+fn among_equals_who_was_heard_of_longest_ago_goes_first() {
+    let mut bench = Bench::new(bounded(3));
+    (0..3).for_each(|n| drop(bench.stop(&n.to_string(), n, START)));
+    bench.stop("3", 3, START);
+    // 0 is gone, 1 is the next; it has two signals when it comes again, so 2 is the next.
+    bench.stop("1", 4, START);
+    bench.stop("4", 5, START);
+    assert_eq!(bench.stop("1", 6, START).len(), 1);
+    let alerts: usize = (7..9).map(|offset| bench.stop("2", offset, START).len()).sum();
+    assert_eq!(alerts, 0, "2 was forgotten");
+}
+
+#[test]
+fn nobody_on_a_ladder_is_forgotten_and_the_limit_is_told_once_an_hour() {
+    let mut bench = Bench::new(bounded(2));
+    bench.clock(START);
+    for (id, offset) in [("a", 0), ("b", 10)] {
+        (0..3).for_each(|n| drop(bench.stop(id, offset + n, START)));
+    }
+    (0..50).for_each(|n| drop(bench.stop(&format!("fresh-{n}"), 100 + n, START)));
+    assert_eq!(bench.stage.subjects(), 2);
+    bench.clock(START + HOUR);
+    bench.stop("more", 200, START + HOUR);
+    let limit: Vec<_> = bench.alerts.iter().filter(|alert| alert["action"] == "memory_limit").collect();
+    assert_eq!(limit.len(), 2);
+    let again = (0..3).flat_map(|n| bench.stop("a", 300 + n, START + HOUR)).collect::<Vec<_>>();
+    assert_eq!(shown(&again, &["status", "step"]), ["escalated 2"]);
+}
+
+fn suspended(bench: &Bench) -> usize {
+    bench.controls.len()
+}
+
+/// Makes somebody active, and then an offender who is suspended by the second firing.
+fn offend(bench: &mut Bench, id: usize, offset: i64) {
+    (0..6).for_each(|n| drop(bench.stop(&id.to_string(), offset + n, START)));
+}
+
+#[test]
+fn a_rule_that_would_suspend_too_many_stops_until_it_is_told_to_go_on() {
+    let mut bench = Bench::new(rules(vec![rule("three")]));
+    bench.clock(START);
+    (0..2_000).for_each(|n| drop(bench.fold(&[Part::Point(point(PointKind::ThreadStart, user(&n.to_string()), 0, n, START))])));
+    (0..200).for_each(|n| offend(&mut bench, n as usize, 10_000 + 10 * n));
+    assert_eq!(suspended(&bench), 40, "2 % of 2,000");
+    let paused: Vec<_> = bench.alerts.iter().filter(|alert| alert["action"] == "enforcement_paused").collect();
+    assert_eq!((paused.len(), &paused[0]["rule"], &paused[0]["level"]), (1, &"three".into(), &"critical".into()));
+    assert_eq!(bench.stage.paused().collect::<Vec<_>>(), ["three"]);
+    assert!(bench.last.counts.rules[0].paused > 0 && bench.last.counts.rules[0].suspensions == 0);
+    bench.request(&Request::Resume("three".to_owned()));
+    assert_eq!(bench.stage.paused().count(), 0);
+    offend(&mut bench, 5_000, 90_000);
+    assert_eq!(suspended(&bench), 41);
+}
+
+#[test]
+fn a_few_may_be_suspended_however_few_there_are() {
+    let mut bench = Bench::new(rules(vec![rule("three")]));
+    bench.clock(START);
+    (0..30).for_each(|n| offend(&mut bench, n, 10 * n as i64));
+    assert_eq!(suspended(&bench), 20);
+}
+
+/// Detection is never muted: what is not told one by one is told as a number.
+#[test]
+fn beyond_twenty_alerts_a_minute_the_rest_are_told_in_one() {
+    let mut bench = Bench::new(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }]));
+    bench.clock(START);
+    for id in 0..50 {
+        (0..3).for_each(|n| drop(bench.stop(&id.to_string(), 10 * id + n, START)));
+    }
+    assert_eq!(bench.alerts.len(), 20);
+    assert!(bench.clock(START + MINUTE - 1).is_empty());
+    let alerts = bench.clock(START + MINUTE);
+    assert_eq!(shown(&alerts, &["status", "count", "subject", "rule"]), ["grouped 30 null three"]);
+    assert_eq!(bench.last.alerts[0].key, "rule/three");
+    (0..3).for_each(|n| drop(bench.stop("next", 1_000 + n, START + MINUTE)));
+    assert_eq!(bench.alerts.len(), 22, "the next minute begins anew");
+}

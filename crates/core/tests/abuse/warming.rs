@@ -1,0 +1,125 @@
+//! Rules that are new to a partition: they are shown the log, while the others go on.
+
+use std::sync::Arc;
+
+use tollgate_core::abuse::{Abuse, AbuseState, Mode, Rule, Warming};
+use tollgate_core::checkpoint::Restore;
+use tollgate_core::processor::PartitionProcessor;
+use tollgate_core::record::Offset;
+
+use crate::fixture::*;
+
+const OWNER: &str = "tollgate-abuse/tollgate.signals";
+
+/// A log of one user with four signals, and the state of a worker that has folded it with some rules.
+struct Past {
+    log: Vec<Vec<u8>>,
+    state: Vec<(String, Option<Vec<u8>>)>,
+}
+
+impl Past {
+    fn with(rules_then: Vec<Rule>) -> Self {
+        let mut log = vec![value_of(&[clock(0, 0, START)])];
+        log.extend((0..4).map(|n| value_of(&[Part::Point(stop("a", n, START + n)), clock(0, n + 1, START + n)])));
+        let mut past = Self { log, state: Vec::new() };
+        let mut processor = PartitionProcessor::new(PARTITION, Abuse::new(rules(rules_then), AbuseState::default()));
+        for (value, offset) in past.log.iter().zip(0..) {
+            processor.apply(&record(offset, START, value), &mut ()).unwrap();
+            processor.published(Offset(offset), 0).unwrap();
+        }
+        past.write(&mut processor);
+        past
+    }
+
+    fn write(&mut self, processor: &mut PartitionProcessor<Abuse>) {
+        processor.freeze(OWNER);
+        let checkpoint = processor.take_checkpoint().unwrap();
+        self.state.extend(checkpoint.records.iter().map(|record| (record.key.clone(), record.value.clone())));
+        processor.checkpoint_written();
+    }
+
+    fn restore(&self, rules_now: Vec<Rule>) -> PartitionProcessor<Abuse> {
+        let mut restore = Restore::<AbuseState>::default();
+        for ((key, value), offset) in self.state.iter().zip(0..) {
+            restore.take(Offset(offset), Some(key.as_bytes()), value.as_deref());
+        }
+        let restored = restore.finish(OWNER, ()).unwrap().unwrap();
+        PartitionProcessor::restored(PARTITION, Abuse::new(rules(rules_now), restored.state), restored.next)
+    }
+}
+
+fn five() -> Rule {
+    let correlation = tollgate_core::abuse::Correlation::EventCount { gte: 5 };
+    Rule { correlation, mode: Mode::Alert, ..rule("five") }
+}
+
+fn alerts(stage: &mut Abuse, offset: i64, value: &[u8]) -> usize {
+    stage.fold(&record(offset, START, value), &tollgate_core::signal::read(Some(value)).unwrap()).alerts.len()
+}
+
+#[test]
+fn a_new_rule_is_warming_where_there_is_state_and_not_where_there_is_none() {
+    assert!(Abuse::new(rules(vec![five()]), AbuseState::default()).warming().is_empty());
+    let mut processor = Past::with(vec![rule("three")]).restore(vec![rule("three"), five()]);
+    let warming = processor.stage().warming();
+    assert_eq!(warming, [Warming { rule: "five".to_owned(), back_ms: HOUR + 5 * MINUTE }]);
+    // It counts nothing of what is applied, or it would count some of it twice.
+    let value = value_of(&(10..40).map(|offset| Part::Point(stop("b", offset, START))).collect::<Vec<_>>());
+    processor.apply(&record(5, START, &value), &mut ()).unwrap();
+    assert_eq!(processor.stage().warming().len(), 1);
+}
+
+#[test]
+fn a_rule_that_was_shown_the_log_knows_what_it_would_know() {
+    let past = Past::with(vec![rule("three")]);
+    let next = value_of(&[Part::Point(stop("a", 9, START + 9))]);
+    let mut stage = Abuse::new(rules(vec![]), AbuseState::default());
+    std::mem::swap(&mut stage, &mut take_stage(&past, vec![rule("three"), five()]));
+    for (value, offset) in past.log.iter().zip(0..) {
+        stage.warm(&record(offset, START, value));
+        // A record that a worker wrote twice is there twice.
+        stage.warm(&record(offset, START, value));
+    }
+    stage.warmed();
+    assert!(stage.warming().is_empty());
+    assert_eq!(alerts(&mut stage, 5, &next), 1, "the fifth");
+    let mut cold = take_stage(&past, vec![rule("three"), five()]);
+    cold.warmed();
+    assert_eq!(alerts(&mut cold, 5, &next), 0, "it was shown nothing");
+}
+
+fn take_stage(past: &Past, rules_now: Vec<Rule>) -> Abuse {
+    let processor = past.restore(rules_now.clone());
+    let next = processor.next();
+    assert_eq!(next, Offset(5));
+    let mut restore = Restore::<AbuseState>::default();
+    for ((key, value), offset) in past.state.iter().zip(0..) {
+        restore.take(Offset(offset), Some(key.as_bytes()), value.as_deref());
+    }
+    Abuse::new(rules(rules_now), restore.finish(OWNER, ()).unwrap().unwrap().state)
+}
+
+/// Whoever dies in the middle of it begins it anew, and counts nothing twice.
+#[test]
+fn a_warming_that_did_not_end_begins_anew() {
+    let mut past = Past::with(vec![rule("three")]);
+    let mut stage = take_stage(&past, vec![rule("three"), five()]);
+    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, START, value)));
+    let value = value_of(&[clock(0, 5, START + 5)]);
+    let mut processor = PartitionProcessor::restored(PARTITION, stage, Offset(5));
+    processor.apply(&record(5, START, &value), &mut ()).unwrap();
+    processor.published(Offset(5), 0).unwrap();
+    past.write(&mut processor);
+    let again = past.restore(vec![rule("three"), five()]);
+    assert_eq!(again.stage().warming().len(), 1);
+    let mut restore = Restore::<AbuseState>::default();
+    for ((key, value), offset) in past.state.iter().zip(0..) {
+        restore.take(Offset(offset), Some(key.as_bytes()), value.as_deref());
+    }
+    let state = restore.finish(OWNER, ()).unwrap().unwrap().state;
+    let mut stage = Abuse::new(Arc::clone(again.stage().rules()), state);
+    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, START, value)));
+    stage.warmed();
+    assert_eq!(alerts(&mut stage, 6, &value_of(&[Part::Point(stop("b", 20, START))])), 0);
+    assert_eq!(alerts(&mut stage, 7, &value_of(&[Part::Point(stop("a", 21, START))])), 1, "four of the log and this one");
+}
