@@ -117,7 +117,9 @@ impl Source<'_> {
 fn is_plain(accepted: &Accepted, text: &str) -> bool {
     match accepted {
         Accepted::Flag => matches!(text, "true" | "false"),
-        Accepted::Whole(..) | Accepted::Amount(_) | Accepted::Fraction(_) => text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '_')),
+        Accepted::Whole(..) | Accepted::Amount(_) | Accepted::Fraction(_) => {
+            text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '_'))
+        }
         Accepted::Duration => text.len() <= WORD_BYTES_MAX && text.chars().all(|c| c.is_ascii_alphanumeric()),
         Accepted::Word(_) => text.len() <= WORD_BYTES_MAX && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
         Accepted::Text | Accepted::Texts => !text.contains("://") && !text.contains('@'),

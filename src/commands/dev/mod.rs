@@ -143,7 +143,8 @@ impl Dev {
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
         let servers = process::policy_servers(&settings.policy, &metrics)?;
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
-        let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+        let policy = Policy::under(&settings.policy, Arc::clone(&controls));
+        let policy = Arc::new(if needs.writes_signals { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
         let feed =
             FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
         let feed = ControlFeed::start(feed)?;

@@ -63,7 +63,9 @@ impl Decision {
     /// The policy on trial cannot be read, or differs where it must not.
     pub(super) fn new(args: &RunArgs, settings: &Settings, needs: &Needs, parts: (&Arc<KafkaSettings>, &Metrics)) -> anyhow::Result<Self> {
         let controls = process::controls(&settings.subject_keys);
-        let policy = Arc::new(Policy::under(&settings.policy, Arc::clone(&controls)));
+        let policy = Policy::under(&settings.policy, Arc::clone(&controls));
+        let policy = if needs.writes_signals { policy.with_signals(settings.abuse.rules.interest()) } else { policy };
+        let policy = Arc::new(policy);
         let trial = trial(args, &controls, &policy, parts)?;
         Ok(Self { controls, policy, trial, writes_signals: needs.writes_signals })
     }

@@ -10,7 +10,7 @@ mod signals;
 pub use counts::{Counts, FreeLabels};
 pub use publish::VerdictPublisher;
 pub(crate) use reduce::reduce;
-pub use signals::{Facts, SignalTopic};
+pub use signals::SignalTopic;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -60,7 +60,11 @@ pub fn deciding(
         runtime: Box::new(move || {
             let (tracer, counts) = (traces.as_ref().map(Traces::tracer), Counts::new(&metrics, &labels));
             let runtime = DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), counts, tracer);
-            DecidingRuntime { shadow: trial.as_ref().map(ShadowFeed::start), signals: signals.clone().map(Signals::new), ..runtime }
+            DecidingRuntime {
+                shadow: trial.as_ref().map(ShadowFeed::start),
+                signals: signals.clone().map(|topic| Signals::new(topic, &metrics)),
+                ..runtime
+            }
         }),
     }
 }
@@ -194,7 +198,7 @@ impl StageRuntime for DecidingRuntime {
             tracer.published(&output.json, rejected, publications.due());
         }
         if let Some(signals) = &mut self.signals {
-            signals.decided(None, None, publications);
+            signals.decided(&output.signals, publications);
         }
     }
 
@@ -262,6 +266,9 @@ impl StageRuntime for DecidingRuntime {
         self.counts.flush();
         if let Some(tracer) = &mut self.tracer {
             tracer.expire();
+        }
+        if let Some(signals) = &mut self.signals {
+            signals.flush();
         }
     }
 }

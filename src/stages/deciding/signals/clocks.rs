@@ -15,6 +15,10 @@ use super::source::Source;
 /// For how many ticks a source has to be silent and caught up, and the brokers have to take clocks, before time passes without events.
 const CALM_TICKS: u32 = 3;
 
+/// How often a clock is told that does not change. A source that nothing is heard of for ten minutes is left out of the time, and one that
+/// only waits must not be: its signals are still to come.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(60);
+
 /// Whether the brokers take what is told.
 #[derive(Debug, Default)]
 pub(super) struct Calm {
@@ -49,13 +53,15 @@ pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now
     // Idle sources have come as far as the one that has come farthest.
     let farthest = sources.values().filter_map(|source| reached(source, now)).max();
     for (partition, source) in sources {
-        if source.idle_ticks >= CALM_TICKS {
-            if farthest > source.time_ms {
-                (source.time_ms, source.active_at) = (farthest, Some(now));
-            }
+        if source.idle_ticks >= CALM_TICKS && farthest > source.time_ms {
+            (source.time_ms, source.active_at) = (farthest, Some(now));
         }
         let Some(time_ms) = source.time_ms else { continue };
-        if source.told.replace((source.next, time_ms)) != Some((source.next, time_ms)) {
+        let is_told = source.told.is_some_and(|(next, told_ms, at)| {
+            (next, told_ms) == (source.next, time_ms) && now.saturating_duration_since(at) < REPEAT_INTERVAL
+        });
+        if !is_told {
+            source.told = Some((source.next, time_ms, now));
             tell(Clock { source: *partition, next: source.next, time_ms, has_begun: false });
         }
     }
@@ -73,7 +79,6 @@ fn reached(source: &Source, now: Instant) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Event;
     use super::*;
     use crate::outbox::Waiter;
     use tollgate_core::record::Offset;
@@ -94,7 +99,8 @@ mod tests {
         fn event(&mut self, partition: i32, offset: i64, time_ms: i64) {
             let waiter = Waiter { partition: Partition(partition), generation: 1, offset: Offset(offset) };
             let source = self.sources.get_mut(&Partition(partition)).unwrap();
-            source.decided(Event { waiter, time_ms: Some(time_ms), facts: None }, |_| {});
+            assert!(source.decided(waiter.offset));
+            source.release(waiter, Some(time_ms));
         }
 
         /// Lets a second pass, in which the brokers take clocks or do not.
@@ -122,6 +128,8 @@ mod tests {
         assert_eq!(member.second(true), []);
         member.event(1, 0, 9_000);
         assert_eq!(member.second(true), [(1, 9_000)]);
+        let told: Vec<_> = (0..60).flat_map(|_| member.second(true)).collect();
+        assert_eq!(told, [(0, 5_000), (1, 9_000)], "it is still there");
     }
 
     #[test]

@@ -13,9 +13,11 @@
 //! |---|---|
 //! | `source` | a partition of the events topic: what is held back, and its time |
 //! | `clocks` | the times of all sources of a member, idle ones included |
+//! | `counts` | what is written, and what is left out |
 //! | `targets` | the records in the making, by partition of the signals topic |
 
 mod clocks;
+mod counts;
 mod source;
 mod targets;
 
@@ -23,13 +25,15 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Point, SubjectKey, VolumeKind};
+use tollgate_core::signal::EventSignals;
 
-use crate::outbox::{LatePublications, Publications, Waiter};
+use crate::metrics::Metrics;
+use crate::outbox::{LatePublications, Publications};
 use crate::settings::KafkaSettings;
 
 use clocks::Calm;
-use source::{Event, Source};
+use counts::SignalCounts;
+use source::{Held, Source};
 use targets::Targets;
 
 /// The largest record of signals, in bytes, whatever the topic takes.
@@ -57,28 +61,19 @@ impl SignalTopic {
     }
 }
 
-/// What deciding saw of the subjects of one event.
-#[derive(Debug, Clone, Default)]
-pub struct Facts {
-    /// The event's time in milliseconds since the epoch, as it counts; `None` if it is not known.
-    pub time_ms: Option<i64>,
-    /// The points, each for one subject.
-    pub points: Vec<Point<'static>>,
-    /// The amounts, each for one subject.
-    pub volumes: Vec<(VolumeKind, SubjectKey, u64)>,
-}
-
 /// The signals of one member.
 #[derive(Debug)]
 pub(super) struct Signals {
     sources: FxHashMap<Partition, Source>,
     targets: Targets,
     calm: Calm,
+    counts: SignalCounts,
 }
 
 impl Signals {
-    pub(super) fn new(topic: SignalTopic) -> Self {
-        Self { sources: FxHashMap::default(), targets: Targets::new(topic), calm: Calm::default() }
+    pub(super) fn new(topic: SignalTopic, metrics: &Metrics) -> Self {
+        let (targets, counts) = (Targets::new(topic), SignalCounts::new(metrics));
+        Self { sources: FxHashMap::default(), targets, calm: Calm::default(), counts }
     }
 
     /// Begins a partition. `new_end` is where it ended if nothing is known of it.
@@ -99,18 +94,32 @@ impl Signals {
     }
 
     /// Takes the signals of a decided record, which then waits for the records that hold them.
-    pub(super) fn decided(&mut self, facts: Option<Facts>, time_ms: Option<i64>, publications: &mut Publications<'_>) {
-        let Waiter { partition, .. } = publications.waiter();
-        let Some(source) = self.sources.get_mut(&partition) else { return };
-        if let Some(facts) = &facts {
-            publications.await_later(self.targets.count(facts));
+    pub(super) fn decided(&mut self, signals: &EventSignals, publications: &mut Publications<'_>) {
+        let (waiter, time_ms) = (publications.waiter(), signals.time_ms());
+        let Some(source) = self.sources.get_mut(&waiter.partition) else { return };
+        if source.decided(waiter.offset) {
+            if let Some(clock) = source.release(waiter, time_ms) {
+                self.targets.began(clock);
+            }
+            if !signals.is_empty() {
+                self.counts.written(signals);
+                publications.await_later(self.targets.add(waiter, signals));
+            }
+        } else {
+            let signals = (!signals.is_empty()).then(|| {
+                self.counts.written(signals);
+                publications.await_later(self.targets.count(signals));
+                signals.clone()
+            });
+            source.hold(Held { waiter, time_ms, signals });
+            while let Some(Held { waiter, time_ms, signals }) = source.next_held() {
+                if let Some(clock) = source.release(waiter, time_ms) {
+                    self.targets.began(clock);
+                }
+                signals.iter().for_each(|signals| _ = self.targets.add(waiter, signals));
+            }
         }
-        let event = Event { waiter: publications.waiter(), time_ms, facts };
-        let targets = &mut self.targets;
-        source.decided(event, |released| match released {
-            source::Released::Began(clock) => targets.began(clock),
-            source::Released::Event(event) => targets.add(event),
-        });
+        self.counts.left_out(signals);
     }
 
     /// Publishes what was gathered.
@@ -128,6 +137,11 @@ impl Signals {
     pub(super) fn tick(&mut self, now: Instant) {
         let is_calm = self.calm.tick();
         clocks::due(&mut self.sources, is_calm, now, |clock| self.targets.clock(clock));
+    }
+
+    /// Hands over what was counted.
+    pub(super) fn flush(&mut self) {
+        self.counts.flush();
     }
 
     /// Notes how many records of a partition are known of and not taken.

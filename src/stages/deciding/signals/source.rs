@@ -4,27 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use tollgate_core::record::Offset;
-use tollgate_core::signal::Clock;
+use tollgate_core::signal::{Clock, EventSignals};
 
 use crate::outbox::Waiter;
 
-use super::Facts;
-
-/// A decided record, with its signals if it has any.
+/// A decided record that is held back, with its signals if it has any.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct Held {
     pub(super) waiter: Waiter,
     /// The event's time in milliseconds since the epoch, as it counts.
     pub(super) time_ms: Option<i64>,
-    pub(super) facts: Option<Facts>,
-}
-
-/// What a source releases.
-pub(super) enum Released {
-    /// It is read from its beginning without any state: its offsets may have begun again. This comes before its first signals.
-    Began(Clock),
-    /// A record's turn has come.
-    Event(Event),
+    pub(super) signals: Option<EventSignals>,
 }
 
 /// A partition of the events topic.
@@ -32,7 +22,7 @@ pub(super) enum Released {
 pub(super) struct Source {
     /// Records that are not decided, by offset. Signals of later ones are held back.
     undecided: BTreeSet<Offset>,
-    held: BTreeMap<Offset, Event>,
+    held: BTreeMap<Offset, Held>,
     /// Where the partition ended when nothing was known of it. It is told with the first time that is known.
     new_end: Option<Offset>,
     /// The offset behind the last record that was released.
@@ -47,8 +37,8 @@ pub(super) struct Source {
     pub(super) is_caught_up: bool,
     /// For how many ticks nothing was decided while it was caught up.
     pub(super) idle_ticks: u32,
-    /// What was last told.
-    pub(super) told: Option<(Offset, i64)>,
+    /// What was last told, and when.
+    pub(super) told: Option<(Offset, i64, Instant)>,
 }
 
 impl Source {
@@ -74,32 +64,35 @@ impl Source {
         (self.is_active, self.is_caught_up) = (true, false);
     }
 
-    /// Takes a decided record, and passes everything on whose turn has come.
-    pub(super) fn decided(&mut self, event: Event, mut pass: impl FnMut(Released)) {
+    /// Notes that a record is decided, and returns whether its turn has come. If not, it is to be held back, and others may have theirs.
+    pub(super) fn decided(&mut self, offset: Offset) -> bool {
         (self.is_active, self.is_caught_up) = (true, false);
-        let offset = event.waiter.offset;
         if self.undecided.is_empty() {
-            return self.release(event, &mut pass);
+            return true;
         }
         self.undecided.remove(&offset);
-        self.held.insert(offset, event);
-        let first = self.undecided.first().copied();
-        while let Some(entry) = self.held.first_entry().filter(|entry| first.is_none_or(|first| *entry.key() < first)) {
-            let event = entry.remove();
-            self.release(event, &mut pass);
-        }
+        false
     }
 
-    fn release(&mut self, event: Event, pass: &mut impl FnMut(Released)) {
-        if let (Some(time_ms), Some(next)) = (event.time_ms, self.new_end) {
-            self.new_end = None;
-            pass(Released::Began(Clock { source: event.waiter.partition, next, time_ms, has_begun: true }));
-        }
-        self.next = self.next.max(event.waiter.offset.next());
-        self.time_ms = self.time_ms.max(event.time_ms);
-        if event.facts.is_some() {
-            pass(Released::Event(event));
-        }
+    /// Holds a decided record back.
+    pub(super) fn hold(&mut self, held: Held) {
+        self.held.insert(held.waiter.offset, held);
+    }
+
+    /// Returns the next record that was held back and whose turn has come.
+    pub(super) fn next_held(&mut self) -> Option<Held> {
+        let first = self.undecided.first().copied();
+        let entry = self.held.first_entry().filter(|entry| first.is_none_or(|first| *entry.key() < first))?;
+        Some(entry.remove())
+    }
+
+    /// Notes that a record's turn has come. Returns the clock to be told before its signals if nothing was known of the source: it is read
+    /// without any state, so that its offsets may have begun again.
+    pub(super) fn release(&mut self, waiter: Waiter, time_ms: Option<i64>) -> Option<Clock> {
+        self.next = self.next.max(waiter.offset.next());
+        self.time_ms = self.time_ms.max(time_ms);
+        let (time_ms, source) = (time_ms?, waiter.partition);
+        self.new_end.take().map(|next| Clock { source, next, time_ms, has_begun: true })
     }
 
     /// Returns how many decided records are held back.
@@ -113,42 +106,50 @@ mod tests {
     use super::*;
     use tollgate_core::record::Partition;
 
-    fn event(offset: i64, time_ms: Option<i64>, has_facts: bool) -> Event {
-        let waiter = Waiter { partition: Partition(3), generation: 1, offset: Offset(offset) };
-        Event { waiter, time_ms, facts: has_facts.then(Facts::default) }
+    fn waiter(offset: i64) -> Waiter {
+        Waiter { partition: Partition(3), generation: 1, offset: Offset(offset) }
     }
 
-    fn decided(source: &mut Source, event: Event) -> Vec<i64> {
-        let mut released = Vec::new();
-        source.decided(event, |one| match one {
-            Released::Began(clock) => released.push(-clock.next.0),
-            Released::Event(event) => released.push(event.waiter.offset.0),
-        });
+    /// Returns the offsets that leave with a decided record, with the ends that are told before them as negative numbers.
+    fn decided(source: &mut Source, offset: i64, time_ms: Option<i64>) -> Vec<i64> {
+        let (waiter, mut released) = (waiter(offset), Vec::new());
+        let mut release = |source: &mut Source, waiter: Waiter, time_ms| {
+            released.extend(source.release(waiter, time_ms).map(|clock| -clock.next.0));
+            released.push(waiter.offset.0);
+        };
+        if source.decided(waiter.offset) {
+            release(source, waiter, time_ms);
+        } else {
+            source.hold(Held { waiter, time_ms, signals: None });
+            while let Some(held) = source.next_held() {
+                release(source, held.waiter, held.time_ms);
+            }
+        }
         released
     }
 
     #[test]
     fn signals_leave_in_the_order_of_offsets() {
         let mut source = Source::new(None);
-        assert_eq!(decided(&mut source, event(4, Some(40), true)), [4]);
+        assert_eq!(decided(&mut source, 4, Some(40)), [4]);
         source.undecided(Offset(5));
-        assert_eq!(decided(&mut source, event(6, Some(90), true)), [0; 0]);
+        assert_eq!(decided(&mut source, 6, Some(90)), [0; 0]);
         source.undecided(Offset(7));
-        assert_eq!(decided(&mut source, event(8, Some(70), true)), [0; 0]);
+        assert_eq!(decided(&mut source, 8, Some(70)), [0; 0]);
         assert_eq!((source.held(), source.next, source.time_ms), (2, Offset(5), Some(40)), "time is that of what has left");
-        assert_eq!(decided(&mut source, event(5, Some(50), true)), [5, 6]);
+        assert_eq!(decided(&mut source, 5, Some(50)), [5, 6]);
         assert_eq!((source.held(), source.next, source.time_ms), (1, Offset(7), Some(90)));
-        assert_eq!(decided(&mut source, event(7, None, false)), [8], "what has no signals leaves nothing");
+        assert_eq!(decided(&mut source, 7, None), [7, 8]);
         assert_eq!((source.held(), source.next), (0, Offset(9)));
-        assert_eq!(decided(&mut source, event(9, Some(1), true)), [9]);
+        assert_eq!(decided(&mut source, 9, Some(1)), [9]);
         assert_eq!(source.time_ms, Some(90));
     }
 
     #[test]
     fn a_source_of_which_nothing_is_known_says_so_before_its_first_signals() {
         let mut source = Source::new(Some(Offset(20)));
-        assert_eq!(decided(&mut source, event(0, None, false)), [0; 0], "no time is known yet");
-        assert_eq!(decided(&mut source, event(1, Some(7), true)), [-20, 1]);
-        assert_eq!(decided(&mut source, event(2, Some(8), true)), [2]);
+        assert_eq!(decided(&mut source, 0, None), [0], "no time is known yet");
+        assert_eq!(decided(&mut source, 1, Some(7)), [-20, 1]);
+        assert_eq!(decided(&mut source, 2, Some(8)), [2]);
     }
 }

@@ -1,37 +1,28 @@
 //! The records of signals in the making, one for each partition of the signals topic.
 
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
 
-use rustc_hash::FxBuildHasher;
-use tollgate_core::signal::{Batch, Clock, SubjectKey};
+use tollgate_core::record::Partition;
+use tollgate_core::signal::{Batch, Clock, EventSignals};
 
 use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
-use super::source::Event;
-use super::{Facts, SignalTopic};
-
-/// How many subjects' partitions are remembered, of which most events have few.
-const KNOWN: usize = 1 << 12;
+use super::SignalTopic;
 
 /// The records in the making.
 #[derive(Debug)]
 pub(super) struct Targets {
     topic: SignalTopic,
-    open: Vec<Open>,
+    /// The open records, by target.
+    batches: Vec<Batch>,
+    /// Who waits for each of them.
+    waiters: Vec<Vec<Waiter>>,
     /// Records that are closed, in order.
     closed: VecDeque<Closed>,
-    /// Whether anything is open.
+    /// Whether anything is to be published.
     is_dirty: bool,
-    known: Vec<Option<(SubjectKey, usize)>>,
     /// The targets of the event at hand, reused.
-    hit: Vec<usize>,
-}
-
-#[derive(Debug, Default)]
-struct Open {
-    batch: Batch,
-    waiters: Vec<Waiter>,
+    hit: Vec<Partition>,
 }
 
 #[derive(Debug)]
@@ -44,63 +35,59 @@ struct Closed {
 
 impl Targets {
     pub(super) fn new(topic: SignalTopic) -> Self {
-        let open = (0..topic.partitions).map(|_| Open::default()).collect();
-        Self { topic, open, closed: VecDeque::new(), is_dirty: false, known: vec![None; KNOWN], hit: Vec::new() }
+        let batches = (0..topic.partitions).map(|_| Batch::default()).collect();
+        let waiters = (0..topic.partitions).map(|_| Vec::new()).collect();
+        Self { topic, batches, waiters, closed: VecDeque::new(), is_dirty: false, hit: Vec::new() }
     }
 
-    /// Returns in how many records the signals of an event are.
-    pub(super) fn count(&mut self, facts: &Facts) -> u32 {
-        self.hit.clear();
-        let subjects = facts.points.iter().map(|point| point.subject).chain(facts.volumes.iter().map(|(_, subject, _)| *subject));
-        for subject in subjects {
-            let target = target(&mut self.known, self.topic.partitions, subject);
-            if !self.hit.contains(&target) {
-                self.hit.push(target);
-            }
-        }
+    /// Returns in how many records the signals of an event will be.
+    pub(super) fn count(&mut self, signals: &EventSignals) -> u32 {
+        signals.targets(self.topic.partitions, &mut self.hit);
         u32::try_from(self.hit.len()).unwrap_or(u32::MAX)
     }
 
-    /// Adds the signals of an event, all of those for a target to one record.
-    pub(super) fn add(&mut self, event: Event) {
-        let Event { waiter, time_ms, facts } = event;
-        let (Some(facts), Some(time_ms)) = (facts, time_ms) else { return };
-        self.count(&facts);
-        for point in &facts.points {
-            let target = target(&mut self.known, self.topic.partitions, point.subject);
-            if let Some(open) = self.open.get_mut(target) {
-                open.batch.point(point);
+    /// Adds the signals of an event, all of those for a target to one record. Returns in how many records they are.
+    pub(super) fn add(&mut self, waiter: Waiter, signals: &EventSignals) -> u32 {
+        let mut hit = std::mem::take(&mut self.hit);
+        signals.add_to((waiter.partition, waiter.offset), &mut self.batches, &mut hit);
+        for target in hit.iter().filter_map(|target| usize::try_from(target.0).ok()) {
+            if let Some(waiters) = self.waiters.get_mut(target) {
+                waiters.push(waiter);
+            }
+            if self.batches.get(target).is_some_and(|batch| batch.bytes() >= self.topic.record_bytes) {
+                self.close(target);
             }
         }
-        for (kind, subject, amount) in &facts.volumes {
-            let target = target(&mut self.known, self.topic.partitions, *subject);
-            if let Some(open) = self.open.get_mut(target) {
-                open.batch.volume(*kind, *subject, (waiter.partition, waiter.offset), time_ms, *amount);
-            }
-        }
-        let Self { open, hit, closed, topic, .. } = self;
-        for target in hit.drain(..) {
-            let Some(open) = open.get_mut(target) else { continue };
-            open.waiters.push(waiter);
-            if open.batch.bytes() >= topic.record_bytes {
-                closed.push_back(open.close(target));
-            }
-        }
-        self.is_dirty = true;
+        let count = u32::try_from(hit.len()).unwrap_or(u32::MAX);
+        (self.hit, self.is_dirty) = (hit, self.is_dirty || count > 0);
+        count
     }
 
-    /// Tells every target that a source begins, in records of their own: what comes after counts anew.
-    pub(super) fn began(&mut self, clock: Clock) {
-        for (target, open) in self.open.iter_mut().enumerate() {
-            open.batch.clock(clock);
-            self.closed.push_back(open.close(target));
+    fn close(&mut self, target: usize) {
+        if let (Some(batch), Some(waiters)) = (self.batches.get_mut(target), self.waiters.get_mut(target)) {
+            let (key, mut value) = (batch.key().map(|subject| subject.to_string()), Vec::with_capacity(batch.bytes()));
+            batch.take(&mut value);
+            self.closed.push_back(Closed { target, key, value, waiters: std::mem::take(waiters) });
         }
-        self.is_dirty = true;
+    }
+
+    fn close_all(&mut self) {
+        for target in 0..self.batches.len() {
+            if self.batches.get(target).is_some_and(|batch| !batch.is_empty()) {
+                self.close(target);
+            }
+        }
+    }
+
+    /// Tells every target that a source begins, in records that end with it: what comes after counts anew.
+    pub(super) fn began(&mut self, clock: Clock) {
+        self.clock(clock);
+        self.close_all();
     }
 
     /// Tells every target the time of a source.
     pub(super) fn clock(&mut self, clock: Clock) {
-        self.open.iter_mut().for_each(|open| open.batch.clock(clock));
+        self.batches.iter_mut().for_each(|batch| batch.clock(clock));
         self.is_dirty = true;
     }
 
@@ -109,37 +96,12 @@ impl Targets {
         if !std::mem::take(&mut self.is_dirty) {
             return;
         }
-        for (target, open) in self.open.iter_mut().enumerate().filter(|(_, open)| !open.batch.is_empty()) {
-            self.closed.push_back(open.close(target));
-        }
+        self.close_all();
         for Closed { target, key, value, waiters } in self.closed.drain(..) {
-            let to = Destination {
-                topic: &self.topic.name,
-                partition: i32::try_from(target).ok(),
-                key: key.as_deref().map(str::as_bytes),
-                value: Some(&value),
-            };
+            let key = key.as_deref().map(str::as_bytes);
+            let to = Destination { topic: &self.topic.name, partition: i32::try_from(target).ok(), key, value: Some(&value) };
             late.send_shared(Role::Signals, to, waiters);
         }
-    }
-}
-
-impl Open {
-    fn close(&mut self, target: usize) -> Closed {
-        let (key, mut value) = (self.batch.key().map(|subject| subject.to_string()), Vec::with_capacity(self.batch.bytes()));
-        self.batch.take(&mut value);
-        Closed { target, key, value, waiters: std::mem::take(&mut self.waiters) }
-    }
-}
-
-/// Returns the partition that a subject's signals are on.
-fn target(known: &mut [Option<(SubjectKey, usize)>], partitions: u32, subject: SubjectKey) -> usize {
-    let of = |subject: SubjectKey| usize::try_from(subject.partition(partitions).0).unwrap_or_default();
-    let place = usize::try_from(FxBuildHasher.hash_one(subject)).unwrap_or_default() % KNOWN;
-    match known.get_mut(place) {
-        Some(Some((known, target))) if *known == subject => *target,
-        Some(place) => place.insert((subject, of(subject))).1,
-        None => of(subject),
     }
 }
 
@@ -147,59 +109,59 @@ fn target(known: &mut [Option<(SubjectKey, usize)>], partitions: u32, subject: S
 mod tests {
     use super::*;
     use tollgate_core::digest::Digest;
-    use tollgate_core::record::{Offset, Partition};
-    use tollgate_core::signal::{KeyKind, VolumeKind, read};
+    use tollgate_core::record::Offset;
+    use tollgate_core::signal::{KeyKind, SubjectKey, VolumeKind, read};
 
     fn topic(partitions: u32, record_bytes: usize) -> SignalTopic {
         SignalTopic { name: "signals".to_owned(), partitions, record_bytes }
     }
 
-    fn subject(name: &str) -> SubjectKey {
-        SubjectKey { kind: KeyKind::User, hash: Digest::of(name.as_bytes()) }
+    fn waiter(offset: i64) -> Waiter {
+        Waiter { partition: Partition(1), generation: 1, offset: Offset(offset) }
     }
 
-    fn event(offset: i64, subjects: &[&str]) -> Event {
-        let waiter = Waiter { partition: Partition(1), generation: 1, offset: Offset(offset) };
-        let volumes = subjects.iter().map(|name| (VolumeKind::Call, subject(name), 1)).collect();
-        Event { waiter, time_ms: Some(1_000), facts: Some(Facts { time_ms: Some(1_000), volumes, ..Facts::default() }) }
+    fn signals(subjects: &[&str]) -> EventSignals {
+        let mut signals = EventSignals::default();
+        signals.begin(Some(1_000), true);
+        for name in subjects {
+            signals.volume(VolumeKind::Call, SubjectKey { kind: KeyKind::User, hash: Digest::of(name.as_bytes()) }, 1);
+        }
+        signals
     }
 
     fn closed(targets: &mut Targets) -> Vec<Closed> {
-        for (target, open) in targets.open.iter_mut().enumerate().filter(|(_, open)| !open.batch.is_empty()) {
-            targets.closed.push_back(open.close(target));
-        }
+        targets.close_all();
         targets.closed.drain(..).collect()
     }
 
     #[test]
     fn signals_are_on_the_partition_of_their_subject_and_records_wait_once_for_each() {
-        let names = ["a", "b", "c", "d", "e", "f"];
+        let signals = signals(&["a", "b", "c", "d", "e", "f"]);
         let mut targets = Targets::new(topic(3, 1 << 20));
         let mut due = 0;
         for offset in 0..4 {
-            let event = event(offset, &names);
-            due += targets.count(event.facts.as_ref().unwrap());
-            targets.add(event);
+            assert_eq!(targets.count(&signals), targets.add(waiter(offset), &signals));
+            due += targets.count(&signals);
         }
         let closed = closed(&mut targets);
         assert_eq!(closed.iter().map(|record| record.waiters.len()).sum::<usize>(), due as usize);
         let mut seen = 0;
         for record in &closed {
+            let target = i32::try_from(record.target).unwrap();
             for volume in read(Some(&record.value)).unwrap().volumes {
-                assert_eq!(volume.subject.partition(3).0, i32::try_from(record.target).unwrap());
-                assert_eq!(volume.amounts.len(), 4);
+                assert_eq!((volume.subject.partition(3).0, volume.amounts.len()), (target, 4));
                 seen += 1;
             }
             let key = SubjectKey::parse(record.key.as_deref().unwrap()).unwrap();
-            assert_eq!(key.partition(3).0, i32::try_from(record.target).unwrap(), "the key says the same");
+            assert_eq!(key.partition(3).0, target, "the key says the same");
         }
-        assert_eq!(seen, names.len());
+        assert_eq!(seen, 6);
     }
 
     #[test]
     fn a_record_is_closed_behind_a_whole_event() {
         let mut targets = Targets::new(topic(1, 400));
-        (0..9).for_each(|offset| targets.add(event(offset, &["a", "b", "c"])));
+        (0..9).for_each(|offset| _ = targets.add(waiter(offset), &signals(&["a", "b", "c"])));
         let closed = closed(&mut targets);
         assert!(closed.len() > 1, "{}", closed.len());
         let mut offsets = Vec::new();
@@ -215,7 +177,7 @@ mod tests {
     fn a_beginning_stands_before_what_counts_anew() {
         let mut targets = Targets::new(topic(2, 1 << 20));
         targets.began(Clock { source: Partition(1), next: Offset(3), time_ms: 5, has_begun: true });
-        targets.add(event(0, &["a"]));
+        targets.add(waiter(0), &signals(&["a"]));
         let closed = closed(&mut targets);
         let clocks: Vec<_> = closed.iter().map(|record| read(Some(&record.value)).unwrap().clocks.len()).collect();
         assert_eq!(clocks, [1, 1, 0]);
