@@ -32,7 +32,7 @@ use crate::settings::Settings;
 use suite::{Suite, Tested};
 
 #[derive(Debug, Args)]
-pub(super) struct TestArgs {
+pub(in crate::commands) struct TestArgs {
     /// Test files, or folders in and below which the files ending in `_test.yaml` are test files
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,

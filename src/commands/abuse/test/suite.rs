@@ -57,7 +57,7 @@ pub(super) struct Case {
 impl Tested {
     /// Returns the rules of a configuration.
     pub(super) fn of(settings: &Settings, name: &str) -> Self {
-        let hasher = SubjectHasher::new(settings.subject_key.as_deref());
+        let hasher = SubjectHasher::new(settings.subject_keys.first());
         Self { name: name.to_owned(), rules: Arc::new(settings.abuse.rules.clone()), hasher }
     }
 }
