@@ -30,6 +30,7 @@ fn the_examples_pass_and_every_rule_of_the_pack_fires() {
     let fired = coverage[0]["coverage"].as_array().unwrap();
     let of_pack = fired.iter().filter(|rule| rule["fired"].as_u64().unwrap() > 0).map(|rule| rule["rule"].as_str().unwrap());
     let of_pack: std::collections::BTreeSet<_> = of_pack.collect();
+    assert_eq!(coverage[0]["percent"], 100);
     assert_eq!(of_pack.len(), 10, "the nine rules of the pack, and one of one's own: {of_pack:?}");
     let xml = std::fs::read_to_string(junit.path()).unwrap();
     assert!(xml.contains(&format!("tests=\"{}\" failures=\"0\"", cases.len())) && !xml.contains("<failure"), "{xml}");
@@ -83,7 +84,7 @@ fn rules_that_no_case_made_fire_are_named() {
     let text = case("    signals: [{at: 0s, signal: denial, user: alice}]\n    alerts: []\n");
     let ran = test(&text, &["--coverage-min", "1%"]);
     assert_eq!(ran.exit, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("never fired, of a_test.yaml: r\n") && ran.stderr.contains("--coverage-min asks for 1 %"), "{ran:?}");
+    assert!(ran.stdout.contains("never fired: r\n") && ran.stderr.contains("--coverage-min asks for 1 %"), "{ran:?}");
     assert_eq!(test(&text, &[]).exit, Some(0));
 }
 
@@ -99,7 +100,10 @@ fn mistakes_are_found_with_their_places_before_anything_runs() {
         (one(denial, "[{rul: r}]"), "cases[0].alerts[0].rul: found an unknown key; write `rule`"),
         (one(denial, "[{rule: r, status: open}]"), "cases[0].alerts[0].status: found another word; write firing or escalated or ended"),
         (one(denial, "[{subject: {user: a, agent: b}}]"), "cases[0].alerts[0].subject: found a mapping; write one subject"),
-        (case(&format!("    signals: [{denial}]\n")), "cases[0].alerts: found nothing; write the alerts that are expected, all of them, or []"),
+        (
+            case(&format!("    signals: [{denial}]\n")),
+            "cases[0].alerts: found nothing; write the alerts that are expected, all of them, or []",
+        ),
         (case("    alerts: []\n"), "cases[0].signals: found nothing"),
         (format!("{RULES}cases: []\n"), "cases: found no case"),
         (format!("{RULES}config: x.yaml\ncases: []\n"), "rules: found both `config` and `rules`"),

@@ -9,6 +9,7 @@
 mod contents;
 mod decider;
 mod envelope;
+mod fleet;
 mod formats;
 mod input;
 mod lines;
@@ -20,6 +21,7 @@ mod writer;
 pub(crate) use contents::{Contents, LastLine, contents};
 pub(crate) use decider::{Decider, conclude, unreadable_header};
 pub(crate) use envelope::write_envelope;
+pub(crate) use fleet::{Fleet, Follower};
 pub(crate) use formats::{Captured, Column, Format, LineFault, Reader, unreadable_from_here};
 pub(crate) use input::{Input, open};
 pub(crate) use lines::{Line, read_line};

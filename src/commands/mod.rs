@@ -108,11 +108,6 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Unit tests of a policy: cases in files, expected verdicts against those that come
     Test(test::TestArgs),
-    /// Rules against abuse: unit tests of them
-    Abuse {
-        #[command(subcommand)]
-        command: abuse::AbuseCommand,
-    },
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -137,6 +132,11 @@ enum Command {
     Control {
         #[command(subcommand)]
         command: control::ControlCommand,
+    },
+    /// Abuse over the whole fleet: who is suspended and why, pardons, which rules fire
+    Abuse {
+        #[command(subcommand)]
+        command: abuse::AbuseCommand,
     },
     /// Look at the configuration
     Config {
@@ -181,13 +181,13 @@ pub fn execute(cli: Cli) -> ExitCode {
             let has_config = cli.common.config.is_some();
             cli.common.settings().and_then(|settings| test::execute(&args, settings, has_config, screen))
         }
-        Command::Abuse { command } => cli.common.settings().and_then(|settings| abuse::execute(&command, &settings, screen)),
         Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
         Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
         Command::Version(args) => version::execute(&args),
         Command::Dlq { command } => cli.common.settings().and_then(|settings| dlq::execute(&command, settings, screen)),
         Command::Topics { command } => cli.common.settings().and_then(|settings| topics_apply::execute(&command, settings, screen)),
         Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, screen)),
+        Command::Abuse { command } => cli.common.settings().and_then(|settings| abuse::execute(&command, settings, screen)),
         Command::Run(args) => cli.common.worker_settings().and_then(|settings| run::execute(&args, settings)),
         Command::Health(args) => cli.common.settings().and_then(|settings| health::execute(&args, &settings)),
         Command::Sample(args) => cli.common.settings().and_then(|settings| sample::execute(&args, settings, screen)),

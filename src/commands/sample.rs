@@ -11,7 +11,7 @@ use crate::logging::start_logging;
 use crate::settings::Settings;
 use crate::stop::Stop;
 
-use super::dev::{Console, Play};
+use super::dev::{Console, Play, Script};
 use super::output::Screen;
 use super::process;
 
@@ -20,6 +20,9 @@ pub(super) struct SampleArgs {
     /// Play it again and again, on new threads each time, with a pause of so many seconds between, until Ctrl-C
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     every: Option<u64>,
+    /// Play a user who is stopped by safety systems ten times and calls a tool then: `abuse.pack: enforce` suspends them
+    #[arg(long, conflicts_with = "every")]
+    abuse: bool,
 }
 
 pub(super) fn execute(args: &SampleArgs, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
@@ -28,7 +31,8 @@ pub(super) fn execute(args: &SampleArgs, mut settings: Settings, screen: Screen)
         "error".clone_into(&mut settings.log.filter);
     }
     start_logging(&settings.log)?;
-    let play = Play::OnNewThreads(args.every.map(Duration::from_secs));
+    let script = if args.abuse { Script::Offender } else { Script::Fleet };
+    let play = (script, Play::OnNewThreads(args.every.map(Duration::from_secs)));
     let (health, stop) = (Arc::new(Health::default()), Stop::default());
     let runtime = process::runtime()?;
     let outcome = runtime.block_on(async {

@@ -63,6 +63,21 @@ impl<'s> Topics<'s> {
         self.find(TopicRole::Dlq)
     }
 
+    /// Finds the topic of alerts.
+    pub(super) fn alerts(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(TopicRole::Alerts)
+    }
+
+    /// Finds the topic of signals.
+    pub(super) fn signals(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(TopicRole::Signals)
+    }
+
+    /// Finds the topic of what is known of subjects.
+    pub(super) fn abuse(&self) -> anyhow::Result<Topic<'s>> {
+        self.find(TopicRole::Abuse)
+    }
+
     fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
         self.named(self.kafka.topics.of(role).name, &role.spec().path())
     }

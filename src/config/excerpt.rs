@@ -118,7 +118,9 @@ fn is_plain(accepted: &Accepted, text: &str) -> bool {
     match accepted {
         Accepted::Flag => matches!(text, "true" | "false"),
         Accepted::Duration => parse_duration(text).is_some(),
-        Accepted::Whole(..) | Accepted::Fraction(_) | Accepted::Amount(_) => text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '_')),
+        Accepted::Whole(..) | Accepted::Fraction(_) | Accepted::Amount(_) => {
+            text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '_'))
+        }
         Accepted::Word(_) => text.len() <= WORD_BYTES_MAX && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
         Accepted::Text | Accepted::Texts => !text.contains("://") && !text.contains('@'),
         Accepted::Anything | Accepted::Section | Accepted::Sections | Accepted::Mapping => false,

@@ -64,6 +64,7 @@ pub(super) fn redacted(settings: &Settings) -> Value {
         "log": settings.log,
         "traces": settings.traces,
         "privacy": settings.subject_keys.redacted(),
+        "abuse": settings.abuse,
     }))
 }
 

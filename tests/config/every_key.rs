@@ -72,8 +72,10 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
             [number + 1, number.saturating_sub(1)].map(|number| (number.to_string(), json!(number))).to_vec()
         }
         Value::String(_) => words("0123"),
-        // A string takes the word `true`; a number does not, and is tried last.
-        Value::Null => words("true").into_iter().chain([("7".to_owned(), json!(7))]).collect(),
+        // A string takes the word `true`. A number does not, nor does a list that is not shown while it is empty: they are tried last.
+        Value::Null => {
+            words("true").into_iter().chain([("7".to_owned(), json!(7)), ("[\"1\", b]".to_owned(), json!(["1", "b"]))]).collect()
+        }
         Value::Array(items) if items.iter().any(Value::is_object) => vec![(json!(items[1..]).to_string(), json!(items[1..]))],
         Value::Array(_) => vec![("[\"1\", b]".to_owned(), json!(["1", "b"]))],
         Value::Object(map) if map.is_empty() => vec![("{client.rack: c}".to_owned(), json!({"client.rack": "c"}))],

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod abuse;
+mod abuse_commands;
 mod bad_day;
 mod capture;
 mod chaos;
@@ -88,6 +89,8 @@ const CASES: &[Case] = &[
     sharing!(controls::nothing_is_decided_before_the_controls_are_known),
     sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
     sharing!(controls::what_does_not_fit_is_named),
+    sharing!(abuse_commands::a_subject_is_shown_listed_and_counted),
+    sharing!(abuse_commands::an_offender_is_suspended_and_pardoned),
     sharing!(dev::dev_works_on_topics_of_its_own),
     sharing!(dev::tap_begins_where_it_is_asked_to),
     sharing!(shadow::flips_are_those_of_two_runs),

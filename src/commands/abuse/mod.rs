@@ -1,22 +1,55 @@
-//! `tollgate abuse`: rules against abuse.
+//! `tollgate abuse`: what the abuse stage has found and done, from its topics alone, and what operators can ask it for.
 
+mod alerts;
+mod blocklist;
+mod explain;
+mod known;
+mod pardon;
+mod resume;
+mod show;
+mod standing;
+mod subject;
+mod switches;
 mod test;
+mod top;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::output::Screen;
 use crate::settings::Settings;
+
+use super::output::Screen;
+use crate::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AbuseCommand {
+    /// Is a subject suspended, why, and what else is known of it; its id is hashed here and never leaves this process
+    Show(show::ShowArgs),
+    /// Have the abuse stage forget what a subject has done, and end its suspension
+    Pardon(pardon::PardonArgs),
+    /// Let a rule enforce again that stopped because it would have suspended too many at once
+    Resume(resume::ResumeArgs),
+    /// Who is suspended now, by which rule, until when
+    Blocklist(blocklist::BlocklistArgs),
+    /// Which rules fire, and who is found most often
+    Top(top::TopArgs),
     /// Unit tests of rules: signals at times in files, expected alerts against those that come
     Test(test::TestArgs),
 }
 
-pub(super) fn execute(command: &AbuseCommand, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(command: &AbuseCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    // librdkafka's lines about its connections would mix with the output of the command.
+    if settings.log.filter == "info" {
+        "error".clone_into(&mut settings.log.filter);
+    }
+    start_logging(&settings.log)?;
     match command {
-        AbuseCommand::Test(args) => test::execute(args, settings, screen),
+        AbuseCommand::Show(args) => show::execute(args, &settings, screen),
+        AbuseCommand::Pardon(args) => pardon::execute(args, &settings),
+        AbuseCommand::Resume(args) => resume::execute(args, &settings),
+        AbuseCommand::Blocklist(args) => blocklist::execute(args, &settings.kafka, screen),
+        AbuseCommand::Top(args) => top::execute(args, &settings, screen),
+        AbuseCommand::Test(args) => test::execute(args, &settings, screen),
     }
 }

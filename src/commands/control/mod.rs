@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use self::subject::Switch;
 use super::output::Screen;
 use crate::logging::start_logging;
+pub(super) use subject::read_id;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {

@@ -169,7 +169,7 @@ impl SubjectArgs {
         let is_tenant = self.kind == SubjectKind::Tenant;
         ensure!(!is_tenant || self.tenant.is_none(), "--tenant: a tenant has none itself; write --kind tenant --id TENANT");
         let id = match self.name.id.as_deref() {
-            Some("-") => read_id(std::io::stdin().lock())?,
+            Some("-") => read_id(std::io::stdin().lock(), "--id -")?,
             id => id.unwrap_or_default().to_owned(),
         };
         ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
@@ -189,14 +189,14 @@ impl SubjectArgs {
     }
 }
 
-/// Reads an id: all of the input without its line end.
-fn read_id(input: impl Read) -> anyhow::Result<String> {
+/// Reads an id: all of the input without its line end. `option` is what asked for it, for errors.
+pub(in crate::commands) fn read_id(input: impl Read, option: &str) -> anyhow::Result<String> {
     let mut id = String::new();
-    input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).context("--id -: stdin cannot be read")?;
-    ensure!(id.len() as u64 <= ID_BYTES_MAX, "--id -: stdin has more than {ID_BYTES_MAX} bytes; write one id");
+    input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).with_context(|| format!("{option}: stdin cannot be read"))?;
+    ensure!(id.len() as u64 <= ID_BYTES_MAX, "{option}: stdin has more than {ID_BYTES_MAX} bytes; write one id");
     let line = id.strip_suffix('\n').unwrap_or(&id);
     let line = line.strip_suffix('\r').unwrap_or(line);
-    ensure!(!line.contains('\n'), "--id -: stdin has more than one line; write one id");
+    ensure!(!line.contains('\n'), "{option}: stdin has more than one line; write one id");
     Ok(line.to_owned())
 }
 
@@ -248,10 +248,10 @@ mod tests {
     #[test]
     fn an_id_from_stdin_is_one_line() {
         for (input, id) in [("bob", "bob"), ("bob\n", "bob"), ("bob\r\n", "bob"), (" bob \n", " bob "), ("", "")] {
-            assert_eq!(read_id(input.as_bytes()).unwrap(), id);
+            assert_eq!(read_id(input.as_bytes(), "--id -").unwrap(), id);
         }
-        assert!(read_id("bob\nalice\n".as_bytes()).unwrap_err().to_string().contains("more than one line"));
-        assert!(read_id(&[0xff][..]).is_err());
-        assert!(read_id(std::io::repeat(b'x')).unwrap_err().to_string().contains("more than 65536 bytes"));
+        assert!(read_id("bob\nalice\n".as_bytes(), "--id -").unwrap_err().to_string().contains("more than one line"));
+        assert!(read_id(&[0xff][..], "--id -").is_err());
+        assert!(read_id(std::io::repeat(b'x'), "--id -").unwrap_err().to_string().contains("more than 65536 bytes"));
     }
 }

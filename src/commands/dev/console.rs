@@ -8,7 +8,7 @@ use crate::stop::Stop;
 
 use super::super::output::Screen;
 use super::super::verdicts::{Line, Start, VerdictReader};
-use super::sample::{Play, Sample};
+use super::sample::{Play, Sample, Script};
 
 /// How long to wait for a verdict before the sign to stop is looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -24,9 +24,14 @@ pub(in crate::commands) struct Console {
 
 impl Console {
     /// Returns a console that shows every verdict that is published from now on.
-    pub(in crate::commands) fn new(kafka: &KafkaSettings, screen: Screen, play: Option<Play>, is_once: bool) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn new(
+        kafka: &KafkaSettings,
+        screen: Screen,
+        play: Option<(Script, Play)>,
+        is_once: bool,
+    ) -> anyhow::Result<Self> {
         let reader = VerdictReader::new(kafka, Start::End)?;
-        let sample = play.map(|play| Sample::new(kafka, play)).transpose()?;
+        let sample = play.map(|(script, play)| Sample::new(kafka, script, play)).transpose()?;
         Ok(Self { reader, screen, sample, is_once })
     }
 

@@ -35,7 +35,7 @@ use super::process;
 use super::topics::reach;
 use broker::EmbeddedBroker;
 pub(super) use console::Console;
-pub(super) use sample::Play;
+pub(super) use sample::{Play, Script};
 
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
@@ -168,10 +168,11 @@ impl Dev {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let shown = tokio::task::spawn_blocking(move || {
-            let shown = Console::new(&kafka, self.screen, self.is_sample.then_some(Play::AsItStands), self.is_once).and_then(|console| {
-                self.greet(&kafka, topics.partitions, admin_url.as_deref());
-                console.run(&stop)
-            });
+            let shown = Console::new(&kafka, self.screen, self.is_sample.then_some((Script::Fleet, Play::AsItStands)), self.is_once)
+                .and_then(|console| {
+                    self.greet(&kafka, topics.partitions, admin_url.as_deref());
+                    console.run(&stop)
+                });
             // Either the sample is over, or the sign was given, or there is nobody left to show anything to.
             stop.give();
             worker.join();

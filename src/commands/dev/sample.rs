@@ -11,12 +11,34 @@ use crate::settings::KafkaSettings;
 
 use super::super::verdicts::Verdict;
 
-/// The sample, one event a line as `thread<TAB>value`, so that a broken record has a thread too.
-const SAMPLE: &str = include_str!("sample.tsv");
+/// The samples, one event a line as `thread<TAB>value`, so that a broken record has a thread too.
+const FLEET: &str = include_str!("sample.tsv");
+const OFFENDER: &str = include_str!("offender.tsv");
+/// What a line begins with that waits so many milliseconds.
+const PAUSE: &str = "#pause ";
 /// How long to wait for one verdict.
 const VERDICT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size limit of a batch in bytes.
 const BATCH_BYTES_MAX: u64 = 1_000_000;
+
+/// What is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::commands) enum Script {
+    /// Some agents at work.
+    Fleet,
+    /// A user who is stopped by safety systems again and again, and calls a tool then.
+    Offender,
+}
+
+impl Script {
+    fn lines(self) -> std::str::Lines<'static> {
+        match self {
+            Self::Fleet => FLEET,
+            Self::Offender => OFFENDER,
+        }
+        .lines()
+    }
+}
 
 /// How often, and on which threads, the sample is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +53,14 @@ pub(in crate::commands) enum Play {
 pub(super) struct Sample {
     producer: BaseProducer<PlainContext>,
     topic: String,
+    script: Script,
     play: Play,
     lines: std::str::Lines<'static>,
     /// What the names of the threads end with this time.
     suffix: String,
     awaited: Option<Awaited>,
+    /// Until when nothing is published.
+    paused_until: Option<Instant>,
     /// When the sample is played again.
     begins_again: Option<Instant>,
     started: Instant,
@@ -50,16 +75,18 @@ struct Awaited {
 }
 
 impl Sample {
-    pub(super) fn new(kafka: &KafkaSettings, play: Play) -> anyhow::Result<Self> {
+    pub(super) fn new(kafka: &KafkaSettings, script: Script, play: Play) -> anyhow::Result<Self> {
         let config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
         let producer = make_producer(&config, PlainContext).context("kafka.properties")?;
         Ok(Self {
             producer,
             topic: kafka.topics.events.clone(),
+            script,
             play,
-            lines: SAMPLE.lines(),
+            lines: script.lines(),
             suffix: suffix(play),
             awaited: None,
+            paused_until: None,
             begins_again: None,
             started: Instant::now(),
             events: 0,
@@ -74,12 +101,20 @@ impl Sample {
             anyhow::ensure!(awaited.sent.elapsed() < VERDICT_TIMEOUT, "no verdict came within {} s", VERDICT_TIMEOUT.as_secs());
             return Ok(true);
         }
+        if self.paused_until.is_some_and(|until| Instant::now() < until) {
+            return Ok(true);
+        }
         match self.begins_again {
             Some(time) if Instant::now() < time => return Ok(true),
             Some(_) => self.begin_again(),
             None => {}
         }
         for line in self.lines.by_ref() {
+            if let Some(pause) = line.strip_prefix(PAUSE) {
+                let pause = pause.parse().context("the bundled sample is broken")?;
+                self.paused_until = Some(Instant::now() + Duration::from_millis(pause));
+                return Ok(true);
+            }
             let (thread, value) = renamed(line, &self.suffix).context("the bundled sample is broken")?;
             let record = BaseRecord::to(&self.topic).key(&thread).payload(&value);
             self.producer.send(record).map_err(|(error, _)| error).context("the sample cannot be published")?;
@@ -98,7 +133,7 @@ impl Sample {
     }
 
     fn begin_again(&mut self) {
-        (self.lines, self.suffix, self.begins_again) = (SAMPLE.lines(), suffix(self.play), None);
+        (self.lines, self.suffix, self.begins_again) = (self.script.lines(), suffix(self.play), None);
         (self.started, self.events, self.verdicts) = (Instant::now(), 0, 0);
     }
 
@@ -147,7 +182,7 @@ mod tests {
     #[test]
     fn threads_are_renamed_in_key_and_value() {
         let mut objects = 0;
-        for line in SAMPLE.lines() {
+        for line in FLEET.lines().chain(OFFENDER.lines().filter(|line| !line.starts_with(PAUSE))) {
             let (thread, value) = line.split_once('\t').unwrap();
             assert_eq!(renamed(line, "").unwrap(), (thread.to_owned(), value.to_owned()));
             let (key, value) = renamed(line, "-7").unwrap();

@@ -11,6 +11,7 @@ use super::cut_off::StoppedTurns;
 use super::first::DifferingTurns;
 use super::flip::{Facts, Flip};
 use super::sides::{Said, Sides};
+use super::suspended::Fleets;
 use super::tally::Tally;
 
 /// Where the lines of differences go. Every core writes whole lines.
@@ -27,13 +28,15 @@ pub(super) struct Comparison<'t> {
     turns: StoppedTurns,
     differing: DifferingTurns,
     line: Vec<u8>,
+    /// Counting abuse, where the rules of both sides are compared.
+    pub(super) fleets: Option<Fleets>,
     pub(super) tally: Tally,
     pub(super) faults: Vec<(u64, LineFault)>,
 }
 
 impl<'t> Comparison<'t> {
     /// Returns a comparison that has seen nothing. `topic` is that of records that name none.
-    pub(super) fn new(topic: &'t str, sides: Sides, sample: Option<Sample>, flips: Option<Flips>) -> Self {
+    pub(super) fn new(topic: &'t str, sides: Sides, sample: Option<Sample>, flips: Option<Flips>, fleets: Option<Fleets>) -> Self {
         Self {
             topic,
             sides,
@@ -43,6 +46,7 @@ impl<'t> Comparison<'t> {
             turns: StoppedTurns::default(),
             differing: DifferingTurns::default(),
             line: Vec::new(),
+            fleets,
             tally: Tally::default(),
             faults: Vec::new(),
         }
@@ -62,6 +66,9 @@ impl<'t> Comparison<'t> {
                 return Ok(());
             }
         };
+        if let (Some(fleets), Some(outs)) = (&mut self.fleets, self.sides.outs()) {
+            fleets.said(facts.event_type, [&from, &to], outs);
+        }
         let loss = turns.note(facts, &from, &to);
         tally.lost.calls += loss.calls;
         tally.lost.turns += loss.turns;
@@ -80,13 +87,16 @@ impl<'t> Comparison<'t> {
 
 impl Visitor for Comparison<'_> {
     fn record(&mut self, number: u64, captured: &Captured<'_>) -> anyhow::Result<()> {
-        let Self { topic, sides, facts, turns, .. } = self;
+        let Self { topic, sides, facts, turns, fleets, .. } = self;
         let offset = i64::try_from(number - 1)?;
         let said = captured.with_record(topic, offset, |record, is_readable| {
             facts.place(record);
             let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.holds(thread)))?;
             if let Some(rejection) = said.rejection.as_ref().filter(|_| facts.thread_id.is_empty()) {
                 facts.unreadable(&rejection.event, record.coordinates());
+            }
+            if let (Some(fleets), Some(outs)) = (fleets, sides.outs()) {
+                fleets.event(record, outs)?;
             }
             anyhow::Ok(said)
         })?;

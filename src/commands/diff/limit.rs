@@ -6,8 +6,8 @@ use tollgate_core::ruling::Action;
 
 use super::tally::Tally;
 
-const FIX: &str = "write FROM->TO>LIMIT with actions or *, such as 'allow->block>0.1%', or flips>LIMIT, or cut_off>LIMIT; \
-                   a limit is a count or a percentage of all verdicts";
+const FIX: &str = "write FROM->TO>LIMIT with actions or *, such as 'allow->block>0.1%', or flips>LIMIT, or cut_off>LIMIT, or \
+                   suspended>LIMIT; a limit is a count or a percentage of all verdicts, and of all calls for suspended";
 
 /// A limit of what may differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,12 +24,14 @@ enum What {
     Change(Option<Action>, Option<Action>),
     /// Calls that succeeded and would have been cut off.
     CutOff,
+    /// Calls that a suspension blocks on the second side and not on the first.
+    Suspended,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Most {
     Count(u64),
-    /// Of all verdicts, in millionths of a per cent: a binary fraction would miss some limits by a hair.
+    /// Of all verdicts or calls, in millionths of a per cent: a binary fraction would miss some limits by a hair.
     Percent(u128),
 }
 
@@ -43,6 +45,7 @@ impl FromStr for Limit {
         let what = match what {
             "flips" => What::Change(None, None),
             "cut_off" => What::CutOff,
+            "suspended" => What::Suspended,
             change => {
                 let (from, to) = change.split_once("->").ok_or_else(|| format!("found no change; {FIX}"))?;
                 What::Change(action(from.trim())?, action(to.trim())?)
@@ -86,22 +89,31 @@ fn micro_percent(text: &str) -> Option<u128> {
 }
 
 impl Limit {
+    /// Returns whether the limit is one of what suspensions by rules block.
+    pub(super) fn is_of_suspensions(&self) -> bool {
+        self.what == What::Suspended
+    }
+
     /// Returns what is wrong if more differs than the limit allows.
     pub(super) fn exceeded(&self, tally: &Tally) -> Option<String> {
         let found = match self.what {
             What::CutOff => tally.lost.calls,
+            What::Suspended => tally.abuse.as_ref().map_or(0, |abuse| abuse.suspended),
             What::Change(from, to) => {
                 let fits = |wanted: Option<Action>, action| wanted.is_none_or(|wanted| wanted == action);
                 let changes = tally.changes.iter().filter(|((a, b), _)| fits(from, a.action) && fits(to, b.action));
                 changes.map(|(_, change)| change.flips).sum()
             }
         };
-        let verdicts = tally.total.verdicts;
+        let (all, of) = match self.what {
+            What::Suspended => (tally.abuse.as_ref().map_or(0, |abuse| abuse.calls), "calls"),
+            What::Change(..) | What::CutOff => (tally.total.verdicts, "verdicts"),
+        };
         let is_exceeded = match self.most {
             Most::Count(most) => found > most,
-            Most::Percent(micro) => u128::from(found) * 100_000_000 > micro * u128::from(verdicts),
+            Most::Percent(micro) => u128::from(found) * 100_000_000 > micro * u128::from(all),
         };
-        is_exceeded.then(|| format!("--fail-on '{}': found {found} of {verdicts} verdicts", self.text))
+        is_exceeded.then(|| format!("--fail-on '{}': found {found} of {all} {of}", self.text))
     }
 }
 
@@ -143,6 +155,18 @@ mod tests {
             let limit: Limit = text.parse().unwrap();
             assert_eq!(limit.exceeded(&tally(blocked, 1_000)).is_some(), is_exceeded, "{text} {blocked}");
         }
+    }
+
+    #[test]
+    fn a_limit_of_suspensions_is_a_share_of_calls() {
+        let abuse = super::super::suspended::Suspensions { calls: 1_000, suspended: 2, ..Default::default() };
+        let tally = Tally { abuse: Some(abuse), ..tally(0, 1_000_000) };
+        for (text, is_exceeded) in [("suspended>0.1%", true), ("suspended>0.2%", false), ("suspended>1", true), ("flips>0", false)] {
+            let limit: Limit = text.parse().unwrap();
+            assert_eq!((limit.exceeded(&tally).is_some(), limit.is_of_suspensions()), (is_exceeded, text.starts_with('s')), "{text}");
+        }
+        let limit: Limit = "suspended>0".parse().unwrap();
+        assert_eq!(limit.exceeded(&tally).unwrap(), "--fail-on 'suspended>0': found 2 of 1000 calls");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!                                                          └─▶ a line for each difference
 //! ```
 
+mod compared;
 mod comparison;
 mod cut_off;
 mod first;
@@ -14,6 +15,7 @@ mod page;
 mod recorded;
 mod sides;
 mod summary;
+mod suspended;
 mod table;
 mod tally;
 
@@ -22,27 +24,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use tollgate_core::controls::Controls;
-use tollgate_core::policy::Policy;
 use tollgate_core::shadow::Sample;
 
 use crate::capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, unreadable_from_here, visitors_max};
-use crate::config::load;
-use crate::metrics::Metrics;
-use crate::settings::{Settings, SubjectKeys};
+use crate::settings::Settings;
 
 use super::capture::{Missing, stream, topic_of};
-use super::controls_file::apply_controls;
 use super::eval::tell_topics;
 use super::output::{LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output};
 use super::run::read_sample;
 use super::{UsageError, process};
+use compared::compared;
 use comparison::{Comparison, Flips};
 use limit::Limit;
-use recorded::Recorded;
-use sides::{Judge, Sides};
 use summary::Summary;
 use tally::Tally;
 
@@ -64,7 +60,10 @@ pub(super) struct DiffArgs {
     /// decisions topic of the configuration]
     #[arg(long, value_name = "FILE", requires = "against")]
     decisions: Option<PathBuf>,
-    /// Fail if more differs, such as 'allow->block>0.1%'; may be given more than once
+    /// Compare the rules of `abuse` too, and whom they suspend; this is so by itself where the rules differ
+    #[arg(long)]
+    abuse: bool,
+    /// Fail if more differs, such as 'allow->block>0.1%' or 'suspended>0.1%'; may be given more than once
     #[arg(long, value_name = "LIMIT", value_parser = |text: &str| text.parse::<Limit>())]
     fail_on: Vec<Limit>,
     /// Write every difference to a file, one JSON object a line
@@ -96,9 +95,8 @@ enum Against {
 pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
-    let controls = Arc::new(Controls::new(args.subject_keys(settings)?.iter()));
-    let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
-    let (compared, names) = compared(args, settings, has_config, &controls)?;
+    let (compared, names) = compared(args, settings, has_config)?;
+    let refused = compared.refused;
     let reads = args.reads();
     let (input, missing) = opened(&args.source, settings, "SOURCE")?;
     let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
@@ -114,12 +112,17 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
         show: LiveLine::lines(),
     };
     let topic = sweep.topic;
-    let new = || Comparison::new(topic, compared.sides(), args.sample, flips.as_ref().map(|file| Arc::clone(file) as Flips));
-    let swept = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect());
+    let new = || {
+        let flips = flips.as_ref().map(|file| Arc::clone(file) as Flips);
+        Comparison::new(topic, compared.sides(), args.sample, flips, compared.fleets(&settings.kafka.topics.signals))
+    };
+    let visitors = if compared.counts_abuse() { 1 } else { visitors_max() };
+    let swept = sweep.run(std::iter::repeat_with(new).take(visitors).collect());
     let Swept { visitors, topics, broken } = swept.map_err(|error| args.explain_flips(error))?;
     tell_topics(&topics);
     let (mut tally, mut faults) = (Tally::default(), Vec::new());
-    for visitor in visitors {
+    for mut visitor in visitors {
+        visitor.tally.abuse = visitor.fleets.take().map(suspended::Fleets::finish).transpose()?;
         tally.merge(visitor.tally);
         faults.extend(visitor.faults);
     }
@@ -143,48 +146,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     })
 }
 
-/// Returns what is compared, with the names of both sides.
-fn compared(args: &DiffArgs, settings: &Settings, has_config: bool, controls: &Arc<Controls>) -> anyhow::Result<(Compared, [String; 2])> {
-    let config = if has_config { "the configuration in force" } else { "the built-in defaults" };
-    let judge = |settings: &Settings| {
-        settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
-        let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
-        anyhow::Ok(Judge { policy: Arc::new(Policy::under(&settings.policy, Arc::clone(controls))), servers })
-    };
-    let read = |path: &Path| judge(&load(Some(path), std::env::vars_os())?);
-    let name = |path: &Path| path.display().to_string();
-    Ok(match (args.against, args.policy.as_slice()) {
-        (Some(Against::Recorded), [one]) => {
-            let topic = || PathBuf::from(format!("topic:{}", settings.kafka.topics.decisions));
-            let decisions = args.decisions.clone().unwrap_or_else(topic);
-            let named_by = if args.decisions.is_some() { "--decisions" } else { "kafka.topics.decisions" };
-            let recorded = published(&decisions, settings, named_by)?;
-            (Compared::Published(Arc::new(recorded), read(one)?), [name(&decisions), name(one)])
-        }
-        (Some(Against::Recorded), _) => return Err(wrong("--against recorded compares with one policy: give --policy once")),
-        (None, [one]) => (Compared::policies(judge(settings)?, read(one)?)?, [config.to_owned(), name(one)]),
-        (None, [one, other]) => (Compared::policies(read(one)?, read(other)?)?, [name(one), name(other)]),
-        (None, _) => return Err(wrong("--policy: found more than two; two policies are compared")),
-    })
-}
-
 impl DiffArgs {
-    /// Returns the keys of subject hashes. Controls hold for both sides, so that all configurations that have keys must have the same.
-    fn subject_keys(&self, settings: &Settings) -> anyhow::Result<SubjectKeys> {
-        let mut all = vec![settings.subject_keys.clone()];
-        for path in self.policy.iter().filter(|_| self.controls.is_some()) {
-            all.push(load(Some(path), std::env::vars_os())?.subject_keys);
-        }
-        all.retain(|keys| keys.first().is_some());
-        all.dedup_by(|one, other| one.iter().eq(other.iter()));
-        if all.len() > 1 {
-            return Err(wrong(
-                "--controls: the configurations differ in privacy.subject_key, and a suspension holds for the hash under one key",
-            ));
-        }
-        Ok(all.pop().unwrap_or_default())
-    }
-
     /// Returns the files that are read. None of them may be written.
     fn reads(&self) -> Vec<&Path> {
         let others = [&self.decisions, &self.controls].into_iter().flatten();
@@ -220,49 +182,6 @@ fn is_compared(tally: &Tally) -> bool {
     false
 }
 
-/// What is compared.
-enum Compared {
-    Policies([Judge; 2]),
-    Published(Arc<Recorded>, Judge),
-}
-
-impl Compared {
-    fn policies(one: Judge, other: Judge) -> anyhow::Result<Self> {
-        if one.policy.version() == other.policy.version() {
-            return Err(wrong("--policy: both decide alike, they have the same policy_version; nothing can differ"));
-        }
-        Ok(Self::Policies([one, other]))
-    }
-
-    fn sides(&self) -> Sides {
-        match self {
-            Self::Policies(judges) => Sides::policies(judges.clone()),
-            Self::Published(recorded, judge) => Sides::published(Arc::clone(recorded), judge.clone()),
-        }
-    }
-
-    /// Returns whether every line of the published verdicts holds one, and none is missing.
-    fn is_whole(&self) -> bool {
-        !matches!(self, Self::Published(recorded, _) if !recorded.faults.is_empty() || recorded.missing > 0)
-    }
-
-    fn event_bytes_max(&self) -> usize {
-        match self {
-            Self::Policies(judges) => judges.iter().map(|judge| judge.policy.limits().event_bytes_max).max().unwrap_or_default(),
-            Self::Published(_, judge) => judge.policy.limits().event_bytes_max,
-        }
-    }
-
-    /// Returns the policy versions of both sides.
-    fn versions(&self) -> [Vec<String>; 2] {
-        let one = |judge: &Judge| vec![judge.policy.version().to_owned()];
-        match self {
-            Self::Policies([a, b]) => [one(a), one(b)],
-            Self::Published(recorded, judge) => [recorded.policies.keys().cloned().collect(), one(judge)],
-        }
-    }
-}
-
 fn wrong(text: &str) -> anyhow::Error {
     UsageError(text.to_owned()).into()
 }
@@ -273,18 +192,6 @@ fn opened(source: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<
         Some(topic) => stream(&settings.kafka, topic, named_by),
         None => Ok((open(source)?, Missing::default())),
     }
-}
-
-/// Reads the verdicts that were published.
-fn published(path: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<Recorded> {
-    let (input, missing) = opened(path, settings, named_by)?;
-    let mut recorded = Recorded::read(input).with_context(|| format!("{}: cannot be read", path.display()))?;
-    recorded.missing = missing.count();
-    if let Some(first) = recorded.faults.first() {
-        say!("tollgate: {}: {} lines hold no verdict, the first is line {first}", path.display(), recorded.faults.len());
-    }
-    ensure!(recorded.len() > 0, "{}: found no verdict; capture the decisions topic: tollgate capture --topic NAME", path.display());
-    Ok(recorded)
 }
 
 /// Reports the lines that hold no record, in their order.

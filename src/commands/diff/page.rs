@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use super::super::output::stamp;
 use super::flip::Side;
 use super::summary::{At, ChangeSummary, Named, SideSummary, Summary};
+use super::suspended::Suspensions;
 use super::table::percent;
 
 const STYLE: &str = include_str!("page.css");
@@ -42,6 +43,9 @@ fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
         write_side(out, label, side)?;
     }
     write!(out, "</table>")?;
+    if let Some(abuse) = &summary.abuse {
+        write_abuse(out, abuse)?;
+    }
     write_times(out, &summary.times)?;
     write_changes(out, &summary.changes, *verdicts)?;
     for (title, names) in
@@ -50,6 +54,34 @@ fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
         write_names(out, title, names)?;
     }
     writeln!(out, "</body></html>")
+}
+
+/// Writes what the rules against abuse find.
+fn write_abuse(out: &mut String, abuse: &Suspensions) -> fmt::Result {
+    let Suspensions { calls, blocked: [one, other], suspended, freed, rules } = abuse;
+    write!(out, "<h2>Abuse</h2><p>Suspensions by rules block {one} calls under A and {other} under B, of {calls}. ")?;
+    write!(
+        out,
+        "<span id=\"suspended\">{suspended}</span> calls ({}) are blocked by one under B and not under A, ",
+        percent(*suspended, *calls)
+    )?;
+    write!(out, "{freed} the other way.</p><table id=\"abuse\"><tr><th>rule</th>")?;
+    for title in ["A catches", "B catches", "gained", "lost", "A suspends", "B suspends"] {
+        write!(out, "<th class=\"number\">{title}</th>")?;
+    }
+    write!(out, "</tr>")?;
+    for found in rules {
+        write!(out, "<tr><td>{}<details><summary>examples</summary>", escaped(&found.rule))?;
+        found.examples.iter().try_for_each(|subject| write!(out, "<p><code>{}</code></p>", escaped(subject)))?;
+        write!(out, "</details></td>")?;
+        let [caught_one, caught_other] = found.caught;
+        let [suspended_one, suspended_other] = found.suspended;
+        for number in [caught_one, caught_other, found.gained, found.lost, suspended_one, suspended_other] {
+            write!(out, "<td class=\"number\">{number}</td>")?;
+        }
+        write!(out, "</tr>")?;
+    }
+    write!(out, "</table>")
 }
 
 fn write_side(out: &mut String, label: &str, side: &SideSummary) -> fmt::Result {
@@ -172,6 +204,7 @@ mod tests {
             unreadable: [("value_not_json", 2)].into(),
             cut_off_calls: 0,
             cut_off_turns: 0,
+            abuse: None,
             changes: Vec::new(),
             tools: vec![Named { name: tool.to_owned(), share }],
             agents: Vec::new(),

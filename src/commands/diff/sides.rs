@@ -49,6 +49,14 @@ impl Sides {
         Self::Published { recorded, judge, partitions: Partitions::default(), out: VerdictBuffer::default() }
     }
 
+    /// Returns what both policies wrote of the last record; `None` if one side is what was published.
+    pub(super) fn outs(&self) -> Option<&[VerdictBuffer; 2]> {
+        match self {
+            Self::Policies { outs, .. } => Some(outs),
+            Self::Published { .. } => None,
+        }
+    }
+
     /// Asks both sides. `look` is given the event first, if it can be read.
     pub(super) fn ask(&mut self, record: &Record<'_>, is_readable: bool, look: impl FnOnce(&Event<'_>)) -> anyhow::Result<Said> {
         match self {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::flip::Side;
+use super::suspended::Suspensions;
 use super::tally::{Example, MINUTE_MS, Names, Share, Tally};
 
 /// How many names of a kind are shown.
@@ -34,6 +35,9 @@ pub(super) struct Summary {
     pub(super) cut_off_calls: u64,
     /// The turns of these calls.
     pub(super) cut_off_turns: u64,
+    /// What rules against abuse find, where they are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) abuse: Option<Suspensions>,
     /// The changes, the most frequent first.
     pub(super) changes: Vec<ChangeSummary>,
     pub(super) tools: Vec<Named>,
@@ -108,6 +112,7 @@ impl Summary {
             unreadable: tally.unreadable.clone(),
             cut_off_calls: tally.lost.calls,
             cut_off_turns: tally.lost.turns,
+            abuse: tally.abuse.clone(),
             changes: changes.collect(),
             tools: most(&tally.tools),
             agents: most(&tally.agents),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::super::output::{Column, DIM, OutputFormat, Screen, TITLE, Table, shown, style_of};
 use super::summary::{ChangeSummary, Named, SideSummary, Summary};
+use super::suspended::Suspensions;
 
 /// How many cells the longest bar takes.
 const BAR_CELLS: f64 = 24.0;
@@ -38,6 +39,9 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
         "{} calls that succeeded came after B would have stopped their turn, in {} turns",
         summary.cut_off_calls, summary.cut_off_turns
     )?;
+    if let Some(abuse) = &summary.abuse {
+        write_abuse(out, abuse, screen)?;
+    }
     if summary.flips == 0 {
         return out.flush();
     }
@@ -50,6 +54,35 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
         write_names(out, title, names, screen, format)?;
     }
     out.flush()
+}
+
+const RULES: &[Column] = &[
+    Column::text("rule"),
+    Column::number("A catches"),
+    Column::number("B catches"),
+    Column::number("gained"),
+    Column::number("lost"),
+    Column::number("A suspends"),
+    Column::number("B suspends"),
+];
+
+/// Writes what the rules against abuse find.
+fn write_abuse(out: &mut impl Write, abuse: &Suspensions, screen: Screen) -> io::Result<()> {
+    let Suspensions { calls, blocked: [one, other], suspended, freed, rules } = abuse;
+    writeln!(out, "suspensions by rules block {one} calls under A and {other} under B, of {calls}")?;
+    writeln!(out, "{suspended} calls ({}) are blocked by one under B and not under A, {freed} the other way", percent(*suspended, *calls))?;
+    if rules.is_empty() {
+        return writeln!(out, "no rule finds anybody");
+    }
+    let mut table = Table::new(RULES);
+    for found in rules {
+        let [caught_one, caught_other] = found.caught;
+        let [suspended_one, suspended_other] = found.suspended;
+        let numbers = [caught_one, caught_other, found.gained, found.lost, suspended_one, suspended_other];
+        table.row(std::iter::once(found.rule.clone()).chain(numbers.iter().map(usize::to_string)).collect());
+    }
+    writeln!(out, "\n{}", screen.paint(TITLE, "Subjects that rules against abuse catch"))?;
+    table.lines(false, screen.size().0.saturating_sub(2)).iter().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
 fn side_line(side: &SideSummary) -> String {

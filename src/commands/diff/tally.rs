@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::cut_off::Loss;
 use super::flip::{Facts, Side};
+use super::suspended::Suspensions;
 
 /// How many examples of a change are kept: those that stand first in their topic.
 const EXAMPLES_MAX: usize = 5;
@@ -82,6 +83,8 @@ pub(super) struct Tally {
     pub(super) minutes: BTreeMap<i64, Share>,
     /// Verdicts by action, of each side.
     pub(super) actions: [BTreeMap<&'static str, u64>; 2],
+    /// What rules against abuse find, where they are compared.
+    pub(super) abuse: Option<Suspensions>,
 }
 
 impl Tally {
@@ -118,6 +121,7 @@ impl Tally {
         other.unreadable.into_iter().for_each(|(reason, records)| *self.unreadable.entry(reason).or_default() += records);
         self.lost.calls += other.lost.calls;
         self.lost.turns += other.lost.turns;
+        self.abuse = self.abuse.take().or(other.abuse);
         for (change, found) in other.changes {
             self.changes.entry(change).or_default().add(found.flips, found.examples);
         }

@@ -2,11 +2,14 @@
 
 use std::io::Write;
 
+use anyhow::ensure;
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decode::too_large;
+use tollgate_core::record::Record;
 
-use crate::capture::{Captured, Decider, Input, Line, LineFault, Order, Reader, read_line, unreadable_from_here};
+use crate::capture::{Captured, Decider, Fleet, Input, Line, LineFault, Order, Reader, read_line, unreadable_from_here};
 
+use super::counting::InForce;
 use super::report;
 
 /// One run over a stream of lines.
@@ -17,11 +20,20 @@ pub(super) struct Evaluation<'s> {
     order: Order,
     out: VerdictBuffer,
     rejected: u64,
+    counting: Option<Counting>,
+    /// The topic of the first record, where signals are counted: they are of one topic.
+    source: Option<String>,
+}
+
+/// Counting what is seen of subjects, and what follows from it.
+pub(super) struct Counting {
+    pub(super) fleet: Fleet,
+    pub(super) in_force: InForce,
 }
 
 impl<'s> Evaluation<'s> {
-    pub(super) fn new(topic: &'s str, decider: Decider) -> Self {
-        Self { topic, decider, order: Order::default(), out: VerdictBuffer::default(), rejected: 0 }
+    pub(super) fn new(topic: &'s str, decider: Decider, counting: Option<Counting>) -> Self {
+        Self { topic, decider, order: Order::default(), out: VerdictBuffer::default(), rejected: 0, counting, source: None }
     }
 
     /// Evaluates every line, and returns how many were rejected.
@@ -48,6 +60,10 @@ impl<'s> Evaluation<'s> {
             }
         }
         verdicts.flush()?;
+        if let Some(Counting { mut fleet, mut in_force }) = self.counting.take() {
+            fleet.tick(&mut in_force)?;
+            in_force.sinks.finish()?;
+        }
         Ok(self.rejected)
     }
 
@@ -56,8 +72,11 @@ impl<'s> Evaluation<'s> {
             return self.report(number, &fault);
         }
         let offset = i64::try_from(number - 1)?;
-        let outcome =
-            captured.with_record(self.topic, offset, |record, is_readable| self.decider.decide(record, is_readable, &mut self.out))?;
+        let outcome = captured.with_record(self.topic, offset, |record, is_readable| {
+            let outcome = self.decider.decide(record, is_readable, &mut self.out)?;
+            self.count(record)?;
+            anyhow::Ok(outcome)
+        })?;
         if let Outcome::DeadLetter(rejection) = &outcome {
             self.report(number, &rejection.clone().into())?;
         }
@@ -66,6 +85,14 @@ impl<'s> Evaluation<'s> {
         }
         self.out.json.push(b'\n');
         Ok(verdicts.write_all(&self.out.json)?)
+    }
+
+    /// Counts the signals of an event that was decided on. What follows is in force for the next one.
+    fn count(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
+        let Some(Counting { fleet, in_force }) = &mut self.counting else { return Ok(()) };
+        let source = self.source.get_or_insert_with(|| record.topic.to_owned());
+        ensure!(source == record.topic, "found records of the topics {source} and {}; signals are of one topic", record.topic);
+        fleet.event((record.partition, record.offset), record.timestamp_ms, &self.out.signals, in_force)
     }
 
     fn report(&mut self, number: u64, fault: &LineFault) -> anyhow::Result<()> {

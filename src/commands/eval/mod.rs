@@ -1,8 +1,10 @@
 //! `tollgate eval`: reads events, or records as other programs print them, and writes their verdicts as JSONL, in order and in constant
 //! memory.
 
+mod counting;
 mod digest;
 mod evaluation;
+mod folding;
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
@@ -14,15 +16,17 @@ use clap::Args;
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::Policy;
 
-use crate::capture::{Column, Decider, Format, LineFault, Reader, Sweep, open};
+use crate::capture::{Column, Decider, Fleet, Format, LineFault, Reader, Sweep, open};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 
 use super::controls_file::apply_controls;
 use super::output::{LiveLine, shown};
-use super::process;
+use super::{UsageError, process};
+use counting::{CountingArgs, InForce};
 use digest::digest;
-use evaluation::Evaluation;
+use evaluation::{Counting, Evaluation};
+use folding::fold;
 
 /// The exit code if a line was rejected.
 const REJECTED: u8 = 3;
@@ -44,19 +48,28 @@ pub(super) struct EvalArgs {
     /// Print one digest over all verdicts in place of the verdicts. It is the same on any number of cores, and each verdict counts once
     #[arg(long)]
     digest: bool,
+    #[command(flatten)]
+    counting: CountingArgs,
 }
 
 pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     if args.columns.is_some() && !matches!(args.format, Format::Auto | Format::Console) {
         anyhow::bail!("--columns: found with another format; only the lines of kafka-console-consumer.sh have columns: --format console");
     }
+    if args.counting.is_asked_for() {
+        args.check_counting(settings)?;
+    }
+    if let Some(path) = &args.counting.signals {
+        return count_again(args, path, settings);
+    }
     let lines = open(args.file.as_deref().unwrap_or(Path::new("-")))?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
-    let controls = Controls::new(settings.subject_keys.iter());
+    let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
-    let policy = Arc::new(Policy::under(&settings.policy, Arc::new(controls)));
+    let policy = Policy::under(&settings.policy, Arc::clone(&controls));
+    let policy = Arc::new(if args.counting.is_asked_for() { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
     let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
     let (reader, topic) = (Reader::new(args.format, args.columns.clone()), &settings.kafka.topics.events);
     let new_decider = || Decider::new(Arc::clone(&policy), servers.clone());
@@ -67,21 +80,70 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
             say!("tollgate: --controls: {refused} lines hold no control, so that there is no digest of verdicts under them; mend them");
             return Ok(ExitCode::from(REJECTED));
         }
-        let digested = digest(sweep, new_decider)?;
-        writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
-        if digested.displaced > 0 {
-            say!(
-                "tollgate: {} threads were refused or made room for others (limits.threads_per_partition_max), so the digest depends on how threads are split over partitions",
-                digested.displaced
+        print_digest(sweep, new_decider)?
+    } else {
+        let counting = args.counting.is_asked_for().then(|| args.counting(settings, &controls)).transpose()?;
+        let verdicts: Box<dyn Write> = if args.counting.takes_stdout() {
+            Box::new(io::sink())
+        } else {
+            Box::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
+        };
+        Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts)?
+    };
+    Ok(exit_code(refused + rejected))
+}
+
+fn exit_code(rejected: u64) -> ExitCode {
+    if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS }
+}
+
+/// Prints one digest over all verdicts, and returns how many lines were rejected.
+fn print_digest(sweep: Sweep<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<u64> {
+    let digested = digest(sweep, new_decider)?;
+    writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
+    if digested.displaced > 0 {
+        say!(
+            "tollgate: {} threads were refused or made room for others (limits.threads_per_partition_max), so the digest depends on how threads are split over partitions",
+            digested.displaced
+        );
+    }
+    Ok(digested.rejected)
+}
+
+/// Counts a captured signals topic.
+fn count_again(args: &EvalArgs, path: &Path, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let mut sinks = args.counting.create(&[path])?;
+    let rules = Arc::new(settings.abuse.rules.clone());
+    let rejected = fold(open(path)?, &settings.kafka.topics.signals, &rules, &mut sinks)?;
+    sinks.finish()?;
+    Ok(exit_code(rejected))
+}
+
+impl EvalArgs {
+    /// Checks that what is asked for can be counted.
+    fn check_counting(&self, settings: &Settings) -> anyhow::Result<()> {
+        let wrong = |text: &str| Err(UsageError(text.to_owned()).into());
+        if self.digest {
+            return wrong(
+                "--digest: found with an option that counts; a digest is made on all cores at once, and whom a rule suspends depends on the order of all events; leave one out",
             );
         }
-        digested.rejected
-    } else {
-        let verdicts = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
-        Evaluation::new(topic, new_decider()).run(lines, reader, verdicts)?
-    };
-    let rejected = refused + rejected;
-    Ok(if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS })
+        if !settings.abuse.signals {
+            return wrong("abuse.signals: found false, so that there is nothing to count; write true, or leave it out");
+        }
+        if settings.abuse.rules.rules.is_empty() {
+            return wrong("abuse.rules: found no rule, and abuse.pack is off, so that nothing can be found; write a rule, or pack: alert");
+        }
+        Ok(())
+    }
+
+    /// Returns what counts, and makes the files that are written.
+    fn counting(&self, settings: &Settings, controls: &Arc<Controls>) -> anyhow::Result<Counting> {
+        let reads: Vec<_> = [self.file.as_deref(), self.controls.as_deref()].into_iter().flatten().collect();
+        let rules = Arc::new(settings.abuse.rules.clone());
+        let fleet = Fleet::new(&settings.kafka.topics.signals, &rules, self.counting.signals_partitions);
+        Ok(Counting { fleet, in_force: InForce { sinks: self.counting.create(&reads)?, controls: Arc::clone(controls) } })
+    }
 }
 
 /// Says so if records are of several topics: a worker reads one of them.

@@ -80,7 +80,7 @@ pub(crate) fn a_repeat_offender_is_suspended_on_every_partition(cluster: &Cluste
     let deciding = [deployment.start_with(&["--stage", "decide"])?, deployment.start_with(&["--stage", "decide"])?];
     let counting = deployment.start_with(&["--stage", "abuse"])?;
     let stops = |user: &'static str, from: i32, count: i32| {
-        (from..from + count).map(move |number| cut_off(number % PARTITIONS, user, &format!("{user}-{number}")))
+        (from..from + count).map(move |number| cut_off(number % PARTITIONS, user, &format!("stop-{}-{number}", user.len())))
     };
     cluster.produce(&deployment.events, &stops(PLANTED, 0, 4).chain(stops(HONEST, 0, 3)).collect::<Vec<_>>())?;
     ensure!(codes(cluster, &deployment, PLANTED)?.iter().all(|code| code == "allow"), "four are no reason");

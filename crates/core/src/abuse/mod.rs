@@ -25,6 +25,7 @@ mod sources;
 mod stage;
 mod state;
 mod subjects;
+mod view;
 mod visit;
 mod window;
 
@@ -37,3 +38,4 @@ pub use rules::{
 };
 pub use stage::{Abuse, Warming};
 pub use state::AbuseState;
+pub use view::{CounterView, SubjectView};

@@ -20,7 +20,7 @@ pub(super) struct Program {
     numbers: Vec<u32>,
     /// The rules by their numbers.
     places: FxHashMap<u32, usize>,
-    lanes: FxHashMap<(SignalKind, KeyKind), Lane>,
+    selections: FxHashMap<(SignalKind, KeyKind), Selection>,
     /// For each kind of subject that some rule suspends, how long a signal makes a subject active, in milliseconds.
     active_ms: FxHashMap<KeyKind, i64>,
 }
@@ -39,7 +39,7 @@ type ByValue = FxHashMap<Box<str>, Vec<Use>>;
 
 /// The rules that may count signals of one kind and one kind of subject.
 #[derive(Debug, Default)]
-struct Lane {
+struct Selection {
     /// Those that have to be asked about each signal.
     always: Vec<Use>,
     /// Those that want one of some values in a field.
@@ -50,19 +50,19 @@ impl Program {
     /// Returns the program of some rules, with the number of each within the partition.
     pub(super) fn new(rules: Arc<AbuseRules>, numbers: Vec<u32>) -> Self {
         let places = numbers.iter().copied().zip(0..).collect();
-        let (mut lanes, mut active_ms) = (FxHashMap::<_, Lane>::default(), FxHashMap::<_, i64>::default());
+        let (mut selections, mut active_ms) = (FxHashMap::<_, Selection>::default(), FxHashMap::<_, i64>::default());
         for (at, rule) in rules.rules.iter().enumerate() {
             let kind = rule.group_by.kind;
-            lanes.entry((rule.detection.signal, kind)).or_default().add(Use { rule: at, part: Part::Part }, &rule.detection.fields);
+            selections.entry((rule.detection.signal, kind)).or_default().add(Use { rule: at, part: Part::Part }, &rule.detection.fields);
             if let Correlation::Ratio(ratio) = &rule.correlation {
-                lanes.entry((ratio.over, kind)).or_default().add(Use { rule: at, part: Part::Whole }, &[]);
+                selections.entry((ratio.over, kind)).or_default().add(Use { rule: at, part: Part::Whole }, &[]);
             }
             if rule.suspends() {
                 let longest_ms = active_ms.entry(kind).or_default();
                 *longest_ms = rule.timespan_ms.max(*longest_ms);
             }
         }
-        Self { rules, numbers, places, lanes, active_ms }
+        Self { rules, numbers, places, selections, active_ms }
     }
 
     /// Returns all rules.
@@ -98,9 +98,9 @@ impl Program {
 
     /// Appends the rules that count a point, in order.
     pub(super) fn count_point(&self, point: &Point<'_>, uses: &mut Vec<Use>) {
-        let Some(lane) = self.lanes.get(&(SignalKind::Point(point.kind), point.subject.kind)) else { return };
-        uses.extend_from_slice(&lane.always);
-        for (dimension, by_value) in &lane.by_value {
+        let Some(selection) = self.selections.get(&(SignalKind::Point(point.kind), point.subject.kind)) else { return };
+        uses.extend_from_slice(&selection.always);
+        for (dimension, by_value) in &selection.by_value {
             uses.extend(point.dimension(*dimension).and_then(|value| by_value.get(&*value)).into_iter().flatten());
         }
         let counts = |used: &Use| used.part == Part::Whole || self.rule(used.rule).is_some_and(|rule| rule.detection.matches(point));
@@ -110,14 +110,14 @@ impl Program {
 
     /// Appends the rules that count a volume, in order.
     pub(super) fn count_volume(&self, volume: &Volume, uses: &mut Vec<Use>) {
-        if let Some(lane) = self.lanes.get(&(SignalKind::Volume(volume.kind), volume.subject.kind)) {
-            uses.extend_from_slice(&lane.always);
+        if let Some(selection) = self.selections.get(&(SignalKind::Volume(volume.kind), volume.subject.kind)) {
+            uses.extend_from_slice(&selection.always);
             uses.sort_unstable();
         }
     }
 }
 
-impl Lane {
+impl Selection {
     fn add(&mut self, used: Use, fields: &[FieldTest]) {
         let is_text = |dimension: Dimension| dimension.subject().is_none() && dimension != Dimension::ArgsHash;
         let Some(field) = fields.iter().find(|field| field.operator == Operator::Equals && is_text(field.dimension)) else {

@@ -32,7 +32,7 @@ use crate::settings::Settings;
 use suite::{Suite, Tested};
 
 #[derive(Debug, Args)]
-pub(super) struct TestArgs {
+pub(in crate::commands) struct TestArgs {
     /// Test files, or folders in and below which the files ending in `_test.yaml` are test files
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
@@ -53,7 +53,7 @@ pub(super) struct TestArgs {
     json: bool,
 }
 
-/// How often each rule fired, by the names of the configurations and the ids of their rules.
+/// How often each rule fired, by id and version, so that a rule counts once in however many files it is tested.
 type Fired = BTreeMap<(String, String), u64>;
 
 pub(super) fn execute(args: &TestArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
@@ -62,14 +62,14 @@ pub(super) fn execute(args: &TestArgs, settings: &Settings, screen: Screen) -> a
     let (mut report, mut fired) = (Report::default(), Fired::new());
     for suite in &suites {
         for rule in &suite.tested.rules.rules {
-            fired.entry((suite.tested.name.clone(), rule.id.clone())).or_default();
+            fired.entry((rule.id.clone(), rule.version.to_string())).or_default();
         }
         let is_chosen = |name: &str| args.filter.as_deref().is_none_or(|part| name.contains(part));
         let mut cases = Vec::new();
         for case in suite.cases.iter().filter(|case| is_chosen(&case.name)) {
             let got = run::run(case, &suite.tested);
-            for rule in &got.fired {
-                *fired.entry((suite.tested.name.clone(), rule.clone())).or_default() += 1;
+            for rule in got.fired.iter().filter_map(|at| suite.tested.rules.rules.get(*at)) {
+                *fired.entry((rule.id.clone(), rule.version.to_string())).or_default() += 1;
             }
             let failures = expected::compare(case, &got);
             cases.push(Outcome { name: case.name.clone(), why: case.why.clone(), line: case.line, failures });
@@ -115,15 +115,16 @@ fn write(args: &TestArgs, (report, fired): (&Report, &Fired), reads: &[&Path], s
     if args.json {
         report.write_json(&mut out)?;
         if is_covered {
-            let rules: Vec<_> = fired.iter().map(|((name, rule), count)| json!({"rules": name, "rule": rule, "fired": count})).collect();
+            let rules: Vec<_> =
+                fired.iter().map(|((rule, version), count)| json!({"rule": rule, "rule_version": version, "fired": count})).collect();
             writeln!(out, "{}", json!({"percent": reached, "coverage": rules}))?;
         }
     } else {
         report.write(&mut out, screen)?;
         if is_covered {
             writeln!(out, "{reached} % of the rules fired")?;
-            for ((name, rule), _) in fired.iter().filter(|(_, count)| **count == 0) {
-                writeln!(out, "never fired, of {}: {}", shown(name), shown(rule))?;
+            for ((rule, _), _) in fired.iter().filter(|(_, count)| **count == 0) {
+                writeln!(out, "never fired: {}", shown(rule))?;
             }
         }
     }

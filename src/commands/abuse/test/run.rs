@@ -28,8 +28,8 @@ pub(super) struct Got {
     pub(super) alerts: Vec<Value>,
     /// The controls, in the same form.
     pub(super) controls: Vec<Value>,
-    /// The ids of the rules that fired, once for each firing.
-    pub(super) fired: Vec<String>,
+    /// The rules that fired, as indices, once for each firing.
+    pub(super) fired: Vec<usize>,
 }
 
 /// Runs a case on a state that knows nothing.
@@ -157,10 +157,9 @@ impl Scene<'_> {
     }
 
     fn note(&mut self, at_ms: i64, folded: &Folded) {
-        let rules = Arc::clone(self.stage.rules());
         for counts in &folded.counts.rules {
             let firings = usize::try_from(counts.firings).unwrap_or(usize::MAX);
-            self.got.fired.extend(rules.rules.get(counts.rule).into_iter().flat_map(|rule| std::iter::repeat_n(rule.id.clone(), firings)));
+            self.got.fired.extend(std::iter::repeat_n(counts.rule, firings));
         }
         for alert in &folded.alerts {
             let value = serde_json::from_slice(&alert.value).unwrap_or(Value::Null);

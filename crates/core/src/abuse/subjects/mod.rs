@@ -17,7 +17,7 @@ pub(super) use episode::Episode;
 use eviction::Candidates;
 pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
 pub(super) use packed_id::PackedId;
-pub(super) use subject::{Stamp, Subject};
+pub(super) use subject::{Opened, Stamp, Subject};
 
 /// The place of a subject in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

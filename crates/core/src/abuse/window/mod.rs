@@ -217,6 +217,24 @@ impl Window {
         u8::try_from(parts).unwrap_or(CLOSENESS_MAX).min(CLOSENESS_MAX)
     }
 
+    /// Returns what there is in the window that ends at `now_ms`, and what there has to be for the rule to fire, for people to compare. Sums
+    /// may hold a little more than the window.
+    pub(super) fn amount(&self, rule: &Rule, now_ms: Option<i64>) -> (f64, f64) {
+        let is_in = |time_ms: i64| now_ms.is_none_or(|now_ms| time_ms > now_ms.saturating_sub(rule.timespan_ms));
+        match (self, &rule.correlation) {
+            (Self::Times(times), Correlation::EventCount { gte }) => {
+                (times.0.iter().filter(|time_ms| is_in(**time_ms)).count() as f64, f64::from(*gte))
+            }
+            (Self::Values(values), Correlation::ValueCount { gte, .. }) => {
+                (values.0.iter().filter(|(time_ms, _)| is_in(*time_ms)).count() as f64, f64::from(*gte))
+            }
+            (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total() as f64, *gte as f64),
+            (Self::Share(share), Correlation::Ratio(ratio)) => (share.part.total() as f64 / share.whole.total().max(1) as f64, ratio.gte),
+            (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.now.total() as f64, baseline.floor as f64),
+            _ => (0.0, 0.0),
+        }
+    }
+
     /// Appends the window. Times are written as of `base_ms`.
     pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
         match self {

@@ -67,10 +67,12 @@ impl Usual {
         is_reached.then_some(Finding { from_ms: 0, to_ms: 0, count: amount as f64, threshold })
     }
 
-    /// Returns the median of the timespans that were over by `end_ms` and in which the rule did not fire; 0 if there are none.
+    /// Returns the median of the timespans that were over before the one that ends at `end_ms` began, and in which the rule did not fire; 0
+    /// if there are none.
     fn median(&self, end_ms: i64, history_ms: i64, timespan_ms: i64) -> f64 {
         let timespan_ms = timespan_ms.max(1);
-        let (first, end) = (end_ms.saturating_sub(history_ms).div_euclid(timespan_ms), end_ms.div_euclid(timespan_ms));
+        let begin_ms = end_ms.saturating_sub(timespan_ms);
+        let (first, end) = (end_ms.saturating_sub(history_ms).div_euclid(timespan_ms), begin_ms.div_euclid(timespan_ms));
         let spans = self.spans.iter().filter(|span| span.number >= first && span.number < end && !span.has_fired);
         let mut sums: Vec<u64> = spans.map(|span| span.sum).collect();
         sums.sort_unstable();

@@ -1,0 +1,163 @@
+//! `tollgate abuse blocklist`: who is suspended now, by which rule, and until when.
+
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::settings::KafkaSettings;
+
+use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms};
+use super::super::topics::Topics;
+use super::known::controls;
+use super::switches::{self, AllSwitches};
+
+/// The digits of a hash that are shown unless every column is asked for.
+const DIGITS: usize = 16;
+
+#[derive(Debug, Args)]
+pub(in crate::commands) struct BlocklistArgs {
+    /// Operators' suspensions and exemptions too
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::text("kind"),
+    Column::text("hash"),
+    Column::text("by"),
+    Column::text("state"),
+    Column::text("rule"),
+    Column::number("step"),
+    Column::text("until"),
+    Column::text("reason"),
+    Column::text("alert").wide(),
+];
+
+/// Who is suspended, and by whom.
+#[derive(Debug, Default)]
+struct Blocklist {
+    lines: Vec<Value>,
+    /// Suspensions in force by rule.
+    rules: BTreeMap<String, u64>,
+    operators: u64,
+    exempt: u64,
+}
+
+pub(super) fn execute(args: &BlocklistArgs, kafka: &KafkaSettings, screen: Screen) -> anyhow::Result<ExitCode> {
+    let topics = Topics::new(kafka)?;
+    let now_ms = now_ms();
+    let list = Blocklist::of(&switches::read(&topics)?, args.all, now_ms);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    match args.output.format() {
+        OutputFormat::Json => {
+            list.lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            out.flush()?;
+        }
+        format => list.table(format == OutputFormat::Wide, now_ms).write(&mut out, screen, format)?,
+    }
+    say!("{}", list.summary());
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Blocklist {
+    /// Returns who is suspended at a time. What is over is left out, as is what operators say unless `all` is asked for.
+    fn of(all: &AllSwitches, with_operators: bool, now_ms: i64) -> Self {
+        let mut list = Self::default();
+        for (key, said) in all.0.values() {
+            let machines = said.machines_at(now_ms);
+            if let Some(machines) = machines {
+                *list.rules.entry(machines.rule.clone()).or_default() += 1;
+            }
+            let is_suspended = said.is_suspended_by_operators(now_ms);
+            list.operators += u64::from(is_suspended);
+            list.exempt += u64::from(said.is_exempt(now_ms));
+            let is_said = is_suspended || said.is_exempt(now_ms);
+            let is_shown = |line: &Value| match line.get("by").and_then(Value::as_str) {
+                Some("rule") => machines.is_some(),
+                _ => with_operators && is_said,
+            };
+            list.lines.extend(controls(*key, said).into_iter().filter(is_shown));
+        }
+        list
+    }
+
+    fn table(&self, is_wide: bool, now_ms: i64) -> Table {
+        let mut table = Table::new(COLUMNS);
+        for line in &self.lines {
+            let text = |field: &str| match line.get(field) {
+                None | Some(Value::Null) => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            let subject = text("subject");
+            let (kind, hash) = subject.split_once('/').unwrap_or(("-", "-"));
+            let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };
+            let until = text("until");
+            let away = tollgate_core::decode::parse_timestamp(&until).map(|time_ms| format!(" ({})", ago(time_ms, now_ms)));
+            let until = format!("{until}{}", away.unwrap_or_default());
+            table.row(vec![
+                kind.to_owned(),
+                hash,
+                text("by"),
+                text("state"),
+                text("rule"),
+                text("step"),
+                until,
+                text("reason"),
+                text("alert_id"),
+            ]);
+        }
+        table
+    }
+
+    fn summary(&self) -> String {
+        let total: u64 = self.rules.values().sum();
+        let rules: Vec<_> = self.rules.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
+        let rules = if rules.is_empty() { String::new() } else { format!(" ({})", rules.join(", ")) };
+        format!("suspended by rules: {total}{rules}, by operators: {}, exempt: {}", self.operators, self.exempt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
+    use tollgate_core::digest::Digest;
+    use tollgate_core::signal::{KeyKind, SubjectKey};
+
+    use super::super::switches::Switches;
+    use super::*;
+
+    #[test]
+    fn who_is_suspended_now_is_listed_and_nobody_else() {
+        let machines = |until_ms| Some(AbuseSuspension { until_ms, rule: "r".to_owned(), step: Some(1), alert_id: None });
+        let suspended = Some(SubjectState::Suspended(HoldsUntil::default()));
+        let exempt = Some(SubjectState::Exempt(HoldsUntil::default()));
+        let mut all = AllSwitches::default();
+        for (id, switches) in [
+            ("caught", Switches { operators: None, machines: machines(100) }),
+            ("over", Switches { operators: None, machines: machines(10) }),
+            ("exempt", Switches { operators: exempt, machines: machines(100) }),
+            ("both", Switches { operators: suspended.clone(), machines: machines(100) }),
+            ("operators", Switches { operators: suspended, machines: None }),
+        ] {
+            let key = SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) };
+            all.0.insert(id.to_owned(), (key, switches));
+        }
+        let by = |list: &Blocklist| list.lines.iter().map(|line| line["by"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+        let list = Blocklist::of(&all, false, 50);
+        assert_eq!(
+            (by(&list), list.summary().as_str()),
+            (vec!["rule".to_owned(); 2], "suspended by rules: 2 (r 2), by operators: 2, exempt: 1")
+        );
+        let list = Blocklist::of(&all, true, 50);
+        assert_eq!(by(&list), ["operator", "rule", "rule", "operator", "operator"]);
+        let rows = list.table(false, 50).lines(false, 200);
+        assert_eq!(rows.len(), 6);
+        assert!(rows[2].contains("rule") && rows[2].contains("1970-01-01T00:00:00.1Z (now)"), "{rows:?}");
+    }
+}

@@ -1,0 +1,173 @@
+//! What is known of a subject in sentences: is it suspended, why, until when, and what can be done about it.
+
+use tollgate_core::abuse::{AbuseRules, Correlation, Rule};
+use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
+use tollgate_core::settings::duration_text;
+use tollgate_core::signal::SubjectKey;
+
+use super::super::output::{ago, stamp};
+use super::alerts::Alert;
+use super::known::Known;
+
+/// How many events a sentence names.
+const EVIDENCE_MAX: usize = 5;
+
+/// Returns the verdict on a subject for people: sentences, the weightiest first.
+pub(super) fn verdict(known: &Known, rules: &AbuseRules) -> String {
+    let mut sentences = Vec::new();
+    for (key, said) in &known.switches {
+        if let Some(operators) = &said.operators {
+            sentences.push(by_operator(*key, operators, known.now_ms));
+        }
+        if let Some(machines) = &said.machines {
+            let is_exempt = said.is_exempt(known.now_ms);
+            sentences.push(by_rule(known, machines, rules, is_exempt));
+        }
+    }
+    if sentences.is_empty() {
+        sentences.push(not_suspended(known));
+    }
+    sentences.join("\n")
+}
+
+fn by_operator(key: SubjectKey, said: &SubjectState, now_ms: i64) -> String {
+    let (state, holds) = match said {
+        SubjectState::Suspended(holds) => ("suspended", holds),
+        SubjectState::Exempt(holds) => ("exempt from suspensions by rules", holds),
+    };
+    let HoldsUntil { reason, until_ms } = holds;
+    let until = until_ms.map(|until_ms| format!(" until {} ({})", stamp(until_ms), ago(until_ms, now_ms))).unwrap_or_default();
+    let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let is_over = if holds.is_over(Some(now_ms)) { "; that is over" } else { "" };
+    let (kind, hash) = (key.kind.as_str(), key.hash);
+    format!("{state} by an operator{until}{reason}{is_over}; take it back with: tollgate control resume --kind {kind} --hash {hash}")
+}
+
+fn by_rule(known: &Known, said: &AbuseSuspension, rules: &AbuseRules, is_exempt: bool) -> String {
+    let AbuseSuspension { until_ms, rule, step, alert_id } = said;
+    let (until, away) = (stamp(*until_ms), ago(*until_ms, known.now_ms));
+    if *until_ms <= known.now_ms {
+        return format!(
+            "not suspended any more: the suspension by rule {rule} was over at {until} ({away}); its record goes once the events reach that time"
+        );
+    }
+    let found = rules.rules.iter().find(|found| found.id == *rule);
+    let steps = found.map(|found| found.ladder.steps.len()).filter(|steps| *steps > 0);
+    let step = match (step, steps) {
+        (Some(step), Some(steps)) => format!(", step {step} of {steps}"),
+        (Some(step), None) => format!(", step {step}"),
+        (None, _) => String::new(),
+    };
+    let because = known.alert(alert_id.as_deref()).map(|alert| format!(", because of {}", because(alert, found))).unwrap_or_default();
+    if is_exempt {
+        return format!("not suspended: rule {rule} would suspend it until {until} ({away}){step}{because}, but an operator exempts it");
+    }
+    let name = known.subject.name();
+    format!("suspended until {until} ({away}) by rule {rule}{step}{because}; pardon it with: tollgate abuse pardon {name}")
+}
+
+/// Returns what an alert is about: how much of what, within how long, and the events that show it.
+pub(super) fn because(alert: &Alert, rule: Option<&Rule>) -> String {
+    let events: Vec<_> = alert
+        .evidence()
+        .take(EVIDENCE_MAX)
+        .map(|signal| {
+            let text = |field: &str| signal.get(field).and_then(serde_json::Value::as_str).unwrap_or("?");
+            format!("thread {} event {}", text("thread_id"), text("event_id"))
+        })
+        .collect();
+    let events = if events.is_empty() { String::new() } else { format!(": {}", events.join(", ")) };
+    let what = rule.and_then(|rule| what(alert, rule));
+    let what = what.or_else(|| Some(alert.text("message").into_owned()).filter(|message| !message.is_empty()));
+    format!("{}{events}", what.unwrap_or_else(|| "what its alert says".to_owned()))
+}
+
+/// Returns how much of what was found within how long; `None` for a rule whose finding is no count.
+fn what(alert: &Alert, rule: &Rule) -> Option<String> {
+    let count = alert.number("count")?;
+    let signal = plural(rule.detection.signal.as_str(), count);
+    let within = duration_text(rule.timespan_ms);
+    match &rule.correlation {
+        Correlation::EventCount { .. } | Correlation::ValueSum { .. } => Some(format!("{count} {signal} within {within}")),
+        Correlation::ValueCount { field, .. } => {
+            let signals = plural(rule.detection.signal.as_str(), 2);
+            Some(format!("{signals} with {count} different values of {} within {within}", field.as_str()))
+        }
+        Correlation::Ratio(_) | Correlation::Baseline(_) => None,
+    }
+}
+
+/// Returns the name of a signal for people: `safety stops`.
+fn plural(signal: &str, count: u64) -> String {
+    let signal = signal.replace('_', " ");
+    if count == 1 || signal.ends_with('s') { signal } else { format!("{signal}s") }
+}
+
+fn not_suspended(known: &Known) -> String {
+    let kind = known.subject.kind();
+    let counted = known.standings.iter().map(|standing| standing.view.counters.len()).sum::<usize>();
+    match known.alerts.first() {
+        Some(last) => {
+            let when = last.time_ms.map(|time_ms| format!(", {}", ago(time_ms, known.now_ms))).unwrap_or_default();
+            format!("not suspended; {} alerts, the last by rule {}{when}", known.alerts.len(), last.text("rule"))
+        }
+        None if counted > 0 => format!("not suspended; no alert, counted by {counted} rules"),
+        None => format!("nothing is known of this {kind}: no control, no alert, nothing counted"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tollgate_core::digest::Digest;
+    use tollgate_core::record::Partition;
+    use tollgate_core::signal::KeyKind;
+
+    use super::super::subject::Resolved;
+    use super::super::switches::Switches;
+    use super::*;
+    use crate::config::load;
+
+    fn known(switches: Switches) -> Known {
+        let key = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
+        let value = json!({"alert_id": "a1", "rule": "safety-stop-user", "count": 5, "message": "m",
+            "evidence": [{"thread_id": "t1", "event_id": "e1"}, {"thread_id": "t2", "event_id": "e2"}]});
+        let (name, value) = (key.to_string(), value.to_string());
+        let alert = Alert::read((Partition(0), 0), Some(0), Some(name.as_bytes()), Some(value.as_bytes())).unwrap();
+        let subject = Resolved { keys: vec![key] };
+        Known { subject, switches: vec![(key, switches)], alerts: vec![alert], standings: Vec::new(), now_ms: 60_000 }
+    }
+
+    #[test]
+    fn a_suspension_by_a_rule_says_why_until_when_and_how_it_ends() {
+        let rules = load(None, []).unwrap().abuse.rules;
+        let suspended =
+            |until_ms| AbuseSuspension { until_ms, rule: "safety-stop-user".to_owned(), step: Some(2), alert_id: Some("a1".to_owned()) };
+        let said = verdict(&known(Switches { operators: None, machines: Some(suspended(960_000)) }), &rules);
+        let name = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
+        let expected = format!(
+            "suspended until 1970-01-01T00:16:00Z (in 15 min) by rule safety-stop-user, step 2 of 5, because of 5 safety stops within 1h: \
+             thread t1 event e1, thread t2 event e2; pardon it with: tollgate abuse pardon {name}"
+        );
+        assert_eq!(said, expected);
+        let over = verdict(&known(Switches { operators: None, machines: Some(suspended(60_000)) }), &rules);
+        assert!(over.starts_with("not suspended any more: the suspension by rule safety-stop-user was over at"), "{over}");
+        let exempt = Some(SubjectState::Exempt(HoldsUntil::default()));
+        let both = verdict(&known(Switches { operators: exempt, machines: Some(suspended(960_000)) }), &rules);
+        assert!(
+            both.starts_with("exempt from suspensions by rules by an operator; take it back")
+                && both.contains("but an operator exempts it"),
+            "{both}"
+        );
+    }
+
+    #[test]
+    fn who_is_not_suspended_has_alerts_or_nothing() {
+        let rules = AbuseRules::default();
+        let mut known = known(Switches::default());
+        known.switches.clear();
+        assert_eq!(verdict(&known, &rules), "not suspended; 1 alerts, the last by rule safety-stop-user, 1 min ago");
+        known.alerts.clear();
+        assert_eq!(verdict(&known, &rules), "nothing is known of this user: no control, no alert, nothing counted");
+    }
+}

@@ -1,0 +1,82 @@
+//! What is known of a subject, from the topics alone.
+
+use serde_json::{Value, json};
+
+use tollgate_core::controls::SubjectState;
+use tollgate_core::signal::SubjectKey;
+
+use crate::settings::Settings;
+
+use super::super::output::{now_ms, stamp};
+use super::super::topics::Topics;
+use super::alerts::{self, Alert};
+use super::standing::{self, Standing};
+use super::subject::Resolved;
+use super::switches::{self, Switches};
+
+/// What is known of a subject.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) subject: Resolved,
+    /// What control records say, for each name of the subject that one is about.
+    pub(super) switches: Vec<(SubjectKey, Switches)>,
+    /// Its alerts, the latest first.
+    pub(super) alerts: Vec<Alert>,
+    /// What the abuse stage had counted at its last checkpoint.
+    pub(super) standings: Vec<Standing>,
+    /// The time of the host, in milliseconds since the epoch.
+    pub(super) now_ms: i64,
+}
+
+impl Known {
+    /// Reads the topics.
+    pub(super) fn read(subject: Resolved, settings: &Settings) -> anyhow::Result<Self> {
+        let topics = Topics::new(&settings.kafka)?;
+        let all = switches::read(&topics)?;
+        let named = subject.keys.iter().map(|key| (*key, all.get(*key)));
+        let switches = named.filter(|(_, switches)| *switches != Switches::default()).collect();
+        let alerts = alerts::read(&topics, |alert| alert.subject().is_some_and(|key| subject.is(key)))?.latest_first;
+        let standings = standing::read(&topics, &subject, &settings.abuse.rules)?;
+        Ok(Self { subject, switches, alerts, standings, now_ms: now_ms() })
+    }
+
+    /// Returns the alert with this id.
+    pub(super) fn alert(&self, alert_id: Option<&str>) -> Option<&Alert> {
+        let alert_id = alert_id?;
+        self.alerts.iter().find(|alert| alert.text("alert_id") == alert_id)
+    }
+
+    /// Returns everything as JSON. `verdict` is the sentence for people.
+    pub(super) fn to_json(&self, verdict: &str, alerts_max: usize) -> Value {
+        let is_suspended =
+            self.switches.iter().any(|(_, said)| said.machines_at(self.now_ms).is_some() || said.is_suspended_by_operators(self.now_ms));
+        json!({
+            "subject": self.subject.name(),
+            "verdict": verdict,
+            "suspended": is_suspended,
+            "controls": self.switches.iter().flat_map(|(key, said)| controls(*key, said)).collect::<Vec<_>>(),
+            "alerts_total": self.alerts.len(),
+            "alerts": self.alerts.iter().take(alerts_max).map(|alert| &alert.fields).collect::<Vec<_>>(),
+            "state": self.standings,
+        })
+    }
+}
+
+/// Returns the controls of a subject as JSON: who says it, and what.
+pub(super) fn controls(key: SubjectKey, switches: &Switches) -> Vec<Value> {
+    let mut lines = Vec::new();
+    let name = key.to_string();
+    if let Some(said) = &switches.operators {
+        let (state, holds) = match said {
+            SubjectState::Suspended(holds) => ("suspended", holds),
+            SubjectState::Exempt(holds) => ("exempt", holds),
+        };
+        let until = holds.until_ms.map(stamp);
+        lines.push(json!({"subject": name, "by": "operator", "state": state, "until": until, "reason": holds.reason}));
+    }
+    if let Some(said) = &switches.machines {
+        lines.push(json!({"subject": name, "by": "rule", "state": "suspended", "until": stamp(said.until_ms), "rule": said.rule,
+            "step": said.step, "alert_id": said.alert_id}));
+    }
+    lines
+}

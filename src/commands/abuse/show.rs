@@ -1,0 +1,134 @@
+//! `tollgate abuse show`: is a subject suspended, why, and what else is known of it.
+
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::settings::Settings;
+
+use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown};
+use super::alerts::Alert;
+use super::explain::{because, verdict};
+use super::known::{Known, controls};
+use super::standing::Standing;
+use super::subject::SubjectArgs;
+
+#[derive(Debug, Args)]
+pub(in crate::commands) struct ShowArgs {
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// How many alerts to show, the latest first
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const CONTROLS: &[Column] = &[
+    Column::text("by"),
+    Column::text("state"),
+    Column::text("until"),
+    Column::text("rule"),
+    Column::number("step"),
+    Column::text("reason"),
+    Column::text("alert").wide(),
+    Column::text("subject").wide(),
+];
+
+const ALERTS: &[Column] = &[
+    Column::text("when"),
+    Column::text("rule"),
+    Column::text("level"),
+    Column::text("status"),
+    Column::text("mode"),
+    Column::number("count"),
+    Column::number("step"),
+    Column::text("action"),
+    Column::text("until"),
+    Column::text("what").wide(),
+    Column::text("alert").wide(),
+];
+
+const COUNTS: &[Column] = &[
+    Column::text("rule"),
+    Column::text("group"),
+    Column::number("count"),
+    Column::number("of"),
+    Column::text("step"),
+    Column::text("a step down at"),
+    Column::text("suspended until"),
+];
+
+pub(super) fn execute(args: &ShowArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    let known = Known::read(args.subject.resolve(settings)?, settings)?;
+    let sentences = verdict(&known, &settings.abuse.rules);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    match args.output.format() {
+        OutputFormat::Json => {
+            writeln!(out, "{}", known.to_json(&sentences, args.limit))?;
+            out.flush()?;
+        }
+        format => {
+            writeln!(out, "{}", screen.paint(TITLE, &known.subject.name()))?;
+            sentences.lines().try_for_each(|sentence| writeln!(out, "{}", shown(sentence)))?;
+            let controls: Vec<_> = known.switches.iter().flat_map(|(key, said)| controls(*key, said)).collect();
+            section(&mut out, "controls", &controls_table(&controls), (controls.len(), screen, format))?;
+            let alerts: Vec<_> = known.alerts.iter().take(args.limit).collect();
+            section(&mut out, "alerts", &alerts_table(&alerts, &known, settings), (alerts.len(), screen, format))?;
+            let rows = known.standings.iter().map(|standing| standing.view.counters.len()).sum();
+            section(&mut out, "counted, as of the last checkpoint", &counts_table(&known.standings), (rows, screen, format))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a table under a title, unless it is empty.
+fn section(out: &mut impl Write, title: &str, table: &Table, (rows, screen, format): (usize, Screen, OutputFormat)) -> std::io::Result<()> {
+    if rows == 0 {
+        return out.flush();
+    }
+    writeln!(out, "\n{}", screen.paint(TITLE, title))?;
+    table.write(out, screen, format)
+}
+
+fn controls_table(controls: &[serde_json::Value]) -> Table {
+    let mut table = Table::new(CONTROLS);
+    for control in controls {
+        let text = |field: &str| match control.get(field) {
+            None | Some(serde_json::Value::Null) => String::new(),
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        table.row(["by", "state", "until", "rule", "step", "reason", "alert_id", "subject"].map(text).into());
+    }
+    table
+}
+
+fn alerts_table(alerts: &[&Alert], known: &Known, settings: &Settings) -> Table {
+    let mut table = Table::new(ALERTS);
+    for alert in alerts {
+        let rule = settings.abuse.rules.rules.iter().find(|rule| alert.text("rule") == rule.id);
+        let mut row = vec![alert.time_ms.map_or_else(|| "-".to_owned(), |time_ms| ago(time_ms, known.now_ms))];
+        row.extend(["rule", "level", "status", "mode", "count", "step", "action", "until"].map(|field| alert.text(field).into_owned()));
+        row.extend([because(alert, rule), alert.text("alert_id").into_owned()]);
+        table.row(row);
+    }
+    table
+}
+
+fn counts_table(standings: &[Standing]) -> Table {
+    let mut table = Table::new(COUNTS);
+    for counted in standings.iter().flat_map(|standing| &standing.view.counters) {
+        table.row(vec![
+            counted.rule.clone(),
+            counted.group.clone(),
+            counted.count.to_string(),
+            counted.threshold.to_string(),
+            counted.step.map_or_else(String::new, |step| format!("{step} of {}", counted.steps)),
+            counted.descends.clone().unwrap_or_default(),
+            counted.until.clone().unwrap_or_default(),
+        ]);
+    }
+    table
+}

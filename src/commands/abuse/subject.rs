@@ -1,0 +1,154 @@
+//! Who is meant: `user:alice`, whose id is hashed here and never leaves, or `user/<hash>` as alerts name a subject.
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::error::Error;
+use clap::{Arg, Args, Command};
+
+use tollgate_core::controls::{Subject, SubjectHasher};
+use tollgate_core::ruling::SubjectKind;
+use tollgate_core::signal::SubjectKey;
+
+use crate::settings::Settings;
+
+use super::super::UsageError;
+use super::super::control::read_id;
+
+const FIX: &str = "write user:ID, tenant:ID, agent:ID or thread:ID, with - as the ID to read it from stdin, or KIND/HASH as alerts name it";
+
+/// Who is meant.
+#[derive(Debug, Args)]
+pub(in crate::commands) struct SubjectArgs {
+    /// Whom it is about: KIND:ID as the events carry it, KIND:- with the id on stdin, which keeps it out of the shell's history, or KIND/HASH
+    #[arg(value_name = "SUBJECT", value_parser = SubjectParser)]
+    subject: String,
+    /// The tenant_id that its events carry; left out: of events without one
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+}
+
+/// Takes any text, so that no error repeats an id, and shows the kinds in completions.
+#[derive(Debug, Clone)]
+struct SubjectParser;
+
+impl TypedValueParser for SubjectParser {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &std::ffi::OsStr) -> Result<String, Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(["user:", "tenant:", "agent:", "thread:"].into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// A subject, as signals, alerts and controls name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resolved {
+    /// Its names: one under each configured key, that of the first key first. A hash is one name.
+    pub(super) keys: Vec<SubjectKey>,
+}
+
+impl Resolved {
+    /// Returns its name under the first key.
+    pub(super) fn name(&self) -> String {
+        self.keys.first().map(SubjectKey::to_string).unwrap_or_default()
+    }
+
+    /// Returns its kind, for people.
+    pub(super) fn kind(&self) -> &'static str {
+        self.keys.first().map_or("subject", |key| key.kind.as_str())
+    }
+
+    /// Returns whether a record of this subject has this key.
+    pub(super) fn is(&self, key: SubjectKey) -> bool {
+        self.keys.contains(&key)
+    }
+}
+
+impl SubjectArgs {
+    /// Returns the subject under every configured key.
+    ///
+    /// # Errors
+    /// It names nobody. The error does not repeat it.
+    pub(super) fn resolve(&self, settings: &Settings) -> anyhow::Result<Resolved> {
+        let wrong = |text: String| anyhow::Error::from(UsageError(text));
+        let Some((kind, id)) = self.subject.split_once(':').filter(|(kind, _)| !kind.contains('/')) else {
+            let key =
+                SubjectKey::parse(&self.subject).ok_or_else(|| wrong(format!("SUBJECT: found neither a subject nor a hash; {FIX}")))?;
+            if self.tenant.is_some() {
+                return Err(wrong("--tenant: a hash says its tenant already; leave it out".to_owned()));
+            }
+            return Ok(Resolved { keys: vec![key] });
+        };
+        let kind =
+            SubjectKind::from_name(kind).ok_or_else(|| wrong(format!("SUBJECT: found an unknown kind of {} bytes; {FIX}", kind.len())))?;
+        let is_tenant = kind == SubjectKind::Tenant;
+        if is_tenant && self.tenant.is_some() {
+            return Err(wrong("--tenant: a tenant has none itself; leave it out".to_owned()));
+        }
+        let id = if id == "-" { read_id(std::io::stdin().lock(), "SUBJECT")? } else { id.to_owned() };
+        if id.is_empty() {
+            return Err(wrong("SUBJECT: its id is empty; write the id that the events carry".to_owned()));
+        }
+        let tenant = self.tenant.as_deref().unwrap_or_default();
+        if tenant.is_empty() && !is_tenant {
+            say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", kind.as_str());
+        }
+        let subject = Subject { kind, tenant, id: &id };
+        Ok(Resolved {
+            keys: hashers(settings).iter().map(|hasher| SubjectKey { kind: kind.into(), hash: hasher.hash(&subject) }).collect(),
+        })
+    }
+}
+
+/// Returns a hasher for each configured key; one without a key if there is none.
+fn hashers(settings: &Settings) -> Vec<SubjectHasher> {
+    let keys: Vec<_> = settings.subject_keys.iter().collect();
+    if keys.is_empty() {
+        say!(
+            "tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash, and workers that have a key do not match it"
+        );
+        return vec![SubjectHasher::new(None)];
+    }
+    keys.into_iter().map(|key| SubjectHasher::new(Some(key))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+
+    fn resolve(subject: &str, tenant: Option<&str>) -> anyhow::Result<Resolved> {
+        let variables = [("TOLLGATE__PRIVACY__SUBJECT_KEYS".into(), "['new', 'old']".into())];
+        let settings = load(None, variables).unwrap();
+        SubjectArgs { subject: subject.to_owned(), tenant: tenant.map(str::to_owned) }.resolve(&settings)
+    }
+
+    #[test]
+    fn a_subject_has_a_name_under_every_key_and_a_hash_is_one() {
+        let alice = resolve("user:alice:1", Some("acme")).unwrap();
+        let of = |key| SubjectHasher::new(Some(key)).hash(&Subject { kind: SubjectKind::User, tenant: "acme", id: "alice:1" });
+        assert_eq!(alice.keys.iter().map(|key| key.hash).collect::<Vec<_>>(), [of("new"), of("old")]);
+        assert_eq!(resolve(&alice.name(), None).unwrap().keys, alice.keys[..1]);
+        assert_eq!(alice.kind(), "user");
+        assert!(resolve("tenant:acme", None).is_ok());
+    }
+
+    #[test]
+    fn what_names_nobody_is_refused_and_not_repeated() {
+        let hash = "ab".repeat(32);
+        for (subject, tenant, says) in [
+            ("MARKER", None, "neither a subject nor a hash"),
+            ("MARKER:alice", None, "unknown kind of 6 bytes"),
+            ("user:", Some("acme"), "its id is empty"),
+            ("tenant:MARKER", Some("acme"), "--tenant: a tenant has none"),
+            ("user/MARKER", None, "neither a subject nor a hash"),
+            (&format!("user/{hash}"), Some("acme"), "--tenant: a hash says"),
+        ] {
+            let error = resolve(subject, tenant).unwrap_err();
+            assert!(error.is::<UsageError>() && error.to_string().contains(says), "{error}");
+            assert!(!error.to_string().contains("MARKER"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The controls topic, as these commands read it: what operators and the abuse stage say of subjects.
+
+use std::collections::BTreeMap;
+
+use tollgate_core::controls::{AbuseSuspension, Control, SubjectState, decode};
+use tollgate_core::signal::{KeyKind, SubjectKey};
+
+use super::super::topics::Topics;
+
+/// What control records say of one subject.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Switches {
+    /// An operator's word.
+    pub(super) operators: Option<SubjectState>,
+    /// A suspension by the abuse stage.
+    pub(super) machines: Option<AbuseSuspension>,
+}
+
+/// The subjects of which something is said, in the order of their names.
+#[derive(Debug, Default)]
+pub(super) struct AllSwitches(pub(super) BTreeMap<String, (SubjectKey, Switches)>);
+
+impl AllSwitches {
+    /// Takes a record. One that cannot be read changes nothing, as in workers.
+    pub(super) fn take(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
+        match decode(key, value) {
+            Ok(Control::Subject(kind, hash, state)) => self.of(kind.into(), hash, |switches| switches.operators = state),
+            Ok(Control::Abuse(kind, hash, suspended)) => self.of(kind.into(), hash, |switches| switches.machines = suspended),
+            Ok(Control::Passport(..)) | Err(_) => {}
+        }
+    }
+
+    fn of(&mut self, kind: KeyKind, hash: tollgate_core::digest::Digest, set: impl FnOnce(&mut Switches)) {
+        let key = SubjectKey { kind, hash };
+        let (_, switches) = self.0.entry(key.to_string()).or_insert_with(|| (key, Switches::default()));
+        set(switches);
+        if *switches == Switches::default() {
+            self.0.remove(&key.to_string());
+        }
+    }
+
+    /// Returns what is said of a subject; nothing if nothing is.
+    pub(super) fn get(&self, key: SubjectKey) -> Switches {
+        self.0.get(&key.to_string()).map(|(_, switches)| switches.clone()).unwrap_or_default()
+    }
+}
+
+/// Reads the controls topic.
+pub(super) fn read(topics: &Topics<'_>) -> anyhow::Result<AllSwitches> {
+    let topic = topics.controls()?;
+    let mut all = AllSwitches::default();
+    for partition in topic.all()? {
+        topics.read(topic, partition, |_, key, value| all.take(key, value))?;
+    }
+    Ok(all)
+}
+
+impl Switches {
+    /// Returns whether an operator exempts the subject at a time, in milliseconds since the epoch.
+    pub(super) fn is_exempt(&self, now_ms: i64) -> bool {
+        matches!(&self.operators, Some(SubjectState::Exempt(holds)) if !holds.is_over(Some(now_ms)))
+    }
+
+    /// Returns whether an operator suspends the subject at a time.
+    pub(super) fn is_suspended_by_operators(&self, now_ms: i64) -> bool {
+        matches!(&self.operators, Some(SubjectState::Suspended(holds)) if !holds.is_over(Some(now_ms)))
+    }
+
+    /// Returns the suspension by the abuse stage that is in force at a time.
+    pub(super) fn machines_at(&self, now_ms: i64) -> Option<&AbuseSuspension> {
+        self.machines.as_ref().filter(|suspended| now_ms < suspended.until_ms && !self.is_exempt(now_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tollgate_core::digest::Digest;
+
+    use super::*;
+
+    #[test]
+    fn the_last_word_of_each_counts_and_an_exemption_beats_the_machine() {
+        let hash = Digest::of(b"x");
+        let (key, machines) = (format!("subject/user/{hash}"), format!("subject/user/{hash}/abuse"));
+        let exempt = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "exempt"}).to_string();
+        let suspended = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "suspended",
+            "until": "1970-01-01T00:00:10Z", "rule": "r", "step": 2, "alert_id": "a"})
+        .to_string();
+        let subject = SubjectKey { kind: KeyKind::User, hash };
+        let mut all = AllSwitches::default();
+        all.take(Some(machines.as_bytes()), Some(suspended.as_bytes()));
+        all.take(Some(machines.as_bytes()), Some(b"{"));
+        assert_eq!(all.get(subject).machines_at(9_999).map(|suspended| suspended.step), Some(Some(2)));
+        assert!(all.get(subject).machines_at(10_000).is_none() && !all.get(subject).is_suspended_by_operators(0));
+        all.take(Some(key.as_bytes()), Some(exempt.as_bytes()));
+        assert!(all.get(subject).is_exempt(0) && all.get(subject).machines_at(0).is_none());
+        all.take(Some(key.as_bytes()), None);
+        assert!(all.get(subject).machines_at(0).is_some());
+        all.take(Some(machines.as_bytes()), None);
+        assert!(all.0.is_empty());
+    }
+}

@@ -1,0 +1,157 @@
+//! `tollgate eval --alerts` and its like: what deciding saw is counted at once, and whom a rule suspends is suspended from the next event on.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use clap::Args;
+use tollgate_core::abuse::Folded;
+use tollgate_core::controls::Controls;
+use tollgate_core::record::Record;
+
+use crate::capture::{CaptureWriter, Follower, write_envelope};
+
+use super::super::UsageError;
+use super::super::output::check_output;
+
+/// The path that stands for stdout.
+const STDOUT: &str = "-";
+/// The most partitions of a signals topic that is made here.
+const PARTITIONS_MAX: i64 = 1_024;
+
+#[derive(Debug, Args)]
+pub(super) struct CountingArgs {
+    /// Count by the rules of `abuse` and write the alerts to a file, as JSONL: {"key": "…", "value": {…}}; suspensions are in force from the
+    /// next event on. `-` is stdout, in place of verdicts
+    #[arg(long, value_name = "FILE")]
+    pub(super) alerts: Option<PathBuf>,
+    /// The same for the controls that follow, which --controls takes again
+    #[arg(long, value_name = "FILE")]
+    pub(super) controls_out: Option<PathBuf>,
+    /// Write the signals as a capture of a signals topic, which --signals takes again
+    #[arg(long, value_name = "FILE")]
+    pub(super) signals_out: Option<PathBuf>,
+    /// How many partitions the signals topic has
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=PARTITIONS_MAX))]
+    pub(super) signals_partitions: u32,
+    /// Count a capture of the signals topic in place of deciding on events; alerts and controls go to stdout, where no file is named for them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "controls", "signals_out", "signals_partitions"])]
+    pub(super) signals: Option<PathBuf>,
+}
+
+impl CountingArgs {
+    /// Returns whether anything is counted.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.signals.is_some() || self.outputs().next().is_some()
+    }
+
+    /// Returns whether stdout is for alerts or controls, so that no verdicts go there.
+    pub(super) fn takes_stdout(&self) -> bool {
+        self.outputs().any(|(_, path)| is_stdout(path))
+    }
+
+    fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let all = [("--alerts", &self.alerts), ("--controls-out", &self.controls_out), ("--signals-out", &self.signals_out)];
+        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
+    }
+
+    /// Makes the files that are written. None of them is among those that are read, and no two are the same.
+    pub(super) fn create(&self, reads: &[&Path]) -> anyhow::Result<Sinks> {
+        let on_stdout: Vec<_> = self.outputs().filter(|(_, path)| is_stdout(path)).map(|(option, _)| option).collect();
+        if let [one, other, ..] = on_stdout.as_slice() {
+            bail!(UsageError(format!("{other}: found - for {one} too; stdout can hold one of them, so name a file for the other")));
+        }
+        let mut taken: Vec<&Path> = reads.to_vec();
+        for (option, path) in self.outputs().filter(|(_, path)| !is_stdout(path)) {
+            check_output(option, path, &taken)?;
+            ensure!(!taken.contains(&path), "{option}: found {}, which another option names; name another file", path.display());
+            taken.push(path);
+        }
+        // Where nothing is decided, alerts and controls are the result.
+        let by_default = self.signals.as_ref().map(|_| Path::new(STDOUT));
+        let lines = |option: &str, path: &Option<PathBuf>| path.as_deref().or(by_default).map(|path| writer(option, path)).transpose();
+        let capture = |path: &Path| {
+            if is_stdout(path) {
+                return Ok(CaptureWriter::stdout());
+            }
+            CaptureWriter::create(path, true).with_context(|| format!("--signals-out {}: cannot be written", path.display()))
+        };
+        Ok(Sinks {
+            alerts: lines("--alerts", &self.alerts)?,
+            controls: lines("--controls-out", &self.controls_out)?,
+            signals: self.signals_out.as_deref().map(capture).transpose()?,
+            line: Vec::new(),
+        })
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new(STDOUT)
+}
+
+fn writer(option: &str, path: &Path) -> anyhow::Result<Box<dyn Write>> {
+    if is_stdout(path) {
+        return Ok(Box::new(io::stdout()));
+    }
+    let file = std::fs::File::create(path).with_context(|| format!("{option} {}: cannot be written", path.display()))?;
+    Ok(Box::new(BufWriter::new(file)))
+}
+
+/// Where signals, alerts and controls go.
+pub(super) struct Sinks {
+    alerts: Option<Box<dyn Write>>,
+    controls: Option<Box<dyn Write>>,
+    signals: Option<CaptureWriter>,
+    line: Vec<u8>,
+}
+
+impl Sinks {
+    /// Writes what follows from a record of the signals topic: controls before the alerts that report them.
+    pub(super) fn write(&mut self, folded: &Folded) -> io::Result<()> {
+        let Self { alerts, controls, line, .. } = self;
+        for control in &folded.controls {
+            write_line(controls.as_mut(), line, &control.key, control.value.as_deref())?;
+        }
+        folded.alerts.iter().try_for_each(|alert| write_line(alerts.as_mut(), line, &alert.key, Some(&alert.value)))
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        for out in [self.alerts.as_mut(), self.controls.as_mut()].into_iter().flatten() {
+            out.flush()?;
+        }
+        self.signals.map_or(Ok(()), |signals| signals.finish().map(drop))
+    }
+}
+
+/// Writes a record as a line, `{"key": "…", "value": {…} or null}`.
+fn write_line(out: Option<&mut Box<dyn Write>>, line: &mut Vec<u8>, key: &str, value: Option<&[u8]>) -> io::Result<()> {
+    let Some(out) = out else { return Ok(()) };
+    line.clear();
+    line.extend_from_slice(br#"{"key":"#);
+    serde_json::to_writer(&mut *line, key)?;
+    line.extend_from_slice(br#","value":"#);
+    line.extend_from_slice(value.unwrap_or(b"null"));
+    line.extend_from_slice(b"}\n");
+    out.write_all(line)
+}
+
+/// What follows from the signals: it is written, and controls are in force from the next event on.
+pub(super) struct InForce {
+    pub(super) sinks: Sinks,
+    pub(super) controls: Arc<Controls>,
+}
+
+impl Follower for InForce {
+    fn follow(&mut self, record: &Record<'_>, folded: Folded) -> anyhow::Result<()> {
+        if let Some(signals) = &mut self.sinks.signals {
+            signals.append(|out| write_envelope(record, false, out))?;
+        }
+        for control in &folded.controls {
+            let applied = self.controls.apply(Some(control.key.as_bytes()), control.value.as_deref());
+            applied.map_err(|rejection| anyhow::anyhow!("a control of the abuse stage is refused: {rejection}"))?;
+        }
+        Ok(self.sinks.write(&folded)?)
+    }
+}

@@ -1,0 +1,225 @@
+//! Tests counting abuse without Kafka: `tollgate eval --alerts` and its like, and `tollgate diff` of two sets of rules.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use support::{Ran, assert_has, run, temporary, tollgate};
+
+/// Returns a configuration with one rule: so many safety stops of a user within an hour suspend them for a quarter of an hour.
+fn config(gte: u32) -> String {
+    format!(
+        "abuse:
+  pack: 'off'
+  rules:
+    - id: stops
+      level: high
+      mode: enforce
+      detection: {{signal: safety_stop}}
+      correlation: {{type: event_count, group-by: [user], timespan: 1h, condition: {{gte: {gte}}}}}
+      escalation: {{steps: [15m], decay: 24h}}
+"
+    )
+}
+
+fn time(minute: u32) -> String {
+    format!("2026-03-01T{:02}:{:02}:00Z", 10 + minute / 60, minute % 60)
+}
+
+/// Returns a response that the provider cut off, in a thread of its own.
+fn stop(user: &str, minute: u32) -> String {
+    let thread = format!("{user}-{minute}");
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "write_file", "arguments": "{\"path\": \"a"}});
+    let choice =
+        json!({"index": 0, "finish_reason": "content_filter", "message": {"role": "assistant", "content": "x", "tool_calls": [call]}});
+    json!({"type": "model_response", "thread_id": thread, "event_id": "m", "turn_id": "t", "user_id": user, "tenant_id": "acme",
+        "timestamp": time(minute), "provider": "openai", "response": {"id": "r", "object": "chat.completion", "choices": [choice]}})
+    .to_string()
+}
+
+fn call(user: &str, minute: u32) -> String {
+    let id = format!("call-{user}-{minute}");
+    json!({"type": "tool_call", "thread_id": format!("calls-{user}"), "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {},
+        "user_id": user, "tenant_id": "acme", "timestamp": time(minute)})
+    .to_string()
+}
+
+/// Alice is stopped three times within an hour and calls tools then; bob is stopped twice.
+fn traffic() -> String {
+    let mut lines = vec![call("alice", 0), stop("alice", 1), stop("bob", 2), stop("alice", 3), stop("bob", 4), stop("alice", 5)];
+    lines.extend([call("alice", 5), call("bob", 6), call("alice", 19), call("alice", 20), call("bob", 30)]);
+    lines.join("\n") + "\n"
+}
+
+fn eval(config: &str, arguments: &[&str], input: &str) -> Ran {
+    let config = temporary(config);
+    run(tollgate().arg("eval").arg("-c").arg(config.path()).args(arguments), input.as_bytes())
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn whom_a_rule_suspends_is_suspended_from_the_next_event_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alerts, controls] = ["alerts", "controls"].map(|name| folder.path().join(name));
+    let ran = eval(&config(3), &["--alerts", alerts.to_str().unwrap(), "--controls-out", controls.to_str().unwrap()], &traffic());
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
+    let verdicts = ran.json_lines();
+    let code = |event: &str| {
+        let found = verdicts.iter().find(|verdict| verdict["event_id"] == event).unwrap();
+        found["code"].as_str().unwrap().to_owned()
+    };
+    let codes = ["call-alice-0", "call-alice-5", "call-bob-6", "call-alice-19", "call-alice-20", "call-bob-30"].map(code);
+    assert_eq!(codes, ["allow", "subject_suspended", "allow", "subject_suspended", "allow", "allow"]);
+    let blocked = verdicts.iter().find(|verdict| verdict["event_id"] == "call-alice-5").unwrap();
+    assert_eq!(blocked["message"], "The user is suspended: abuse rule stops");
+
+    let [alert] = lines(&alerts).try_into().unwrap();
+    let value = &alert["value"];
+    assert_has(
+        "found",
+        value,
+        &json!({"rule": "stops", "status": "firing", "action": "suspended", "count": 3, "threshold": 3, "until": "2026-03-01T10:20:00Z"}),
+    );
+    assert_eq!((&value["subject"], value["evidence"].as_array().unwrap().len()), (&alert["key"], 3));
+    let written = lines(&controls);
+    assert_eq!(written[0]["key"], format!("subject/{}/abuse", alert["key"].as_str().unwrap()));
+    assert_has(
+        "found",
+        &written[0]["value"],
+        &json!({"state": "suspended", "until": "2026-03-01T10:20:00Z", "alert_id": value["alert_id"]}),
+    );
+    assert_eq!(written.last().unwrap()["value"], Value::Null, "it is over by the time of the events");
+
+    // What was written holds for another run.
+    let first = folder.path().join("first");
+    fs::write(&first, format!("{}\n", written[0])).unwrap();
+    let ran = eval(&config(3), &["--controls", first.to_str().unwrap()], &call("alice", 7));
+    assert_eq!(ran.json_lines()[0]["code"], "subject_suspended");
+}
+
+#[test]
+fn a_capture_of_the_signals_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for partitions in ["1", "5"] {
+        let outputs = ["--alerts", &path("alerts"), "--controls-out", &path("controls"), "--signals-out", &path("signals")];
+        let ran = eval(&config(3), &[&outputs[..], &["--signals-partitions", partitions]].concat(), &traffic());
+        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
+        let again = ["--signals", &path("signals"), "--alerts", &path("alerts-again"), "--controls-out", &path("controls-again")];
+        let again = eval(&config(3), &again, "");
+        assert_eq!((again.exit, again.stdout.as_str(), again.stderr.as_str()), (Some(0), "", ""));
+        for name in ["alerts", "controls"] {
+            let [one, other] = [path(name), path(&format!("{name}-again"))].map(|path| fs::read_to_string(path).unwrap());
+            assert_eq!((one.is_empty(), &one), (false, &other), "{name} {partitions}");
+        }
+        let named: BTreeSet<_> = lines(Path::new(&path("signals"))).iter().map(|line| line["partition"].as_i64().unwrap()).collect();
+        assert_eq!(named.len().to_string(), partitions);
+    }
+    // Without files both go to stdout, controls before the alerts that report them.
+    let printed = eval(&config(3), &["--signals", &path("signals")], "").json_lines();
+    let keys: Vec<_> = printed.iter().map(|line| line["key"].as_str().unwrap()).collect();
+    assert!(keys[0].starts_with("subject/user/") && keys[1].starts_with("user/"), "{keys:?}");
+    // Rules that are tried on the same signals find another set.
+    assert_eq!(eval(&config(2), &["--signals", &path("signals"), "--controls-out", &path("controls")], "").json_lines().len(), 2);
+}
+
+#[test]
+fn alerts_can_take_the_place_of_verdicts() {
+    let ran = eval(&config(3), &["--alerts", "-"], &traffic());
+    let keys: Vec<_> = ran.json_lines().iter().map(|line| line["value"]["rule"].as_str().unwrap().to_owned()).collect();
+    assert_eq!((ran.exit, keys), (Some(0), vec!["stops".to_owned()]));
+}
+
+#[test]
+fn what_cannot_be_counted_is_refused_with_a_reason() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let off = "abuse: {signals: false}";
+    let none = "abuse: {pack: 'off'}";
+    let three = config(3);
+    for (config, arguments, says) in [
+        (three.as_str(), &["--digest", "--alerts", path][..], "--digest: found with an option that counts"),
+        (&three, &["--alerts", "-", "--controls-out", "-"], "--controls-out: found - for --alerts too"),
+        (&three, &["--alerts", path, "--controls-out", path], "--controls-out: found"),
+        (off, &["--alerts", path], "abuse.signals: found false"),
+        (none, &["--alerts", path], "abuse.rules: found no rule"),
+        (&three, &["--signals", path, "--controls", path], "cannot be used with"),
+    ] {
+        let ran = eval(config, arguments, "");
+        assert!(ran.exit.is_some_and(|exit| exit == 1 || exit == 2) && ran.stderr.contains(says), "{arguments:?}: {ran:?}");
+    }
+    // The input is not written over.
+    let input = temporary(&traffic());
+    let path = input.path().to_str().unwrap();
+    let ran = eval(&three, &[path, "--alerts", path], "");
+    assert!(ran.stderr.contains("which this command reads") && fs::read_to_string(path).unwrap() == traffic(), "{ran:?}");
+}
+
+#[test]
+fn records_that_are_no_signals_are_reported() {
+    let envelope = |offset: u32, value: &str| {
+        json!({"topic": "tollgate.signals", "partition": 0, "offset": offset, "timestamp": 0, "key": null, "headers": [], "value": value})
+            .to_string()
+    };
+    let file = temporary(&[envelope(0, "{}"), envelope(1, r#"{"version":9}"#), envelope(1, "{}"), "nonsense".to_owned()].join("\n"));
+    let ran = eval(&config(3), &["--signals", file.path().to_str().unwrap()], "");
+    let codes: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["code"].clone()).collect();
+    assert_eq!((ran.exit, codes[..3].to_vec()), (Some(3), vec![json!("foreign"), json!("newer"), json!("offset_repeated")]));
+    assert_eq!(codes.len(), 4);
+}
+
+/// Compares two sets of rules on the traffic.
+fn diff(one: &str, other: &str, arguments: &[&str]) -> Ran {
+    let (one, other, source) = (temporary(one), temporary(other), temporary(&traffic()));
+    let mut command = tollgate();
+    command.arg("diff").arg(source.path()).arg("--policy").arg(one.path()).arg("--policy").arg(other.path()).args(arguments);
+    run(&mut command, b"")
+}
+
+#[test]
+fn diff_tells_whom_other_rules_catch_and_which_calls_that_blocks() {
+    let page = tempfile::NamedTempFile::new().unwrap();
+    let ran = diff(&config(3), &config(2), &["-o", "json", "--html", page.path().to_str().unwrap()]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
+    let abuse = ran.json_lines().remove(0)["abuse"].clone();
+    // Under B bob is suspended from minute 4 to 19, and alice from minute 3 to 18; under A alice from minute 5 to 20.
+    assert_has("found", &abuse, &json!({"calls": 6, "blocked": [2, 2], "suspended": 1, "freed": 1}));
+    assert_has("found", &abuse["rules"][0], &json!({"rule": "stops", "caught": [1, 2], "suspended": [1, 2], "gained": 1, "lost": 0}));
+    let html = fs::read_to_string(page.path()).unwrap();
+    assert!(html.contains("<table id=\"abuse\">") && html.contains("<span id=\"suspended\">1</span>"), "{html}");
+    let table = diff(&config(3), &config(2), &["-o", "table"]).stdout;
+    assert!(table.contains("1 calls (17 %) are blocked by one under B and not under A, 1 the other way"), "{table}");
+    assert!(table.contains("Subjects that rules against abuse catch"), "{table}");
+}
+
+#[test]
+fn a_limit_of_suspensions_fails_a_build() {
+    let limited = |one, other, limit| {
+        let ran = diff(&config(one), &config(other), &["--fail-on", limit]);
+        (ran.exit, ran.stderr)
+    };
+    assert_eq!(limited(3, 2, "suspended>16%"), (Some(1), "tollgate: --fail-on 'suspended>16%': found 1 of 6 calls\n".to_owned()));
+    assert_eq!(limited(3, 2, "suspended>17%").0, Some(0));
+    assert_eq!(limited(9, 3, "suspended>1").0, Some(1));
+    assert_eq!(limited(3, 9, "suspended>0").0, Some(0), "fewer are suspended");
+}
+
+#[test]
+fn rules_that_are_the_same_are_compared_only_if_that_is_asked_for() {
+    let same = diff(&config(3), &config(3), &["-o", "json"]);
+    assert!(same.exit == Some(2) && same.stderr.contains("the same rules of abuse"), "{same:?}");
+    let asked = diff(&config(3), &config(3), &["-o", "json", "--abuse"]);
+    assert_has("found", &asked.json_lines()[0]["abuse"], &json!({"blocked": [2, 2], "suspended": 0, "freed": 0}));
+    let policy = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [ls]}}}";
+    let other = diff("{}", policy, &["-o", "json"]);
+    assert_eq!(other.json_lines()[0].get("abuse"), None);
+    let keyed = diff(&config(3), &format!("{}privacy: {{subject_key: a}}\n", config(2)), &[]);
+    assert!(keyed.exit == Some(2) && keyed.stderr.contains("privacy.subject_key"), "{keyed:?}");
+}

@@ -1,0 +1,200 @@
+//! Tests what `tollgate abuse` says from the topics alone, and pardons with a worker that counts.
+
+use std::process::Output;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use tollgate_testkit::{Cluster, Deployment, Outgoing, parsed};
+
+const TIME_MAX: Duration = Duration::from_secs(40);
+const SIGNAL_PARTITIONS: i32 = 3;
+/// Stands for an id that must not be seen anywhere else.
+const MARKER: &str = "MARKER-51c9";
+
+/// A deployment with the topics of the abuse stage.
+struct Counting {
+    deployment: Deployment,
+    alerts: String,
+    signals: String,
+}
+
+impl Counting {
+    /// Returns a deployment of which three safety stops of a user within an hour suspend them for a quarter of an hour.
+    fn new(cluster: &Cluster) -> Result<Self> {
+        let mut deployment = Deployment::new(cluster, 4)?;
+        let (alerts, signals) = (cluster.topic("alerts", 2, &[])?, cluster.topic("signals", SIGNAL_PARTITIONS, &[])?);
+        let state = cluster.topic("abuse", SIGNAL_PARTITIONS, &[("cleanup.policy", "compact")])?;
+        deployment.configure("/kafka/topics/alerts", json!(alerts));
+        deployment.configure("/kafka/topics/signals", json!(signals));
+        deployment.configure("/kafka/topics/abuse", json!(state));
+        deployment.configure("/privacy/subject_keys", json!(["new", "old"]));
+        deployment.configure("/worker/checkpoint_interval_ms", json!(200));
+        let rule = json!({
+            "id": "stops", "level": "high", "mode": "enforce",
+            "detection": {"signal": "safety_stop"},
+            "correlation": {"type": "event_count", "group-by": ["user"], "timespan": "1h", "condition": {"gte": 3}},
+            "escalation": {"steps": ["15m"], "decay": "24h"},
+        });
+        deployment.configure("/abuse", json!({"pack": "off", "rules": [rule]}));
+        Ok(Self { deployment, alerts, signals })
+    }
+
+    fn abuse(&self, arguments: &[&str]) -> Result<Output> {
+        let output = self.deployment.command("abuse").args(arguments).output()?;
+        let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+        ensure!(!said.contains(MARKER), "an id was printed: {said}");
+        Ok(output)
+    }
+
+    /// Runs a command that must succeed, and reads the lines that it prints.
+    fn lines(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        let output = self.abuse(arguments)?;
+        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    }
+
+    fn show(&self, subject: &str) -> Result<Value> {
+        let tenant: &[&str] = if subject.contains('/') { &[] } else { &["--tenant", "acme"] };
+        let lines = self.lines(&[&["show", subject, "-o", "json"], tenant].concat())?;
+        lines.into_iter().next().context("a line")
+    }
+}
+
+fn alert(rule: &str, subject: &str, action: &str) -> Value {
+    json!({"alert_id": "a1", "rule": rule, "level": "high", "status": "firing", "mode": "enforce", "subject": subject, "count": 3, "threshold": 3,
+        "step": 1, "action": action, "until": null, "suppressed": 1, "message": "m",
+        "evidence": [{"thread_id": "t1", "event_id": "e1", "signal": "safety_stop", "timestamp": "2026-01-01T00:00:00Z"}]})
+}
+
+/// Everything that is said comes from the topics, whoever wrote them; without a worker a pardon stands in the log and says so.
+pub(crate) fn a_subject_is_shown_listed_and_counted(cluster: &Cluster) -> Result<()> {
+    let counting = Counting::new(cluster)?;
+    let user = format!("user:{MARKER}");
+    let unknown = counting.show(&user)?;
+    assert_eq!(unknown["verdict"], "nothing is known of this user: no control, no alert, nothing counted");
+    let name = unknown["subject"].as_str().context("a name")?.to_owned();
+    let hash = name.strip_prefix("user/").context("a user")?;
+
+    let control = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended", "until": "2999-01-01T00:00:00Z", "rule": "stops",
+        "step": 1, "alert_id": "a1"});
+    cluster.produce(&counting.deployment.controls, &[Outgoing::new(format!("subject/{name}/abuse"), control.to_string())])?;
+    let alerts = [alert("stops", &name, "suspended"), alert("stops", &name, "warned"), alert("other", &name, "warned")];
+    let mut records: Vec<_> = alerts.iter().map(|alert| Outgoing::new(name.clone(), alert.to_string())).collect();
+    records.push(Outgoing::new("rule/gone", alert("gone", "", "enforcement_paused").to_string()));
+    records.push(Outgoing::new("x", "no alert"));
+    cluster.produce(&counting.alerts, &records)?;
+
+    let shown = counting.show(&user)?;
+    assert_eq!(
+        (&shown["suspended"], &shown["alerts_total"], shown["controls"].as_array().map(Vec::len)),
+        (&json!(true), &json!(3), Some(1))
+    );
+    let verdict = shown["verdict"].as_str().unwrap_or_default();
+    assert!(
+        verdict.contains("by rule stops, step 1 of 1, because of 3 safety stops within 1h: thread t1 event e1; pardon it with"),
+        "{verdict}"
+    );
+    assert_eq!(counting.show(&name)?, shown, "the hash stands for the id");
+    let table = counting.abuse(&["show", &name, "-o", "table"])?;
+    let table = String::from_utf8(table.stdout)?;
+    assert!(table.starts_with(&name) && table.contains("\ncontrols\n") && table.contains("\nalerts\n"), "{table}");
+
+    let listed = counting.lines(&["blocklist", "-o", "json"])?;
+    assert_eq!((listed.len(), &listed[0]["rule"], &listed[0]["by"]), (1, &json!("stops"), &json!("rule")));
+    let top = counting.lines(&["top", "-o", "json"])?;
+    let of = |kind: &str| top.iter().filter(|line| line["type"] == kind).cloned().collect::<Vec<_>>();
+    let (rules, subjects) = (of("rule"), of("subject"));
+    assert_eq!((&rules[0]["rule"], &rules[0]["firings"], &rules[0]["suspensions"]), (&json!("stops"), &json!(4), &json!(1)));
+    assert_eq!((subjects.len(), &subjects[0]["firings"], &subjects[0]["suspended"]), (1, &json!(6), &json!(true)));
+    assert!(rules.iter().all(|rule| rule["paused"].is_null()), "no stage says that it is: {rules:?}");
+
+    // Nobody counts.
+    let pardon = counting.abuse(&["pardon", &name, "--wait", "1s"])?;
+    let said = String::from_utf8(pardon.stderr)?;
+    assert!(pardon.status.code() == Some(1) && said.contains("has not taken its control"), "{said}");
+    let resume = counting.lines(&["resume", "stops"])?;
+    let places: Vec<_> = resume.iter().map(|line| line["partition"].as_i64()).collect();
+    assert_eq!(places, [Some(0), Some(1), Some(2)]);
+    let requests = cluster.read_all(&counting.signals)?;
+    let pardons: Vec<_> = requests.iter().map(parsed).filter(|request| request["pardon"]["subject"] == name.as_str()).collect();
+    assert_eq!((requests.len(), pardons.len()), (4, 1));
+    let unknown = counting.abuse(&["resume", "stop"])?;
+    assert_eq!(unknown.status.code(), Some(2));
+    Ok(())
+}
+
+/// Returns a response of a user that the provider cut off, in a thread of its own.
+fn stop(user: &str, number: u32) -> Outgoing {
+    let choice = json!({"index": 0, "finish_reason": "content_filter", "message": {"role": "assistant", "content": "x"}});
+    let event = json!({"type": "model_response", "event_id": "m", "turn_id": "t", "user_id": user, "tenant_id": "acme", "provider": "openai",
+        "response": {"id": "r", "object": "chat.completion", "choices": [choice]}});
+    Outgoing::new(format!("stop-{number}"), event.to_string())
+}
+
+/// Has a user make a call, and returns the verdict's code.
+fn code_of_call(cluster: &Cluster, deployment: &Deployment, user: &str) -> Result<String> {
+    let id = cluster.unique("call");
+    let event = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}, "user_id": user, "tenant_id": "acme"});
+    cluster.produce(&deployment.events, &[Outgoing::new(id.clone(), event.to_string())])?;
+    let is_it = |record: &tollgate_testkit::Record| parsed(record)["event_id"] == id.as_str();
+    let verdicts = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.iter().any(is_it))?;
+    let verdict = verdicts.iter().find(|record| is_it(record)).context("a verdict")?;
+    Ok(parsed(verdict)["code"].as_str().unwrap_or_default().to_owned())
+}
+
+fn wait_for_code(cluster: &Cluster, deployment: &Deployment, user: &str, code: &str) -> Result<()> {
+    let deadline = Instant::now() + TIME_MAX;
+    loop {
+        let found = code_of_call(cluster, deployment, user)?;
+        if found == code {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "{found} and not {code}");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// A user is suspended for three safety stops on three partitions, is shown with what was counted, and goes on after a pardon; an operator's
+/// suspension stays.
+pub(crate) fn an_offender_is_suspended_and_pardoned(cluster: &Cluster) -> Result<()> {
+    let counting = Counting::new(cluster)?;
+    let _worker = counting.deployment.start()?;
+    let user = format!("user:{MARKER}");
+    wait_for_code(cluster, &counting.deployment, MARKER, "allow")?;
+    cluster.produce(&counting.deployment.events, &[stop(MARKER, 1), stop(MARKER, 2)])?;
+    let deadline = Instant::now() + TIME_MAX;
+    let counted = loop {
+        let shown = counting.show(&user)?;
+        if shown["state"][0]["counters"][0]["count"] == json!(2.0) {
+            break shown;
+        }
+        ensure!(Instant::now() < deadline, "not counted: {shown}");
+    };
+    assert_eq!((&counted["suspended"], &counted["state"][0]["counters"][0]["threshold"]), (&json!(false), &json!(3.0)));
+    cluster.produce(&counting.deployment.events, &[stop(MARKER, 3)])?;
+    wait_for_code(cluster, &counting.deployment, MARKER, "subject_suspended")?;
+    wait_for_code(cluster, &counting.deployment, "another", "allow")?;
+    let shown = counting.show(&user)?;
+    let verdict = shown["verdict"].as_str().unwrap_or_default();
+    assert!(verdict.contains("because of 3 safety stops within 1h: thread stop-"), "{verdict}");
+    assert_eq!(counting.lines(&["blocklist", "-o", "json"])?.len(), 1);
+
+    let mut suspend = counting.deployment.command("control");
+    suspend.args(["suspend", "--kind", "user", "--tenant", "acme", "--id", MARKER]);
+    ensure!(suspend.output()?.status.success(), "it is suspended");
+    let pardon = counting.abuse(&["pardon", &user, "--tenant", "acme", "--wait", "40s"])?;
+    let said = String::from_utf8(pardon.stderr)?;
+    assert!(pardon.status.success() && said.contains("pardoned: the suspension of user/"), "{said}");
+    assert!(said.contains("an operator suspends user/"), "{said}");
+    assert_eq!(code_of_call(cluster, &counting.deployment, MARKER)?, "subject_suspended");
+    let mut resume = counting.deployment.command("control");
+    resume.args(["resume", "--kind", "user", "--tenant", "acme", "--id", MARKER]);
+    ensure!(resume.output()?.status.success(), "it is resumed");
+    wait_for_code(cluster, &counting.deployment, MARKER, "allow")?;
+    let again = counting.lines(&["pardon", &user, "--tenant", "acme"])?;
+    assert_eq!((again.len(), &again[0]["outcome"]), (2, &json!("not_suspended")), "one request for each key");
+    Ok(())
+}
