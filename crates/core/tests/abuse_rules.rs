@@ -117,8 +117,8 @@ fn ids_are_hashed_within_the_tenants_beside_them() {
     both.sort_unstable();
     assert_eq!(values("user: \"id:alice\", tenant: [\"id:a\", \"id:b\"]"), both);
     let digest = hash(SubjectKind::Thread, "x", "y");
-    assert_eq!(values(&format!("thread: \"hash:{digest}\", tenant: \"hash:{digest}\"")), [digest.clone()]);
-    assert_eq!(values(&format!("args_hash: {digest}")), [digest.clone()]);
+    assert_eq!(values(&format!("thread: \"hash:{digest}\", tenant: \"hash:{digest}\"")), std::slice::from_ref(&digest));
+    assert_eq!(values(&format!("args_hash: {digest}")), std::slice::from_ref(&digest));
     for (fields, says) in [
         (format!("user: \"id:alice\", tenant: \"hash:{digest}\""), "found an id beside a tenant's hash"),
         ("user: alice".to_owned(), "found a string that is neither an id nor a hash; write `id:` and the user's id"),
@@ -159,11 +159,8 @@ fn what_is_printed_can_be_read_again_and_is_the_same() {
 fn the_version_is_that_of_what_a_rule_does() {
     let base = rule("{id: r, detection: {signal: denial, tool: [a, b]}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}").unwrap();
     assert_eq!(base.version.to_string(), "dcb5499a67e50f18121782e886b953189e88d06ca73bbf8a78674c06a2ab28a1");
-    for same in [
-        "{id: r, title: Another, level: medium, mode: alert, suppress: 60m, detection: {tool: [b, a, a], signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 60m, condition: {gte: 5}}, escalation: {steps: [], decay: 24h}}",
-    ] {
-        assert_eq!(rule(same).unwrap().version, base.version);
-    }
+    let same = "{id: r, title: Another, level: medium, mode: alert, suppress: 60m, detection: {tool: [b, a, a], signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 60m, condition: {gte: 5}}, escalation: {steps: [], decay: 24h}}";
+    assert_eq!(rule(same).unwrap().version, base.version);
     for other in [
         "{id: s, detection: {signal: denial, tool: [a, b]}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}",
         "{id: r, detection: {signal: denial, tool: [a]}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}",
