@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Findings, Row};
-use crate::{AbuseFindings, FoldCost, Ratio};
+use crate::{AbuseFindings, FoldCost};
 
 const CPU_MAX: f64 = 1.1;
 const SIGNALS_MIN: f64 = 1e6;
@@ -149,7 +149,7 @@ mod tests {
     use super::super::samples::{findings, phase};
     use super::super::{markdown, rows as all_rows};
     use super::*;
-    use crate::{Absence, Beside, Delays};
+    use crate::{Absence, Beside, Delays, Ratio};
 
     fn found() -> AbuseFindings {
         let cost = |name: &str, rules, signals_per_second, bytes_per_subject| FoldCost {
