@@ -40,7 +40,7 @@ pub use cli::Cli;
 pub use command::execute;
 
 use absence::Absence;
-use abuse::{AbuseFindings, Beside, Delays, FoldCost};
+use abuse::{AbuseFindings, FoldCost};
 use budget::Budget;
 use checkout::{BASELINES, Checkout};
 use drain::Drained;

@@ -27,7 +27,7 @@ impl Session {
         let (mut over, mut under) = (Vec::new(), Vec::new());
         for round in 0..rounds {
             // They take turns to be the first.
-            let mut take = |of: &Preloaded, rates: &mut Vec<f64>| self.count_once(of).map(|rate| rates.push(rate));
+            let take = |of: &Preloaded, rates: &mut Vec<f64>| self.count_once(of).map(|rate| rates.push(rate));
             if round % 2 == 0 {
                 take(&uniform, &mut under)?;
                 take(&hot, &mut over)?;

@@ -149,7 +149,8 @@ mod tests {
     use super::super::samples::{findings, phase};
     use super::super::{markdown, rows as all_rows};
     use super::*;
-    use crate::{Absence, Beside, Delays, Ratio};
+    use crate::abuse::{Beside, Delays};
+    use crate::{Absence, Ratio};
 
     fn found() -> AbuseFindings {
         let cost = |name: &str, rules, signals_per_second, bytes_per_subject| FoldCost {
