@@ -70,8 +70,7 @@ mod tests {
     fn the_settings_are_read_by_a_worker() {
         for (subject, rules) in [(without_abuse(), 0), (with_pack(), 9), (counting(false), 9 + RULES), (counting(true), 9 + RULES)] {
             let Subject::Variant(variant) = subject else { panic!("a variant") };
-            let enabled = ("TOLLGATE__GUARDRAILS__ENABLED", "true".to_owned());
-            let variables = variant.environment.into_iter().chain([enabled]).map(|(name, value)| (name.into(), value.into()));
+            let variables = variant.environment.into_iter().map(|(name, value)| (name.into(), value.into()));
             let settings = tollgate::config::load(None, variables).unwrap();
             assert_eq!(settings.abuse.rules.rules.len(), rules, "{}", variant.name);
         }
