@@ -65,12 +65,17 @@ fn variant(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn the_settings_are_read_by_a_worker() {
         for (subject, rules) in [(without_abuse(), 0), (with_pack(), 9), (counting(false), 9 + RULES), (counting(true), 9 + RULES)] {
             let Subject::Variant(variant) = subject else { panic!("a variant") };
-            let variables = variant.environment.into_iter().map(|(name, value)| (name.into(), value.into()));
+            // What a worker is given in any case; a variant's own value comes later and counts.
+            let denied = json!({"use": "allowlist", "config": {"denied_tools": [DENIED_TOOL]}}).to_string();
+            let given = [("TOLLGATE__GUARDRAILS__ENABLED", "true".to_owned()), ("TOLLGATE__GUARDRAILS__PROVIDER", denied)];
+            let variables: BTreeMap<_, _> = given.into_iter().chain(variant.environment).collect();
+            let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
             let settings = tollgate::config::load(None, variables).unwrap();
             assert_eq!(settings.abuse.rules.rules.len(), rules, "{}", variant.name);
         }

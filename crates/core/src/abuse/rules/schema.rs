@@ -80,8 +80,13 @@ fn notes_of(name: &str) -> Notes {
 /// Leaves to the types what a key holds, and says what the keys of all types hold.
 fn refine_correlation(correlation: &mut Value) {
     let names: Vec<_> = TYPES.iter().map(|(name, _)| *name).collect();
-    let group_by: Vec<_> =
-        KeyKind::ALL.iter().map(|kind| kind.as_str()).chain(Dimension::ALL.iter().map(|dimension| dimension.as_str())).collect();
+    let mut group_by: Vec<_> = KeyKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    for dimension in Dimension::ALL {
+        // Kinds of subjects are dimensions too, and no value may stand in an enumeration twice.
+        if !group_by.contains(&dimension.as_str()) {
+            group_by.push(dimension.as_str());
+        }
+    }
     for (key, property) in correlation.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
         let description = property.get("description").cloned().unwrap_or_default();
         match key.as_str() {
