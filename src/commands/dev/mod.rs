@@ -14,6 +14,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
+use crate::config::now_ms;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
 use crate::logging::start_logging;
@@ -141,6 +142,7 @@ impl Dev {
             return Ok(process::stopped(&health));
         };
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
+        settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, &metrics)?;
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));
