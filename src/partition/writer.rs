@@ -12,8 +12,8 @@ use crate::health::Health;
 use crate::kafka::{Right, StageTopics};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
-use tollgate_core::checkpoint::{KeyedState, Restored};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::checkpoint::KeyedState;
+use tollgate_core::record::Partition;
 
 use super::reports::{Prepare, Report, WriterReport};
 use super::restore::{Clients, RestoreError, RestoreParts, Takeover, take_over};
