@@ -34,7 +34,8 @@ fn time(minute: u32) -> String {
 fn stop(user: &str, minute: u32) -> String {
     let thread = format!("{user}-{minute}");
     let call = json!({"id": "c1", "type": "function", "function": {"name": "write_file", "arguments": "{\"path\": \"a"}});
-    let choice = json!({"index": 0, "finish_reason": "content_filter", "message": {"role": "assistant", "content": "x", "tool_calls": [call]}});
+    let choice =
+        json!({"index": 0, "finish_reason": "content_filter", "message": {"role": "assistant", "content": "x", "tool_calls": [call]}});
     json!({"type": "model_response", "thread_id": thread, "event_id": "m", "turn_id": "t", "user_id": user, "tenant_id": "acme",
         "timestamp": time(minute), "provider": "openai", "response": {"id": "r", "object": "chat.completion", "choices": [choice]}})
     .to_string()
@@ -81,11 +82,19 @@ fn whom_a_rule_suspends_is_suspended_from_the_next_event_on() {
 
     let [alert] = lines(&alerts).try_into().unwrap();
     let value = &alert["value"];
-    assert_has("found", value, &json!({"rule": "stops", "status": "firing", "action": "suspended", "count": 3, "threshold": 3, "until": "2026-03-01T10:20:00Z"}));
+    assert_has(
+        "found",
+        value,
+        &json!({"rule": "stops", "status": "firing", "action": "suspended", "count": 3, "threshold": 3, "until": "2026-03-01T10:20:00.000Z"}),
+    );
     assert_eq!((&value["subject"], value["evidence"].as_array().unwrap().len()), (&alert["key"], 3));
     let written = lines(&controls);
     assert_eq!(written[0]["key"], format!("subject/{}/abuse", alert["key"].as_str().unwrap()));
-    assert_has("found", &written[0]["value"], &json!({"state": "suspended", "until": "2026-03-01T10:20:00Z", "alert_id": value["alert_id"]}));
+    assert_has(
+        "found",
+        &written[0]["value"],
+        &json!({"state": "suspended", "until": "2026-03-01T10:20:00.000Z", "alert_id": value["alert_id"]}),
+    );
     assert_eq!(written.last().unwrap()["value"], Value::Null, "it is over by the time of the events");
 
     // What was written holds for another run.
@@ -156,7 +165,8 @@ fn what_cannot_be_counted_is_refused_with_a_reason() {
 #[test]
 fn records_that_are_no_signals_are_reported() {
     let envelope = |offset: u32, value: &str| {
-        json!({"topic": "tollgate.signals", "partition": 0, "offset": offset, "timestamp": 0, "key": null, "headers": [], "value": value}).to_string()
+        json!({"topic": "tollgate.signals", "partition": 0, "offset": offset, "timestamp": 0, "key": null, "headers": [], "value": value})
+            .to_string()
     };
     let file = temporary(&[envelope(0, "{}"), envelope(1, r#"{"version":9}"#), envelope(1, "{}"), "nonsense".to_owned()].join("\n"));
     let ran = eval(&config(3), &["--signals", file.path().to_str().unwrap()], "");

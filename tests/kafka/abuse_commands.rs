@@ -88,9 +88,15 @@ pub(crate) fn a_subject_is_shown_listed_and_counted(cluster: &Cluster) -> Result
     cluster.produce(&counting.alerts, &records)?;
 
     let shown = counting.show(&user)?;
-    assert_eq!((&shown["suspended"], &shown["alerts_total"], shown["controls"].as_array().map(Vec::len)), (&json!(true), &json!(3), Some(1)));
+    assert_eq!(
+        (&shown["suspended"], &shown["alerts_total"], shown["controls"].as_array().map(Vec::len)),
+        (&json!(true), &json!(3), Some(1))
+    );
     let verdict = shown["verdict"].as_str().unwrap_or_default();
-    assert!(verdict.contains("by rule stops, step 1 of 1, because of 3 safety stops within 1h: thread t1 event e1; pardon it with"), "{verdict}");
+    assert!(
+        verdict.contains("by rule stops, step 1 of 1, because of 3 safety stops within 1h: thread t1 event e1; pardon it with"),
+        "{verdict}"
+    );
     assert_eq!(counting.show(&name)?, shown, "the hash stands for the id");
     let table = counting.abuse(&["show", &name, "-o", "table"])?;
     let table = String::from_utf8(table.stdout)?;

@@ -100,7 +100,17 @@ impl Blocklist {
             let until = text("until");
             let away = tollgate_core::decode::parse_timestamp(&until).map(|time_ms| format!(" ({})", ago(time_ms, now_ms)));
             let until = format!("{until}{}", away.unwrap_or_default());
-            table.row(vec![kind.to_owned(), hash, text("by"), text("state"), text("rule"), text("step"), until, text("reason"), text("alert_id")]);
+            table.row(vec![
+                kind.to_owned(),
+                hash,
+                text("by"),
+                text("state"),
+                text("rule"),
+                text("step"),
+                until,
+                text("reason"),
+                text("alert_id"),
+            ]);
         }
         table
     }
@@ -140,7 +150,10 @@ mod tests {
         }
         let by = |list: &Blocklist| list.lines.iter().map(|line| line["by"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let list = Blocklist::of(&all, false, 50);
-        assert_eq!((by(&list), list.summary().as_str()), (vec!["rule".to_owned(); 2], "suspended by rules: 2 (r 2), by operators: 2, exempt: 1"));
+        assert_eq!(
+            (by(&list), list.summary().as_str()),
+            (vec!["rule".to_owned(); 2], "suspended by rules: 2 (r 2), by operators: 2, exempt: 1")
+        );
         let list = Blocklist::of(&all, true, 50);
         assert_eq!(by(&list), ["operator", "rule", "rule", "operator", "operator"]);
         let rows = list.table(false, 50).lines(false, 200);

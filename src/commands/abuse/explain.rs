@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn a_suspension_by_a_rule_says_why_until_when_and_how_it_ends() {
         let rules = load(None, []).unwrap().abuse.rules;
-        let suspended = |until_ms| AbuseSuspension { until_ms, rule: "safety-stop-user".to_owned(), step: Some(2), alert_id: Some("a1".to_owned()) };
+        let suspended =
+            |until_ms| AbuseSuspension { until_ms, rule: "safety-stop-user".to_owned(), step: Some(2), alert_id: Some("a1".to_owned()) };
         let said = verdict(&known(Switches { operators: None, machines: Some(suspended(960_000)) }), &rules);
         let name = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
         let expected = format!(
@@ -153,7 +154,11 @@ mod tests {
         assert!(over.starts_with("not suspended any more: the suspension by rule safety-stop-user was over at"), "{over}");
         let exempt = Some(SubjectState::Exempt(HoldsUntil::default()));
         let both = verdict(&known(Switches { operators: exempt, machines: Some(suspended(960_000)) }), &rules);
-        assert!(both.starts_with("exempt from suspensions by rules by an operator; take it back") && both.contains("but an operator exempts it"), "{both}");
+        assert!(
+            both.starts_with("exempt from suspensions by rules by an operator; take it back")
+                && both.contains("but an operator exempts it"),
+            "{both}"
+        );
     }
 
     #[test]

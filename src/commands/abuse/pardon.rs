@@ -67,7 +67,8 @@ pub(super) fn execute(args: &PardonArgs, settings: &Settings) -> anyhow::Result<
     };
     let mut out = std::io::stdout().lock();
     for (key, (partition, offset)) in places {
-        let line = json!({"topic": signals.name, "partition": partition, "offset": offset, "subject": key.to_string(), "outcome": ended.as_str()});
+        let line =
+            json!({"topic": signals.name, "partition": partition, "offset": offset, "subject": key.to_string(), "outcome": ended.as_str()});
         writeln!(out, "{line}")?;
     }
     out.flush()?;

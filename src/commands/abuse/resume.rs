@@ -31,21 +31,24 @@ pub(super) fn execute(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<
     let mut out = std::io::stdout().lock();
     // A rule is paused in each partition for itself.
     for partition in signals.all()? {
-        let outgoing =
-            Outgoing { topic: signals.name, partition: Some(partition), key: &key, value: Some(&value), what: "the request" };
+        let outgoing = Outgoing { topic: signals.name, partition: Some(partition), key: &key, value: Some(&value), what: "the request" };
         let (partition, offset) = publish(kafka, &outgoing)?;
         let line = json!({"topic": signals.name, "partition": partition.0, "offset": offset.0, "rule": rule});
         writeln!(out, "{line}")?;
     }
     out.flush()?;
-    say!("rule {rule} may enforce again, in all {} partitions, once the abuse stage has read this; it suspends nobody for what came before", signals.partitions);
+    say!(
+        "rule {rule} may enforce again, in all {} partitions, once the abuse stage has read this; it suspends nobody for what came before",
+        signals.partitions
+    );
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the rule's id, if the configuration has the rule and it enforces.
 fn known_rule<'r>(id: &str, rules: &'r AbuseRules) -> anyhow::Result<&'r str> {
     let Some(rule) = rules.rules.iter().find(|rule| rule.id == id) else {
-        let nearest = nearest(id, rules.rules.iter().map(|rule| rule.id.as_str())).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
+        let nearest =
+            nearest(id, rules.rules.iter().map(|rule| rule.id.as_str())).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
         return Err(UsageError(format!("RULE: the configuration has no rule of this id{nearest}")).into());
     };
     if rule.mode != Mode::Enforce {

@@ -53,7 +53,13 @@ pub(super) fn paused(topics: &Topics<'_>, rules: &AbuseRules) -> anyhow::Result<
 }
 
 /// Returns the abuse stage of a partition as of its last checkpoint, with one subject at most.
-fn stage(topics: &Topics<'_>, topic: Topic<'_>, partition: Partition, rules: &Arc<AbuseRules>, subject: Option<SubjectKey>) -> anyhow::Result<Abuse> {
+fn stage(
+    topics: &Topics<'_>,
+    topic: Topic<'_>,
+    partition: Partition,
+    rules: &Arc<AbuseRules>,
+    subject: Option<SubjectKey>,
+) -> anyhow::Result<Abuse> {
     let wanted = subject.map(|key| format!("{SUBJECTS}{key}"));
     let mut latest = Latest::default();
     topics.read(topic, partition, |offset, key, value| take(&mut latest, wanted.as_deref(), offset, key, value))?;

@@ -74,13 +74,15 @@ impl SubjectArgs {
     pub(super) fn resolve(&self, settings: &Settings) -> anyhow::Result<Resolved> {
         let wrong = |text: String| anyhow::Error::from(UsageError(text));
         let Some((kind, id)) = self.subject.split_once(':').filter(|(kind, _)| !kind.contains('/')) else {
-            let key = SubjectKey::parse(&self.subject).ok_or_else(|| wrong(format!("SUBJECT: found neither a subject nor a hash; {FIX}")))?;
+            let key =
+                SubjectKey::parse(&self.subject).ok_or_else(|| wrong(format!("SUBJECT: found neither a subject nor a hash; {FIX}")))?;
             if self.tenant.is_some() {
                 return Err(wrong("--tenant: a hash says its tenant already; leave it out".to_owned()));
             }
             return Ok(Resolved { keys: vec![key] });
         };
-        let kind = SubjectKind::from_name(kind).ok_or_else(|| wrong(format!("SUBJECT: found an unknown kind of {} bytes; {FIX}", kind.len())))?;
+        let kind =
+            SubjectKind::from_name(kind).ok_or_else(|| wrong(format!("SUBJECT: found an unknown kind of {} bytes; {FIX}", kind.len())))?;
         let is_tenant = kind == SubjectKind::Tenant;
         if is_tenant && self.tenant.is_some() {
             return Err(wrong("--tenant: a tenant has none itself; leave it out".to_owned()));
@@ -94,7 +96,9 @@ impl SubjectArgs {
             say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", kind.as_str());
         }
         let subject = Subject { kind, tenant, id: &id };
-        Ok(Resolved { keys: hashers(settings).iter().map(|hasher| SubjectKey { kind: kind.into(), hash: hasher.hash(&subject) }).collect() })
+        Ok(Resolved {
+            keys: hashers(settings).iter().map(|hasher| SubjectKey { kind: kind.into(), hash: hasher.hash(&subject) }).collect(),
+        })
     }
 }
 

@@ -15,8 +15,8 @@ use crate::settings::Settings;
 
 use self::subject::Switch;
 use super::output::Screen;
-pub(super) use subject::read_id;
 use crate::logging::start_logging;
+pub(super) use subject::read_id;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {

@@ -24,7 +24,12 @@ pub(in crate::commands) struct Console {
 
 impl Console {
     /// Returns a console that shows every verdict that is published from now on.
-    pub(in crate::commands) fn new(kafka: &KafkaSettings, screen: Screen, play: Option<(Script, Play)>, is_once: bool) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn new(
+        kafka: &KafkaSettings,
+        screen: Screen,
+        play: Option<(Script, Play)>,
+        is_once: bool,
+    ) -> anyhow::Result<Self> {
         let reader = VerdictReader::new(kafka, Start::End)?;
         let sample = play.map(|(script, play)| Sample::new(kafka, script, play)).transpose()?;
         Ok(Self { reader, screen, sample, is_once })

@@ -51,9 +51,7 @@ pub(super) fn compared(args: &DiffArgs, settings: &Settings, has_config: bool) -
         }
         (Some(Against::Recorded), ..) => Err(wrong("--against recorded compares with one policy: give --policy once")),
         (None, [one], [read]) => Ok((policies(args, settings, [settings, read], &loaded)?, [config.to_owned(), name(one)])),
-        (None, [one, other], [first, second]) => {
-            Ok((policies(args, settings, [first, second], &loaded)?, [name(one), name(other)]))
-        }
+        (None, [one, other], [first, second]) => Ok((policies(args, settings, [first, second], &loaded)?, [name(one), name(other)])),
         (None, ..) => Err(wrong("--policy: found more than two; two policies are compared")),
     }
 }
@@ -65,7 +63,9 @@ fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], loaded:
     let is_other = one.rules.rules != other.rules.rules || one.rules.lateness_ms != other.rules.lateness_ms;
     let counts = args.asks_for_abuse() || is_other;
     if counts && !(one.signals && other.signals) {
-        return Err(wrong("abuse.signals: found false, so that there is nothing to count for the rules; write true in both configurations"));
+        return Err(wrong(
+            "abuse.signals: found false, so that there is nothing to count for the rules; write true in both configurations",
+        ));
     }
     let keys = if counts { same_keys(&sides)? } else { subject_keys(args, settings, loaded)? };
     // A suspension by a rule of one side is none on the other.
@@ -77,9 +77,8 @@ fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], loaded:
             "--policy: both decide alike, they have the same policy_version and the same rules of abuse; nothing can differ",
         ));
     }
-    let rules = counts.then(|| {
-        [(one, first), (other, second)].map(|(side, controls)| SideRules { rules: Arc::new(side.rules.clone()), controls })
-    });
+    let rules =
+        counts.then(|| [(one, first), (other, second)].map(|(side, controls)| SideRules { rules: Arc::new(side.rules.clone()), controls }));
     Ok(Compared { what: What::Policies([a, b]), rules, refused })
 }
 
@@ -105,7 +104,9 @@ fn subject_keys(args: &DiffArgs, settings: &Settings, loaded: &[Settings]) -> an
     all.retain(|keys| keys.first().is_some());
     all.dedup_by(|one, other| one.iter().eq(other.iter()));
     if all.len() > 1 {
-        return Err(wrong("--controls: the configurations differ in privacy.subject_key, and a suspension holds for the hash under one key"));
+        return Err(wrong(
+            "--controls: the configurations differ in privacy.subject_key, and a suspension holds for the hash under one key",
+        ));
     }
     Ok(all.pop().unwrap_or_default())
 }
@@ -114,7 +115,9 @@ fn subject_keys(args: &DiffArgs, settings: &Settings, loaded: &[Settings]) -> an
 fn same_keys(sides: &[&Settings; 2]) -> anyhow::Result<SubjectKeys> {
     let [one, other] = sides.map(|side| &side.subject_keys);
     if !one.iter().eq(other.iter()) {
-        return Err(wrong("privacy.subject_key: the two configurations differ in it, and whom their rules find is compared by hash; write the same"));
+        return Err(wrong(
+            "privacy.subject_key: the two configurations differ in it, and whom their rules find is compared by hash; write the same",
+        ));
     }
     Ok(one.clone())
 }

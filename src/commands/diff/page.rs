@@ -60,7 +60,11 @@ fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
 fn write_abuse(out: &mut String, abuse: &Suspensions) -> fmt::Result {
     let Suspensions { calls, blocked: [one, other], suspended, freed, rules } = abuse;
     write!(out, "<h2>Abuse</h2><p>Suspensions by rules block {one} calls under A and {other} under B, of {calls}. ")?;
-    write!(out, "<span id=\"suspended\">{suspended}</span> calls ({}) are blocked by one under B and not under A, ", percent(*suspended, *calls))?;
+    write!(
+        out,
+        "<span id=\"suspended\">{suspended}</span> calls ({}) are blocked by one under B and not under A, ",
+        percent(*suspended, *calls)
+    )?;
     write!(out, "{freed} the other way.</p><table id=\"abuse\"><tr><th>rule</th>")?;
     for title in ["A catches", "B catches", "gained", "lost", "A suspends", "B suspends"] {
         write!(out, "<th class=\"number\">{title}</th>")?;

@@ -145,15 +145,18 @@ impl Fleets {
         let [one, other] = &self.caught;
         let ids: std::collections::BTreeSet<_> = one.rules.keys().chain(other.rules.keys()).collect();
         let nobody = Default::default();
-        let rules = ids.into_iter().map(|id| {
-            RuleFound::of(id, one.rules.get(id).unwrap_or(&nobody), other.rules.get(id).unwrap_or(&nobody))
-        });
+        let rules =
+            ids.into_iter().map(|id| RuleFound::of(id, one.rules.get(id).unwrap_or(&nobody), other.rules.get(id).unwrap_or(&nobody)));
         Ok(Suspensions { calls: self.calls, blocked: self.blocked, suspended: self.gained, freed: self.lost, rules: rules.collect() })
     }
 }
 
 impl RuleFound {
-    fn of(rule: &str, [caught_one, suspended_one]: &[FxHashSet<SubjectKey>; 2], [caught_other, suspended_other]: &[FxHashSet<SubjectKey>; 2]) -> Self {
+    fn of(
+        rule: &str,
+        [caught_one, suspended_one]: &[FxHashSet<SubjectKey>; 2],
+        [caught_other, suspended_other]: &[FxHashSet<SubjectKey>; 2],
+    ) -> Self {
         let mut examples: Vec<_> = caught_one.symmetric_difference(caught_other).map(SubjectKey::to_string).collect();
         examples.sort_unstable();
         examples.truncate(EXAMPLES_MAX);
@@ -198,7 +201,9 @@ mod tests {
 
     #[test]
     fn who_is_gained_and_who_is_lost_is_counted_by_rule() {
-        let of = |ids: &[&str]| ids.iter().map(|id| SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) }).collect::<FxHashSet<_>>();
+        let of = |ids: &[&str]| {
+            ids.iter().map(|id| SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) }).collect::<FxHashSet<_>>()
+        };
         let found = RuleFound::of("r", &[of(&["a", "b", "c"]), of(&["a"])], &[of(&["b", "d"]), of(&[])]);
         assert_eq!((found.caught, found.suspended, found.gained, found.lost, found.examples.len()), ([3, 2], [1, 0], 1, 2, 3));
     }

@@ -52,5 +52,10 @@ pub(super) fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, sinks
 
 /// Returns the fault of a record that holds no signals.
 fn no_signals(rejection: &SignalRejection) -> LineFault {
-    LineFault::new(rejection.as_str(), "value", rejection.to_string(), "name a capture of the signals topic, made by this version or an earlier one")
+    LineFault::new(
+        rejection.as_str(),
+        "value",
+        rejection.to_string(),
+        "name a capture of the signals topic, made by this version or an earlier one",
+    )
 }

@@ -82,8 +82,11 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         print_digest(sweep, new_decider)?
     } else {
         let counting = args.counting.is_asked_for().then(|| args.counting(settings, &controls)).transpose()?;
-        let verdicts: Box<dyn Write> =
-            if args.counting.takes_stdout() { Box::new(io::sink()) } else { Box::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock())) };
+        let verdicts: Box<dyn Write> = if args.counting.takes_stdout() {
+            Box::new(io::sink())
+        } else {
+            Box::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
+        };
         Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts)?
     };
     Ok(exit_code(refused + rejected))

@@ -229,9 +229,7 @@ impl Window {
                 (values.0.iter().filter(|(time_ms, _)| is_in(*time_ms)).count() as f64, f64::from(*gte))
             }
             (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total() as f64, *gte as f64),
-            (Self::Share(share), Correlation::Ratio(ratio)) => {
-                (share.part.total() as f64 / share.whole.total().max(1) as f64, ratio.gte)
-            }
+            (Self::Share(share), Correlation::Ratio(ratio)) => (share.part.total() as f64 / share.whole.total().max(1) as f64, ratio.gte),
             (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.now.total() as f64, baseline.floor as f64),
             _ => (0.0, 0.0),
         }
