@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tollgate_core::settings::{Accepted, Fault, Notes};
+use tollgate_core::settings::{Accepted, Fault, Notes, parse_duration};
 use yaml_rust2::scanner::ScanError;
 
 use super::places::{Place, Places, Scalar};
@@ -117,10 +117,10 @@ impl Source<'_> {
 fn is_plain(accepted: &Accepted, text: &str) -> bool {
     match accepted {
         Accepted::Flag => matches!(text, "true" | "false"),
-        Accepted::Whole(..) | Accepted::Amount(_) | Accepted::Fraction(_) => {
+        Accepted::Duration => parse_duration(text).is_some(),
+        Accepted::Whole(..) | Accepted::Fraction(_) | Accepted::Amount(_) => {
             text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '_'))
         }
-        Accepted::Duration => text.len() <= WORD_BYTES_MAX && text.chars().all(|c| c.is_ascii_alphanumeric()),
         Accepted::Word(_) => text.len() <= WORD_BYTES_MAX && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
         Accepted::Text | Accepted::Texts => !text.contains("://") && !text.contains('@'),
         Accepted::Anything | Accepted::Section | Accepted::Sections | Accepted::Mapping => false,

@@ -11,8 +11,7 @@ use super::consumer_config;
 use super::failover::set_failover;
 use super::producer::{ACKNOWLEDGE_TIMEOUT_MS, MESSAGE_BYTES_MAX};
 
-/// The name of the stage that counts signals.
-pub const ABUSE: &str = "abuse";
+pub use crate::metrics::ABUSE;
 
 /// The group of a stage, with its input topic and its state topic.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,6 +12,9 @@ go with it when a worker gives it up. No label ever holds a thread, a user or an
 the tool that was stopped. Codes that policy servers make up count as `other` beyond 256 of them, and so do tools beyond 128. Which alert
 asks what, and what to do about it, is in the [runbook](runbook.md).
 
+The stage that counts signals has partitions and members of its own. Its series of the metrics that every stage counts have the label
+`stage=\"abuse\"`, and those without that label are of deciding: `tollgate_lag_records{stage=\"\"}`.
+
 | metric | type | labels | what | alert on |
 |---|---|---|---|---|
 ";

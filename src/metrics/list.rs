@@ -85,8 +85,7 @@ define_metrics! {
             "Signals that deciding has not written: unattributed (the event names no user) or untimed (no time is known).";
         counter abuse_signals = "tollgate_abuse_signals_total" ["outcome"]
             "Signals that the abuse stage has read: applied, repeated (known already) or late (dropped); and records that it cannot read: \
-             foreign or newer.",
-            alert "any growth of `newer` or `foreign`; more than 1 % `late`";
+             foreign or newer.";
         counter abuse_firings = "tollgate_abuse_firings_total" ["rule", "mode"] "Times a rule fired, by rule and mode.";
         counter abuse_alerts = "tollgate_abuse_alerts_total" ["level", "status"] "Alerts published, by level and status.";
         counter abuse_suppressed = "tollgate_abuse_suppressed_total" ["rule"]
@@ -94,12 +93,11 @@ define_metrics! {
         counter abuse_exempt = "tollgate_abuse_exempt_total" ["rule"] "Signals that an exception of a rule left out.";
         counter abuse_suspensions = "tollgate_abuse_suspensions_total" ["rule"] "Suspensions that a rule began or prolonged.";
         counter abuse_paused = "tollgate_abuse_paused_total" ["rule"]
-            "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).", alert "any growth";
+            "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).";
         counter abuse_subjects_dropped = "tollgate_abuse_subjects_dropped_total" []
-            "Subjects forgotten because memory is bounded: those farthest from any threshold.", alert "any growth";
+            "Subjects forgotten because memory is bounded: those farthest from any threshold.";
         counter abuse_sources = "tollgate_abuse_sources_total" ["change"]
-            "Partitions of the events topic whose offsets began again (reset), or that were silent and are left out of the time (silent).",
-            alert "any growth";
+            "Partitions of the events topic whose offsets began again (reset), or that were silent and are left out of the time (silent).";
         counter restore_failures = "tollgate_restore_failures_total" ["reason"]
             "Restores that failed and are tried again: kafka (away), forbidden, unreadable or mismatch.", alert "any growth but of `kafka`";
         counter restore_records = "tollgate_restore_records_total" [] "State records read by restores.";
@@ -118,7 +116,7 @@ define_metrics! {
             "Times a thread panicked. The log names it, and `/livez` does until it runs again.", alert "any growth";
         counter lost_log_lines = "tollgate_lost_log_lines_total" []
             "Log lines that were lost because stderr is closed or nobody reads it.", alert "any growth";
-        gauge event_partitions = "tollgate_event_partitions" [] "Partitions of the events topic when the worker started.",
+        gauge event_partitions = "tollgate_event_partitions" [] "Partitions of the topic that the stage reads when the worker started.",
             alert "above the sum of the assigned ones";
         gauge policy_info = "tollgate_policy_info" ["version"] "1, with the version of the policy in force.", alert "several versions for half an hour";
         gauge build_info = "tollgate_build_info" ["version", "revision"] "1, with the version of the program and the revision of its sources.";
@@ -133,7 +131,7 @@ define_metrics! {
         gauge state_bytes = "tollgate_state_bytes" "Bytes of the remembered threads.";
         gauge restore_remaining_records = "tollgate_restore_remaining_records" "State records that a running restore has still to read.";
         gauge abuse_clock_lag = "tollgate_abuse_clock_lag_seconds"
-            "Seconds between the last signals of a partition and its time, which is the least of its sources'.", alert "above 600 for ten minutes";
+            "Seconds between the last signals of a partition and its time, which is the least of its sources'.";
         gauge restore_eta_seconds = "tollgate_restore_eta_seconds" "Seconds that a running restore will still take.";
     }
     /// The series of one group member.

@@ -26,5 +26,5 @@ pub use document::page;
 pub use list::{CATALOG, MemberMetrics, Metrics, PartitionMetrics};
 pub use process::{PROCESS, REVISION, VERSION};
 pub use series::{Labelled, Series};
-pub use stages::STAGED;
+pub use stages::{ABUSE, STAGED};
 pub use values::{Values, values};

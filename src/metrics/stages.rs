@@ -8,6 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use prometheus::Registry;
 use prometheus::proto::MetricFamily;
 
+/// The value of the label `stage` of the stage that counts signals.
+pub const ABUSE: &str = "abuse";
+
 /// The metrics that every stage counts, in the order of the list.
 pub const STAGED: &[&str] = &[
     "tollgate_abuse_clock_lag_seconds",

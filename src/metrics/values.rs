@@ -1,11 +1,15 @@
 //! The values that the labels of each metric may have, as far as the code decides them. Dashboards and alerts are checked against them.
 
+use tollgate_core::abuse::{Level, Mode};
 use tollgate_core::controls::ControlRejectionCode;
 use tollgate_core::decode::{EventType, RejectionCode};
 use tollgate_core::evaluate::verdict::INVALID_EVENT;
 use tollgate_core::guardrail::{ProviderError, ProviderOutcome};
 use tollgate_core::ruling::{Action, DecidedBy, LoopCode};
 use tollgate_core::safety::SAFETY_TERMINATED;
+use tollgate_core::signal::SignalKind;
+
+use super::stages::ABUSE;
 
 /// The values of one label of one metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +61,14 @@ pub fn values(metric: &str, label: &str) -> Values {
         ("tollgate_rebalances_total", "kind") => closed(&["assigned", "revoked", "lost"]),
         ("tollgate_checkpoints_total", "outcome") => closed(&["written", "refused", "fenced", "lost"]),
         ("tollgate_publish_failures_total", "role") => closed(&["verdict", "reply", "dead_letter", "signals", "alert", "control"]),
+        (_, "stage") => closed(&["", ABUSE]),
+        ("tollgate_signals_written_total", "signal") => Values::Closed(SignalKind::names().collect()),
+        ("tollgate_signals_left_out_total", "reason") => closed(&["unattributed", "untimed"]),
+        ("tollgate_abuse_signals_total", "outcome") => closed(&["applied", "repeated", "late", "foreign", "newer"]),
+        ("tollgate_abuse_firings_total", "mode") => Values::Closed(Mode::ALL.iter().map(|mode| mode.as_str()).collect()),
+        ("tollgate_abuse_alerts_total", "level") => Values::Open(Level::ALL.iter().map(|level| level.as_str()).collect()),
+        ("tollgate_abuse_alerts_total", "status") => open(&["firing", "escalated", "ended"]),
+        ("tollgate_abuse_sources_total", "change") => closed(&["reset", "silent"]),
         ("tollgate_departed_threads_total", "reason") => closed(&["expired", "evicted", "refused"]),
         ("tollgate_restore_duration_seconds", "outcome") => closed(&["restored", "abandoned", "failed"]),
         ("tollgate_restore_failures_total", "reason") => closed(&["kafka", "forbidden", "unreadable", "mismatch"]),

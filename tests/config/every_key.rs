@@ -9,8 +9,12 @@ use tollgate::config::load;
 use tollgate_core::policy::Registry;
 use tollgate_core::settings::{REDACTED, defaults};
 
-/// Guardrails are switched on, so that what is set there can be seen.
-const FILE: &str = "guardrails: {enabled: true, provider: {use: allowlist}}";
+/// Guardrails are switched on, so that what is set there can be seen, and there are rules to take away.
+const FILE: &str = "guardrails: {enabled: true, provider: {use: allowlist}}
+abuse:
+  rules:
+    - {id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}
+    - {id: b, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 9}}}";
 
 /// A place in the configuration: keys, and numbers for elements of lists.
 type Place = Vec<String>;
@@ -58,7 +62,7 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
     let registry = Registry::builtin();
     let names = || registry.names().filter(|name| !name.contains(char::is_uppercase));
     let words = |first: &'static str| {
-        [first, "json", "127.0.0.1:9", "http://127.0.0.1:9/v1"].into_iter().chain(names()).map(same).collect::<Vec<_>>()
+        [first, "json", "enforce", "127.0.0.1:9", "http://127.0.0.1:9/v1"].into_iter().chain(names()).map(same).collect::<Vec<_>>()
     };
     match now {
         Value::Bool(is_on) => vec![((!is_on).to_string(), json!(!is_on))],

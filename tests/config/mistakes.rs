@@ -221,6 +221,23 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "kafka.topics.events: found a name that no topic can have",
         ),
         ("an address without a port", "admin: {listen: localhost}", "admin.listen: found a string that is no address with a port"),
+        ("another word for the pack", "abuse: {pack: on}", "abuse.pack: found another word; write off or alert or enforce"),
+        ("a rule without anything", "abuse: {rules: [{}]}", "abuse.rules[0].id: found nothing; write a string"),
+        (
+            "an unknown signal",
+            "abuse: {rules: [{id: a, detection: {signal: denail}}]}",
+            "abuse.rules[0].detection.signal: found an unknown signal; write `denial`",
+        ),
+        (
+            "an expression of Sigma",
+            "abuse: {rules: [{id: a, detection: {signal: denial, tool|re: x}}]}",
+            "abuse.rules[0].detection.tool|re: found the modifier `re`, which is not supported",
+        ),
+        (
+            "an exception that is over",
+            "abuse: {rules: [{id: a, detection: {signal: denial}, exceptions: [{tool: a, reason: b, until: 2020-01-01}]}]}",
+            "abuse.rules[0].exceptions[0].until: found a moment that is over; remove the exception, or write a later one",
+        ),
         ("a format that is not", "log: {format: xml}", "log.format: found another word; write text or json"),
     ];
     check_each(cases, |(name, ..)| (*name).to_owned(), |(_, text, expected)| check_refused(&check(&yaml(text)), expected));

@@ -4,6 +4,7 @@
 //! broker of our own; the tests that must take the broker down are ignored then.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod abuse;
 mod abuse_commands;
 mod bad_day;
 mod capture;
@@ -123,6 +124,10 @@ const CASES: &[Case] = &[
     sharing!(rekey::threads_that_are_elsewhere_are_named),
     sharing!(rekey::a_large_state_moves),
     sharing!(second_stage::another_stage_runs_on_the_same_parts),
+    sharing!(abuse::a_repeat_offender_is_suspended_on_every_partition),
+    sharing!(abuse::one_worker_runs_both_stages),
+    sharing!(abuse::a_missing_topic_of_abuse_is_named),
+    sharing!(abuse::kills_change_no_signal_alert_or_control),
     sharing!(remote::a_thread_that_waits_delays_no_other),
     sharing!(remote::a_crash_asks_again_at_most_once),
     sharing!(remote::a_server_that_is_down_closes_calls),

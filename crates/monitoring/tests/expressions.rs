@@ -9,7 +9,7 @@ use promql_parser::label::{MatchOp, Matcher};
 use promql_parser::parser::{AggregateExpr, Expr, VectorSelector, parse};
 use promql_parser::util::{ExprVisitor, walk_expr};
 use support::{assert_none, catalog, expressions};
-use tollgate::metrics::{CATALOG, Kind, values};
+use tollgate::metrics::{CATALOG, Kind, STAGED, values};
 use tollgate_monitoring::panels::rows;
 use tollgate_monitoring::rules::{alerts, groups};
 
@@ -101,6 +101,7 @@ fn labels_of(name: &str) -> Option<BTreeSet<String>> {
             return None;
         }
         let mut labels = owned(spec.labels);
+        labels.extend(STAGED.contains(&spec.name).then(|| "stage".to_owned()));
         labels.extend(name.ends_with("_bucket").then(|| "le".to_owned()));
         labels
     } else if let Some((_, labels)) = OF_PROMETHEUS.iter().find(|(series, _)| *series == name) {

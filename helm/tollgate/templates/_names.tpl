@@ -55,11 +55,15 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 
 {{/* The name of a topic, by its role. Defaults are those of the program; a test compares them. */}}
 {{- define "tollgate.topic" -}}
-{{- $defaults := dict "events" "agent.events" "decisions" "agent.decisions" "dlq" "agent.events.dlq" "controls" "agent.controls" "state" "tollgate.state" -}}
+{{- $defaults := dict "events" "agent.events" "decisions" "agent.decisions" "dlq" "agent.events.dlq" "controls" "agent.controls" "alerts" "agent.alerts" "signals" "tollgate.signals" "abuse" "tollgate.abuse" "state" "tollgate.state" -}}
 {{- $role := index . 1 -}}
 {{- dig "kafka" "topics" $role (get $defaults $role) (index . 0).Values.config -}}
 {{- end -}}
 
 {{- define "tollgate.groupId" -}}
 {{- dig "kafka" "group_id" "tollgate" .Values.config -}}
+{{- end -}}
+
+{{- define "tollgate.abuseGroupId" -}}
+{{- default (printf "%s-abuse" (include "tollgate.groupId" .)) (dig "abuse" "group_id" "" .Values.config) -}}
 {{- end -}}

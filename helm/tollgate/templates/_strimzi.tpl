@@ -20,11 +20,13 @@ labels:
 {{- $role := index . 1 -}}
 {{- $config := dict -}}
 {{- with $root.Values.topics.minInsyncReplicas -}}{{- $_ := set $config "min.insync.replicas" (int .) -}}{{- end -}}
-{{- if has $role (list "controls" "state") -}}{{- $_ := set $config "cleanup.policy" "compact" -}}{{- end -}}
+{{- if has $role (list "controls" "abuse" "state") -}}{{- $_ := set $config "cleanup.policy" "compact" -}}{{- end -}}
 {{- if eq $role "state" -}}
 {{- $_ := set $config "max.message.bytes" (max 1048588 (add 4096 (dig "limits" "thread_bytes_max" 65536 $root.Values.config | int))) -}}
 {{- $_ := set $config "segment.bytes" (max 67108864 (index $config "max.message.bytes")) -}}
 {{- end -}}
+{{- if eq $role "abuse" -}}{{- $_ := set $config "segment.bytes" 67108864 -}}{{- end -}}
+{{- if eq $role "signals" -}}{{- $_ := set $config "retention.ms" 691200000 -}}{{- end -}}
 {{- if and (has $role (list "events" "dlq")) $root.Values.topics.maxMessageBytes -}}
 {{- $_ := set $config "max.message.bytes" (int $root.Values.topics.maxMessageBytes) -}}
 {{- end -}}

@@ -14,7 +14,7 @@ use crate::kafka::{
     is_unreachable, reader_config, topic_admin, topic_configs,
 };
 use crate::settings::KafkaSettings;
-use crate::topics::{FoundTopic, Topic};
+use crate::topics::{FoundTopic, Needed, Topic};
 
 /// How long the brokers may take to answer one request.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,6 +32,8 @@ pub(super) struct Finder<'s> {
     inquirer: Inquirer,
     /// Whether topics are asked for too that no worker needs.
     with_optional: bool,
+    /// Whether workers watch for abuse.
+    with_abuse: bool,
     wait: Duration,
 }
 
@@ -55,11 +57,11 @@ enum Unknown {
 }
 
 impl<'s> Finder<'s> {
-    pub(super) fn new(kafka: &'s KafkaSettings, with_optional: bool, wait: Duration) -> anyhow::Result<Self> {
+    pub(super) fn new(kafka: &'s KafkaSettings, (with_optional, with_abuse): (bool, bool), wait: Duration) -> anyhow::Result<Self> {
         let fault = |error: KafkaError| PropertyFault::of(&error, kafka);
         let inquirer = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(fault)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { kafka, runtime, admin: OnceCell::new(), inquirer, with_optional, wait })
+        Ok(Self { kafka, runtime, admin: OnceCell::new(), inquirer, with_optional, with_abuse, wait })
     }
 
     /// Returns the client that administers topics.
@@ -122,7 +124,12 @@ impl<'s> Finder<'s> {
 
     fn matters(&self, topic: &Topic<'_>, seen: Option<&TopicMetadata>) -> bool {
         // One that nobody needs matters if it is there.
-        topic.spec.is_created() || self.with_optional || seen.is_some_and(|seen| seen.partitions > 0)
+        let is_needed = match topic.spec.needed {
+            Needed::Always => true,
+            Needed::ForAbuse => self.with_abuse,
+            Needed::OnRequest => false,
+        };
+        is_needed || self.with_optional || seen.is_some_and(|seen| seen.partitions > 0)
     }
 
     /// Returns an error that names the topics that may not be looked at, if there are any.

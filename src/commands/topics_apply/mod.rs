@@ -102,7 +102,7 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
     let (kafka, wishes) = (&settings.kafka, args.wishes());
     check_administration(kafka).map_err(|reason| anyhow!("{reason}"))?;
     let deadline = Instant::now() + args.wait;
-    let finder = Finder::new(kafka, args.optional, args.wait)?;
+    let finder = Finder::new(kafka, (args.optional, settings.abuse.is_on()), args.wait)?;
     let mut report = Report::new(args.execute);
     // Until then a change may take to show.
     let mut settled_by: Option<Instant> = None;

@@ -27,7 +27,7 @@ pub(super) fn longest<'r>(subject: &mut Subject<'_>, program: &'r Program, now_m
     for at in 0..subject.counters.len() {
         let Some(counter) = subject.counters.get(at).filter(|counter| counter.is_on_ladder) else { continue };
         let Some((_, rule)) = program.numbered(counter.rule) else { continue };
-        let Some(episode) = subject.open(at).ok().and_then(|opened| opened.episode.as_ref()) else { continue };
+        let Some(episode) = subject.open(at).ok().and_then(|opened| opened.episode.as_deref()) else { continue };
         let Some(until_ms) = episode.until_ms.filter(|until_ms| now_ms.is_none_or(|now_ms| *until_ms > now_ms)) else { continue };
         if longest.is_none_or(|longest| until_ms > longest.until_ms) {
             longest = Some(Suspension { until_ms, rule: &rule.id, step: episode.step, alert_id: episode.alert_id });

@@ -28,7 +28,6 @@ pub(super) struct Found {
 
 /// A firing that has been dealt with, as its alert tells of it.
 struct Dealt {
-    id: u8,
     group: Box<str>,
     status: Status,
     action: Action,
@@ -81,8 +80,8 @@ impl Abuse {
         (rule, found): (&Rule, &Found),
         scene: &mut Scene,
     ) -> Option<Option<Dealt>> {
-        let (id, group) = subject.counters.get(at).map(|counter| (counter.id, counter.group.clone()))?;
-        let before = subject.open(at).ok()?.episode.clone();
+        let group = subject.counters.get(at).map(|counter| counter.group.clone())?;
+        let before = subject.open(at).ok()?.episode.as_deref().cloned();
         let from = before.as_ref().map_or(0, |episode| episode.step);
         let mut climb = climb(rule, from);
         let action = self.action(key, rule, found, before.as_ref(), climb, scene);
@@ -113,10 +112,10 @@ impl Abuse {
         } else {
             (episode.alerted_ms, episode.suppressed) = (found.at_ms, 0);
         }
-        subject.open(at).ok()?.episode = Some(episode.clone());
+        subject.open(at).ok()?.episode = Some(Box::new(episode.clone()));
         subject.settle(at, rule);
         let status = if from > 0 && climb.is_higher { Status::Escalated } else { Status::Firing };
-        Some((!is_repeat).then_some(Dealt { id, group, status, action, climb, episode, suppressed }))
+        Some((!is_repeat).then_some(Dealt { group, status, action, climb, episode, suppressed }))
     }
 
     /// Returns what a firing leads to. A rule that is about to suspend too many is paused by it.
@@ -207,7 +206,6 @@ impl Abuse {
 
 /// Returns the alert of a firing.
 fn alert_of<'a>(rule: &'a Rule, key: &SubjectKey, found: &Found, dealt: &'a Dealt, evidence: &'a [Witness<'a>]) -> Alert<'a> {
-    debug_assert!(dealt.id < 64);
     let Finding { from_ms, to_ms, count, threshold } = found.finding;
     let consequence = match (dealt.action, dealt.climb.suspends_ms) {
         (Action::Suspended, Some(ms)) => format!("suspended for {}", span(ms)),

@@ -34,13 +34,16 @@ pub(super) struct Use {
     pub part: Part,
 }
 
+/// Rules by a value that they want.
+type ByValue = FxHashMap<Box<str>, Vec<Use>>;
+
 /// The rules that may count signals of one kind and one kind of subject.
 #[derive(Debug, Default)]
 struct Lane {
     /// Those that have to be asked about each signal.
     always: Vec<Use>,
     /// Those that want one of some values in a field.
-    by_value: Vec<(Dimension, FxHashMap<Box<str>, Vec<Use>>)>,
+    by_value: Vec<(Dimension, ByValue)>,
 }
 
 impl Program {

@@ -22,7 +22,7 @@ const OWNER: &str = "tollgate-abuse/tollgate.signals";
 const USERS: usize = 12;
 
 /// Rules of every type, so short that much happens within a few hundred signals, and memory for fewer subjects than there are.
-fn all_rules() -> Arc<AbuseRules> {
+pub fn all_rules() -> Arc<AbuseRules> {
     let by = |kind| GroupBy { kind, dimensions: Vec::new() };
     let short = Rule { timespan_ms: 20 * MINUTE, suppress_ms: 10 * MINUTE, ..rule("often") };
     let short = Rule { ladder: tollgate_core::abuse::Ladder { decay_ms: 30 * MINUTE, ..short.ladder.clone() }, ..short };
@@ -59,11 +59,11 @@ fn log() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
             offsets[source] += gap;
             let (number, offset, who) = (source as i32, offsets[source], user(&id.to_string()));
             match kind {
-                0 => parts.push(Part::Point(point(PointKind::SafetyStop, who, number, offset, time_ms))),
+                0 => parts.push(part(point(PointKind::SafetyStop, who, number, offset, time_ms))),
                 1 => {
                     let mut point = point(PointKind::Denial, who, number, offset, time_ms);
                     point.tool = Some(["bash", "curl", "ls", "rm", "a-tool-with-a-long-name"][tool].into());
-                    parts.push(Part::Point(point));
+                    parts.push(part(point));
                 }
                 2 => parts.push(Part::Volume(VolumeKind::Call, who, number, offset, time_ms, 7)),
                 3 => log.push((time_ms, [Request::Pardon(who), Request::Resume("often".to_owned())][tool % 2].to_value())),

@@ -99,7 +99,7 @@ fn distinct_values_are_counted_and_repeats_of_them_are_not() {
     let mut stop = |offset, time_ms, id: &str| {
         let mut point = point(PointKind::SafetyStop, tenant, 0, offset, time_ms);
         point.user = Some(user(id).hash);
-        bench.fold(&[Part::Point(point)]).len()
+        bench.fold(&[part(point)]).len()
     };
     let mut offset = 0;
     for id in ["a", "b", "a", "c", "b", "a"] {
@@ -118,7 +118,7 @@ fn a_rule_counts_each_combination_of_its_dimensions_apart() {
     let mut denied = |offset, tool: Option<&'static str>| {
         let mut point = point(PointKind::Denial, user("a"), 0, offset, START);
         point.tool = tool.map(Into::into);
-        bench.fold(&[Part::Point(point)])
+        bench.fold(&[part(point)])
     };
     for (offset, tool) in [Some("bash"), Some("curl"), None, Some("bash"), Some("curl"), None, None].into_iter().enumerate() {
         assert!(denied(offset as i64, tool).is_empty());
@@ -146,7 +146,7 @@ fn rules_share_no_counters_and_look_at_fields() {
     for (offset, provider) in ["azure_openai", "azure_openai", "glm", "azure_ai"].into_iter().enumerate() {
         let mut point = stop("a", offset as i64, START);
         point.provider = Some(provider.into());
-        bench.fold(&[Part::Point(point)]);
+        bench.fold(&[part(point)]);
     }
     let mut fired = shown(&bench.alerts, &["rule", "count"]);
     fired.sort();
@@ -162,7 +162,7 @@ fn exceptions_leave_out_whom_they_name_until_they_end() {
     let mut by_tenant = |offset, time_ms| {
         let mut point = stop("a", offset, time_ms);
         point.tenant = Some(tenant);
-        let alerts = bench.fold(&[Part::Point(point)]).len();
+        let alerts = bench.fold(&[part(point)]).len();
         (alerts, bench.last.counts.rules.first().map_or(0, |counts| counts.exempt))
     };
     (0..9).for_each(|offset| assert_eq!(by_tenant(offset, START + offset), (0, 1)));
@@ -200,7 +200,7 @@ fn a_share_waits_for_the_clock() {
     bench.clock(START);
     let mut offset = 0;
     let mut more = |bench: &mut Bench, stops: i64, responses: u64| {
-        let stops = (0..stops).map(|n| Part::Point(point(PointKind::SafetyStop, tenant, 0, offset + n, START + MINUTE)));
+        let stops = (0..stops).map(|n| part(point(PointKind::SafetyStop, tenant, 0, offset + n, START + MINUTE)));
         let mut parts: Vec<Part> = stops.collect();
         parts.push(Part::Volume(VolumeKind::Response, tenant, 0, offset + 100, START + MINUTE, responses));
         offset += 200;

@@ -84,10 +84,15 @@ pub fn stop(id: &str, offset: i64, time_ms: i64) -> Point<'static> {
 /// Part of a record of the signals topic.
 #[derive(Debug, Clone)]
 pub enum Part {
-    Point(Point<'static>),
+    Point(Box<Point<'static>>),
     /// An amount of a subject, from an offset of a source, at a time.
     Volume(VolumeKind, SubjectKey, i32, i64, i64, u64),
     Clock(Clock),
+}
+
+/// Returns a point as part of a record.
+pub fn part(point: Point<'static>) -> Part {
+    Part::Point(Box::new(point))
 }
 
 pub fn clock(source: i32, next: i64, time_ms: i64) -> Part {
@@ -154,7 +159,7 @@ impl Bench {
     }
 
     pub fn stop(&mut self, id: &str, offset: i64, time_ms: i64) -> Vec<Value> {
-        self.fold(&[Part::Point(stop(id, offset, time_ms))])
+        self.fold(&[part(stop(id, offset, time_ms))])
     }
 
     /// Moves the clock of source 0.

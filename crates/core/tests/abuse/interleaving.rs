@@ -59,17 +59,16 @@ fn search(sources: &[Vec<Event>]) -> Caught {
             let window: Vec<_> = events.iter().filter(|event| (0..20 * MINUTE).contains(&(event.time_ms - first.time_ms))).collect();
             let mut tools = BTreeMap::<usize, usize>::new();
             window.iter().for_each(|event| *tools.entry(event.tool).or_default() += 1);
-            let mut add = |rule: &str, group: String| caught.insert((rule.to_owned(), user(name).to_string(), group));
+            let mut add = |rule: &str, group: String| _ = caught.insert((rule.to_owned(), user(name).to_string(), group));
             if window.len() >= 6 {
                 add("often", "{}".to_owned());
             }
             if tools.len() >= 4 {
                 add("probing", "{}".to_owned());
             }
-            tools
-                .iter()
-                .filter(|(_, count)| **count >= 3)
-                .for_each(|(tool, _)| drop(add("one-tool", format!(r#"{{"tool":"{}"}}"#, TOOLS[*tool]))));
+            for (tool, _) in tools.iter().filter(|(_, count)| **count >= 3) {
+                add("one-tool", format!(r#"{{"tool":"{}"}}"#, TOOLS[*tool]));
+            }
         }
     }
     caught
@@ -87,7 +86,7 @@ fn fold(sources: &[Vec<Event>], turns: &[(usize, usize)]) -> Caught {
             .map(|(offset, event)| {
                 let mut point = point(PointKind::Denial, user(USERS[event.user]), source as i32, offset as i64, event.time_ms);
                 point.tool = Some(TOOLS[event.tool].into());
-                Part::Point(point)
+                part(point)
             })
             .collect();
         next[source] = (next[source].saturating_add(count)).min(sources[source].len());

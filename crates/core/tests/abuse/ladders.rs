@@ -99,7 +99,7 @@ fn the_longest_suspension_of_all_rules_is_the_one_that_counts() {
     bench.clock(START);
     (0..3).for_each(|n| drop(offend(&mut bench, "a", 10 * n, START)));
     assert_eq!(bench.suspended_until("a"), Some("2025-10-09T11:00:00.000Z"));
-    let denials = (0..3).flat_map(|n| bench.fold(&[Part::Point(point(PointKind::Denial, user("a"), 0, 100 + n, START))]));
+    let denials = (0..3).flat_map(|n| bench.fold(&[part(point(PointKind::Denial, user("a"), 0, 100 + n, START))]));
     assert_eq!(shown(&denials.collect::<Vec<_>>(), &["rule", "action", "until"]), ["denials suspended 2025-10-09T09:15:00.000Z"]);
     assert!(!bench.last.alerts[0].awaits_control && bench.last.controls.is_empty(), "it changes nothing");
     bench.clock(START + 15 * MINUTE);
@@ -115,7 +115,7 @@ fn blocked_calls_do_not_prolong_the_suspension_that_blocks_them() {
     let until = bench.suspended_until("a").map(str::to_owned);
     for n in 0..100 {
         let blocked = point(PointKind::SuspendedCall, user("a"), 0, 100 + n, START + n);
-        assert!(bench.fold(&[Part::Point(blocked)]).is_empty());
+        assert!(bench.fold(&[part(blocked)]).is_empty());
     }
     assert_eq!((bench.suspended_until("a").map(str::to_owned), until.is_some()), (until, true));
 }
@@ -125,7 +125,7 @@ fn a_suspension_that_is_over_already_is_not_written() {
     let mut bench = Bench::new(rules(vec![rule("three")]));
     bench.clock(START);
     offend(&mut bench, "a", 0, START);
-    bench.fold(&[Part::Point(stop("a", 10, START)), Part::Point(stop("a", 11, START)), clock(0, 12, START + 4 * MINUTE)]);
+    bench.fold(&[part(stop("a", 10, START)), part(stop("a", 11, START)), clock(0, 12, START + 4 * MINUTE)]);
     let mut short = rule("three");
     short.ladder.steps[1] = tollgate_core::abuse::Step::Suspend(MINUTE);
     let mut other = Bench::new(rules(vec![short]));

@@ -71,7 +71,7 @@ fn offend(bench: &mut Bench, id: usize, offset: i64) {
 fn a_rule_that_would_suspend_too_many_stops_until_it_is_told_to_go_on() {
     let mut bench = Bench::new(rules(vec![rule("three")]));
     bench.clock(START);
-    (0..2_000).for_each(|n| drop(bench.fold(&[Part::Point(point(PointKind::ThreadStart, user(&n.to_string()), 0, n, START))])));
+    (0..2_000).for_each(|n| drop(bench.fold(&[part(point(PointKind::ThreadStart, user(&n.to_string()), 0, n, START))])));
     (0..200).for_each(|n| offend(&mut bench, n as usize, 10_000 + 10 * n));
     assert_eq!(suspended(&bench), 40, "2 % of 2,000");
     let paused: Vec<_> = bench.alerts.iter().filter(|alert| alert["action"] == "enforcement_paused").collect();

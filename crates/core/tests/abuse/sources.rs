@@ -12,8 +12,7 @@ fn nothing_of_a_source_that_lags_is_late() {
     bench.fold(&[clock(0, 1, START), clock(1, 1, START)]);
     bench.fold(&[clock(0, 100, START + 10 * HOUR)]);
     assert_eq!(bench.stage.clock_ms(), Some(START));
-    let alerts: Vec<_> =
-        (0..3).flat_map(|n| bench.fold(&[Part::Point(point(PointKind::SafetyStop, user("a"), 1, n, START + MINUTE))])).collect();
+    let alerts: Vec<_> = (0..3).flat_map(|n| bench.fold(&[part(point(PointKind::SafetyStop, user("a"), 1, n, START + MINUTE))])).collect();
     assert_eq!((alerts.len(), bench.last.counts.late), (1, 0));
 }
 
@@ -37,7 +36,7 @@ fn a_source_whose_offsets_begin_again_is_told_of_and_counted() {
     let mut bench = Bench::new(rules(vec![rule("three")]));
     (0..3).for_each(|n| drop(bench.stop("a", 100 + n, START)));
     let began = Clock { source: Partition(0), next: Offset(0), time_ms: START, has_begun: true };
-    let alerts = bench.fold(&[Part::Clock(began), Part::Point(stop("b", 0, START)), Part::Point(stop("b", 1, START))]);
+    let alerts = bench.fold(&[Part::Clock(began), part(stop("b", 0, START)), part(stop("b", 1, START))]);
     assert_eq!((shown(&alerts, &["action"]), bench.last.counts.applied), (vec!["source_reset".to_owned()], 2));
     assert_eq!(bench.stop("b", 2, START).len(), 1);
     let alerts = bench.fold(&[Part::Clock(Clock { next: Offset(50), ..began })]);

@@ -36,7 +36,7 @@ fn restore(checkpoint: &Checkpoint) -> Result<AbuseState, StateError> {
 }
 
 fn stops(id: &str, offsets: std::ops::Range<i64>) -> Vec<u8> {
-    value_of(&offsets.map(|offset| Part::Point(stop(id, offset, START))).collect::<Vec<_>>())
+    value_of(&offsets.map(|offset| part(stop(id, offset, START))).collect::<Vec<_>>())
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn damaged_state_is_refused() {
     assert_eq!(damaged(&|_| {}), Ok(()));
     assert_eq!(damaged(&|value| value[0] = 2), Err(StateError::Newer { found: 2 }));
     assert_eq!(damaged(&|value| value[1] = 9), Err(Malformed::Invalid("what the entry is about").into()));
-    assert_eq!(damaged(&|value| drop(value.pop())), Err(Malformed::Truncated.into()));
+    assert_eq!(damaged(&|value| value.truncate(value.len() - 1)), Err(Malformed::Truncated.into()));
     assert_eq!(damaged(&|value| value.truncate(1)), Err(Malformed::Truncated.into()));
     assert!(damaged(&|value| value.push(0)).is_err());
     let length = |value: &mut Vec<u8>| value.len();

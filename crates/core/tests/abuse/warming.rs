@@ -20,7 +20,7 @@ struct Past {
 impl Past {
     fn with(rules_then: Vec<Rule>) -> Self {
         let mut log = vec![value_of(&[clock(0, 0, START)])];
-        log.extend((0..4).map(|n| value_of(&[Part::Point(stop("a", n, START + n)), clock(0, n + 1, START + n)])));
+        log.extend((0..4).map(|n| value_of(&[part(stop("a", n, START + n)), clock(0, n + 1, START + n)])));
         let mut past = Self { log, state: Vec::new() };
         let mut processor = PartitionProcessor::new(PARTITION, Abuse::new(rules(rules_then), AbuseState::default()));
         for (value, offset) in past.log.iter().zip(0..) {
@@ -64,7 +64,7 @@ fn a_new_rule_is_warming_where_there_is_state_and_not_where_there_is_none() {
     let warming = processor.stage().warming();
     assert_eq!(warming, [Warming { rule: "five".to_owned(), back_ms: HOUR + 5 * MINUTE }]);
     // It counts nothing of what is applied, or it would count some of it twice.
-    let value = value_of(&(10..40).map(|offset| Part::Point(stop("b", offset, START))).collect::<Vec<_>>());
+    let value = value_of(&(10..40).map(|offset| part(stop("b", offset, START))).collect::<Vec<_>>());
     processor.apply(&record(5, START, &value), &mut ()).unwrap();
     assert_eq!(processor.stage().warming().len(), 1);
 }
@@ -72,9 +72,8 @@ fn a_new_rule_is_warming_where_there_is_state_and_not_where_there_is_none() {
 #[test]
 fn a_rule_that_was_shown_the_log_knows_what_it_would_know() {
     let past = Past::with(vec![rule("three")]);
-    let next = value_of(&[Part::Point(stop("a", 9, START + 9))]);
-    let mut stage = Abuse::new(rules(vec![]), AbuseState::default());
-    std::mem::swap(&mut stage, &mut take_stage(&past, vec![rule("three"), five()]));
+    let next = value_of(&[part(stop("a", 9, START + 9))]);
+    let mut stage = take_stage(&past, vec![rule("three"), five()]);
     for (value, offset) in past.log.iter().zip(0..) {
         stage.warm(&record(offset, START, value));
         // A record that a worker wrote twice is there twice.
@@ -120,6 +119,6 @@ fn a_warming_that_did_not_end_begins_anew() {
     let mut stage = Abuse::new(Arc::clone(again.stage().rules()), state);
     past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, START, value)));
     stage.warmed();
-    assert_eq!(alerts(&mut stage, 6, &value_of(&[Part::Point(stop("b", 20, START))])), 0);
-    assert_eq!(alerts(&mut stage, 7, &value_of(&[Part::Point(stop("a", 21, START))])), 1, "four of the log and this one");
+    assert_eq!(alerts(&mut stage, 6, &value_of(&[part(stop("b", 20, START))])), 0);
+    assert_eq!(alerts(&mut stage, 7, &value_of(&[part(stop("a", 21, START))])), 1, "four of the log and this one");
 }

@@ -46,7 +46,7 @@ pub(super) fn row() -> Row {
                 "tollgate_provider_duration_seconds",
             ),
             Panel::new("Waiting for Kafka", "Publications that are not acknowledged yet.", "none", 8)
-                .query("{{instance}}", "sum by (instance) (tollgate_in_flight{@})"),
+                .query("{{instance}}", "sum by (instance) (tollgate_in_flight{@, stage=\"\"})"),
             Panel::new(
                 "Waiting for policy servers",
                 "Events that wait for an answer or behind one that does, and questions on their way or queued.",

@@ -13,18 +13,18 @@ pub(super) fn row() -> Row {
                 "s",
                 12,
             )
-            .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_lag_seconds{@}))")
+            .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_lag_seconds{@, stage=\"\"}))")
             .red_from(30.0),
             Panel::new("Lag in records", "The ten partitions with most records to come.", "none", 12)
-                .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_lag_records{@}))"),
+                .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_lag_records{@, stage=\"\"}))"),
             Panel::new("Partitions by worker", "The line is the number of partitions: what is missing below it has no owner.", "none", 8)
-                .query("{{job}}: all", "max by (job) (tollgate_event_partitions{@})")
-                .query("{{instance}}", "sum by (instance) (tollgate_assigned_partitions{@})"),
+                .query("{{job}}: all", "max by (job) (tollgate_event_partitions{@, stage=\"\"})")
+                .query("{{instance}}", "sum by (instance) (tollgate_assigned_partitions{@, stage=\"\"})"),
             Panel::new("Partitions that wait for their state", "Nothing is decided on them until it is read.", "none", 8)
-                .query("{{instance}}", "sum by (instance) (tollgate_unrestored_partitions{@})")
+                .query("{{instance}}", "sum by (instance) (tollgate_unrestored_partitions{@, stage=\"\"})")
                 .red_from(1.0),
             Panel::new("Restores: time left", "What running restores will still take.", "s", 8)
-                .query("partition {{partition}}", "max by (partition) (tollgate_restore_eta_seconds{@})"),
+                .query("partition {{partition}}", "max by (partition) (tollgate_restore_eta_seconds{@, stage=\"\"})"),
             Panel::new("Rebalances", "Partitions that came and went. Lost: the group had given them to others already.", "cps", 8).rate(
                 "{{kind}}",
                 "kind",
@@ -45,7 +45,7 @@ pub(super) fn row() -> Row {
             .rate("{{reason}}", "reason", "tollgate_restore_failures_total"),
             Panel::new("State read by restores", "Records a second, and records yet to read.", "none", 8)
                 .rate("records/s", "", "tollgate_restore_records_total")
-                .query("to read", "sum (tollgate_restore_remaining_records{@})"),
+                .query("to read", "sum (tollgate_restore_remaining_records{@, stage=\"\"})"),
             Panel::new("Checkpoints", "Written: state and offsets are safe up to there.", "cps", 8)
                 .rate("{{outcome}}", "outcome", "tollgate_checkpoints_total")
                 .rate("commits that failed", "", "tollgate_commit_failures_total"),

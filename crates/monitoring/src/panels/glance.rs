@@ -34,7 +34,7 @@ pub(super) fn row() -> Row {
             number("Stopped", "The share of verdicts that block, halt or suppress.", "percentunit")
                 .query("", format!("({stops} or vector(0)) / {}", rate("", "tollgate_verdicts_total"))),
             number("Furthest behind", "The lag of the partition that is furthest behind.", "s")
-                .query("", "max (tollgate_lag_seconds{@})")
+                .query("", "max (tollgate_lag_seconds{@, stage=\"\"})")
                 .red_from(30.0),
             number(
                 "Ran undecided",

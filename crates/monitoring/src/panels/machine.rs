@@ -20,9 +20,9 @@ pub(super) fn row() -> Row {
             Panel::new("Running for", "Since the process started.", "s", 6)
                 .query("{{instance}}", "time () - process_start_time_seconds{@} and on (namespace, job, instance) tollgate_build_info{@}"),
             Panel::new("Threads remembered", "Conversations of agents that state is kept of.", "none", 6)
-                .query("{{instance}}", "sum by (instance) (tollgate_live_threads{@})"),
+                .query("{{instance}}", "sum by (instance) (tollgate_live_threads{@, stage=\"\"})"),
             Panel::new("State in memory", "Bytes of the remembered threads.", "bytes", 6)
-                .query("{{instance}}", "sum by (instance) (tollgate_state_bytes{@})"),
+                .query("{{instance}}", "sum by (instance) (tollgate_state_bytes{@, stage=\"\"})"),
             Panel::new("State on its way", "Bytes a second to and from the state topic.", "Bps", 6)
                 .rate("written", "", "tollgate_checkpoint_bytes_total")
                 .rate("read", "", "tollgate_restore_bytes_total"),

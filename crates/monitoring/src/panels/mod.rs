@@ -1,5 +1,6 @@
 //! The dashboard's panels, by the questions of the rules.
 
+mod abuse;
 mod answered;
 mod behind;
 mod glance;
@@ -111,5 +112,5 @@ pub struct Row {
 /// Returns all rows, from top to bottom.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    vec![glance::row(), answered::row(), stopped::row(), behind::row(), safe::row(), machine::row()]
+    vec![glance::row(), answered::row(), stopped::row(), abuse::row(), behind::row(), safe::row(), machine::row()]
 }

@@ -19,8 +19,8 @@ fn lag() -> Alert {
         severity: Severity::Critical,
         holds: "5m",
         expression: format!(
-            "max by ({DEPLOYMENT}, partition) (tollgate_lag_seconds) > 30\nand\nmax by ({DEPLOYMENT}, partition) \
-             (deriv(tollgate_lag_seconds[5m])) > 0"
+            "max by ({DEPLOYMENT}, partition) (tollgate_lag_seconds{{stage=\"\"}}) > 30\nand\nmax by ({DEPLOYMENT}, partition) \
+             (deriv(tollgate_lag_seconds{{stage=\"\"}}[5m])) > 0"
         ),
         summary: "Partition {{ $labels.partition }} of {{ $labels.job }} is {{ $value | humanizeDuration }} behind, and falls further behind.",
         description: "Verdicts on its threads come that much too late, and the workers do not catch up.",
@@ -28,12 +28,14 @@ fn lag() -> Alert {
 }
 
 fn unowned() -> Alert {
-    let expected = format!("max by ({DEPLOYMENT}) (tollgate_event_partitions)");
+    let expected = format!("max by ({DEPLOYMENT}) (tollgate_event_partitions{{stage=\"\"}})");
     Alert {
         name: "TollgatePartitionsUnowned",
         severity: Severity::Critical,
         holds: "3m",
-        expression: format!("{expected}\n-\n(\n  sum by ({DEPLOYMENT}) (tollgate_assigned_partitions)\n  or\n  0 * {expected}\n) > 0"),
+        expression: format!(
+            "{expected}\n-\n(\n  sum by ({DEPLOYMENT}) (tollgate_assigned_partitions{{stage=\"\"}})\n  or\n  0 * {expected}\n) > 0"
+        ),
         summary: "{{ $value }} partitions of {{ $labels.job }} have no owner.",
         description: "Nobody reads their events. The group does not finish a rebalance, or something else has joined it.",
     }
@@ -45,8 +47,8 @@ fn idle() -> Alert {
         severity: Severity::Warning,
         holds: "15m",
         expression: format!(
-            "sum by ({WORKER}) (tollgate_assigned_partitions) == 0\nand on ({DEPLOYMENT})\ncount by ({DEPLOYMENT}) \
-             (tollgate_build_info) <= max by ({DEPLOYMENT}) (tollgate_event_partitions)"
+            "sum by ({WORKER}) (tollgate_assigned_partitions{{stage=\"\"}}) == 0\nand on ({DEPLOYMENT})\ncount by ({DEPLOYMENT}) \
+             (tollgate_build_info) <= max by ({DEPLOYMENT}) (tollgate_event_partitions{{stage=\"\"}})"
         ),
         summary: "The worker {{ $labels.instance }} of {{ $labels.job }} has no partition, though there are enough for all.",
         description: "The others do its work. They have less room for peaks than planned.",
@@ -58,7 +60,7 @@ fn unrestored() -> Alert {
         name: "TollgateUnrestored",
         severity: Severity::Critical,
         holds: "1m",
-        expression: format!("sum by ({WORKER}) (tollgate_unrestored_partitions) > 0"),
+        expression: format!("sum by ({WORKER}) (tollgate_unrestored_partitions{{stage=\"\"}}) > 0"),
         summary: "{{ $value }} partitions of the worker {{ $labels.instance }} wait for their state.",
         description: "Nothing is decided on them until it is read. Their agents wait.",
     }

@@ -44,13 +44,28 @@ pub struct Deployment {
     pub state: String,
     /// The topic of controls.
     pub controls: String,
+    /// The topics of signals, of what is known of subjects, and of alerts; `None` while rules against abuse are off.
+    pub abuse: Option<AbuseTopics>,
     /// The consumer group.
     pub group: String,
+    /// The binary that is tested; another one may stand in for it, which knows no rules.
+    own: PathBuf,
     tollgate: PathBuf,
     config: Value,
     directory: tempfile::TempDir,
     /// Where the logs of workers go if not into the temporary directory.
     logs: Option<PathBuf>,
+}
+
+/// The topics of a deployment with rules against abuse.
+#[derive(Debug, Clone)]
+pub struct AbuseTopics {
+    /// The topic of signals.
+    pub signals: String,
+    /// The topic of the abuse stage's checkpoints.
+    pub state: String,
+    /// The topic of alerts.
+    pub alerts: String,
 }
 
 impl Deployment {
@@ -88,8 +103,25 @@ impl Deployment {
             },
             "worker": {"members": 1},
         });
-        let tollgate = cluster.tollgate().to_owned();
-        Ok(Self { events, decisions, dlq, state, controls, group, tollgate, config, directory: tempfile::tempdir()?, logs: None })
+        let (own, tollgate) = (cluster.tollgate().to_owned(), cluster.tollgate().to_owned());
+        let directory = tempfile::tempdir()?;
+        Ok(Self { events, decisions, dlq, state, controls, abuse: None, group, own, tollgate, config, directory, logs: None })
+    }
+
+    /// Turns rules against abuse on, with signals on so many partitions. Without this they are off, and their topics are not there.
+    ///
+    /// # Errors
+    /// The topics cannot be created.
+    pub fn watch_for_abuse(&mut self, cluster: &Cluster, partitions: i32) -> Result<AbuseTopics> {
+        let signals = cluster.topic("signals", partitions, &[])?;
+        let state = cluster.topic("abuse", partitions, &STATE_SETTINGS)?;
+        let alerts = cluster.topic("alerts", 2, &[])?;
+        for (key, name) in [("signals", &signals), ("abuse", &state), ("alerts", &alerts)] {
+            self.configure(&format!("/kafka/topics/{key}"), json!(name));
+        }
+        let topics = AbuseTopics { signals, state, alerts };
+        self.abuse = Some(topics.clone());
+        Ok(topics)
     }
 
     /// Sets a value of the configuration, by its JSON pointer.
@@ -186,6 +218,9 @@ impl Deployment {
         written.expect("the temporary directory is there");
         let mut command = Command::new(&self.tollgate);
         command.arg("--config").arg(path).arg(subcommand);
+        if self.abuse.is_none() && self.tollgate == self.own {
+            command.env("TOLLGATE__ABUSE__PACK", "off");
+        }
         command
     }
 

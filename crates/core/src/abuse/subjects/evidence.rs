@@ -8,6 +8,15 @@ use super::PackedId;
 /// The most signals that an alert shows.
 pub(in crate::abuse) const EVIDENCE_MAX: usize = 5;
 
+/// How many bits the kind of a signal takes.
+const KIND_BITS: u32 = 3;
+/// The counters that fit into the same byte as the kind.
+const LOW: u64 = 0b1111;
+/// The bit of that byte which says that there are others.
+const HAS_MORE: u8 = 0x80;
+
+const _: () = assert!(PointKind::ALL.len() <= 1 << KIND_BITS, "a kind of signal does not fit");
+
 /// One signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::abuse) struct Witness<'p> {
@@ -58,8 +67,11 @@ impl<'p> Evidence<'p> {
     pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
         let mut before = None;
         for witness in &self.0 {
-            witness.counters.write(out);
-            out.push(witness.kind as u8);
+            // The kind takes the lowest bits, so that both fit into a byte where there are few counters.
+            out.push(witness.kind as u8 | ((witness.counters & LOW) << KIND_BITS) as u8 | HAS_MORE * u8::from(witness.counters > LOW));
+            if witness.counters > LOW {
+                (witness.counters >> LOW.count_ones()).write(out);
+            }
             witness.time_ms.wrapping_sub(base_ms).write(out);
             witness.thread.write(before.as_ref(), out);
             witness.event.write(Some(&witness.thread), out);
@@ -72,9 +84,10 @@ impl<'p> Evidence<'p> {
         const INVALID: Malformed = Malformed::Invalid("a signal's kind");
         let (mut witnesses, mut before) = (Vec::new(), None);
         while !input.rest().is_empty() {
-            let counters = u64::read(input)?;
-            let kind = usize::try_from(u64::read(input)?).map_err(|_| INVALID)?;
-            let kind = PointKind::ALL.get(kind).copied().ok_or(INVALID)?;
+            let head = input.byte()?;
+            let more = if head & HAS_MORE != 0 { u64::read(input)? << LOW.count_ones() } else { 0 };
+            let counters = more | (u64::from(head & !HAS_MORE) >> KIND_BITS);
+            let kind = PointKind::ALL.get(usize::from(head & ((1 << KIND_BITS) - 1))).copied().ok_or(INVALID)?;
             let time_ms = base_ms.wrapping_add(i64::read(input)?);
             let thread = PackedId::read(input, before)?;
             let event = PackedId::read(input, Some(thread))?;
@@ -117,9 +130,10 @@ mod tests {
         let mut evidence = Evidence::default();
         evidence.add(witness(0b11, 100));
         evidence.add(Witness { thread: PackedId::of("u"), kind: PointKind::SafetyStop, ..witness(0b100, -5) });
+        evidence.add(witness(1 << 63 | 1, 7));
         let mut out = Vec::new();
         evidence.write(90, &mut out);
         assert_eq!(Evidence::read(&mut Input::new(1, &out), 90), Ok(evidence));
-        assert_eq!(Evidence::read(&mut Input::new(1, &[1, 7]), 0), Err(Malformed::Invalid("a signal's kind")));
+        assert_eq!(Evidence::read(&mut Input::new(1, &[0xf]), 0), Err(Malformed::Invalid("a signal's kind")));
     }
 }

@@ -74,13 +74,13 @@ pub(in crate::abuse) struct Opened {
     /// The window.
     pub window: Window,
     /// The subject's place on the rule's ladder, if it is on it.
-    pub episode: Option<Episode>,
+    pub episode: Option<Box<Episode>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Content<'p> {
     Packed(&'p [u8]),
-    Opened(Box<Opened>),
+    Opened(Opened),
 }
 
 impl<'p> Subject<'p> {
@@ -112,7 +112,7 @@ impl<'p> Subject<'p> {
             self.make_room()?;
         }
         let id = self.free_id()?;
-        let content = Content::Opened(Box::new(Opened { window: window(), episode: None }));
+        let content = Content::Opened(Opened { window: window(), episode: None });
         self.counters.push(Counter { id, rule, group: group.into(), closeness: 0, is_on_ladder: false, content });
         Some(self.counters.len() - 1)
     }
@@ -141,7 +141,7 @@ impl<'p> Subject<'p> {
     /// Returns the counters that were opened, each with its rule's number.
     pub(in crate::abuse) fn opened(&self) -> impl Iterator<Item = (u32, &Opened)> {
         self.counters.iter().filter_map(|counter| match &counter.content {
-            Content::Opened(opened) => Some((counter.rule, &**opened)),
+            Content::Opened(opened) => Some((counter.rule, opened)),
             Content::Packed(_) => None,
         })
     }
@@ -211,7 +211,7 @@ impl<'p> Subject<'p> {
         let counter = self.counters.get_mut(at).ok_or(MISSING)?;
         if let Content::Packed(bytes) = counter.content {
             let opened = Opened::read(&mut Input::new(1, bytes), base_ms, counter.is_on_ladder)?;
-            counter.content = Content::Opened(Box::new(opened));
+            counter.content = Content::Opened(opened);
         }
         match &mut counter.content {
             Content::Opened(opened) => Ok(opened),
@@ -274,7 +274,7 @@ impl<'p> Counter<'p> {
 impl Opened {
     fn read(input: &mut Input<'_>, base_ms: i64, has_episode: bool) -> Result<Self, Malformed> {
         let window = Window::read(input, base_ms)?;
-        let episode = has_episode.then(|| Episode::read(input)).transpose()?;
+        let episode = has_episode.then(|| Wire::read(input)).transpose()?;
         match input.rest().len() {
             0 => Ok(Self { window, episode }),
             rest => Err(Malformed::Trailing(rest)),

@@ -88,9 +88,9 @@ pub(super) enum Window {
     /// Amounts count.
     Sums(Buckets),
     /// A share counts.
-    Share(Share),
+    Share(Box<Share>),
     /// A multiple of what is usual counts.
-    Usual(Usual),
+    Usual(Box<Usual>),
 }
 
 impl Window {
@@ -100,8 +100,8 @@ impl Window {
             Correlation::EventCount { .. } => Self::Times(Times::default()),
             Correlation::ValueCount { .. } => Self::Values(Values::default()),
             Correlation::ValueSum { .. } => Self::Sums(Buckets::default()),
-            Correlation::Ratio(_) => Self::Share(Share::default()),
-            Correlation::Baseline(_) => Self::Usual(Usual::default()),
+            Correlation::Ratio(_) => Self::Share(Box::default()),
+            Correlation::Baseline(_) => Self::Usual(Box::default()),
         }
     }
 
@@ -172,7 +172,7 @@ impl Window {
             Self::Times(times) => *times = Times::default(),
             Self::Values(values) => *values = Values::default(),
             Self::Sums(buckets) => *buckets = Buckets::default(),
-            Self::Share(share) => *share = Share::default(),
+            Self::Share(share) => **share = Share::default(),
             Self::Usual(usual) => {
                 usual.fired(finding.to_ms, timespan_ms);
                 (usual.now, usual.hold) = (Buckets::default(), Hold::default());

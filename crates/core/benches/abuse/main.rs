@@ -1,0 +1,194 @@
+//! Measures the fold of the abuse stage: signals a second, and bytes of the process per subject, beside a prototype that is run in the same
+//! minute.
+//!
+//! `cargo bench -p tollgate-core --bench abuse`, with `-- --json` for one JSON object (Linux: it reads `/proc/self/statm`). Each row runs in
+//! a process of its own. `TOLLGATE_ABUSE_SUBJECTS` says how many subjects, a million without it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a benchmark fails by panicking"
+)]
+#![allow(missing_docs, reason = "a benchmark has no interface")]
+
+#[path = "../events/measure.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part of it")]
+mod measure;
+mod naive;
+mod signals;
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState};
+use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::signal::{Batch, Clock, Point, Signals};
+use tollgate_core::stage::Stage;
+
+use measure::{is_json, print_json, rounded};
+use naive::Naive;
+use signals::{Traffic, rules};
+
+const PAGE_BYTES: usize = 4_096;
+/// The variable that says which row a process measures.
+const ROW: &str = "TOLLGATE_ABUSE_ROW";
+/// As many signals a record has.
+const BATCH: usize = 64;
+const SIGNALS_EACH: usize = 3;
+
+/// A measurement: its name, how many rules there are, and what of it is compared.
+struct Row {
+    name: &'static str,
+    rules: usize,
+    /// How many of a hundred signals are of one and the same subject.
+    hot: u64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Naive,
+    Fold,
+    Decode,
+}
+
+const ROWS: [Row; 6] = [
+    Row { name: "naive prototype", rules: 4, hot: 0, kind: Kind::Naive },
+    Row { name: "fold, uniform", rules: 10, hot: 0, kind: Kind::Fold },
+    Row { name: "naive, one subject has half", rules: 4, hot: 50, kind: Kind::Naive },
+    Row { name: "fold, one subject has half", rules: 10, hot: 50, kind: Kind::Fold },
+    Row { name: "fold, 200 rules", rules: 200, hot: 0, kind: Kind::Fold },
+    Row { name: "decode and fold", rules: 10, hot: 0, kind: Kind::Decode },
+];
+
+fn main() {
+    if let Ok(row) = std::env::var(ROW) {
+        let row = measure(&ROWS[row.parse::<usize>().expect("a number")]);
+        println!("{row}");
+        return;
+    }
+    let rows: Vec<Value> = (0..ROWS.len()).map(measure_apart).collect();
+    if is_json() {
+        print_json("abuse", rows);
+        return;
+    }
+    println!("{:<28} {:>6} {:>14} {:>18} {:>16} {:>12}", "row", "rules", "signals/s", "signals/s, known", "bytes/subject", "state bytes");
+    for row in rows {
+        let number = |name: &str| row[name].as_f64().unwrap_or_default();
+        println!(
+            "{:<28} {:>6} {:>14.0} {:>18.0} {:>16.0} {:>12.0}",
+            row["name"].as_str().unwrap_or_default(),
+            row["rules"],
+            number("signals_per_second"),
+            number("signals_per_second_known"),
+            number("bytes_per_subject"),
+            number("state_bytes_per_subject")
+        );
+    }
+}
+
+/// Measures a row in a process of its own, so that what one leaves to the allocator is nothing to the next.
+fn measure_apart(row: usize) -> Value {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    let output = command.env(ROW, row.to_string()).stderr(Stdio::inherit()).output().expect("it starts");
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).expect("a row")
+}
+
+/// What is measured.
+enum Subject {
+    Naive(Box<Naive>),
+    Stage(Box<Abuse>, i64),
+}
+
+fn measure(row: &Row) -> Value {
+    let subjects = std::env::var("TOLLGATE_ABUSE_SUBJECTS").map_or(1_000_000, |subjects| subjects.parse().expect("a number"));
+    let mut traffic = Traffic::new(subjects, row.hot);
+    let before = resident_bytes();
+    let rules = Arc::new(AbuseRules { rules: rules(row.rules), lateness_ms: 300_000, subjects_max: 2 * subjects });
+    let mut subject = match row.kind {
+        Kind::Naive => Subject::Naive(Box::default()),
+        Kind::Fold | Kind::Decode => Subject::Stage(Box::new(Abuse::new(rules, AbuseState::default())), 0),
+    };
+    let signals = SIGNALS_EACH * subjects;
+    // Every subject comes once before any comes again; then the second half of the time is that of subjects that are known.
+    let first = run(&mut subject, &mut traffic, subjects, row.kind);
+    let known = run(&mut subject, &mut traffic, signals - subjects, row.kind);
+    let bytes = resident_bytes().saturating_sub(before);
+    let state_bytes = match &subject {
+        Subject::Stage(stage, _) => tollgate_core::checkpoint::KeyedState::bytes(stage.state()),
+        Subject::Naive(_) => 0,
+    };
+    let per_second = |signals: usize, took: Duration| rounded(signals as f64 / took.as_secs_f64(), 0);
+    json!({
+        "name": row.name, "rules": row.rules, "subjects": subjects,
+        "signals_per_second": per_second(signals, first + known),
+        "signals_per_second_known": per_second(signals - subjects, known),
+        "bytes_per_subject": bytes / subjects, "state_bytes_per_subject": state_bytes / subjects,
+    })
+}
+
+/// Folds so many signals, and returns how long that took. Making them is not timed.
+fn run(subject: &mut Subject, traffic: &mut Traffic, signals: usize, kind: Kind) -> Duration {
+    let mut took = Duration::ZERO;
+    let mut left = signals;
+    while left > 0 {
+        let count = left.min(BATCH);
+        left -= count;
+        let points = traffic.next(count);
+        let offset = traffic.offset();
+        let clock = Clock { source: Partition(0), next: Offset(offset), time_ms: points[0].time_ms, has_begun: false };
+        match subject {
+            Subject::Naive(naive) => {
+                let started = Instant::now();
+                points.iter().for_each(|point| naive.fold(point));
+                took += started.elapsed();
+            }
+            Subject::Stage(stage, next) => {
+                *next += 1;
+                took += fold(stage, *next, points, clock, kind);
+            }
+        }
+    }
+    took
+}
+
+fn fold(stage: &mut Abuse, offset: i64, points: Vec<Point<'_>>, clock: Clock, kind: Kind) -> Duration {
+    let value = if kind == Kind::Decode { value_of(&points, clock) } else { Vec::new() };
+    let record = Record {
+        topic: "tollgate.signals",
+        partition: Partition(0),
+        offset: Offset(offset),
+        timestamp_ms: Some(clock.time_ms),
+        key: None,
+        value: Some(&value),
+        headers: &[],
+    };
+    if kind == Kind::Decode {
+        let started = Instant::now();
+        let _progress = stage.apply(&record, &mut ());
+        return started.elapsed();
+    }
+    let signals = Signals { points, clocks: vec![clock], ..Signals::default() };
+    let started = Instant::now();
+    let _folded = stage.fold(&record, &signals);
+    started.elapsed()
+}
+
+fn value_of(points: &[Point<'_>], clock: Clock) -> Vec<u8> {
+    let (mut batch, mut value) = (Batch::default(), Vec::new());
+    points.iter().for_each(|point| batch.point(point));
+    batch.clock(clock);
+    batch.take(&mut value);
+    value
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages: usize = statm.split_whitespace().nth(1).expect("resident pages").parse().expect("a number");
+    pages * PAGE_BYTES
+}

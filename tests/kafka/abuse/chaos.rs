@@ -1,0 +1,182 @@
+//! Kills in both stages, and what the topics hold afterwards.
+//!
+//! `TOLLGATE_ABUSE_KILLS` says how many workers are killed (default: 20), and `TOLLGATE_CHAOS_SEED` which ones and when.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+
+use tollgate::settings::Settings;
+use tollgate_core::settings::defaults;
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker};
+
+use crate::traffic::Random;
+
+use super::reference::{fold, published, signals_in, signals_of};
+use super::wait_for;
+
+const PARTITIONS: i32 = 6;
+const SIGNAL_PARTITIONS: i32 = 3;
+const KILLS: usize = 20;
+/// How many events come between two kills.
+const EVENTS_PER_KILL: usize = 60;
+/// The times between two kills.
+const PAUSE_MS: std::ops::Range<usize> = 300..1_500;
+/// How long everything may take to be decided and counted in the end.
+const END_TIME_MAX: Duration = Duration::from_secs(180);
+
+/// Returns the rules: one that suspends, one by another dimension, and the pack with its volumes.
+fn rules() -> serde_json::Value {
+    json!({
+        "pack": "alert",
+        "rules": [
+            {
+                "id": "often-stopped", "level": "high", "mode": "enforce", "detection": {"signal": "safety_stop"},
+                "correlation": {"type": "event_count", "group-by": ["user"], "timespan": "10m", "condition": {"gte": 3}},
+                "escalation": {"steps": ["warn", "15m", "2h"], "decay": "24h"}, "suppress": "1m",
+            },
+            {
+                "id": "denied-tools", "level": "medium", "mode": "alert", "detection": {"signal": "denial"},
+                "correlation": {"type": "value_count", "group-by": ["user"], "timespan": "10m", "condition": {"gte": 2, "field": "tool"}},
+            },
+        ],
+    })
+}
+
+/// Workers of one stage each.
+struct Fleet<'d> {
+    deployment: &'d Deployment,
+    workers: Vec<(&'static str, Worker)>,
+}
+
+impl<'d> Fleet<'d> {
+    fn start(deployment: &'d Deployment) -> Result<Self> {
+        let mut fleet = Self { deployment, workers: Vec::new() };
+        for stage in ["decide", "abuse", "decide", "abuse"] {
+            fleet.workers.push((stage, fleet.spawn(stage)?));
+        }
+        fleet.workers.iter().try_for_each(|(_, worker)| worker.wait_ready())?;
+        Ok(fleet)
+    }
+
+    fn spawn(&self, stage: &str) -> Result<Worker> {
+        self.deployment.spawn_adapted(|command| _ = command.args(["--stage", stage]))
+    }
+
+    /// Kills a worker, and starts another one of its stage.
+    fn kill(&mut self, at: usize) -> Result<()> {
+        let (stage, worker) = self.workers.swap_remove(at);
+        worker.kill()?;
+        let next = self.spawn(stage)?;
+        self.workers.push((stage, next));
+        Ok(())
+    }
+
+    /// Stops the workers of a stage.
+    fn stop(&mut self, stage: &str) -> Result<()> {
+        let (ending, others) = std::mem::take(&mut self.workers).into_iter().partition::<Vec<_>, _>(|(of, _)| *of == stage);
+        self.workers = others;
+        ending.into_iter().try_for_each(|(_, worker)| {
+            ensure!(worker.stop()?.success(), "a worker that runs {stage} did not stop as asked");
+            Ok(())
+        })
+    }
+}
+
+/// Returns some events. Users that are stopped make no calls, so that nothing depends on when a suspension comes.
+fn events(random: &mut Random, from: usize, count: usize) -> Vec<Outgoing> {
+    let event = |number: usize| {
+        let (user, partition) = (random.below(12), i32::try_from(random.below(6)).unwrap_or_default());
+        let (thread, id) = (format!("thread-{partition}-{user}"), format!("e{number}"));
+        let ids = json!({"thread_id": thread, "event_id": id, "user_id": format!("user-{user}"), "tenant_id": format!("tenant-{}", user % 3), "turn_id": id});
+        let fields = if user < 6 {
+            let reason = ["stop", "content_filter"][random.below(2)];
+            let response = json!({"choices": [{"finish_reason": reason, "message": {"content": ""}}], "usage": {"total_tokens": 100}});
+            json!({"type": "model_response", "response": response})
+        } else {
+            let tool = ["bash", "ssh", "ls", "format_disk"][random.below(4)];
+            json!({"type": "tool_call", "tool_call_id": id, "tool_name": tool, "tool_input": {"n": number}})
+        };
+        let mut whole = ids;
+        for (key, value) in fields.as_object().cloned().unwrap_or_default() {
+            whole[key] = value;
+        }
+        Outgoing::new(thread, whole.to_string()).partition(partition)
+    };
+    (from..from + count).map(event).collect()
+}
+
+fn number(name: &str, default: usize) -> Result<usize> {
+    std::env::var(name).map_or(Ok(default), |text| text.parse().with_context(|| format!("{name}: no number")))
+}
+
+/// Whatever is killed and when: each signal is counted once and is that of its event, and alerts and controls are those of the fold of the
+/// signals topic, byte for byte.
+pub(crate) fn kills_change_no_signal_alert_or_control(cluster: &Cluster) -> Result<()> {
+    let (kills, seed) = (number("TOLLGATE_ABUSE_KILLS", KILLS)?, number("TOLLGATE_CHAOS_SEED", 17)?);
+    let guardrails = json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash", "ssh", "format_disk"]}}});
+    let mut deployment = Deployment::new(cluster, PARTITIONS)?;
+    let topics = deployment.watch_for_abuse(cluster, SIGNAL_PARTITIONS)?;
+    deployment.configure("/worker", json!({"members": 1, "checkpoint_interval_ms": 300}));
+    deployment.configure("/guardrails", guardrails.clone());
+    deployment.configure("/abuse", rules());
+    let settings = Settings::read(&json!({"guardrails": guardrails, "abuse": rules()}), &defaults()?)?;
+
+    let mut random = Random(seed as u64);
+    let mut fleet = Fleet::start(&deployment)?;
+    let mut sent = 0;
+    for _ in 0..kills {
+        cluster.produce(&deployment.events, &events(&mut random, sent, EVENTS_PER_KILL))?;
+        sent += EVENTS_PER_KILL;
+        std::thread::sleep(Duration::from_millis((PAUSE_MS.start + random.below(PAUSE_MS.len())) as u64));
+        fleet.kill(random.below(fleet.workers.len()))?;
+    }
+    cluster.produce(&deployment.events, &events(&mut random, sent, EVENTS_PER_KILL))?;
+    sent += EVENTS_PER_KILL;
+    fleet.workers.iter().try_for_each(|(_, worker)| worker.wait_ready())?;
+    let decided = || Ok(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() == i64::try_from(sent)?);
+    wait_for(END_TIME_MAX, decided, "all events are decided")?;
+    // No signals come any more, and no clocks.
+    fleet.stop("decide")?;
+    let ends = ends(&cluster.read_all(&topics.signals)?);
+    let group = format!("{}-abuse", deployment.group);
+    wait_for(END_TIME_MAX, || Ok(cluster.committed(&group, &topics.signals)? == ends), "all signals are counted")?;
+    fleet.stop("abuse")?;
+
+    let (events, signals) = (cluster.read_all(&deployment.events)?, cluster.read_all(&topics.signals)?);
+    ensure!(events.len() == sent, "{} of {sent} events are there", events.len());
+    let (wanted, found) = (signals_of(&settings, &deployment.events, &events)?, signals_in(&signals)?);
+    let (missing, excess): (Vec<_>, Vec<_>) = (wanted.difference(&found).collect(), found.difference(&wanted).collect());
+    ensure!(missing.is_empty() && excess.is_empty(), "seed {seed}: {} signals, missing {missing:#?}, too many {excess:#?}", wanted.len());
+    let wanted = fold(&settings, &topics.signals, &signals);
+    let found = published(&cluster.read_all(&topics.alerts)?, &cluster.read_all(&deployment.controls)?);
+    ensure!(
+        wanted.alerts == found.alerts,
+        "seed {seed}: alerts differ: {:#?}",
+        wanted.alerts.symmetric_difference(&found.alerts).collect::<Vec<_>>()
+    );
+    ensure!(wanted.last == found.last, "seed {seed}: controls differ: {:#?}\n{:#?}", wanted.last, found.last);
+    // Compaction may have taken earlier values of a control, so that those are compared one way.
+    ensure!(found.controls.is_subset(&wanted.controls), "seed {seed}: a control that the fold does not know");
+    ensure!(!wanted.alerts.is_empty() && !wanted.last.is_empty(), "nothing was caught, so that nothing was compared");
+    eprintln!(
+        "seed {seed}: {kills} kills, {sent} events, {} signals, {} records of them, {} alerts, {} controls",
+        signals_in(&signals)?.len(),
+        signals.len(),
+        wanted.alerts.len(),
+        wanted.controls.len()
+    );
+    Ok(())
+}
+
+/// Returns where the partitions of a topic end.
+fn ends(records: &[Record]) -> BTreeMap<i32, i64> {
+    let mut ends = BTreeMap::new();
+    for record in records {
+        let end = ends.entry(record.partition).or_default();
+        *end = record.offset.max(*end - 1) + 1;
+    }
+    ends
+}
