@@ -85,7 +85,7 @@ define_metrics! {
             "Signals that deciding has not written: unattributed (the event names no user) or untimed (no time is known).";
         counter abuse_signals = "tollgate_abuse_signals_total" ["outcome"]
             "Signals that the abuse stage has read: applied, repeated (known already) or late (dropped); and records that it cannot read: \
-             foreign or newer.";
+             foreign or newer.", alert "any growth of `late`, `foreign` or `newer`";
         counter abuse_firings = "tollgate_abuse_firings_total" ["rule", "mode"] "Times a rule fired, by rule and mode.";
         counter abuse_alerts = "tollgate_abuse_alerts_total" ["level", "status"] "Alerts published, by level and status.";
         counter abuse_suppressed = "tollgate_abuse_suppressed_total" ["rule"]
@@ -93,11 +93,13 @@ define_metrics! {
         counter abuse_exempt = "tollgate_abuse_exempt_total" ["rule"] "Signals that an exception of a rule left out.";
         counter abuse_suspensions = "tollgate_abuse_suspensions_total" ["rule"] "Suspensions that a rule began or prolonged.";
         counter abuse_paused = "tollgate_abuse_paused_total" ["rule"]
-            "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).";
+            "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).",
+            alert "any growth";
         counter abuse_subjects_dropped = "tollgate_abuse_subjects_dropped_total" []
-            "Subjects forgotten because memory is bounded: those farthest from any threshold.";
+            "Subjects forgotten because memory is bounded: those farthest from any threshold.", alert "any growth";
         counter abuse_sources = "tollgate_abuse_sources_total" ["change"]
-            "Partitions of the events topic whose offsets began again (reset), or that were silent and are left out of the time (silent).";
+            "Partitions of the events topic whose offsets began again (reset), or that were silent and are left out of the time (silent).",
+            alert "any growth";
         counter restore_failures = "tollgate_restore_failures_total" ["reason"]
             "Restores that failed and are tried again: kafka (away), forbidden, unreadable or mismatch.", alert "any growth but of `kafka`";
         counter restore_records = "tollgate_restore_records_total" [] "State records read by restores.";
@@ -131,7 +133,8 @@ define_metrics! {
         gauge state_bytes = "tollgate_state_bytes" "Bytes of the remembered threads.";
         gauge restore_remaining_records = "tollgate_restore_remaining_records" "State records that a running restore has still to read.";
         gauge abuse_clock_lag = "tollgate_abuse_clock_lag_seconds"
-            "Seconds between the last signals of a partition and its time, which is the least of its sources'.";
+            "Seconds between the last signals of a partition and its time, which is the least of its sources'.",
+            alert "above 300 for ten minutes";
         gauge restore_eta_seconds = "tollgate_restore_eta_seconds" "Seconds that a running restore will still take.";
     }
     /// The series of one group member.

@@ -46,6 +46,10 @@ pub struct Cli {
     /// Compare with the same worker without deciding, in turns: CPU per event, peak, latency
     #[arg(long)]
     pub(super) versus: Option<Opponent>,
+    /// Measure abuse over the fleet: what counting costs deciding, the fold alone (in a checkout), and how soon alerts and suspensions
+    /// follow. TOLLGATE_ABUSE_SUBJECTS says how many subjects the fold has (a million)
+    #[arg(long, conflicts_with_all = ["versus", "find_peak", "overload", "baselines", "report"])]
+    pub(super) abuse: bool,
     /// How often things are measured that are compared
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) rounds: u32,

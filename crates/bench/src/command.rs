@@ -109,6 +109,11 @@ impl Cli {
     /// Measures what was asked for, or else the peak and the latency at half of it.
     fn measure(&self, session: &Session) -> anyhow::Result<Findings> {
         let mut findings = Findings::new(Machine::here(session.broker_place()), session.plan.clone());
+        if self.abuse {
+            let drained = self.drain.unwrap_or(DRAINED_EVENTS) as usize;
+            session.abuse(&mut findings, &Checkout::new(&self.baselines_folder), drained, self.rounds as usize, self.rate);
+            return Ok(findings);
+        }
         let wants_other = self.versus.is_some() || self.drain.is_some() || !self.baselines.is_empty();
         if wants_other {
             let subjects: Vec<_> = [Subject::Gate, Subject::PassThrough].into_iter().chain(self.baselines.iter().cloned()).collect();

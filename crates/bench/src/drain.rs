@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reader::header;
 use super::{Reader, Sender, Session, Subject, Worker};
+use tollgate_testkit::Mix;
 
 /// The share of a run that does not count.
 const WARM_UP: f64 = 0.5;
@@ -86,9 +87,9 @@ type Verdicts = HashMap<String, Decision>;
 pub(super) struct Preloaded {
     /// The beginning of its name.
     stem: String,
-    topic: String,
+    pub(super) topic: String,
     partitions: u32,
-    events: usize,
+    pub(super) events: usize,
     /// Events that get a verdict.
     awaited: u64,
 }
@@ -121,7 +122,7 @@ impl Session {
     /// # Errors
     /// The topic cannot be filled.
     pub fn drain(&self, subjects: &[Subject], events: usize, rounds: usize) -> Result<Vec<Drained>> {
-        let preloaded = self.preload(self.plan.partitions, events)?;
+        let preloaded = self.preload(self.plan.partitions, events, self.mix())?;
         let mut turns: Vec<Turn<'_>> = subjects.iter().map(Turn::new).collect();
         for round in 0..rounds {
             let start = Instant::now();
@@ -147,11 +148,11 @@ impl Session {
     }
 
     /// Fills a topic of so many partitions.
-    pub(super) fn preload(&self, partitions: u32, events: usize) -> Result<Preloaded> {
+    pub(super) fn preload(&self, partitions: u32, events: usize, mix: Mix) -> Result<Preloaded> {
         let stem = self.unique();
         let topic = format!("{stem}.events");
         self.topics().create_named(&[&topic], partitions, &[])?;
-        let mut sender = Sender::new(self.kafka(), self.mix())?;
+        let mut sender = Sender::new(self.kafka(), mix)?;
         let start = Instant::now();
         let is_late = || self.is_limited() && start.elapsed() > PRELOAD_TIME_MAX;
         let sent = sender.preload(&topic, events, |done| self.progress.show("preloading", done, events), is_late)?;
@@ -177,6 +178,7 @@ impl Session {
         let mut topics = self.topics().create(&name, preloaded.partitions)?;
         topics.events.clone_from(&preloaded.topic);
         let run = || {
+            self.suspend(&topics.controls, subject.suspended())?;
             let counter = Reader::counter(self.kafka(), &topics.decisions)?;
             let mut worker = Worker::start(self.invocation(), subject, &topics, &name)?;
             let samples = self.watch(&mut worker, &counter, subject, preloaded, cut_after)?;

@@ -9,6 +9,7 @@
 //! broker and the process guard are the test kit's. Workers are processes of the `tollgate` binary ([`build_worker`]).
 
 mod absence;
+mod abuse;
 mod binary;
 mod budget;
 mod checkout;
@@ -39,6 +40,7 @@ pub use cli::Cli;
 pub use command::execute;
 
 use absence::Absence;
+use abuse::{AbuseFindings, FoldCost};
 use budget::Budget;
 use checkout::{BASELINES, Checkout};
 use drain::Drained;
@@ -59,4 +61,4 @@ use suite::Suite;
 use topics::Topics;
 use usage::Usage;
 use versus::{Ratio, Versus};
-use worker::{Invocation, Subject, Worker};
+use worker::{Invocation, Subject, Variant, Worker};

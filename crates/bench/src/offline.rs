@@ -108,7 +108,7 @@ impl Offline {
 }
 
 /// Returns the list of that name in a JSON object that begins a line, whatever is printed around it.
-fn figures<T: DeserializeOwned>(name: &str, printed: &str) -> Result<Vec<T>> {
+pub(super) fn figures<T: DeserializeOwned>(name: &str, printed: &str) -> Result<Vec<T>> {
     let beginnings =
         printed.match_indices('{').filter(|(at, _)| printed.get(..*at).is_some_and(|before| before.is_empty() || before.ends_with('\n')));
     let object = beginnings.filter_map(|(at, _)| serde_json::Deserializer::from_str(printed.get(at..)?).into_iter::<Value>().next()?.ok());

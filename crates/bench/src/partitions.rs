@@ -42,7 +42,7 @@ impl Session {
     pub fn partition_costs(&self, events: usize, rounds: usize) -> Result<Vec<PartitionCost>> {
         let mut preloaded = Vec::new();
         for partitions in PARTITIONS {
-            preloaded.push((self.preload(partitions, events)?, PartitionCost { partitions, cpu_us: Vec::new() }));
+            preloaded.push((self.preload(partitions, events, self.mix())?, PartitionCost { partitions, cpu_us: Vec::new() }));
         }
         for round in 0..rounds {
             let start = Instant::now();

@@ -130,6 +130,11 @@ impl Reader {
         Ok(ends.into_iter().map(|(_, end)| end).collect())
     }
 
+    /// Returns the next record, if one comes within this time.
+    pub(super) fn next(&self, wait: Duration) -> Option<BorrowedMessage<'_>> {
+        self.consumer.poll(wait)?.inspect_err(|error| tracing::debug!(%error, "waiter")).ok()
+    }
+
     /// Hands so many records to `take`, from the reader's position on.
     ///
     /// # Errors

@@ -155,7 +155,12 @@ impl Session {
     /// Returns the traffic, from its beginning.
     #[must_use]
     pub fn mix(&self) -> Mix {
-        Mix::new(MixSettings { seed: self.plan.seed, threads: self.plan.threads, ..MixSettings::default() })
+        Mix::new(self.usual())
+    }
+
+    /// Returns the settings of the traffic.
+    pub(super) fn usual(&self) -> MixSettings {
+        MixSettings { seed: self.plan.seed, threads: self.plan.threads, ..MixSettings::default() }
     }
 
     /// Starts a worker on new topics, has `measure` use it, stops it and deletes the topics.
@@ -163,23 +168,37 @@ impl Session {
     /// # Errors
     /// Those of `measure`, or the worker does not start or stop.
     pub fn with_worker<T>(&self, subject: &Subject, measure: impl FnOnce(&mut Bed<'_>) -> Result<T>) -> Result<T> {
+        self.with_traffic(subject, self.plan.partitions, self.mix(), measure)
+    }
+
+    /// Does the same with so many partitions and other traffic.
+    ///
+    /// # Errors
+    /// Those of [`Self::with_worker`].
+    pub(super) fn with_traffic<T>(
+        &self,
+        subject: &Subject,
+        partitions: u32,
+        mix: Mix,
+        measure: impl FnOnce(&mut Bed<'_>) -> Result<T>,
+    ) -> Result<T> {
         let name = self.unique();
-        let topics = self.topics.create(&name, self.plan.partitions)?;
-        let measured = self.on_topics(subject, &topics, &name, measure);
+        let topics = self.topics.create(&name, partitions)?;
+        let measured = self.on_topics((subject, mix), &topics, &name, measure);
         let deleted = self.delete(&topics);
         measured.and_then(|measured| deleted.map(|()| measured))
     }
 
     fn on_topics<T>(
         &self,
-        subject: &Subject,
+        (subject, mix): (&Subject, Mix),
         topics: &TopicSettings,
         name: &str,
         measure: impl FnOnce(&mut Bed<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut worker = Worker::start(&self.invocation, subject, topics, name)?;
         worker.wait_ready()?;
-        let sender = Sender::new(&self.kafka, self.mix())?;
+        let sender = Sender::new(&self.kafka, mix)?;
         let load = Load { kafka: &self.kafka, topics, sender, progress: &self.progress, label: subject.name().to_owned() };
         let mut bed = Bed { load, worker };
         bed.run(KINDLING_RATE, KINDLING)?;

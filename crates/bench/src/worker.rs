@@ -24,6 +24,8 @@ pub enum Subject {
     Gate,
     /// The pass-through: `tollgate run --pass-through`.
     PassThrough,
+    /// The gate with other settings.
+    Variant(Variant),
     /// A baseline: any command.
     Baseline {
         /// Its name.
@@ -40,9 +42,29 @@ impl Subject {
         match self {
             Self::Gate => "tollgate",
             Self::PassThrough => "pass-through",
+            Self::Variant(variant) => variant.name,
             Self::Baseline { name, .. } => name,
         }
     }
+
+    /// Returns how many subjects are suspended before it starts.
+    #[must_use]
+    pub fn suspended(&self) -> u32 {
+        if let Self::Variant(variant) = self { variant.suspended } else { 0 }
+    }
+}
+
+/// The gate with other settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// Its name.
+    pub name: &'static str,
+    /// What follows `run`.
+    pub arguments: &'static [&'static str],
+    /// Settings, by the variables of the environment that hold them.
+    pub environment: Vec<(&'static str, String)>,
+    /// How many subjects are suspended before it starts.
+    pub suspended: u32,
 }
 
 /// How `tollgate` was started, so that workers are started alike.
@@ -76,7 +98,7 @@ impl Worker {
         let mut guard = ProcessGuard::start()?;
         let [admin_port] = free_ports()?;
         let mut command = match subject {
-            Subject::Gate | Subject::PassThrough => ours(invocation, subject),
+            Subject::Gate | Subject::PassThrough | Subject::Variant(_) => ours(invocation, subject),
             Subject::Baseline { command, .. } => {
                 let mut shell = Command::new("sh");
                 shell.args(["-c", command]);
@@ -136,15 +158,24 @@ impl Worker {
         if matches!(self.subject, Subject::Baseline { .. }) {
             return true;
         }
-        let ask = || -> Result<String> {
-            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.admin_port))?;
-            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-            stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok(answer)
-        };
-        ask().is_ok_and(|answer| answer.split_whitespace().nth(1) == Some("200"))
+        self.get("/readyz").is_ok_and(|answer| answer.split_whitespace().nth(1) == Some("200"))
+    }
+
+    fn get(&self, path: &str) -> Result<String> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.admin_port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    /// Returns the sum of all series of one of its metrics; zero where there is none yet.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn metric(&self, name: &str) -> Result<f64> {
+        Ok(sum_of(&self.get("/metrics")?, name))
     }
 
     /// Checks that it is still running.
@@ -189,6 +220,12 @@ impl Worker {
     }
 }
 
+/// Returns the sum of all series of a metric in a page of them.
+fn sum_of(page: &str, name: &str) -> f64 {
+    let series = page.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+    series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+}
+
 /// Returns the command of the gate or the pass-through. Without a configuration file the policy is the default one with a list of denied
 /// tools, so that the mix's denials come out.
 fn ours(invocation: &Invocation, subject: &Subject) -> Command {
@@ -202,8 +239,23 @@ fn ours(invocation: &Invocation, subject: &Subject) -> Command {
     }
     command.args(invocation.properties.iter().flat_map(|property| [OsString::from("-X"), OsString::from(property)]));
     command.arg("run");
-    if *subject == Subject::PassThrough {
-        command.arg("--pass-through");
+    match subject {
+        Subject::PassThrough => _ = command.arg("--pass-through"),
+        Subject::Variant(Variant { arguments, environment, .. }) => {
+            command.args(*arguments).envs(environment.iter().map(|(name, value)| (*name, value)));
+        }
+        Subject::Gate | Subject::Baseline { .. } => {}
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_series_of_a_metric_are_added_up() {
+        let page = "# HELP a_total x\r\na_total{b=\"c d\"} 2\na_total 3\na_total_more 9\nother{a_total=\"1\"} 4\n";
+        assert_eq!((sum_of(page, "a_total"), sum_of(page, "nothing")), (5.0, 0.0));
+    }
 }

@@ -197,6 +197,63 @@ fn every_metric_is_on_the_dashboard() {
     assert_none("a metric is on a panel", &offenders);
 }
 
+/// Panels and alerts that are about both stages on purpose.
+const OF_BOTH_STAGES: [&str; 6] = [
+    "Faults",
+    "TollgatePublishFailures",
+    "TollgateRestoreFailing",
+    "TollgateCommitsFailing",
+    "TollgateMisplacedRecords",
+    "TollgateMemberRestarts",
+];
+
+#[test]
+fn the_stages_are_not_added_up_by_mistake() {
+    let names_stage = |selector: &VectorSelector| selector.matchers.matchers.iter().any(|matcher| matcher.name == "stage");
+    let mut seen = 0;
+    let mut offenders = Vec::new();
+    for (place, expression) in expressions() {
+        let selectors = selectors(&expression);
+        let staged: Vec<_> = selectors
+            .iter()
+            .filter(|selector| {
+                let name = selector.name.as_deref().unwrap_or_default();
+                // Only the stage that counts has this one.
+                STAGED.contains(&base(name)) && base(name) != "tollgate_abuse_clock_lag_seconds"
+            })
+            .collect();
+        seen += staged.len();
+        if staged.iter().any(|selector| !names_stage(selector)) && !OF_BOTH_STAGES.iter().any(|name| place.contains(name)) {
+            offenders.push(format!("{place}: {expression}"));
+        }
+    }
+    assert!(seen > 30, "only {seen} selectors were found");
+    assert_none("a series that both stages have is asked for with its stage", &offenders);
+}
+
+/// Returns the selectors of an expression.
+fn selectors(expression: &str) -> Vec<VectorSelector> {
+    #[derive(Default)]
+    struct Found(Vec<VectorSelector>);
+    impl ExprVisitor for Found {
+        type Error = std::convert::Infallible;
+
+        fn pre_visit(&mut self, expression: &Expr) -> Result<bool, Self::Error> {
+            match expression {
+                Expr::VectorSelector(selector) => self.0.push(selector.clone()),
+                Expr::MatrixSelector(matrix) => self.0.push(matrix.vs.clone()),
+                _ => {}
+            }
+            Ok(true)
+        }
+    }
+    let mut found = Found::default();
+    if let Ok(parsed) = parse(expression) {
+        let _infallible = walk_expr(&mut found, &parsed);
+    }
+    found.0
+}
+
 /// Metrics that expressions of alerts use, and that are no reason for one.
 const HELPERS: [&str; 2] = ["tollgate_build_info", "tollgate_events_consumed_total"];
 

@@ -66,6 +66,9 @@ fn write(out: &mut String, findings: &Findings, between: &str) -> std::fmt::Resu
     if !findings.drained.is_empty() {
         write_drained(out, &findings.drained)?;
     }
+    if let Some(abuse) = &findings.abuse {
+        super::abuse::write(out, abuse)?;
+    }
     write_core(out, &findings.offline)?;
     write_growth(out, findings)?;
     write_end(out, findings)

@@ -1,5 +1,6 @@
 //! The findings of a run: the figures as JSON, the table of targets, and both as text for people.
 
+mod abuse;
 mod markdown;
 mod plot;
 #[cfg(test)]
@@ -8,11 +9,11 @@ mod targets;
 
 pub use markdown::{markdown, page};
 use plot::{Series, plot};
-pub use targets::rows;
+pub use targets::{Row, rows};
 
 use serde::Serialize;
 
-use crate::{Absence, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
+use crate::{Absence, AbuseFindings, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
 
 /// The results of one run; what was not asked for is left out.
 #[derive(Debug, Clone, Serialize)]
@@ -47,6 +48,9 @@ pub struct Findings {
     pub partitions: Vec<PartitionCost>,
     /// The figures of the core alone.
     pub offline: Offline,
+    /// The figures of abuse over the fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abuse: Option<AbuseFindings>,
     /// The parts that are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absences: Vec<Absence>,
@@ -81,6 +85,7 @@ impl Findings {
             drained: Vec::new(),
             partitions: Vec::new(),
             offline: Offline::default(),
+            abuse: None,
             absences: Vec::new(),
             seconds: 0.0,
         }

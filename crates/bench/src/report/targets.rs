@@ -41,11 +41,14 @@ pub struct Row {
 }
 
 /// A measured value, and whether it meets its target.
-type Judged = Option<(String, Option<bool>)>;
+pub(super) type Judged = Option<(String, Option<bool>)>;
 
 /// Returns the table of one run.
 #[must_use]
 pub fn rows(findings: &Findings) -> Vec<Row> {
+    if let Some(abuse) = &findings.abuse {
+        return super::abuse::rows(findings, abuse);
+    }
     let mut rows = over_others(findings);
     rows.extend(overload(findings));
     rows.extend(core(findings));
@@ -55,18 +58,18 @@ pub fn rows(findings: &Findings) -> Vec<Row> {
 
 impl Findings {
     /// Returns a row. `parts` are those that it comes from; the first one that is missing says why there is nothing.
-    fn row(&self, what: &str, target: String, judged: Judged, parts: &[&str]) -> Row {
+    pub(super) fn row(&self, what: &str, target: String, judged: Judged, parts: &[&str]) -> Row {
         let (measured, met) = judged.map_or((None, None), |(measured, met)| (Some(measured), met));
         let find = |part: &&str| self.absences.iter().find(|absence| absence.part == **part);
         let why = parts.iter().find_map(find).filter(|_| measured.is_none()).map(|absence| absence.why.clone());
         Row { what: what.to_owned(), target, measured, met, why }
     }
 
-    fn at_most(&self, what: &str, limit: f64, ratio: Option<Ratio>, parts: &[&str]) -> Row {
+    pub(super) fn at_most(&self, what: &str, limit: f64, ratio: Option<Ratio>, parts: &[&str]) -> Row {
         self.row(what, format!("≤ {limit}×"), ratio.map(|ratio| (ratio.to_string(), Some(ratio.median <= limit))), parts)
     }
 
-    fn at_least(&self, what: &str, limit: f64, ratio: Option<Ratio>, parts: &[&str]) -> Row {
+    pub(super) fn at_least(&self, what: &str, limit: f64, ratio: Option<Ratio>, parts: &[&str]) -> Row {
         self.row(what, format!("≥ {limit}×"), ratio.map(|ratio| (ratio.to_string(), Some(ratio.median >= limit))), parts)
     }
 }

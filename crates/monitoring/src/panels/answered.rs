@@ -57,7 +57,7 @@ pub(super) fn row() -> Row {
             .query("asked: {{provider}}", "sum by (provider) (tollgate_provider_in_flight{@})")
             .query("queued: {{provider}}", "sum by (provider) (tollgate_provider_queued{@})"),
             Panel::new("Held up", "How often members stopped taking records, and questions that were asked again.", "cps", 8)
-                .rate("too much in flight", "", "tollgate_backpressure_total")
+                .rate("too much in flight", "", "tollgate_backpressure_total{@, stage=\"\"}")
                 .rate("asked again: {{provider}}", "provider", "tollgate_provider_retries_total"),
         ],
     }

@@ -28,13 +28,13 @@ pub(super) fn row() -> Row {
             Panel::new("Rebalances", "Partitions that came and went. Lost: the group had given them to others already.", "cps", 8).rate(
                 "{{kind}}",
                 "kind",
-                "tollgate_rebalances_total",
+                "tollgate_rebalances_total{@, stage=\"\"}",
             ),
             Panel::new("Restores", "How long nine of ten took at most, by outcome.", "s", 8).quantile(
                 "90 %: {{outcome}}",
                 0.9,
                 "outcome",
-                "tollgate_restore_duration_seconds",
+                "tollgate_restore_duration_seconds{@, stage=\"\"}",
             ),
             Panel::new(
                 "Restores that failed",
@@ -42,17 +42,17 @@ pub(super) fn row() -> Row {
                 "cps",
                 8,
             )
-            .rate("{{reason}}", "reason", "tollgate_restore_failures_total"),
+            .rate("{{reason}}", "reason", "tollgate_restore_failures_total{@, stage=\"\"}"),
             Panel::new("State read by restores", "Records a second, and records yet to read.", "none", 8)
-                .rate("records/s", "", "tollgate_restore_records_total")
+                .rate("records/s", "", "tollgate_restore_records_total{@, stage=\"\"}")
                 .query("to read", "sum (tollgate_restore_remaining_records{@, stage=\"\"})"),
             Panel::new("Checkpoints", "Written: state and offsets are safe up to there.", "cps", 8)
-                .rate("{{outcome}}", "outcome", "tollgate_checkpoints_total")
-                .rate("commits that failed", "", "tollgate_commit_failures_total"),
+                .rate("{{outcome}}", "outcome", "tollgate_checkpoints_total{@, stage=\"\"}")
+                .rate("commits that failed", "", "tollgate_commit_failures_total{@, stage=\"\"}"),
             Panel::new("Records decided again", "The state knew them already. After a crash there are some.", "cps", 8).rate(
                 "{{instance}}",
                 "instance",
-                "tollgate_redelivered_records_total",
+                "tollgate_redelivered_records_total{@, stage=\"\"}",
             ),
         ],
     }

@@ -24,18 +24,18 @@ pub(super) fn row() -> Row {
             Panel::new("State in memory", "Bytes of the remembered threads.", "bytes", 6)
                 .query("{{instance}}", "sum by (instance) (tollgate_state_bytes{@, stage=\"\"})"),
             Panel::new("State on its way", "Bytes a second to and from the state topic.", "Bps", 6)
-                .rate("written", "", "tollgate_checkpoint_bytes_total")
-                .rate("read", "", "tollgate_restore_bytes_total"),
+                .rate("written", "", "tollgate_checkpoint_bytes_total{@, stage=\"\"}")
+                .rate("read", "", "tollgate_restore_bytes_total{@, stage=\"\"}"),
             Panel::new("Time of a checkpoint", "To write it and to commit its offset.", "s", 6).quantile(
                 "99 %",
                 0.99,
                 "",
-                "tollgate_checkpoint_duration_seconds",
+                "tollgate_checkpoint_duration_seconds{@, stage=\"\"}",
             ),
             Panel::new("State records written", "Records a second to the state topic.", "cps", 12).rate(
                 "{{instance}}",
                 "instance",
-                "tollgate_checkpoint_records_total",
+                "tollgate_checkpoint_records_total{@, stage=\"\"}",
             ),
             Panel::new("Events that wait, in bytes", "They wait for policy servers.", "bytes", 12)
                 .query("{{instance}}", "sum by (instance) (tollgate_waiting_bytes{@})"),

@@ -84,11 +84,12 @@ impl Panel {
         self.query(legend, rate(labels, counter))
     }
 
-    /// Returns the panel with a quantile of a histogram, by these labels.
+    /// Returns the panel with a quantile of a histogram, by these labels. `histogram` may hold matchers behind `{@`.
     #[must_use]
     pub fn quantile(self, legend: &'static str, quantile: f64, labels: &str, histogram: &str) -> Self {
         let by = if labels.is_empty() { "le".to_owned() } else { format!("le, {labels}") };
-        let rate = format!("sum by ({by}) (rate({histogram}_bucket{{{WORKERS}}}[$__rate_interval]))");
+        let (name, matchers) = histogram.split_once('{').unwrap_or((histogram, "@}"));
+        let rate = format!("sum by ({by}) (rate({name}_bucket{{{matchers}[$__rate_interval]))");
         self.query(legend, format!("histogram_quantile({quantile}, {rate})"))
     }
 }

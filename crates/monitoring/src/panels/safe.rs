@@ -41,7 +41,7 @@ pub(super) fn row() -> Row {
                 .rate("applied: {{type}}", "type", "tollgate_controls_applied_total")
                 .rate("refused: {{code}}", "code", "tollgate_control_rejections_total")
                 .rate("reading failed", "", "tollgate_control_feed_restarts_total"),
-            Panel::new("Faults", "Each of them is looked into: the runbook says how.", "cps", 8)
+            Panel::new("Faults", "Of deciding and of counting. Each of them is looked into: the runbook says how.", "cps", 8)
                 .rate("panics", "", "tollgate_thread_panics_total")
                 .rate("members started over", "", "tollgate_member_restarts_total")
                 .rate("not published: {{role}} {{reason}}", "role, reason", "tollgate_publish_failures_total")

@@ -1,5 +1,6 @@
 //! Alerts and recording rules, by the question that they answer.
 
+mod abuse;
 mod answered;
 mod behind;
 mod safe;
@@ -67,7 +68,7 @@ pub struct Group {
 /// Returns all rules.
 #[must_use]
 pub fn groups() -> Vec<Group> {
-    vec![answered::group(), stopped::group(), behind::group(), safe::group()]
+    vec![answered::group(), stopped::group(), abuse::group(), behind::group(), safe::group()]
 }
 
 /// Returns all alerts, in the order of the file.

@@ -29,6 +29,8 @@ pub struct MixSettings {
     pub safety_stops: f64,
     /// The share of tool calls that policy denies.
     pub denials: f64,
+    /// Whether every second thread is of one and the same user, who then has about half of the traffic.
+    pub has_hot_user: bool,
     /// The largest result, in bytes of its event.
     pub result_bytes_max: usize,
     /// The largest arguments of a call, in bytes.
@@ -45,6 +47,7 @@ impl MixSettings {
         loops: 0.05,
         safety_stops: 0.01,
         denials: 0.01,
+        has_hot_user: false,
         result_bytes_max: 16_000,
         arguments_bytes_max: usize::MAX,
         response_bytes_max: usize::MAX,
@@ -114,7 +117,8 @@ impl Mix {
         event.event_type = step.event_type();
         event.thread_id.clear();
         event.thread_id.push_str(&format!("thread-{thread:06}"));
-        let place = Place { thread, thread_id: &event.thread_id, turn: conversation.turn, number: self.next };
+        let person = if self.settings.has_hot_user && thread.is_multiple_of(2) { 0 } else { thread };
+        let place = Place { thread, person, thread_id: &event.thread_id, turn: conversation.turn, number: self.next };
         self.writer.write(place, &step, &self.settings, &mut self.random, &mut event.value);
         self.next += 1;
     }
@@ -177,6 +181,15 @@ mod tests {
         }
         let boundaries = events.iter().filter(|event| !event.is_awaited()).count();
         assert!((0.03..0.07).contains(&(boundaries as f64 / 40_000.0)), "{boundaries}");
+    }
+
+    #[test]
+    fn a_hot_user_has_half_of_the_traffic() {
+        let settings = MixSettings { has_hot_user: true, ..MixSettings::default() };
+        let hot = events(settings, 20_000);
+        let user = |event: &&MixEvent| String::from_utf8_lossy(&event.value).contains(r#""user_id":"user-0","tenant_id":"tenant-0""#);
+        let share = hot.iter().filter(user).count() as f64 / 20_000.0;
+        assert!((0.45..0.6).contains(&share), "{share}");
     }
 
     #[test]

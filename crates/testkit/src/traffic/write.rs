@@ -29,6 +29,8 @@ const DAYS: u64 = 28;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) thread: usize,
+    /// The thread whose user, tenant and agent it is of.
+    pub(super) person: usize,
     pub(super) thread_id: &'a str,
     pub(super) turn: u32,
     /// The number of the event among all.
@@ -186,7 +188,7 @@ impl Writer {
 
 /// Writes the fields that every event has.
 fn head(place: Place<'_>, step: &Step, out: &mut Vec<u8>) {
-    let Place { thread, thread_id, turn, number } = place;
+    let Place { thread, person, thread_id, turn, number } = place;
     let event_type = step.event_type().as_str();
     append(
         out,
@@ -194,7 +196,7 @@ fn head(place: Place<'_>, step: &Step, out: &mut Vec<u8>) {
     );
     append(
         out,
-        format_args!(r#""agent_id":"coder-{}","user_id":"user-{}","tenant_id":"tenant-{}","#, thread % 50, thread % 1_000, thread % 20),
+        format_args!(r#""agent_id":"coder-{}","user_id":"user-{}","tenant_id":"tenant-{}","#, person % 50, person % 1_000, person % 20),
     );
     let ms = number * EVENT_MS;
     let (day, second, ms) = ((ms / DAY_MS).min(DAYS - 1) + 1, ms % DAY_MS / 1_000, ms % 1_000);

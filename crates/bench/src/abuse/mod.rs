@@ -1,0 +1,144 @@
+//! Measures abuse over the fleet: what counting costs deciding, the fold alone, and how soon alerts and suspensions follow an event.
+//!
+//! | module | what |
+//! |---|---|
+//! | `settings` | the workers that are compared, and the rules that they count by |
+//! | `offence` | events that offend against one of these rules |
+//! | `alerted` | from an event to its alert, beside other traffic |
+//! | `blocked` | from an event to the first blocked call on every partition |
+//! | `counted` | events per second until their signals are counted |
+
+mod alerted;
+mod blocked;
+mod counted;
+mod offence;
+mod settings;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tollgate_core::controls::{ControlId, Subject as Caller, SubjectHasher};
+use tollgate_core::ruling::SubjectKind;
+
+use super::offline::figures;
+use super::topics::client;
+use super::{Absence, Checkout, Findings, Phase, Progress, Ratio, Session};
+pub use alerted::Delays;
+use settings::SUBJECT_KEY;
+
+/// How long the core's benchmark may take once it is built, and how long building it.
+const FOLD_TIME_MAX: Duration = Duration::from_secs(1_200);
+const FLUSH_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// The figures of abuse over the fleet; a part that failed is left out.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AbuseFindings {
+    /// CPU per event of deciding with the pack and suspended subjects, over that with neither, draining in turns.
+    pub cpu: Option<Ratio>,
+    /// The fold alone, beside a naive one.
+    pub fold: Vec<FoldCost>,
+    /// Latency and alerts at half of the peak.
+    pub usual: Option<Beside>,
+    /// The same with one user who has half of all traffic.
+    pub hot: Option<Beside>,
+    /// Milliseconds from an event to the first blocked call, on each of the partitions.
+    pub blocked: Option<Delays>,
+    /// Events per second until their signals are counted, with one user who has half of all traffic over that without.
+    pub throughput: Option<Ratio>,
+}
+
+/// What was measured at a rate: verdicts on the traffic, and alerts on those who offend beside it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Beside {
+    /// The traffic.
+    pub phase: Phase,
+    /// Milliseconds from an offending event to its alert.
+    pub alerts: Delays,
+}
+
+/// A row of the core's benchmark `abuse`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoldCost {
+    /// What was measured.
+    pub name: String,
+    /// By how many rules.
+    pub rules: u64,
+    /// How many subjects there were.
+    pub subjects: u64,
+    /// Signals per second on one core.
+    pub signals_per_second: f64,
+    /// The same once every subject is known.
+    pub signals_per_second_known: f64,
+    /// Bytes of the process for each subject.
+    pub bytes_per_subject: f64,
+}
+
+impl AbuseFindings {
+    /// Returns the row of the core's benchmark of this name.
+    #[must_use]
+    pub fn cost(&self, name: &str) -> Option<&FoldCost> {
+        self.fold.iter().find(|cost| cost.name == name)
+    }
+}
+
+impl Session {
+    /// Measures all of it. What fails is told as an absence, and the rest goes on. `rate` is left out where the peak is to be searched.
+    pub fn abuse(&self, findings: &mut Findings, checkout: &Checkout, drained: usize, rounds: usize, rate: Option<f64>) {
+        let mut found = AbuseFindings::default();
+        let mut keep = |part: &str, measured: Result<()>| {
+            if let Err(error) = measured {
+                self.progress.say(&format!("{part}: {error:#}"));
+                findings.absences.push(Absence::failed(part, &format!("{error:#}")));
+            }
+        };
+        keep("blocked calls", self.blocked().map(|delays| found.blocked = Some(delays)));
+        keep("alerts at half of peak", self.alerted(&mut found, rate));
+        keep("throughput", self.counted(drained, rounds).map(|ratio| found.throughput = ratio));
+        keep("CPU of deciding", self.deciding_cost(drained, rounds).map(|ratio| found.cpu = ratio));
+        match fold(checkout, &self.progress) {
+            Ok(fold) => found.fold = fold,
+            Err(absence) => findings.absences.push(absence),
+        }
+        findings.abuse = Some(found);
+    }
+
+    /// Returns the CPU per event of deciding with the pack on and subjects suspended over that without, draining the same topic in turns.
+    fn deciding_cost(&self, events: usize, rounds: usize) -> Result<Option<Ratio>> {
+        let subjects = [settings::without_abuse(), settings::with_pack()];
+        let drained = self.drain(&subjects, events, rounds)?;
+        if let Some(failure) = drained.iter().find_map(|drained| drained.failure.as_ref()) {
+            anyhow::bail!("{failure}");
+        }
+        let [off, on] = drained.as_slice() else { anyhow::bail!("two workers were to be compared") };
+        Ok(Ratio::between(&on.cpu_us(), &off.cpu_us()))
+    }
+
+    /// Writes so many suspensions, of users whom the traffic does not have: every event is looked up among them, and none is blocked.
+    pub(super) fn suspend(&self, topic: &str, count: u32) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let producer: BaseProducer = client(self.kafka()).set("partitioner", "murmur2_random").create().context("kafka.properties")?;
+        let hasher = SubjectHasher::new(Some(SUBJECT_KEY));
+        for number in 0..count {
+            let id = format!("suspended-{number}");
+            let hash = hasher.hash(&Caller { kind: SubjectKind::User, tenant: "tenant-0", id: &id });
+            let key = ControlId::Subject(SubjectKind::User, hash).to_string();
+            let value = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "suspended"}).to_string();
+            producer.send(BaseRecord::to(topic).key(&key).payload(&value)).map_err(|(error, _)| error)?;
+        }
+        producer.flush(FLUSH_TIME_MAX).context("the brokers do not acknowledge what is sent")
+    }
+}
+
+/// Runs the core's benchmark.
+fn fold(checkout: &Checkout, progress: &Progress) -> Result<Vec<FoldCost>, Absence> {
+    progress.say("building the core's benchmark");
+    checkout.prepare_bench("abuse", FOLD_TIME_MAX)?;
+    progress.say("folding signals in the core alone");
+    let printed = checkout.run_bench("abuse", FOLD_TIME_MAX)?;
+    figures("abuse", &printed).map_err(|error| Absence::failed("abuse", &format!("{error:#}")))
+}
