@@ -28,7 +28,7 @@ pub(super) enum Sides {
     /// Two policies.
     Policies { judges: [Judge; 2], partitions: Partitions<DecidingPair>, outs: Box<[VerdictBuffer; 2]> },
     /// What was published, and a policy.
-    Published { recorded: Arc<Recorded>, judge: Judge, partitions: Partitions<Deciding>, out: VerdictBuffer },
+    Published { recorded: Arc<Recorded>, judge: Judge, partitions: Partitions<Deciding>, out: Box<VerdictBuffer> },
 }
 
 /// What both sides say of a record, and why it cannot be read if it cannot.
@@ -46,7 +46,7 @@ impl Sides {
 
     /// Returns what was published, and a policy that knows no thread.
     pub(super) fn published(recorded: Arc<Recorded>, judge: Judge) -> Self {
-        Self::Published { recorded, judge, partitions: Partitions::default(), out: VerdictBuffer::default() }
+        Self::Published { recorded, judge, partitions: Partitions::default(), out: Box::default() }
     }
 
     /// Returns what both policies wrote of the last record; `None` if one side is what was published.
