@@ -85,7 +85,7 @@ fn whom_a_rule_suspends_is_suspended_from_the_next_event_on() {
     assert_has(
         "found",
         value,
-        &json!({"rule": "stops", "status": "firing", "action": "suspended", "count": 3, "threshold": 3, "until": "2026-03-01T10:20:00Z"}),
+        &json!({"rule": "stops", "status": "firing", "action": "suspended", "count": 3, "threshold": 3, "until": "2026-03-01T10:20:00.000Z"}),
     );
     assert_eq!((&value["subject"], value["evidence"].as_array().unwrap().len()), (&alert["key"], 3));
     let written = lines(&controls);
@@ -93,7 +93,7 @@ fn whom_a_rule_suspends_is_suspended_from_the_next_event_on() {
     assert_has(
         "found",
         &written[0]["value"],
-        &json!({"state": "suspended", "until": "2026-03-01T10:20:00Z", "alert_id": value["alert_id"]}),
+        &json!({"state": "suspended", "until": "2026-03-01T10:20:00.000Z", "alert_id": value["alert_id"]}),
     );
     assert_eq!(written.last().unwrap()["value"], Value::Null, "it is over by the time of the events");
 

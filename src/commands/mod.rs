@@ -50,7 +50,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use output::ColorChoice;
 
-use crate::config::load;
+use crate::config::{load_as_of, now_ms};
 use crate::logging::finish_logging;
 use crate::settings::Settings;
 
@@ -168,7 +168,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Completions { shell } => completions::execute(shell),
         Command::Schema(args) => schema::execute(&args),
         Command::Config { command: ConfigCommand::Check(args) } => {
-            cli.common.settings().and_then(|settings| config_check::execute(&args, &settings))
+            cli.common.settings_as_of(now_ms()).and_then(|settings| config_check::execute(&args, &settings))
         }
         Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
         Command::Capture(args) => cli.common.settings().and_then(|settings| capture::execute(&args, &settings)),
@@ -229,7 +229,13 @@ impl Common {
     /// # Errors
     /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`, or the file of one cannot be read.
     pub fn settings(&self) -> anyhow::Result<Settings> {
-        let mut settings = load(self.config.as_deref().map(Path::new), std::env::vars_os())?;
+        self.settings_as_of(i64::MIN)
+    }
+
+    /// Reads the configuration as [`Common::settings`] does. Exceptions of rules that are over at `now_ms`, in milliseconds since the epoch,
+    /// are faults.
+    fn settings_as_of(&self, now_ms: i64) -> anyhow::Result<Settings> {
+        let mut settings = load_as_of(self.config.as_deref().map(Path::new), std::env::vars_os(), now_ms)?;
         for assignment in &self.properties {
             settings.kafka.set_property(assignment).map_err(UsageError)?;
         }

@@ -58,9 +58,23 @@ pub enum ConfigError {
 
 /// Loads the configuration: the defaults, then the file if there is one, then the `TOLLGATE__…` variables.
 ///
+/// An exception of a rule that is over is no fault here: time alone must not keep a worker from starting.
+///
 /// # Errors
 /// Returns [`ConfigError`]: what cannot be read, or everything that is wrong.
 pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Settings, ConfigError> {
+    load_as_of(file, variables, i64::MIN)
+}
+
+/// Loads the configuration as [`load`] does. Exceptions of rules that are over at `now_ms`, in milliseconds since the epoch, are faults.
+///
+/// # Errors
+/// Returns [`ConfigError`]: what cannot be read, or everything that is wrong.
+pub fn load_as_of(
+    file: Option<&Path>,
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    now_ms: i64,
+) -> Result<Settings, ConfigError> {
     let origin = file.map_or_else(|| "environment".to_owned(), |path| path.display().to_string());
     let text = match file {
         Some(path) => std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: origin.clone(), source })?,
@@ -71,7 +85,7 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
     let user = parse(&text, &origin, &defaults)?;
     let written = environment::over(user, &defaults, variables)?;
     let read = |path: &str| std::fs::read(path).map_err(|error| error.to_string());
-    let settings = Settings::read_with_texts(&written.values, &written.texts, &defaults, now_ms());
+    let settings = Settings::read_with_texts(&written.values, &written.texts, &defaults, now_ms);
     let settings = settings.and_then(|mut settings| {
         settings.policy.load_files(read)?;
         settings.kafka.load_property_files(read).map(|()| settings)
@@ -85,7 +99,7 @@ pub fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, 
 }
 
 /// Returns the time, in milliseconds since the epoch.
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

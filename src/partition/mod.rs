@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `phase` | the phases and what leads from one to the next, without I/O |
 //! | `writer` | the thread that takes the state over, and then writes checkpoints |
+//! | `reports` | what checkpoint writers report, and what a stage does on their threads |
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
 //! | `own_records` | for how many partitions the state of all partitions is keyed |
 //! | `progress` | how far a restore has come |
@@ -27,6 +28,7 @@ mod offset_step;
 mod own_records;
 mod phase;
 mod progress;
+mod reports;
 mod restore;
 mod state_producer;
 mod transaction;
@@ -34,10 +36,11 @@ mod writer;
 
 pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
+pub use reports::{Prepare, Report, WriterReport};
 pub use restore::{RestoreError, Takeover, ends, read_messages, read_to_end};
 pub use state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state};
 pub use transaction::Job;
-pub use writer::{CheckpointWriter, Prepare, Report, WriterParts, WriterReport};
+pub use writer::{CheckpointWriter, WriterParts};
 
 use std::time::{Duration, Instant};
 

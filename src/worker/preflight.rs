@@ -139,12 +139,7 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
                     return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
                 }
                 let counts: Vec<_> = counts.into_iter().flatten().collect();
-                check_partitions(&topics, &counts)?;
-                let count_of = |role: TopicRole| {
-                    let found = topics.iter().zip(&counts).find(|(topic, _)| topic.spec == role.spec());
-                    found.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))
-                };
-                return Ok(Preflight { signal_partitions: count_of(TopicRole::Signals), ..Preflight::of(count_of(TopicRole::Events)) });
+                return found(&topics, &counts);
             }
             Some(Err(error)) => tracing::debug!(brokers, %error, "no answer"),
             None => {}
@@ -159,6 +154,16 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
             inquirer = inquire().unwrap_or(inquirer);
         }
     }
+}
+
+/// Returns what is known of topics with these numbers of partitions, if they fit.
+fn found(topics: &[Topic<'_>], counts: &[usize]) -> Result<Preflight, PreflightError> {
+    check_partitions(topics, counts)?;
+    let count_of = |role: TopicRole| {
+        let found = topics.iter().zip(counts).find(|(topic, _)| topic.spec == role.spec());
+        found.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))
+    };
+    Ok(Preflight { signal_partitions: count_of(TopicRole::Signals), ..Preflight::of(count_of(TopicRole::Events)) })
 }
 
 /// Returns the rights that a worker needs on a topic.

@@ -53,6 +53,14 @@ abuse:
 ";
 
 #[test]
+fn an_exception_that_is_over_is_named() {
+    let rules = read(WHOLE).unwrap().rules;
+    assert_eq!(rules.ended_exceptions(1_798_761_599_999).count(), 0);
+    let ended: Vec<_> = rules.ended_exceptions(1_798_761_600_000).collect();
+    assert!(ended.len() == 1 && ended[0].starts_with("abuse rule safety-stop-user: exceptions[0] is over"), "{ended:?}");
+}
+
+#[test]
 fn a_rule_is_what_is_written() {
     let settings = read(WHOLE).unwrap();
     let [rule] = &settings.rules.rules[..] else { panic!("{:?}", settings.rules) };

@@ -102,13 +102,18 @@ const SUBJECTS: &[Column] = &[
 pub(super) fn execute(args: &TopArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(&settings.kafka)?;
     let (now_ms, mut counts) = (now_ms(), Counts::default());
-    let alerts = alerts::read(&topics, |alert| alert.time_ms.is_none_or(|time_ms| time_ms >= args.since))?;
+    // A rule that was paused before may be so still.
+    let is_recent = |alert: &Alert| alert.time_ms.is_none_or(|time_ms| time_ms >= args.since);
+    let alerts = alerts::read(&topics, |alert| is_recent(alert) || is_pause(alert))?;
     // In the order in which they came.
     alerts.latest_first.iter().rev().for_each(|alert| counts.add(alert));
     // Whether a rule is paused still is known to the stage alone. It is asked only if one ever was: its state may be large.
     if counts.rules.values().any(|(rule, _)| rule.paused.is_some()) {
         let paused = standing::paused(&topics, &settings.abuse.rules)?;
-        counts.rules.values_mut().for_each(|(rule, _)| rule.paused.take_if(|_| !paused.contains(&rule.rule)).iter().for_each(drop));
+        for (rule, _) in counts.rules.values_mut().filter(|(rule, _)| !paused.contains(&rule.rule)) {
+            rule.paused = None;
+        }
+        counts.rules.retain(|_, (rule, _)| rule.alerts > 0 || rule.paused.is_some());
     }
     let (rules, subjects) = counts.into_lines(settings, &switches::read(&topics)?, now_ms);
     let shown = subjects.get(..args.limit.min(subjects.len())).unwrap_or_default();
@@ -128,8 +133,14 @@ pub(super) fn execute(args: &TopArgs, settings: &Settings, screen: Screen) -> an
         }
     }
     let paused = rules.iter().filter(|rule| rule.paused.is_some()).count();
-    say!("since {}: alerts {}, subjects {}, paused rules {paused}", stamp(args.since), alerts.latest_first.len(), subjects.len());
+    let recent = alerts.latest_first.iter().filter(|alert| is_recent(alert)).count();
+    say!("since {}: alerts {recent}, subjects {}, paused rules {paused}", stamp(args.since), subjects.len());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns whether an alert says that a rule enforces nothing any more.
+fn is_pause(alert: &Alert) -> bool {
+    alert.text("action") == Action::EnforcementPaused.as_str()
 }
 
 fn line(out: &mut impl Write, line: &Line<'_>) -> anyhow::Result<()> {
@@ -145,7 +156,7 @@ impl Counts {
         }
         let (line, subjects) = self.rules.entry(rule.clone()).or_default();
         line.rule.clone_from(&rule);
-        if alert.text("action") == Action::EnforcementPaused.as_str() {
+        if is_pause(alert) {
             line.paused = Some(alert.time_ms.map(stamp).unwrap_or_default());
             return;
         }

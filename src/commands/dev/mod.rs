@@ -14,6 +14,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
+use crate::config::now_ms;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
 use crate::logging::start_logging;
@@ -40,7 +41,7 @@ pub(super) use sample::{Play, Script};
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
 
-/// Partitions of the embedded signals topic that are used: a few subjects need no more.
+/// Partitions of the embedded topics of signals and of what is known of subjects: a few subjects need no more.
 const SIGNAL_PARTITIONS: u32 = 4;
 
 /// How long brokers may take to know of topics that were just created, and how often they are asked.
@@ -107,7 +108,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
     } else {
         ensure!(args.prefix.is_none(), "--prefix is for real brokers; name them with --brokers");
         let guard = MustRun::new("embedded-broker", health.threads(), &stop);
-        let embedded = EmbeddedBroker::start(cluster::topics_of(kafka), PARTITIONS, args.port, guard, stop.clone())?;
+        let embedded = EmbeddedBroker::start(embedded_topics(kafka)?, args.port, guard, stop.clone())?;
         embedded.bootstrap().clone_into(&mut kafka.brokers);
         // Every empty fetch costs some CPU time, and this broker answers at once when there is something.
         kafka.properties.entry("fetch.wait.max.ms".to_owned()).or_insert_with(|| FETCH_WAIT_MS.to_owned());
@@ -119,6 +120,13 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
     // What ends with the runtime ends because of this.
     stop.give();
     outcome
+}
+
+/// Returns the topics of the embedded broker, each with its partitions. Commands ask the broker where a subject's signals are.
+fn embedded_topics(kafka: &KafkaSettings) -> anyhow::Result<Vec<(String, i32)>> {
+    let of_subjects = [&kafka.topics.signals, &kafka.topics.abuse];
+    let count = |name: &String| if of_subjects.contains(&name) { SIGNAL_PARTITIONS } else { PARTITIONS };
+    cluster::topics_of(kafka).into_iter().map(|name| i32::try_from(count(&name)).map(|count| (name, count)).map_err(Into::into)).collect()
 }
 
 /// What is to be done.
@@ -141,6 +149,7 @@ impl Dev {
             return Ok(process::stopped(&health));
         };
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
+        settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, &metrics)?;
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));

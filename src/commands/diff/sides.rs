@@ -26,9 +26,9 @@ pub(super) struct Judge {
 #[derive(Debug)]
 pub(super) enum Sides {
     /// Two policies.
-    Policies { judges: [Judge; 2], partitions: Partitions<DecidingPair>, outs: [VerdictBuffer; 2] },
+    Policies { judges: [Judge; 2], partitions: Partitions<DecidingPair>, outs: Box<[VerdictBuffer; 2]> },
     /// What was published, and a policy.
-    Published { recorded: Arc<Recorded>, judge: Judge, partitions: Partitions<Deciding>, out: VerdictBuffer },
+    Published { recorded: Arc<Recorded>, judge: Judge, partitions: Partitions<Deciding>, out: Box<VerdictBuffer> },
 }
 
 /// What both sides say of a record, and why it cannot be read if it cannot.
@@ -46,13 +46,13 @@ impl Sides {
 
     /// Returns what was published, and a policy that knows no thread.
     pub(super) fn published(recorded: Arc<Recorded>, judge: Judge) -> Self {
-        Self::Published { recorded, judge, partitions: Partitions::default(), out: VerdictBuffer::default() }
+        Self::Published { recorded, judge, partitions: Partitions::default(), out: Box::default() }
     }
 
     /// Returns what both policies wrote of the last record; `None` if one side is what was published.
     pub(super) fn outs(&self) -> Option<&[VerdictBuffer; 2]> {
         match self {
-            Self::Policies { outs, .. } => Some(outs),
+            Self::Policies { outs, .. } => Some(&**outs),
             Self::Published { .. } => None,
         }
     }
@@ -65,11 +65,11 @@ impl Sides {
                 let pair = partitions.of(record, new)?;
                 let [first, second] = if is_readable {
                     let [one, other] = pair.apply(record, outs, look);
-                    let ([a, b], [judge_a, judge_b], [out_a, out_b]) = (pair.sides_mut(), &*judges, outs);
+                    let ([a, b], [judge_a, judge_b], [out_a, out_b]) = (pair.sides_mut(), &*judges, &mut **outs);
                     let one = conclude(&judge_a.servers, a, record.offset, one, out_a)?;
                     [one, conclude(&judge_b.servers, b, record.offset, other, out_b)?]
                 } else {
-                    let ([a, b], [out_a, out_b]) = (pair.sides_mut(), outs);
+                    let ([a, b], [out_a, out_b]) = (pair.sides_mut(), &mut **outs);
                     [a.reject(record, unreadable_header(), out_a), b.reject(record, unreadable_header(), out_b)]
                 };
                 let rejection = rejection_of(&second).or_else(|| rejection_of(&first));

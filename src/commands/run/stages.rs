@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::load;
+use crate::config::{load, now_ms};
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
 use crate::kafka::{ABUSE, StageTopics};
@@ -83,6 +83,7 @@ impl Decision {
         let WorkerParts { kafka, topics, metrics, health, stop, .. } = parts;
         let Self { controls, policy, trial, writes_signals } = self;
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
+        settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, metrics)?;
         let feed =
             FeedParts { kafka: Arc::clone(kafka), controls, metrics: metrics.clone(), health: Arc::clone(health), stop: stop.clone() };

@@ -42,7 +42,9 @@ impl WaitingAlerts {
     /// Calls `publish` for the alerts that wait for nothing any more. Those behind a record that waits stay behind it.
     pub(super) fn release(&mut self, mut publish: impl FnMut(Waiter, AlertRecord)) {
         for records in self.partitions.values_mut() {
-            while let Some(record) = records.pop_front_if(|record| record.awaited == 0) {
+            while records.front().is_some_and(|record| record.awaited == 0)
+                && let Some(record) = records.pop_front()
+            {
                 record.alerts.into_iter().for_each(|alert| publish(record.waiter, alert));
             }
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
 
 use super::keyed::Keyed;
 use super::record::{Control, decode};
@@ -19,7 +20,8 @@ use crate::ruling::{SubjectKind, Suspension};
 #[derive(Debug)]
 pub struct Controls {
     passports: DashMap<String, Arc<Passport>>,
-    subjects: DashMap<(SubjectKind, Digest), Switches>,
+    /// Their keys are digests, which a quick hash spreads well enough.
+    subjects: DashMap<(SubjectKind, Digest), Switches, FxBuildHasher>,
     /// How many subjects of each kind may be suspended, in the order of [`SubjectKind::ALL`]. While there are none of a kind, nothing of
     /// that kind has to be hashed.
     counts: [AtomicUsize; SubjectKind::ALL.len()],
@@ -58,7 +60,7 @@ impl Controls {
     /// under which they are still found. Without any, subjects are hashed without a key.
     #[must_use]
     pub fn new<'k>(subject_keys: impl IntoIterator<Item = &'k str>) -> Self {
-        Self { passports: DashMap::new(), subjects: DashMap::new(), counts: Default::default(), keyed: Keyed::new(subject_keys) }
+        Self { passports: DashMap::new(), subjects: DashMap::default(), counts: Default::default(), keyed: Keyed::new(subject_keys) }
     }
 
     /// Applies a record of the controls topic; a null value removes what its key names.
@@ -66,26 +68,20 @@ impl Controls {
     /// # Errors
     /// [`ControlRejection`] for a record that cannot be read. The controls in force then stay as they are.
     pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
-        Ok(match decode(key, value)? {
+        let (control_type, effect) = match decode(key, value)? {
             Control::Subject(kind, hash, state) => {
-                let effect = self.switch((kind, hash), |switches| change(&mut switches.operators, state));
-                Change { control_type: "subject", effect }
+                ("subject", self.switch((kind, hash), |switches| change(&mut switches.operators, state)))
             }
             Control::Abuse(kind, hash, suspended) => {
-                let effect = self.switch((kind, hash), |switches| change(&mut switches.machines, suspended));
-                Change { control_type: "subject", effect }
+                ("subject", self.switch((kind, hash), |switches| change(&mut switches.machines, suspended)))
             }
-            Control::Passport(agent_id, passport) => {
-                let effect = match passport {
-                    Some(passport) => {
-                        self.passports.insert(agent_id, passport);
-                        Effect::Set
-                    }
-                    None => self.passports.remove(&agent_id).map_or(Effect::Absent, |_| Effect::Removed),
-                };
-                Change { control_type: "passport", effect }
+            Control::Passport(agent_id, Some(passport)) => {
+                self.passports.insert(agent_id, passport);
+                ("passport", Effect::Set)
             }
-        })
+            Control::Passport(agent_id, None) => ("passport", self.passports.remove(&agent_id).map_or(Effect::Absent, |_| Effect::Removed)),
+        };
+        Ok(Change { control_type, effect })
     }
 
     /// Changes what is said of a subject. The count changes while its entry is locked, so that no reader finds a count of zero beside a

@@ -29,6 +29,11 @@ fn start(thread: &str, id: &str) -> Value {
     event(thread, "turn_start", id, &json!({}))
 }
 
+fn in_turn(mut event: Value, turn: &str) -> Value {
+    event["turn_id"] = json!(turn);
+    event
+}
+
 /// Returns the checkpoint behind the script's events.
 pub fn scripted() -> Checkpoint {
     let mut processor = support::processor(PARTITION, &Arc::new(policy()));
@@ -41,6 +46,20 @@ pub fn scripted() -> Checkpoint {
         start("a turn after a stop", "e6"),
         response("a turn after a stop", "e7", "content_filter"),
         start("a turn after a stop", "e8"),
+        start("two responses", "e10"),
+        response("two responses", "e11", "stop"),
+        response("two responses", "e12", "length"),
+        start("a stop and a response", "e13"),
+        response("a stop and a response", "e14", "content_filter"),
+        response("a stop and a response", "e15", "stop"),
+        in_turn(response("a named turn", "e16", "content_filter"), "u1"),
+        in_turn(response("a named turn after another", "e17", "content_filter"), "u1"),
+        in_turn(response("a named turn after another", "e18", "stop"), "u2"),
+        in_turn(response("a turn that was reset", "e19", "content_filter"), "u1"),
+        in_turn(event("a turn that was reset", "thread_reset", "e20", &json!({})), "u1"),
+        in_turn(response("a late response", "e21", "stop"), "u1"),
+        in_turn(response("a late response", "e22", "stop"), "u2"),
+        in_turn(response("a late response", "e23", "content_filter"), "u1"),
     ];
     feed(&mut processor, &events);
     checkpoint(&mut processor)
@@ -66,6 +85,15 @@ fn what_was_counted_is_not_counted_again_after_a_restore() {
             // The response that comes again is that of the turn before.
             (response("a turn after a stop", "e7", "content_filter"), 0),
             (response("a turn after a stop", "e9", "content_filter"), 1),
+            (response("two responses", "e12", "content_filter"), 0),
+            (response("a stop and a response", "e9", "content_filter"), 0),
+            (in_turn(response("a named turn", "e9", "content_filter"), "u1"), 0),
+            (in_turn(response("a named turn", "e9", "content_filter"), "u2"), 1),
+            (in_turn(response("a named turn after another", "e9", "content_filter"), "u2"), 1),
+            // A turn that was reset goes on.
+            (in_turn(response("a turn that was reset", "e9", "content_filter"), "u1"), 0),
+            (in_turn(response("a late response", "e22", "content_filter"), "u2"), 0),
+            (in_turn(response("a late response", "e9", "content_filter"), "u2"), 1),
         ] {
             let mut restored = support::restored(PARTITION, &policy, restore(&golden, &policy));
             let next = restored.next();

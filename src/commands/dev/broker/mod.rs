@@ -30,16 +30,16 @@ pub(super) struct EmbeddedBroker {
 }
 
 impl EmbeddedBroker {
-    /// Starts a broker with these topics, on a thread under the guard. Without a port it takes 9092, or another one if that is taken.
-    pub(super) fn start(topics: Vec<String>, partitions: u32, port: Option<u16>, guard: MustRun, stop: Stop) -> anyhow::Result<Self> {
-        let partitions = i32::try_from(partitions)?;
+    /// Starts a broker with these topics, each of so many partitions, on a thread under the guard. Without a port it takes 9092, or another
+    /// one if that is taken.
+    pub(super) fn start(topics: Vec<(String, i32)>, port: Option<u16>, guard: MustRun, stop: Stop) -> anyhow::Result<Self> {
         let listener = bind(port)?;
         let bootstrap = listener.local_addr()?.to_string();
         let (started, wait_started) = channel();
         let (keep_alive, wait_end) = oneshot::channel::<()>();
         // The cluster's handle must stay on the thread that made it.
         let thread = guard.spawn(move || {
-            let served = serve(listener, &topics, partitions, &started, wait_end);
+            let served = serve(listener, &topics, &started, wait_end);
             if let Err(error) = served {
                 // If the receiver has gone, the broker had been running.
                 if let Err(unsent) = started.send(Err(error)) {
@@ -60,13 +60,12 @@ impl EmbeddedBroker {
 /// Runs the cluster and the forwarder until the other end of `wait_end` is dropped.
 fn serve(
     listener: StdListener,
-    topics: &[String],
-    partitions: i32,
+    topics: &[(String, i32)],
     started: &Sender<anyhow::Result<()>>,
     wait_end: oneshot::Receiver<()>,
 ) -> anyhow::Result<()> {
     let cluster = MockCluster::new(1)?;
-    topics.iter().try_for_each(|name| cluster.create_topic(name, partitions, 1))?;
+    topics.iter().try_for_each(|(name, partitions)| cluster.create_topic(name, *partitions, 1))?;
     let address: SocketAddr = cluster.bootstrap_servers().parse().context("the address of the mock cluster")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -185,6 +185,16 @@ impl Rule {
 }
 
 impl AbuseRules {
+    /// Returns a sentence for each exception that is over at `now_ms`, in milliseconds since the epoch: it looks as if it held.
+    pub fn ended_exceptions(&self, now_ms: i64) -> impl Iterator<Item = String> {
+        let exceptions = self.rules.iter().flat_map(|rule| rule.exceptions.iter().zip(0_usize..).map(move |one| (rule, one)));
+        exceptions.filter(move |(_, (exception, _))| exception.until_ms.is_some_and(|until_ms| until_ms <= now_ms)).map(
+            |(rule, (_, at))| {
+                format!("abuse rule {}: exceptions[{at}] is over and leaves nobody alone; remove it, or write a later time", rule.id)
+            },
+        )
+    }
+
     /// Returns the optional signals that the rules use. A rule that suspends has to know how many subjects are active, so that it uses the
     /// beginnings of threads too.
     #[must_use]

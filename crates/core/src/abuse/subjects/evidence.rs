@@ -68,7 +68,7 @@ impl<'p> Evidence<'p> {
         let mut before = None;
         for witness in &self.0 {
             // The kind takes the lowest bits, so that both fit into a byte where there are few counters.
-            out.push(witness.kind as u8 | ((witness.counters & LOW) << KIND_BITS) as u8 | HAS_MORE * u8::from(witness.counters > LOW));
+            out.push(witness.kind as u8 | ((witness.counters & LOW) << KIND_BITS) as u8 | (HAS_MORE * u8::from(witness.counters > LOW)));
             if witness.counters > LOW {
                 (witness.counters >> LOW.count_ones()).write(out);
             }

@@ -1,0 +1,53 @@
+//! What checkpoint writers report to their member, and what a stage does on their threads.
+
+use std::sync::Arc;
+
+use tollgate_core::checkpoint::Restored;
+use tollgate_core::record::{Offset, Partition};
+
+use super::restore::{RestoreError, Takeover};
+
+/// What a stage does with the restored state of a partition before it goes to work, on the thread of the checkpoint writer. The last argument
+/// says whether the state is still wanted; `None` is returned where it is not.
+pub type Prepare<K> = Arc<dyn Fn(Partition, Restored<K>, &dyn Fn() -> bool) -> Result<Option<Restored<K>>, RestoreError> + Send + Sync>;
+
+/// A report of a checkpoint writer, with the partition that it is about.
+#[derive(Debug)]
+pub struct WriterReport<K> {
+    /// The partition.
+    pub partition: Partition,
+    /// The generation of the partition's assignment.
+    pub generation: u64,
+    /// The report.
+    pub report: Report<K>,
+}
+
+/// What has become of a state or a checkpoint.
+#[derive(Debug)]
+pub enum Report<K> {
+    /// The state is restored.
+    Restored(Box<Takeover<K>>),
+    /// The state could not be restored, and is tried again.
+    RestoreFailed(RestoreError),
+    /// A checkpoint is written.
+    Written,
+    /// A checkpoint was refused.
+    Refused,
+    /// A checkpoint was refused because of a rebalance: the member must learn of it from its group before another can be written.
+    Outdated,
+    /// The writer has ended, because another member has taken the state over.
+    Fenced,
+    /// The writer has ended: the outcome of its last checkpoint is unknown, or it panicked.
+    Lost,
+}
+
+impl<K> Report<K> {
+    /// Returns where the input ended that was taken over without any state, if the report says that there was none.
+    #[must_use]
+    pub fn new_end(&self) -> Option<Offset> {
+        match self {
+            Self::Restored(takeover) if takeover.restored.is_none() => Some(takeover.end),
+            _ => None,
+        }
+    }
+}
