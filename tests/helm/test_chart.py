@@ -177,7 +177,7 @@ class Rendered(unittest.TestCase):
     def test_topics_outlive_the_release(self):
         for name in ("strimzi-tls", "strimzi-scram"):
             topics = chart.of_kind(chart.rendered(name), "KafkaTopic")
-            self.assertEqual(len(topics), 5)
+            self.assertEqual(len(topics), 8)
             for topic in topics:
                 self.assertEqual(topic["metadata"]["annotations"]["helm.sh/resource-policy"], "keep")
 
