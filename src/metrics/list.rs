@@ -93,8 +93,10 @@ define_metrics! {
         counter abuse_exempt = "tollgate_abuse_exempt_total" ["rule"] "Signals that an exception of a rule left out.";
         counter abuse_suspensions = "tollgate_abuse_suspensions_total" ["rule"] "Suspensions that a rule began or prolonged.";
         counter abuse_paused = "tollgate_abuse_paused_total" ["rule"]
-            "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).",
-            alert "any growth";
+            "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).";
+        gauge abuse_paused_rules = "tollgate_abuse_paused_rules" ["rule"]
+            "Partitions of the signals topic in which a rule enforces nothing until `tollgate abuse resume RULE`.",
+            alert "above 0";
         counter abuse_subjects_dropped = "tollgate_abuse_subjects_dropped_total" []
             "Subjects forgotten because memory is bounded: those farthest from any threshold.", alert "any growth";
         counter abuse_sources = "tollgate_abuse_sources_total" ["change"]

@@ -23,6 +23,8 @@ pub(super) struct FoldedCounts {
     own: Metrics,
     rules: Arc<AbuseRules>,
     clocks: FxHashMap<Partition, ClockLag>,
+    /// The rules that are paused, by partition.
+    paused: FxHashMap<Partition, Vec<usize>>,
     unread: Unread,
 }
 
@@ -51,8 +53,8 @@ struct Shown<'a> {
 
 impl FoldedCounts {
     pub(super) fn new(metrics: &Metrics, own: &Metrics, rules: &Arc<AbuseRules>) -> Self {
-        let (clocks, unread) = (FxHashMap::default(), Unread::default());
-        Self { metrics: metrics.clone(), own: own.clone(), rules: Arc::clone(rules), clocks, unread }
+        let (clocks, paused, unread) = (FxHashMap::default(), FxHashMap::default(), Unread::default());
+        Self { metrics: metrics.clone(), own: own.clone(), rules: Arc::clone(rules), clocks, paused, unread }
     }
 
     pub(super) fn begun(&mut self, partition: Partition) {
@@ -61,6 +63,19 @@ impl FoldedCounts {
 
     pub(super) fn given_up(&mut self, partition: Partition) {
         self.clocks.remove(&partition);
+        self.set_paused(partition, &[]);
+    }
+
+    /// Sets which rules are paused in a partition. The gauge is shared with the other members.
+    fn set_paused(&mut self, partition: Partition, now: &[usize]) {
+        let before = self.paused.get(&partition).map(Vec::as_slice).unwrap_or_default();
+        if before == now {
+            return;
+        }
+        let gauge = |at: &usize| self.rules.rules.get(*at).map(|rule| self.metrics.abuse_paused_rules.with_label_values(&[&rule.id]));
+        before.iter().filter(|at| !now.contains(at)).filter_map(gauge).for_each(|gauge| gauge.dec());
+        now.iter().filter(|at| !before.contains(at)).filter_map(gauge).for_each(|gauge| gauge.inc());
+        self.paused.insert(partition, now.to_vec());
     }
 
     /// Counts what was folded of a record.
@@ -104,6 +119,10 @@ impl FoldedCounts {
             if counts.firings > 0 {
                 metrics.abuse_firings.with_label_values(&[&rule.id, rule.mode.as_str()]).inc_by(counts.firings);
             }
+        }
+        // A record that cannot be read says nothing of the rules.
+        if rejected.is_none() {
+            self.set_paused(record.partition, &folded.counts.paused_rules);
         }
         if let (Some(lag_ms), Some(clock)) = (clock_lag_ms, self.clocks.get_mut(&record.partition)) {
             clock.lag_ms = Some(*lag_ms);
@@ -163,6 +182,10 @@ mod tests {
         };
         counts.begun(partition);
         counts.folded(&record, &Folded { counts: folded, ..Folded::default() });
+        let paused = |paused_rules| Folded { counts: FoldCounts { paused_rules, ..FoldCounts::default() }, ..Folded::default() };
+        counts.folded(&record, &paused(vec![0, 1]));
+        counts.folded(&record, &paused(vec![0]));
+        counts.folded(&Record { partition: Partition(3), ..record }, &paused(vec![0]));
         counts.alert(br#"{"level":"high","status":"firing"}"#);
         counts.report_unread(Instant::now());
         assert_eq!(counts.unread.count, 0);
@@ -175,12 +198,14 @@ mod tests {
             "tollgate_abuse_sources_total{change=\"reset\"} 1".to_owned(),
             format!("tollgate_abuse_firings_total{{mode=\"alert\",rule=\"{id}\"}} 2"),
             format!("tollgate_abuse_exempt_total{{rule=\"{id}\"}} 1"),
+            format!("tollgate_abuse_paused_rules{{rule=\"{id}\"}} 2"),
             "tollgate_abuse_alerts_total{level=\"high\",status=\"firing\"} 1".to_owned(),
             "tollgate_abuse_clock_lag_seconds{partition=\"2\",stage=\"abuse\"} 61".to_owned(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
         counts.given_up(partition);
+        assert_eq!(metrics.abuse_paused_rules.with_label_values(&[&id]).get(), 1, "the other partition is still held");
         assert!(!String::from_utf8(metrics.render()).unwrap().contains("tollgate_abuse_clock_lag_seconds{"));
     }
 }

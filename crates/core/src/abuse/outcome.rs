@@ -54,6 +54,8 @@ pub struct FoldCounts {
     pub pardoned: u64,
     /// What each rule counted, in the order of the rules; rules that counted nothing are left out.
     pub rules: Vec<RuleCounts>,
+    /// The rules that enforce nothing for now, as indices into the rules in force.
+    pub paused_rules: Vec<usize>,
     /// The record's timestamp less the partition's time, in milliseconds; `None` if either is not known.
     pub clock_lag_ms: Option<i64>,
 }

@@ -115,6 +115,14 @@ impl Abuse {
         self.state.rules.iter().filter(|(_, state)| state.is_paused).map(|(id, _)| &**id)
     }
 
+    /// Returns the rules that enforce nothing until an operator lets them, as indices.
+    fn paused_rules(&self) -> Vec<usize> {
+        let paused = self.state.rules.values().filter(|state| state.is_paused);
+        let mut paused: Vec<_> = paused.filter_map(|state| self.program.place(state.number)).collect();
+        paused.sort_unstable();
+        paused
+    }
+
     /// Returns the state, for a stage that is made of it anew.
     #[must_use]
     pub fn into_state(self) -> AbuseState {
@@ -156,6 +164,7 @@ impl Abuse {
         self.advance(&mut scene);
         let mut folded = scene.folded;
         folded.settle_controls();
+        folded.counts.paused_rules = self.paused_rules();
         folded.counts.clock_lag_ms =
             record.timestamp_ms.zip(self.state.sources.now_ms()).map(|(at_ms, now_ms)| at_ms.saturating_sub(now_ms));
         folded

@@ -80,7 +80,7 @@ fn paused() -> Alert {
         name: "TollgateEnforcementPaused",
         severity: Severity::Warning,
         holds: "0m",
-        expression: format!("sum by ({DEPLOYMENT}, rule) (\n  {}\n)", growth("tollgate_abuse_paused_total", GROWTH_WINDOW)),
+        expression: format!("sum by ({DEPLOYMENT}, rule) (tollgate_abuse_paused_rules) > 0"),
         summary: "The rule {{ $labels.rule }} of {{ $labels.job }} no longer suspends anybody: it was about to suspend too many.",
         description: "It still raises alerts. Either many offend at once, or a provider has changed its filter and they are innocent.",
     }

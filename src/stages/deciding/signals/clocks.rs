@@ -57,11 +57,11 @@ pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now
             (source.time_ms, source.active_at) = (farthest, Some(now));
         }
         let Some(time_ms) = source.time_ms else { continue };
-        let is_told = source.told.is_some_and(|(next, told_ms, at)| {
-            (next, told_ms) == (source.next, time_ms) && now.saturating_duration_since(at) < REPEAT_INTERVAL
+        let is_published = source.published.is_some_and(|(next, published_ms, at)| {
+            (next, published_ms) == (source.next, time_ms) && now.saturating_duration_since(at) < REPEAT_INTERVAL
         });
-        if !is_told {
-            source.told = Some((source.next, time_ms, now));
+        if !is_published {
+            source.published = Some((source.next, time_ms, now));
             tell(Clock { source: *partition, next: source.next, time_ms, has_begun: false });
         }
     }
@@ -107,10 +107,10 @@ mod tests {
         fn second(&mut self, is_settled: bool) -> Vec<(i32, i64)> {
             self.now += Duration::from_secs(1);
             self.calm.note(is_settled);
-            let (is_calm, mut told) = (self.calm.tick(), Vec::new());
-            due(&mut self.sources, is_calm, self.now, |clock| told.push((clock.source.0, clock.time_ms)));
-            told.sort_unstable();
-            told
+            let (is_calm, mut published) = (self.calm.tick(), Vec::new());
+            due(&mut self.sources, is_calm, self.now, |clock| published.push((clock.source.0, clock.time_ms)));
+            published.sort_unstable();
+            published
         }
 
         fn caught_up(&mut self) {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_told_when_it_changes() {
+    fn a_clock_is_published_when_it_changes() {
         let mut member = Member::new();
         assert_eq!(member.second(true), []);
         member.event(0, 0, 5_000);
@@ -128,8 +128,8 @@ mod tests {
         assert_eq!(member.second(true), []);
         member.event(1, 0, 9_000);
         assert_eq!(member.second(true), [(1, 9_000)]);
-        let told: Vec<_> = (0..60).flat_map(|_| member.second(true)).collect();
-        assert_eq!(told, [(0, 5_000), (1, 9_000)], "it is still there");
+        let published: Vec<_> = (0..60).flat_map(|_| member.second(true)).collect();
+        assert_eq!(published, [(0, 5_000), (1, 9_000)], "it is still there");
     }
 
     #[test]
@@ -154,13 +154,13 @@ mod tests {
         let mut member = Member::new();
         (0..CALM_TICKS).for_each(|_| _ = member.second(true));
         member.event(0, 0, 5_000);
-        let told: Vec<_> = (0..9).flat_map(|_| member.second(true)).collect();
-        assert_eq!(told, [(0, 5_000)], "there are records that it has not taken");
+        let published: Vec<_> = (0..9).flat_map(|_| member.second(true)).collect();
+        assert_eq!(published, [(0, 5_000)], "there are records that it has not taken");
         member.caught_up();
-        let told: Vec<_> = (0..9).flat_map(|_| member.second(false)).collect();
-        assert_eq!(told, []);
-        let told: Vec<_> = (0..4).flat_map(|_| member.second(true)).collect();
-        assert_eq!(told, [], "what they took meanwhile may be old");
+        let published: Vec<_> = (0..9).flat_map(|_| member.second(false)).collect();
+        assert_eq!(published, []);
+        let published: Vec<_> = (0..4).flat_map(|_| member.second(true)).collect();
+        assert_eq!(published, [], "what they took meanwhile may be old");
         assert_eq!(member.second(true).len(), 2);
     }
 }

@@ -37,8 +37,8 @@ pub(super) struct Source {
     pub(super) is_caught_up: bool,
     /// For how many ticks nothing was decided while it was caught up.
     pub(super) idle_ticks: u32,
-    /// What was last told, and when.
-    pub(super) told: Option<(Offset, i64, Instant)>,
+    /// What was last published, and when.
+    pub(super) published: Option<(Offset, i64, Instant)>,
 }
 
 impl Source {
@@ -54,7 +54,7 @@ impl Source {
             is_active: false,
             is_caught_up: false,
             idle_ticks: 0,
-            told: None,
+            published: None,
         }
     }
 
