@@ -26,7 +26,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Metrics that this run gives no reason to show. Each has labels, and a series appears when there is something to say. Files that may be
 /// open are without a limit on some machines.
-const SILENT: [&str; 13] = [
+const SILENT: [&str; 21] = [
     "tollgate_shadow_flips_total",
     "tollgate_shadow_publish_failures_total",
     "tollgate_secret_changes_total",
@@ -40,6 +40,14 @@ const SILENT: [&str; 13] = [
     "tollgate_restore_remaining_records",
     "tollgate_controls_applied_total",
     "tollgate_controls",
+    "tollgate_abuse_alerts_total",
+    "tollgate_abuse_exempt_total",
+    "tollgate_abuse_firings_total",
+    "tollgate_abuse_paused_rules",
+    "tollgate_abuse_paused_total",
+    "tollgate_abuse_sources_total",
+    "tollgate_abuse_suppressed_total",
+    "tollgate_abuse_suspensions_total",
 ];
 
 /// What the traffic gives reason for, without the times that alerts wait.
