@@ -1,8 +1,8 @@
 //! What a worker is to do, and which topics and rights it needs for that.
 
-use crate::kafka::StageTopics;
+use crate::kafka::{Right, StageTopics};
 use crate::settings::{KafkaSettings, Settings};
-use crate::topics::{Needed, Topic, TopicRole};
+use crate::topics::{Needed, Party, Topic, TopicRole};
 
 /// What a worker is to do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,6 +50,22 @@ impl Needs {
         }
     }
 
+    /// Returns the rights that are needed on a topic: no more than the work takes.
+    #[must_use]
+    pub fn rights_on(&self, topic: &Topic<'_>) -> Vec<Right> {
+        let is_worker = |parties: &[Party]| parties.contains(&Party::Workers);
+        let is = |role: TopicRole| topic.spec == role.spec();
+        let (counts, spec) = (self.abuse_group.is_some(), topic.spec);
+        // One stage reads what the other one writes.
+        let (reads, writes) = match () {
+            () if is(TopicRole::Signals) => (counts, self.writes_signals),
+            () if is(TopicRole::Controls) => (self.decides, counts),
+            () => (is_worker(spec.read_by), is_worker(spec.written_by)),
+        };
+        let read = reads.then(|| Right::read(topic.name));
+        read.into_iter().chain(writes.then(|| Right::write(topic.name))).collect()
+    }
+
     /// Returns the groups that are joined, each with the topic that it reads.
     #[must_use]
     pub fn groups(&self, kafka: &KafkaSettings) -> Vec<StageTopics> {
@@ -62,6 +78,22 @@ impl Needs {
 mod tests {
     use super::*;
     use crate::topics::TopicSettings;
+
+    #[test]
+    fn no_stage_needs_the_rights_of_the_other() {
+        let mut kafka = crate::config::load(None, []).unwrap().kafka;
+        kafka.topics = TopicSettings::named(|spec| spec.key.to_owned());
+        let rights = |needs: &Needs, role| needs.rights_on(&kafka.topics.of(role));
+        let deciding = Needs { writes_signals: true, ..Needs::deciding() };
+        assert_eq!(rights(&deciding, TopicRole::Controls), [Right::read("controls")]);
+        assert_eq!(rights(&deciding, TopicRole::Signals), [Right::write("signals")]);
+        let counting = Needs { abuse_group: Some("g".to_owned()), ..Needs::default() };
+        assert_eq!(rights(&counting, TopicRole::Controls), [Right::write("controls")]);
+        assert_eq!(rights(&counting, TopicRole::Signals), [Right::read("signals")]);
+        let both = Needs { abuse_group: counting.abuse_group, ..deciding };
+        assert_eq!(rights(&both, TopicRole::Signals), [Right::read("signals"), Right::write("signals")]);
+        assert_eq!(rights(&both, TopicRole::State), [Right::read("state"), Right::write("state")]);
+    }
 
     #[test]
     fn each_worker_needs_the_topics_of_what_it_does() {

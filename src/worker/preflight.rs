@@ -15,7 +15,7 @@ use crate::kafka::{
 };
 use crate::partition::RestoreError;
 use crate::settings::KafkaSettings;
-use crate::topics::{Cleanup, Limits, Party, Topic, TopicFault, TopicRole, check_partitions, check_settings};
+use crate::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
 use crate::stop::Stop;
 
@@ -133,7 +133,7 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
                     tracing::info!(brokers, "the brokers answer");
                 }
                 let mut refusals: Vec<_> =
-                    topics.iter().zip(&counts).filter(|(_, count)| count.is_none()).flat_map(|(topic, _)| rights_on(topic)).collect();
+                    topics.iter().zip(&counts).filter(|(_, count)| count.is_none()).flat_map(|(topic, _)| needs.rights_on(topic)).collect();
                 refusals.extend(group_refusal(&inquirer, &group, watch));
                 if !refusals.is_empty() {
                     return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
@@ -164,13 +164,6 @@ fn found(topics: &[Topic<'_>], counts: &[usize]) -> Result<Preflight, PreflightE
         found.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))
     };
     Ok(Preflight { signal_partitions: count_of(TopicRole::Signals), ..Preflight::of(count_of(TopicRole::Events)) })
-}
-
-/// Returns the rights that a worker needs on a topic.
-fn rights_on(topic: &Topic<'_>) -> Vec<Right> {
-    let is_worker = |parties: &[Party]| parties.contains(&Party::Workers);
-    let read = is_worker(topic.spec.read_by).then(|| Right::read(topic.name));
-    read.into_iter().chain(is_worker(topic.spec.written_by).then(|| Right::write(topic.name))).collect()
 }
 
 /// Returns the right to a group if the brokers refuse it. A group whose coordinator does not answer yet is left to the members.
