@@ -13,6 +13,7 @@ const TIME: &str = "2026-01-01T00:00:00Z";
 pub fn start(cluster: &Cluster) -> Result<(Deployment, Worker)> {
     let [nobody] = free_ports()?;
     let mut deployment = Deployment::new(cluster, 4)?;
+    deployment.watch_for_abuse(cluster, 2)?;
     let providers = json!([
         {"use": "allowlist", "config": {"denied_tools": ["bash"]}},
         {"use": "http", "config": {"url": format!("http://127.0.0.1:{nobody}/"), "dialect": "opa", "timeout_ms": 500}},
