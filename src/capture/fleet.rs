@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Folded};
 use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::signal::{Batch, Clock, EventSignals};
+use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
 use tollgate_core::stage::{Progress, Stage as _};
 
 /// How far the log goes on between two records of clocks, in milliseconds: as often as a worker writes them.
@@ -28,7 +28,9 @@ pub(crate) struct Fleet {
     topic: String,
     /// The stage of each partition of the signals topic, with the next offset there.
     stages: Vec<(Abuse, Offset)>,
-    /// What is to be written to each partition of the signals topic.
+    /// Where subjects are on the signals topic.
+    partitions: SubjectPartitions,
+    /// What is to be written to each of its partitions.
     batches: Vec<Batch>,
     /// The partitions that the signals of an event go to.
     targets: Vec<Partition>,
@@ -69,6 +71,7 @@ impl Fleet {
             topic: topic.to_owned(),
             stages: std::iter::repeat_with(stage).take(count).collect(),
             batches: std::iter::repeat_with(Batch::default).take(count).collect(),
+            partitions: SubjectPartitions::new(partitions),
             targets: Vec::new(),
             sources: BTreeMap::new(),
             log_ms: None,
@@ -96,7 +99,7 @@ impl Fleet {
         source.time_ms = source.time_ms.max(signals.time_ms());
         source.log_ms = self.log_ms;
         let clock = source.clock(partition, self.log_ms);
-        signals.add_to(place, &mut self.batches, &mut self.targets);
+        signals.add_to(place, &mut self.partitions, &mut self.batches, &mut self.targets);
         let targets = std::mem::take(&mut self.targets);
         targets.iter().try_for_each(|target| self.fold(*target, clock.as_slice(), follower))?;
         self.targets = targets;

@@ -27,7 +27,7 @@ use tollgate_core::controls::{Controls, Subject, SubjectHasher};
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::ruling::SubjectKind;
-use tollgate_core::signal::{Batch, Interest, KeyKind, SignalKind};
+use tollgate_core::signal::{Batch, Interest, KeyKind, SignalKind, SubjectPartitions};
 
 use events::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
 use events::{At, Feed, policy, settings};
@@ -123,12 +123,12 @@ fn decide_and_tell(policy: &Arc<Policy>, prelude: &[String], measured: &[String]
     let mut feed = Feed::new(policy);
     feed.apply_all(prelude);
     let mut batches: Vec<Batch> = (0..PARTITIONS).map(|_| Batch::default()).collect();
-    let (mut targets, mut value) = (Vec::new(), Vec::new());
+    let (mut partitions, mut targets, mut value) = (SubjectPartitions::new(PARTITIONS as u32), Vec::new(), Vec::new());
     time_per_event(measured.len(), || {
         for (number, event) in measured.iter().enumerate() {
             black_box(feed.apply(event));
             let offset = Offset(i64::try_from(number).expect("a small number"));
-            feed.signals().add_to((Partition(0), offset), &mut batches, &mut targets);
+            feed.signals().add_to((Partition(0), offset), &mut partitions, &mut batches, &mut targets);
             if (number + 1) % EVENTS_A_BATCH == 0 {
                 for batch in batches.iter_mut().filter(|batch| !batch.is_empty()) {
                     value.clear();

@@ -13,7 +13,7 @@ use tollgate_core::deciding::{Deciding, VerdictBuffer};
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Batch, read};
+use tollgate_core::signal::{Batch, SubjectPartitions, read};
 use tollgate_core::stage::{Progress, Stage as _};
 use tollgate_testkit::Record;
 
@@ -55,8 +55,8 @@ pub(super) fn signals_of(settings: &Settings, topic: &str, events: &[Record]) ->
             let applied = processor.apply(&record(topic, event), &mut out)?;
             ensure!(matches!(applied, Applied::Taken(Progress::Done(_))), "nothing is asked elsewhere");
             processor.published(Offset(event.offset), 0)?;
-            let (mut batches, mut targets) = ([Batch::default()], Vec::new());
-            out.signals.add_to((Partition(partition), Offset(event.offset)), &mut batches, &mut targets);
+            let (mut batches, mut partitions, mut targets) = ([Batch::default()], SubjectPartitions::new(1), Vec::new());
+            out.signals.add_to((Partition(partition), Offset(event.offset)), &mut partitions, &mut batches, &mut targets);
             let mut value = Vec::new();
             batches[0].take(&mut value);
             said.extend(say(&value, |_, _| true)?);

@@ -1,7 +1,5 @@
 //! Batches: the signals of several events for one partition of the signals topic, as one record.
 
-use std::io::Write as _;
-
 use rustc_hash::FxHashMap;
 
 use crate::digest::Digest;
@@ -10,40 +8,46 @@ use crate::record::{Offset, Partition};
 
 use super::{Clock, Point, SubjectKey, VERSION, VolumeKind};
 
+/// About how many bytes a sum takes besides its amounts, an amount, and a clock.
+const SUM_BYTES: usize = 160;
+const AMOUNT_BYTES: usize = 16;
+const CLOCK_BYTES: usize = 64;
+
 /// A record of the signals topic in the making.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The first subject, which gives the record its key.
     first: Option<SubjectKey>,
     points: Vec<u8>,
-    volumes: Vec<VolumeSum>,
-    /// The place of each sum among the volumes. A batch may hold thousands of subjects.
-    places: FxHashMap<(VolumeKind, SubjectKey, Partition, i64), usize>,
+    sums: Vec<Sums>,
+    /// The place of each subject's sums. A batch may hold thousands of subjects.
+    places: FxHashMap<SumsKey, usize>,
     clocks: Vec<Clock>,
+    /// About how many bytes the sums and the clocks will take.
+    other_bytes: usize,
 }
 
-/// The amounts of one subject and second so far.
+/// Whose sums, of which source, in which second.
+type SumsKey = (SubjectKey, Partition, i64);
+
+/// The amounts of one subject, source and second so far, for each kind of volume: an event often has several.
 #[derive(Debug)]
-struct VolumeSum {
-    kind: VolumeKind,
-    subject: SubjectKey,
-    source: Partition,
-    second: i64,
-    amounts: Vec<(Offset, u64)>,
+struct Sums {
+    key: SumsKey,
+    amounts: [Vec<(Offset, u64)>; VolumeKind::ALL.len()],
 }
 
 impl Batch {
     /// Returns whether there is nothing to write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.points.is_empty() && self.volumes.is_empty() && self.clocks.is_empty()
+        self.points.is_empty() && self.sums.is_empty() && self.clocks.is_empty()
     }
 
     /// Returns about how many bytes the record has so far.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let amounts: usize = self.volumes.iter().map(|volume| 160 + 16 * volume.amounts.len()).sum();
-        64 + self.points.len() + amounts + 64 * self.clocks.len()
+        64 + self.points.len() + self.other_bytes
     }
 
     /// Adds a point.
@@ -58,16 +62,22 @@ impl Batch {
     /// Adds an amount of a subject. `time_ms` is the event's time in milliseconds since the epoch. Offsets of a source ascend.
     pub fn volume(&mut self, kind: VolumeKind, subject: SubjectKey, source: (Partition, Offset), time_ms: i64, amount: u64) {
         self.first.get_or_insert(subject);
-        let ((source, offset), second) = (source, time_ms.div_euclid(1_000));
-        let place = *self.places.entry((kind, subject, source, second)).or_insert(self.volumes.len());
-        match self.volumes.get_mut(place) {
-            Some(sum) => sum.amounts.push((offset, amount)),
-            None => self.volumes.push(VolumeSum { kind, subject, source, second, amounts: vec![(offset, amount)] }),
+        let key = (subject, source.0, time_ms.div_euclid(1_000));
+        let place = match self.sums.last() {
+            Some(last) if last.key == key => self.sums.len() - 1,
+            _ => *self.places.entry(key).or_insert(self.sums.len()),
+        };
+        if place == self.sums.len() {
+            self.sums.push(Sums { key, amounts: Default::default() });
         }
+        let Some(amounts) = self.sums.get_mut(place).and_then(|sums| sums.amounts.get_mut(kind as usize)) else { return };
+        self.other_bytes += AMOUNT_BYTES + if amounts.is_empty() { SUM_BYTES } else { 0 };
+        amounts.push((source.1, amount));
     }
 
     /// Adds the clock of a source.
     pub fn clock(&mut self, clock: Clock) {
+        self.other_bytes += CLOCK_BYTES;
         self.clocks.push(clock);
     }
 
@@ -79,38 +89,38 @@ impl Batch {
 
     /// Appends the record's value, and empties the batch.
     pub fn take(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(format!(r#"{{"version":{VERSION}"#).as_bytes());
+        let mut record = ObjectWriter::begin(out);
+        whole(&mut record, "version", VERSION);
         if !self.points.is_empty() {
-            out.extend_from_slice(br#","signals":["#);
-            out.append(&mut self.points);
-            out.push(b']');
+            let list = record.member("signals");
+            list.push(b'[');
+            list.append(&mut self.points);
+            list.push(b']');
         }
-        list(out, "volumes", std::mem::take(&mut self.volumes), |volume, out| {
-            let VolumeSum { kind, subject, source, second, amounts } = volume;
-            put(
-                out,
-                format_args!(r#"{{"volume":"{}","subject":"{subject}","partition":{source},"second":{second},"amounts":["#, kind.as_str()),
-            );
-            for (at, (offset, amount)) in amounts.into_iter().enumerate() {
-                put(out, format_args!("{}[{offset},{amount}]", if at > 0 { "," } else { "" }));
-            }
-            out.extend_from_slice(b"]}");
-        });
-        list(out, "clocks", std::mem::take(&mut self.clocks), |clock, out| {
-            put(out, format_args!(r#"{{"partition":{},"next":{},"time_ms":{}"#, clock.source, clock.next, clock.time_ms));
-            out.extend_from_slice(if clock.has_begun { br#","began":true}"# } else { b"}" });
-        });
-        out.push(b'}');
-        self.first = None;
+        if !self.sums.is_empty() {
+            write_list(record.member("volumes"), self.sums.iter().flat_map(Sums::volumes), write_volume);
+        }
+        if !self.clocks.is_empty() {
+            write_list(record.member("clocks"), &self.clocks, write_clock);
+        }
+        record.end();
+        (self.first, self.other_bytes) = (None, 0);
         self.places.clear();
+        self.sums.clear();
+        self.clocks.clear();
     }
 }
 
-fn list<T>(out: &mut Vec<u8>, name: &str, items: Vec<T>, write: impl Fn(T, &mut Vec<u8>)) {
-    if items.is_empty() {
-        return;
+impl Sums {
+    /// Returns what there is of each kind.
+    fn volumes(&self) -> impl Iterator<Item = (VolumeKind, &SumsKey, &[(Offset, u64)])> {
+        let of_kinds = VolumeKind::ALL.iter().zip(&self.amounts).filter(|(_, amounts)| !amounts.is_empty());
+        of_kinds.map(|(kind, amounts)| (*kind, &self.key, amounts.as_slice()))
     }
-    put(out, format_args!(r#","{name}":["#));
+}
+
+fn write_list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl Fn(T, &mut Vec<u8>)) {
+    out.push(b'[');
     for (at, item) in items.into_iter().enumerate() {
         if at > 0 {
             out.push(b',');
@@ -120,11 +130,38 @@ fn list<T>(out: &mut Vec<u8>, name: &str, items: Vec<T>, write: impl Fn(T, &mut 
     out.push(b']');
 }
 
+fn write_volume((kind, (subject, source, second), amounts): (VolumeKind, &SumsKey, &[(Offset, u64)]), out: &mut Vec<u8>) {
+    let mut object = ObjectWriter::begin(out);
+    object.plain("volume", &[kind.as_str().as_bytes()]);
+    key(&mut object, *subject);
+    whole(&mut object, "partition", source.0);
+    whole(&mut object, "second", *second);
+    write_list(object.member("amounts"), amounts, |(offset, amount), out| {
+        out.push(b'[');
+        out.extend_from_slice(itoa::Buffer::new().format(offset.0).as_bytes());
+        out.push(b',');
+        out.extend_from_slice(itoa::Buffer::new().format(*amount).as_bytes());
+        out.push(b']');
+    });
+    object.end();
+}
+
+fn write_clock(clock: &Clock, out: &mut Vec<u8>) {
+    let mut object = ObjectWriter::begin(out);
+    whole(&mut object, "partition", clock.source.0);
+    whole(&mut object, "next", clock.next.0);
+    whole(&mut object, "time_ms", clock.time_ms);
+    if clock.has_begun {
+        object.flag("began", true);
+    }
+    object.end();
+}
+
 fn write_point(point: &Point<'_>, out: &mut Vec<u8>) {
     let mut object = ObjectWriter::begin(out);
     object.plain("signal", &[point.kind.as_str().as_bytes()]);
-    object.plain("subject", &[point.subject.kind.as_str().as_bytes(), b"/", &point.subject.hash.hex()]);
-    whole(&mut object, "partition", point.source.0.into());
+    key(&mut object, point.subject);
+    whole(&mut object, "partition", point.source.0);
     whole(&mut object, "offset", point.offset.0);
     whole(&mut object, "time_ms", point.time_ms);
     text(&mut object, "thread_id", Some(&point.thread_id));
@@ -143,7 +180,11 @@ fn write_point(point: &Point<'_>, out: &mut Vec<u8>) {
     object.end();
 }
 
-fn whole(object: &mut ObjectWriter<'_>, name: &'static str, number: i64) {
+fn key(object: &mut ObjectWriter<'_>, subject: SubjectKey) {
+    object.plain("subject", &[subject.kind.as_str().as_bytes(), b"/", &subject.hash.hex()]);
+}
+
+fn whole(object: &mut ObjectWriter<'_>, name: &'static str, number: impl itoa::Integer) {
     object.member(name).extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
@@ -157,8 +198,4 @@ fn text(object: &mut ObjectWriter<'_>, name: &'static str, text: Option<&str>) {
     if let Some(text) = text {
         object.text(name, text);
     }
-}
-
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    let _infallible = out.write_fmt(text);
 }

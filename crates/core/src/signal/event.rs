@@ -4,7 +4,7 @@ use crate::decode::CLOCK_SKEW_MS_MAX;
 use crate::digest::Digest;
 use crate::record::{Offset, Partition};
 
-use super::{Batch, KeyKind, KeyKinds, Point, PointKind, SubjectKey, VolumeKind, dimension_text};
+use super::{Batch, KeyKind, KeyKinds, Point, PointKind, SubjectKey, SubjectPartitions, VolumeKind, dimension_text};
 
 /// How far behind its record's time an event's may be, in milliseconds. One that is further off counts as the record's. So does one that is
 /// as far ahead as an event can be.
@@ -198,44 +198,43 @@ impl EventSignals {
 
     /// Adds the signals to the batches of their partitions of the signals topic; `batches` has one for each partition. `source` is the event's
     /// place. `targets` is emptied, and then lists the partitions that something was added for, each once.
-    pub fn add_to(&self, source: (Partition, Offset), batches: &mut [Batch], targets: &mut Vec<Partition>) {
+    pub fn add_to(
+        &self,
+        source: (Partition, Offset),
+        partitions: &mut SubjectPartitions,
+        batches: &mut [Batch],
+        targets: &mut Vec<Partition>,
+    ) {
         targets.clear();
-        let Some(time_ms) = self.time_ms.filter(|_| !self.is_empty()) else { return };
-        let partitions = u32::try_from(batches.len()).unwrap_or(u32::MAX);
-        let mut batch_of = |target: Partition, add: &dyn Fn(&mut Batch)| {
-            if let Some(batch) = usize::try_from(target.0).ok().and_then(|target| batches.get_mut(target)) {
-                add(batch);
-                if !targets.contains(&target) {
-                    targets.push(target);
-                }
-            }
+        let Some(time_ms) = self.time_ms else { return };
+        let mut place_of = |subject| {
+            let target = partitions.of(subject);
+            note(target, targets);
+            usize::try_from(target.0).unwrap_or(usize::MAX)
         };
         for point in self.points(source) {
-            batch_of(point.subject.partition(partitions), &|batch| batch.point(&point));
+            let batch = batches.get_mut(place_of(point.subject));
+            batch.into_iter().for_each(|batch| batch.point(&point));
         }
-        let mut last = None;
         for (kind, subject, amount) in &self.volumes {
-            // An event's amounts are nearly always of one subject.
-            let target = match last {
-                Some((known, target)) if known == subject => target,
-                _ => subject.partition(partitions),
-            };
-            last = Some((subject, target));
-            batch_of(target, &|batch| batch.volume(*kind, *subject, source, time_ms, *amount));
+            let batch = batches.get_mut(place_of(*subject));
+            batch.into_iter().for_each(|batch| batch.volume(*kind, *subject, source, time_ms, *amount));
         }
     }
 
-    /// Lists the partitions of the signals topic that something would be added for, out of so many, each once.
-    pub fn targets(&self, partitions: u32, targets: &mut Vec<Partition>) {
+    /// Lists the partitions of the signals topic that something would be added for, each once.
+    pub fn targets(&self, partitions: &mut SubjectPartitions, targets: &mut Vec<Partition>) {
         targets.clear();
         let points = self.points((Partition(0), Offset(0))).map(|point| point.subject);
         let volumes = self.volumes.iter().map(|(_, subject, _)| *subject).filter(|_| self.time_ms.is_some());
-        for subject in points.chain(volumes) {
-            let target = subject.partition(partitions);
-            if !targets.contains(&target) {
-                targets.push(target);
-            }
-        }
+        points.chain(volumes).for_each(|subject| note(partitions.of(subject), targets));
+    }
+}
+
+/// Adds a partition to a list in which each stands once.
+fn note(target: Partition, targets: &mut Vec<Partition>) {
+    if !targets.contains(&target) {
+        targets.push(target);
     }
 }
 
@@ -294,8 +293,9 @@ mod tests {
         assert!(signals.is_unattributed() && !signals.is_untimed());
         let mut batches: Vec<Batch> = (0..16).map(|_| Batch::default()).collect();
         let (mut targets, mut listed) = (Vec::new(), Vec::new());
-        signals.add_to((Partition(3), Offset(9)), &mut batches, &mut targets);
-        signals.targets(16, &mut listed);
+        let mut partitions = SubjectPartitions::new(16);
+        signals.add_to((Partition(3), Offset(9)), &mut partitions, &mut batches, &mut targets);
+        signals.targets(&mut partitions, &mut listed);
         assert_eq!(targets, listed);
         let (mut points, mut volumes) = (0, 0);
         for (partition, batch) in (0..).map(Partition).zip(&mut batches) {

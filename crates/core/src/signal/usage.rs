@@ -35,7 +35,11 @@ pub fn tokens_of(body: &ModelBody<'_>) -> Option<u64> {
         ModelBody::Error(_) => return None,
     };
     let usage = names.iter().find_map(|name| holder.get(name).filter(Value::is_object))?;
-    let found = USAGE_MEMBERS.map(|name| usage.get(name).and_then(whole));
+    let mut found = [None; USAGE_MEMBERS.len()];
+    for (name, value) in usage.members() {
+        let known = USAGE_MEMBERS.iter().zip(&mut found).find(|(known, _)| name.is_text(known));
+        known.into_iter().for_each(|(_, found)| *found = whole(value));
+    }
     // The spellings of one thing: the first that is there counts. Anthropic counts what it reads from its cache, and what it writes there,
     // apart from the input.
     let [a, b, c, input @ .., written, read] = found;

@@ -1,49 +1,50 @@
-//! The counts of signals of one member. They are local and handed over once a second, like those of verdicts.
+//! The counts of signals of one member. They are numbers of its own, handed over once a second: a counter with labels would cost as much as
+//! a signal.
 
-use prometheus::core::{AtomicU64, GenericLocalCounterVec};
 use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::EventSignals;
+use tollgate_core::signal::{EventSignals, PointKind, VolumeKind};
 
 use crate::metrics::Metrics;
 
-/// The local counts.
+/// What was counted since it was last handed over.
+#[derive(Debug)]
 pub(super) struct SignalCounts {
-    written: GenericLocalCounterVec<AtomicU64>,
-    left_out: GenericLocalCounterVec<AtomicU64>,
-}
-
-impl std::fmt::Debug for SignalCounts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SignalCounts").finish_non_exhaustive()
-    }
+    points: [u64; PointKind::ALL.len()],
+    volumes: [u64; VolumeKind::ALL.len()],
+    untimed: u64,
+    unattributed: u64,
+    metrics: Metrics,
 }
 
 impl SignalCounts {
     pub(super) fn new(metrics: &Metrics) -> Self {
-        Self { written: metrics.signals_written.local(), left_out: metrics.signals_left_out.local() }
+        Self { points: Default::default(), volumes: Default::default(), untimed: 0, unattributed: 0, metrics: metrics.clone() }
     }
 
     /// Counts the signals of an event: a fact once for each subject.
     pub(super) fn written(&mut self, signals: &EventSignals) {
-        for point in signals.points((Partition(0), Offset(0))) {
-            self.written.with_label_values(&[point.kind.as_str()]).inc();
-        }
-        for (kind, ..) in signals.volumes() {
-            self.written.with_label_values(&[kind.as_str()]).inc();
-        }
+        let count_in = |counts: &mut [u64], kind: usize| counts.get_mut(kind).into_iter().for_each(|count| *count += 1);
+        signals.points((Partition(0), Offset(0))).for_each(|point| count_in(&mut self.points, point.kind as usize));
+        signals.volumes().iter().for_each(|(kind, ..)| count_in(&mut self.volumes, *kind as usize));
     }
 
     /// Counts an event of which something is left out.
     pub(super) fn left_out(&mut self, signals: &EventSignals) {
         if signals.is_untimed() {
-            self.left_out.with_label_values(&["untimed"]).inc();
+            self.untimed += 1;
         } else if signals.is_unattributed() {
-            self.left_out.with_label_values(&["unattributed"]).inc();
+            self.unattributed += 1;
         }
     }
 
     pub(super) fn flush(&mut self) {
-        self.written.flush();
-        self.left_out.flush();
+        let points = PointKind::ALL.iter().map(|kind| kind.as_str()).zip(&mut self.points);
+        let volumes = VolumeKind::ALL.iter().map(|kind| kind.as_str()).zip(&mut self.volumes);
+        for (kind, count) in points.chain(volumes) {
+            self.metrics.signals_written.with_label_values(&[kind]).inc_by(std::mem::take(count));
+        }
+        for (reason, count) in [("untimed", &mut self.untimed), ("unattributed", &mut self.unattributed)] {
+            self.metrics.signals_left_out.with_label_values(&[reason]).inc_by(std::mem::take(count));
+        }
     }
 }

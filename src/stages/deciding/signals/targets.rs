@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tollgate_core::record::Partition;
-use tollgate_core::signal::{Batch, Clock, EventSignals};
+use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
 
 use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
@@ -13,6 +13,8 @@ use super::SignalTopic;
 #[derive(Debug)]
 pub(super) struct Targets {
     topic: SignalTopic,
+    /// Where subjects are on it.
+    partitions: SubjectPartitions,
     /// The open records, by target.
     batches: Vec<Batch>,
     /// Who waits for each of them.
@@ -37,19 +39,20 @@ impl Targets {
     pub(super) fn new(topic: SignalTopic) -> Self {
         let batches = (0..topic.partitions).map(|_| Batch::default()).collect();
         let waiters = (0..topic.partitions).map(|_| Vec::new()).collect();
-        Self { topic, batches, waiters, closed: VecDeque::new(), is_dirty: false, hit: Vec::new() }
+        let partitions = SubjectPartitions::new(topic.partitions);
+        Self { topic, partitions, batches, waiters, closed: VecDeque::new(), is_dirty: false, hit: Vec::new() }
     }
 
     /// Returns in how many records the signals of an event will be.
     pub(super) fn count(&mut self, signals: &EventSignals) -> u32 {
-        signals.targets(self.topic.partitions, &mut self.hit);
+        signals.targets(&mut self.partitions, &mut self.hit);
         u32::try_from(self.hit.len()).unwrap_or(u32::MAX)
     }
 
     /// Adds the signals of an event, all of those for a target to one record. Returns in how many records they are.
     pub(super) fn add(&mut self, waiter: Waiter, signals: &EventSignals) -> u32 {
         let mut hit = std::mem::take(&mut self.hit);
-        signals.add_to((waiter.partition, waiter.offset), &mut self.batches, &mut hit);
+        signals.add_to((waiter.partition, waiter.offset), &mut self.partitions, &mut self.batches, &mut hit);
         for target in hit.iter().filter_map(|target| usize::try_from(target.0).ok()) {
             if let Some(waiters) = self.waiters.get_mut(target) {
                 waiters.push(waiter);

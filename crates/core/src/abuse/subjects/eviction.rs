@@ -8,8 +8,9 @@ use std::collections::BinaryHeap;
 
 use super::SlotKey;
 
-/// Subjects in the order in which they go. A candidacy may be out of date: the subject has had signals since. It is brought up to date when
-/// its turn comes, so that a signal costs nothing here.
+/// Subjects in the order in which they go. It is made when somebody has to go for the first time, so that it takes no memory where there is
+/// enough. A candidacy may be out of date: the subject has had signals since. It is brought up to date when its turn comes, so that a signal
+/// costs nothing here.
 #[derive(Debug, Default)]
 pub(super) struct Candidates(BinaryHeap<Reverse<Candidacy>>);
 
@@ -29,6 +30,11 @@ impl Candidacy {
 }
 
 impl Candidates {
+    /// Returns the order of those at some places. `now` returns the closeness and last signal of who is at a place, if that one may go.
+    pub(super) fn of(places: impl Iterator<Item = SlotKey>, now: impl Fn(SlotKey) -> Option<(u8, u64)>) -> Self {
+        Self(places.filter_map(|at| now(at).map(|(closeness, touch)| Reverse(Candidacy::of(closeness, touch, at)))).collect())
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.0.len() * size_of::<Candidacy>()
     }
@@ -51,16 +57,9 @@ impl Candidates {
         None
     }
 
-    /// Drops what is out of date once that is half of all. It is paid for by as many signals.
-    pub(super) fn tidy(&mut self, subjects: usize, now: impl Fn(SlotKey) -> Option<(u8, u64)>) {
-        if self.0.len() <= 2 * subjects + 64 {
-            return;
-        }
-        let mut places: Vec<SlotKey> = std::mem::take(&mut self.0).into_iter().map(|Reverse(candidacy)| candidacy.at).collect();
-        places.sort_unstable();
-        places.dedup();
-        let current = places.into_iter().filter_map(|at| now(at).map(|(closeness, touch)| Reverse(Candidacy::of(closeness, touch, at))));
-        self.0 = current.collect();
+    /// Returns whether half of all is out of date. Then it is better made anew, which is paid for by as many signals.
+    pub(super) fn is_stale(&self, subjects: usize) -> bool {
+        self.0.len() > 2 * subjects + 64
     }
 }
 
@@ -83,12 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_date_does_not_pile_up() {
-        let mut candidates = Candidates::default();
-        for touch in 0..10_000 {
-            candidates.push(1, touch, SlotKey(touch as u32 % 3));
-            candidates.tidy(3, |at| Some((1, u64::from(at.0))));
-        }
-        assert!(candidates.0.len() <= 70 && candidates.first(|at| Some((1, u64::from(at.0)))) == Some(SlotKey(0)));
+    fn an_order_that_is_made_late_is_the_same() {
+        let now: Vec<_> = (0..100_u64).map(|touch| (touch % 10 != 0).then_some((touch as u8 % 7, touch))).collect();
+        let current = |at: SlotKey| now[at.at()];
+        let mut early = Candidates::default();
+        (0..100).filter(|at| now[*at as usize].is_some()).for_each(|at| early.push(0, u64::from(at), SlotKey(at)));
+        let mut late = Candidates::of((0..100).map(SlotKey), current);
+        assert_eq!((early.first(current), late.first(current)), (Some(SlotKey(7)), Some(SlotKey(7))));
+        assert!(!late.is_stale(100) && late.is_stale(10));
     }
 }

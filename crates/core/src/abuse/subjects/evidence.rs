@@ -73,8 +73,7 @@ impl<'p> Evidence<'p> {
                 (witness.counters >> LOW.count_ones()).write(out);
             }
             witness.time_ms.wrapping_sub(base_ms).write(out);
-            witness.thread.write(before.as_ref(), out);
-            witness.event.write(Some(&witness.thread), out);
+            PackedId::write_pair([&witness.thread, &witness.event], before.as_ref(), out);
             before = Some(witness.thread);
         }
     }
@@ -89,8 +88,7 @@ impl<'p> Evidence<'p> {
             let counters = more | (u64::from(head & !HAS_MORE) >> KIND_BITS);
             let kind = PointKind::ALL.get(usize::from(head & ((1 << KIND_BITS) - 1))).copied().ok_or(INVALID)?;
             let time_ms = base_ms.wrapping_add(i64::read(input)?);
-            let thread = PackedId::read(input, before)?;
-            let event = PackedId::read(input, Some(thread))?;
+            let [thread, event] = PackedId::read_pair(input, before)?;
             before = Some(thread);
             witnesses.push(Witness { counters, kind, time_ms, thread, event });
         }

@@ -11,7 +11,8 @@ use std::hash::{BuildHasher, RandomState};
 use hashbrown::HashTable;
 use slab::Slab;
 
-use crate::signal::SubjectKey;
+use crate::digest::Digest;
+use crate::signal::{KeyKind, SubjectKey};
 
 pub(super) use episode::Episode;
 use eviction::Candidates;
@@ -26,10 +27,11 @@ pub(super) struct SlotKey(u32);
 /// The closeness of a subject that must not be forgotten.
 const HELD: u8 = u8::MAX;
 
-/// A subject in the store: 64 bytes, and what is remembered of it.
+/// A subject in the store: 56 bytes, and what is remembered of it.
 #[derive(Debug)]
 struct Slot {
-    key: SubjectKey,
+    kind: KeyKind,
+    hash: Digest,
     packed: Box<[u8]>,
     /// The second since the epoch at which the clock looks at it; 0 for never.
     due_s: u32,
@@ -47,7 +49,8 @@ pub(super) struct Subjects {
     slots: Slab<Slot>,
     index: HashTable<SlotKey>,
     seeds: Seeds,
-    candidates: Candidates,
+    /// Who goes first when there are too many; `None` while nobody has to go.
+    candidates: Option<Candidates>,
     /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
     dirty: Vec<SlotKey>,
     /// Subjects that a checkpoint holds and that are gone since.
@@ -84,28 +87,30 @@ impl Subjects {
 
     /// Returns about how many bytes they take, without what the allocator adds.
     pub(super) fn bytes(&self) -> usize {
-        self.slots.len() * (size_of::<Slot>() + 4 * size_of::<SlotKey>()) + self.candidates.bytes() + self.packed_bytes
+        let candidates = self.candidates.as_ref().map_or(0, Candidates::bytes);
+        self.slots.len() * (size_of::<Slot>() + 4 * size_of::<SlotKey>()) + candidates + self.packed_bytes
     }
 
     /// Returns the place of a subject.
     pub(super) fn find(&self, key: &SubjectKey) -> Option<SlotKey> {
-        let is_it = |slot: &SlotKey| self.slots.get(slot.at()).is_some_and(|slot| slot.key == *key);
+        let is_it = |slot: &SlotKey| self.slots.get(slot.at()).is_some_and(|slot| slot.key() == *key);
         self.index.find(self.seeds.hash(key), is_it).copied()
     }
 
     /// Returns the place of a new subject, which has nothing in it yet.
     pub(super) fn insert(&mut self, key: SubjectKey) -> SlotKey {
-        let slot = Slot { key, packed: Box::default(), due_s: 0, closeness: HELD, is_dirty: false, is_known: false };
+        let SubjectKey { kind, hash } = key;
+        let slot = Slot { kind, hash, packed: Box::default(), due_s: 0, closeness: HELD, is_dirty: false, is_known: false };
         let at = SlotKey(u32::try_from(self.slots.insert(slot)).unwrap_or(u32::MAX));
         let (slots, seeds) = (&self.slots, &self.seeds);
-        let rehash = |slot: &SlotKey| slots.get(slot.at()).map_or(0, |slot| seeds.hash(&slot.key));
+        let rehash = |slot: &SlotKey| slots.get(slot.at()).map_or(0, |slot| seeds.hash(&slot.key()));
         self.index.insert_unique(seeds.hash(&key), at, rehash);
         at
     }
 
     /// Returns who is at a place.
     pub(super) fn key(&self, at: SlotKey) -> Option<SubjectKey> {
-        self.slots.get(at.at()).map(|slot| slot.key)
+        self.slots.get(at.at()).map(Slot::key)
     }
 
     /// Takes the bytes out of a place, to be worked on. [`Subjects::put`] has to follow.
@@ -123,8 +128,8 @@ impl Subjects {
         let Some(slot) = self.slots.get_mut(at.at()) else { return };
         let closeness = stamp.closeness.unwrap_or(HELD);
         // Who comes farther from a threshold goes sooner than its candidacy says. All others are looked at when it is their turn.
-        if slot.closeness > closeness {
-            self.candidates.push(closeness, stamp.touch, at);
+        if let Some(candidates) = self.candidates.as_mut().filter(|_| slot.closeness > closeness) {
+            candidates.push(closeness, stamp.touch, at);
         }
         slot.closeness = closeness;
         self.packed_bytes += buffer.len();
@@ -134,7 +139,7 @@ impl Subjects {
         }
         slot.packed = replaced(before, buffer);
         self.mark_dirty(at);
-        self.candidates.tidy(self.slots.len(), |at| Self::candidacy(&self.slots, at));
+        self.candidates.take_if(|candidates| candidates.is_stale(self.slots.len()));
     }
 
     /// Puts a subject of a checkpoint into the store.
@@ -150,8 +155,8 @@ impl Subjects {
     pub(super) fn rank(&mut self, at: SlotKey, stamp: Stamp) {
         let Some(slot) = self.slots.get_mut(at.at()) else { return };
         slot.closeness = stamp.closeness.unwrap_or(HELD);
-        if slot.closeness != HELD {
-            self.candidates.push(slot.closeness, stamp.touch, at);
+        if let Some(candidates) = self.candidates.as_mut().filter(|_| slot.closeness != HELD) {
+            candidates.push(slot.closeness, stamp.touch, at);
         }
     }
 
@@ -167,19 +172,21 @@ impl Subjects {
 
     /// Returns who is farthest from any threshold, and among equals who was heard of longest ago; `None` if everybody is on a ladder.
     pub(super) fn farthest(&mut self) -> Option<SlotKey> {
-        let slots = &self.slots;
-        self.candidates.first(|at| Self::candidacy(slots, at))
+        let Self { slots, candidates, .. } = self;
+        let candidacy = |at| Self::candidacy(slots, at);
+        let places = || slots.iter().filter_map(|(at, _)| u32::try_from(at).ok().map(SlotKey));
+        candidates.get_or_insert_with(|| Candidates::of(places(), candidacy)).first(candidacy)
     }
 
     /// Removes a subject.
     pub(super) fn remove(&mut self, at: SlotKey) {
         let Some(slot) = self.slots.try_remove(at.at()) else { return };
-        if let Ok(entry) = self.index.find_entry(self.seeds.hash(&slot.key), |other| *other == at) {
+        if let Ok(entry) = self.index.find_entry(self.seeds.hash(&slot.key()), |other| *other == at) {
             entry.remove();
         }
         self.packed_bytes = self.packed_bytes.saturating_sub(slot.packed.len());
         if slot.is_known {
-            self.gone.push(slot.key);
+            self.gone.push(slot.key());
         }
     }
 
@@ -198,7 +205,7 @@ impl Subjects {
     pub(super) fn looked_at(&mut self, at: SlotKey, second: u32) -> Option<SubjectKey> {
         let slot = self.slots.get_mut(at.at()).filter(|slot| slot.due_s == second)?;
         slot.due_s = 0;
-        Some(slot.key)
+        Some(slot.key())
     }
 
     /// Calls `show` for every change since the last time: first for subjects that are gone, then for those that have changed.
@@ -212,7 +219,7 @@ impl Subjects {
         for at in std::mem::take(&mut self.dirty) {
             let Some(slot) = self.slots.get_mut(at.at()).filter(|slot| slot.is_dirty) else { continue };
             (slot.is_dirty, slot.is_known) = (false, true);
-            show(slot.key, Some(&slot.packed));
+            show(slot.key(), Some(&slot.packed));
         }
     }
 
@@ -259,11 +266,19 @@ impl Subjects {
     }
 }
 
+impl Slot {
+    fn key(&self) -> SubjectKey {
+        SubjectKey { kind: self.kind, hash: self.hash }
+    }
+}
+
 impl SlotKey {
     fn at(self) -> usize {
         self.0 as usize
     }
 }
+
+const _: () = assert!(size_of::<Slot>() == 56, "every subject takes that much");
 
 /// Returns the bytes of a buffer in a box, the old one if they fit exactly.
 fn replaced(mut before: Box<[u8]>, buffer: &[u8]) -> Box<[u8]> {

@@ -22,31 +22,50 @@ impl<'p> PackedId<'p> {
         uuid(text.as_bytes()).map_or(Self::Text(text), Self::Uuid)
     }
 
-    /// Appends the id. A number tells its form: 0 stands for the id before it, 1 for a UUID, and more for the length of a text.
-    pub(super) fn write(&self, before: Option<&Self>, out: &mut Vec<u8>) {
-        match self {
-            same if before == Some(same) => out.push(0),
-            Self::Uuid(bytes) => {
-                out.push(1);
-                out.extend_from_slice(bytes);
-            }
-            Self::Text(text) => {
-                (text.len() as u64 + 2).write(out);
-                out.extend_from_slice(text.as_bytes());
-            }
+    /// Appends the ids of a thread and of an event of it. A number tells the form of both: its lowest bit whether the event's is a UUID, the
+    /// others the form of the thread's: 0 stands for the thread before it, 1 for a UUID, and more for the length of a text.
+    pub(super) fn write_pair([thread, event]: [&Self; 2], before: Option<&Self>, out: &mut Vec<u8>) {
+        let form = match thread {
+            same if before == Some(same) => 0,
+            Self::Uuid(_) => 1,
+            Self::Text(text) => text.len() as u64 + 2,
+        };
+        (form << 1 | u64::from(matches!(event, Self::Uuid(_)))).write(out);
+        if form > 0 {
+            out.extend_from_slice(thread.as_bytes());
         }
+        if let Self::Text(text) = event {
+            (text.len() as u64).write(out);
+        }
+        out.extend_from_slice(event.as_bytes());
     }
 
-    /// Reads an id. `before` is the one that was read before it.
-    pub(super) fn read(input: &mut Input<'p>, before: Option<Self>) -> Result<Self, Malformed> {
-        const INVALID: Malformed = Malformed::Invalid("a packed id");
-        match u64::read(input)? {
-            0 => before.ok_or(INVALID),
-            1 => Ok(Self::Uuid(input.array()?)),
-            more => {
-                let length = usize::try_from(more - 2).map_err(|_| Malformed::Truncated)?;
-                std::str::from_utf8(input.bytes(length)?).map(Self::Text).map_err(|_| INVALID)
-            }
+    /// Reads the ids of a thread and of an event. `before` is the thread that was read before them.
+    pub(super) fn read_pair(input: &mut Input<'p>, before: Option<Self>) -> Result<[Self; 2], Malformed> {
+        let form = u64::read(input)?;
+        let thread = match form >> 1 {
+            0 => before.ok_or(Malformed::Invalid("a packed id"))?,
+            1 => Self::Uuid(input.array()?),
+            more => Self::read_text(input, more - 2)?,
+        };
+        let event = if form & 1 == 1 {
+            Self::Uuid(input.array()?)
+        } else {
+            let length = u64::read(input)?;
+            Self::read_text(input, length)?
+        };
+        Ok([thread, event])
+    }
+
+    fn read_text(input: &mut Input<'p>, length: u64) -> Result<Self, Malformed> {
+        let length = usize::try_from(length).map_err(|_| Malformed::Truncated)?;
+        std::str::from_utf8(input.bytes(length)?).map(Self::Text).map_err(|_| Malformed::Invalid("a packed id"))
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Uuid(bytes) => bytes,
+            Self::Text(text) => text.as_bytes(),
         }
     }
 }
@@ -95,20 +114,32 @@ mod tests {
     #[test]
     fn ids_are_what_they_were() {
         let uuid = "0123abcd-4a5b-4c6d-8e7f-0123456789ab";
-        let texts = [uuid, uuid, "", "t-1", "0123ABCD-4A5B-4C6D-8E7F-0123456789AB", "0123abcd-4a5b-4c6d-8e7f-0123456789a", "é"];
+        let long = "x".repeat(300);
+        let texts = [uuid, uuid, "", "t-1", "0123ABCD-4A5B-4C6D-8E7F-0123456789AB", "0123abcd-4a5b-4c6d-8e7f-0123456789a", "é", &long];
+        let pairs = || texts.iter().flat_map(|thread| texts.iter().map(move |event| [*thread, *event]));
         let (mut out, mut before) = (Vec::new(), None);
-        for text in texts {
-            let id = PackedId::of(text);
-            id.write(before.as_ref(), &mut out);
-            before = Some(id);
+        for pair in pairs() {
+            let [thread, event] = pair.map(PackedId::of);
+            PackedId::write_pair([&thread, &event], before.as_ref(), &mut out);
+            before = Some(thread);
         }
-        assert_eq!(out.len(), 17 + 1 + 1 + 4 + 37 + 36 + 3);
         let (mut input, mut before) = (Input::new(1, &out), None);
-        for text in texts {
-            let id = PackedId::read(&mut input, before).unwrap();
-            assert_eq!(id.to_string(), text);
-            before = Some(id);
+        for pair in pairs() {
+            let ids = PackedId::read_pair(&mut input, before).unwrap();
+            assert_eq!(ids.map(|id| id.to_string()), pair);
+            before = Some(ids[0]);
         }
-        assert_eq!(PackedId::read(&mut Input::new(1, &[0]), None), Err(Malformed::Invalid("a packed id")));
+        assert!(input.rest().is_empty());
+        assert_eq!(PackedId::read_pair(&mut Input::new(1, &[0]), None), Err(Malformed::Invalid("a packed id")));
+    }
+
+    #[test]
+    fn most_take_few_bytes() {
+        let id = PackedId::of("0123abcd-4a5b-4c6d-8e7f-0123456789ab");
+        let mut out = Vec::new();
+        PackedId::write_pair([&id, &id], None, &mut out);
+        assert_eq!(out.len(), 1 + 16 + 16);
+        PackedId::write_pair([&id, &PackedId::of("e-1")], Some(&id), &mut out);
+        assert_eq!(out.len(), 33 + 1 + 1 + 3);
     }
 }

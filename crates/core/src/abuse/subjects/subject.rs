@@ -7,7 +7,7 @@ use crate::record::Offset;
 use crate::wire::{Input, Malformed, Wire, write_sized_with};
 
 use super::super::rules::Rule;
-use super::super::window::{CLOSENESS_MAX, Window};
+use super::super::window::{Window, WindowKind};
 use super::episode::Episode;
 use super::evidence::{Evidence, bit};
 
@@ -17,10 +17,16 @@ pub(in crate::abuse) const COUNTERS_MAX: usize = 64;
 /// Times are written as of this one, so that they are short: 2026-01-01.
 const EPOCH_MS: i64 = 1_767_225_600_000;
 
-const HAS_CONTROL: u8 = 1;
-const IS_ACTIVE: u8 = 2;
-const IS_GROUPED: u8 = 1;
-const HAS_EPISODE: u8 = 2;
+/// What there is of a subject stands in the lowest bits of the number of its counters.
+const HAS_BITS: u32 = 2;
+const HAS_CONTROL: u64 = 1;
+const IS_ACTIVE: u64 = 2;
+/// What there is of a counter stands in the highest bits of its id.
+const IS_GROUPED: u8 = 0x40;
+const HAS_EPISODE: u8 = 0x80;
+const ID: u8 = 0x3f;
+
+const _: () = assert!(COUNTERS_MAX <= ID as usize + 1, "an id leaves two bits");
 
 /// A subject that is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +85,7 @@ pub(in crate::abuse) struct Opened {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Content<'p> {
-    Packed(&'p [u8]),
+    Packed(WindowKind, &'p [u8]),
     Opened(Opened),
 }
 
@@ -142,7 +148,7 @@ impl<'p> Subject<'p> {
     pub(in crate::abuse) fn opened(&self) -> impl Iterator<Item = (u32, &Opened)> {
         self.counters.iter().filter_map(|counter| match &counter.content {
             Content::Opened(opened) => Some((counter.rule, opened)),
-            Content::Packed(_) => None,
+            Content::Packed(..) => None,
         })
     }
 
@@ -164,11 +170,11 @@ impl<'p> Subject<'p> {
         self.touch.write(out);
         self.base_ms.wrapping_sub(EPOCH_MS).write(out);
         let is_active = if self.active_ms.is_some() { IS_ACTIVE } else { 0 };
-        out.push(is_active | if self.control_until_ms.is_some() { HAS_CONTROL } else { 0 });
+        let has = is_active | if self.control_until_ms.is_some() { HAS_CONTROL } else { 0 };
+        ((self.counters.len() as u64) << HAS_BITS | has).write(out);
         for time_ms in [self.control_until_ms, self.active_ms].into_iter().flatten() {
             time_ms.wrapping_sub(self.base_ms).write(out);
         }
-        (self.counters.len() as u64).write(out);
         self.counters.iter().for_each(|counter| counter.write(self.base_ms, out));
         self.evidence.write(self.base_ms, out);
     }
@@ -178,14 +184,11 @@ impl<'p> Subject<'p> {
         let mut input = Input::new(1, bytes);
         let (applied, touch) = (Offset(i64::read(&mut input)?), u64::read(&mut input)?);
         let base_ms = i64::read(&mut input)?.wrapping_add(EPOCH_MS);
-        let has = input.byte()?;
-        if has & !(HAS_CONTROL | IS_ACTIVE) != 0 {
-            return Err(Malformed::Invalid("what there is of a subject"));
-        }
+        let has = u64::read(&mut input)?;
+        let count = usize::try_from(has >> HAS_BITS).map_err(|_| Malformed::Truncated)?;
         let mut time =
             |is_there| if is_there { i64::read(&mut input).map(|time_ms| Some(base_ms.wrapping_add(time_ms))) } else { Ok(None) };
         let (control_until_ms, active_ms) = (time(has & HAS_CONTROL != 0)?, time(has & IS_ACTIVE != 0)?);
-        let count = usize::try_from(u64::read(&mut input)?).map_err(|_| Malformed::Truncated)?;
         if count > COUNTERS_MAX {
             return Err(Malformed::Invalid("the number of a subject's counters"));
         }
@@ -209,13 +212,13 @@ impl<'p> Subject<'p> {
         const MISSING: Malformed = Malformed::Invalid("the place of a counter");
         let base_ms = self.base_ms;
         let counter = self.counters.get_mut(at).ok_or(MISSING)?;
-        if let Content::Packed(bytes) = counter.content {
-            let opened = Opened::read(&mut Input::new(1, bytes), base_ms, counter.is_on_ladder)?;
+        if let Content::Packed(kind, bytes) = counter.content {
+            let opened = Opened::read(kind, &mut Input::new(1, bytes), base_ms, counter.is_on_ladder)?;
             counter.content = Content::Opened(opened);
         }
         match &mut counter.content {
             Content::Opened(opened) => Ok(opened),
-            Content::Packed(_) => Err(MISSING),
+            Content::Packed(..) => Err(MISSING),
         }
     }
 
@@ -233,7 +236,7 @@ impl<'p> Subject<'p> {
     /// [`Malformed`] for the first one that cannot.
     pub(in crate::abuse) fn check(&mut self) -> Result<(), Malformed> {
         let ids = self.counters.iter().try_fold(0, |ids, counter| (ids & bit(counter.id) == 0).then_some(ids | bit(counter.id)));
-        if ids.is_none() || self.counters.iter().any(|counter| usize::from(counter.id) >= COUNTERS_MAX) {
+        if ids.is_none() {
             return Err(Malformed::Invalid("a counter's id"));
         }
         (0..self.counters.len()).try_for_each(|at| self.open(at).map(drop))
@@ -245,12 +248,17 @@ impl<'p> Counter<'p> {
         self.rule.write(out);
         write_sized_with(out, |out| {
             let is_grouped = if self.group.is_empty() { 0 } else { IS_GROUPED };
-            out.extend_from_slice(&[self.id, is_grouped | if self.is_on_ladder { HAS_EPISODE } else { 0 }, self.closeness]);
+            let kind = match &self.content {
+                Content::Packed(kind, _) => *kind,
+                Content::Opened(opened) => opened.window.kind(),
+            };
+            out.push(self.id | is_grouped | if self.is_on_ladder { HAS_EPISODE } else { 0 });
+            out.push(kind.with_closeness(self.closeness));
             if !self.group.is_empty() {
                 self.group.write(out);
             }
             match &self.content {
-                Content::Packed(bytes) => out.extend_from_slice(bytes),
+                Content::Packed(_, bytes) => out.extend_from_slice(bytes),
                 Content::Opened(opened) => {
                     opened.window.write(base_ms, out);
                     opened.episode.iter().for_each(|episode| episode.write(out));
@@ -262,18 +270,17 @@ impl<'p> Counter<'p> {
     fn read(input: &mut Input<'p>) -> Result<Self, Malformed> {
         let rule = u32::read(input)?;
         let mut body = Input::new(1, input.sized()?);
-        let [id, has, closeness] = body.array()?;
-        if has & !(IS_GROUPED | HAS_EPISODE) != 0 || closeness > CLOSENESS_MAX {
-            return Err(Malformed::Invalid("a counter"));
-        }
+        let [has, kind] = body.array()?;
+        let (kind, closeness) = WindowKind::and_closeness(kind).ok_or(Malformed::Invalid("a window"))?;
         let group = if has & IS_GROUPED != 0 { Wire::read(&mut body)? } else { Box::default() };
-        Ok(Self { id, rule, group, closeness, is_on_ladder: has & HAS_EPISODE != 0, content: Content::Packed(body.rest()) })
+        let content = Content::Packed(kind, body.rest());
+        Ok(Self { id: has & ID, rule, group, closeness, is_on_ladder: has & HAS_EPISODE != 0, content })
     }
 }
 
 impl Opened {
-    fn read(input: &mut Input<'_>, base_ms: i64, has_episode: bool) -> Result<Self, Malformed> {
-        let window = Window::read(input, base_ms)?;
+    fn read(kind: WindowKind, input: &mut Input<'_>, base_ms: i64, has_episode: bool) -> Result<Self, Malformed> {
+        let window = Window::read(kind, input, base_ms)?;
         let episode = has_episode.then(|| Wire::read(input)).transpose()?;
         match input.rest().len() {
             0 => Ok(Self { window, episode }),

@@ -34,8 +34,35 @@ const BUCKETS_MAX: usize = 4_096;
 const TIMES_MAX: usize = 4_096;
 /// The most closed timespans of a baseline.
 const HISTORY_MAX: usize = 1_024;
-/// A subject's closeness to a threshold is counted in these parts.
-pub(super) const CLOSENESS_MAX: u8 = 61;
+/// A subject's closeness to a threshold is counted in these parts: as many as fit into a byte together with the kind of a window.
+pub(super) const CLOSENESS_MAX: u8 = 50;
+
+/// The kind of a window, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WindowKind {
+    Times,
+    Values,
+    Sums,
+    Share,
+    Usual,
+}
+
+impl WindowKind {
+    const ALL: [Self; 5] = [Self::Times, Self::Values, Self::Sums, Self::Share, Self::Usual];
+
+    /// Returns the kind and the closeness of a window in one byte.
+    pub(super) fn with_closeness(self, closeness: u8) -> u8 {
+        self as u8 * (CLOSENESS_MAX + 1) + closeness.min(CLOSENESS_MAX)
+    }
+
+    /// Reads the kind and the closeness of a window; `None` if no kind is written so.
+    pub(super) fn and_closeness(byte: u8) -> Option<(Self, u8)> {
+        let kind = Self::ALL.get(usize::from(byte / (CLOSENESS_MAX + 1)))?;
+        Some((*kind, byte % (CLOSENESS_MAX + 1)))
+    }
+}
+
+const _: () = assert!(WindowKind::ALL.len() * (CLOSENESS_MAX as usize + 1) <= 1 << u8::BITS, "a kind with a closeness fits into a byte");
 
 /// What a rule has found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -235,41 +262,35 @@ impl Window {
         }
     }
 
-    /// Appends the window. Times are written as of `base_ms`.
-    pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
+    pub(super) fn kind(&self) -> WindowKind {
         match self {
-            Self::Times(times) => {
-                out.push(0);
-                times.write(base_ms, out);
-            }
-            Self::Values(values) => {
-                out.push(1);
-                values.write(base_ms, out);
-            }
-            Self::Sums(buckets) => {
-                out.push(2);
-                buckets.write(out);
-            }
-            Self::Share(share) => {
-                out.push(3);
-                share.write(out);
-            }
-            Self::Usual(usual) => {
-                out.push(4);
-                usual.write(out);
-            }
+            Self::Times(_) => WindowKind::Times,
+            Self::Values(_) => WindowKind::Values,
+            Self::Sums(_) => WindowKind::Sums,
+            Self::Share(_) => WindowKind::Share,
+            Self::Usual(_) => WindowKind::Usual,
         }
     }
 
-    /// Reads a window.
-    pub(super) fn read(input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
-        Ok(match u64::read(input)? {
-            0 => Self::Times(Times::read(input, base_ms)?),
-            1 => Self::Values(Values::read(input, base_ms)?),
-            2 => Self::Sums(Wire::read(input)?),
-            3 => Self::Share(Wire::read(input)?),
-            4 => Self::Usual(Wire::read(input)?),
-            _ => return Err(Malformed::Invalid("a window")),
+    /// Appends what is in the window. Times are written as of `base_ms`.
+    pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
+        match self {
+            Self::Times(times) => times.write(base_ms, out),
+            Self::Values(values) => values.write(base_ms, out),
+            Self::Sums(buckets) => buckets.write(out),
+            Self::Share(share) => share.write(out),
+            Self::Usual(usual) => usual.write(out),
+        }
+    }
+
+    /// Reads a window of a kind.
+    pub(super) fn read(kind: WindowKind, input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
+        Ok(match kind {
+            WindowKind::Times => Self::Times(Times::read(input, base_ms)?),
+            WindowKind::Values => Self::Values(Values::read(input, base_ms)?),
+            WindowKind::Sums => Self::Sums(Wire::read(input)?),
+            WindowKind::Share => Self::Share(Wire::read(input)?),
+            WindowKind::Usual => Self::Usual(Wire::read(input)?),
         })
     }
 }
