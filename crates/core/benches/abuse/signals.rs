@@ -5,7 +5,8 @@ use tollgate_core::digest::Digest;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey};
 
-const START_MS: i64 = 1_767_225_600_000;
+/// 2026-12-01.
+const START_MS: i64 = 1_796_083_200_000;
 const MINUTE_MS: i64 = 60_000;
 
 /// Returns so many rules: three of the pack that look at users, and others that look at one value of a field each.

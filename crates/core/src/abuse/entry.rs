@@ -4,7 +4,7 @@
 //! subject/<kind>/<hash>   counters, places on ladders, evidence, the control in force
 //! source/<partition>      the offset that was applied, how far it is in time
 //! rule/<id>               its number and version, whether it is warming or paused, its alerts of the minute
-//! partition               the number of signals, the time up to which everything due is done
+//! partition               the time up to which everything due is done
 //! ```
 
 use crate::checkpoint::{Malformed, StateError};
@@ -62,8 +62,6 @@ pub(super) struct RuleState {
 /// What is remembered of the partition itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Own {
-    /// How many signals of subjects there were.
-    pub touches: u64,
     /// The second since the epoch up to which everything that was due is done.
     pub done_s: u32,
     /// The number of the next rule that is new.
@@ -74,7 +72,7 @@ pub(super) struct Own {
 
 layout! {
     RuleState { number, version, is_warming, is_paused, forgiven_ms, grouping }
-    Own { touches, done_s, next_rule, limit_alerted_ms }
+    Own { done_s, next_rule, limit_alerted_ms }
 }
 
 /// The key of an entry.
@@ -197,7 +195,7 @@ mod tests {
             forgiven_ms: Some(-3),
             grouping: Grouping::default(),
         };
-        let own = Own { touches: 5, done_s: 6, next_rule: 7, limit_alerted_ms: None };
+        let own = Own { done_s: 6, next_rule: 7, limit_alerted_ms: None };
         for content in [Content::Rule(Offset(4), rule), Content::Own(Offset(5), own), Content::Source(Offset(6), Source::default())] {
             let mut bytes = Vec::new();
             content.encode(&mut bytes);

@@ -142,8 +142,7 @@ impl Abuse {
         let ids = signal.point.map(|point| (dimension_text(&point.thread_id), dimension_text(&point.event_id)));
         let known = if is_new { None } else { Subject::read(&before).ok() };
         let mut subject = known.unwrap_or_else(|| Subject::new(signal.time_ms));
-        self.state.own.touches += 1;
-        (subject.applied, subject.touch) = (subject.applied.max(scene.offset), self.state.own.touches);
+        subject.applied = subject.applied.max(scene.offset);
         if active_ms.is_some() {
             let latest_ms = subject.active_ms.max(Some(signal.time_ms));
             self.census.active(key.kind, subject.active_ms, latest_ms);

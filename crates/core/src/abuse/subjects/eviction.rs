@@ -5,6 +5,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use crate::record::Offset;
 
 use super::SlotKey;
 
@@ -14,25 +17,28 @@ use super::SlotKey;
 #[derive(Debug, Default)]
 pub(super) struct Candidates(BinaryHeap<Reverse<Candidacy>>);
 
-/// A subject's closeness to a threshold, the number of its last signal, and its place. No two subjects have the same last signal.
+/// A subject's closeness to a threshold, the offset of the last record with a signal of it, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidacy {
-    /// The closeness in the highest byte, and then the number of the last signal, in two halves: so it takes 12 bytes with the place.
+    /// The closeness in the highest byte, and then the offset, in two halves: so it takes 12 bytes with the place.
     rank: [u32; 2],
     at: SlotKey,
 }
 
+/// The highest byte of an offset is zero: no partition will ever have as many records.
+const OFFSET_BITS: u32 = 56;
+
 impl Candidacy {
-    fn of(closeness: u8, touch: u64, at: SlotKey) -> Self {
-        let rank = u64::from(closeness) << 56 | touch;
+    fn of(closeness: u8, applied: Offset, at: SlotKey) -> Self {
+        let rank = u64::from(closeness) << OFFSET_BITS | (applied.0.unsigned_abs() & ((1 << OFFSET_BITS) - 1));
         Self { rank: [(rank >> 32) as u32, rank as u32], at }
     }
 }
 
 impl Candidates {
-    /// Returns the order of those at some places. `now` returns the closeness and last signal of who is at a place, if that one may go.
-    pub(super) fn of(places: impl Iterator<Item = SlotKey>, now: impl Fn(SlotKey) -> Option<(u8, u64)>) -> Self {
-        Self(places.filter_map(|at| now(at).map(|(closeness, touch)| Reverse(Candidacy::of(closeness, touch, at)))).collect())
+    /// Returns the order of those at some places. `now` returns the closeness and last record of who is at a place, if that one may go.
+    pub(super) fn of(places: impl Iterator<Item = SlotKey>, now: impl Fn(SlotKey) -> Option<(u8, Offset)>) -> Self {
+        Self(places.filter_map(|at| now(at).map(|(closeness, applied)| Reverse(Candidacy::of(closeness, applied, at)))).collect())
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -40,21 +46,32 @@ impl Candidates {
     }
 
     /// Adds a subject, or a subject again that has come farther from a threshold.
-    pub(super) fn push(&mut self, closeness: u8, touch: u64, at: SlotKey) {
-        self.0.push(Reverse(Candidacy::of(closeness, touch, at)));
+    pub(super) fn push(&mut self, closeness: u8, applied: Offset, at: SlotKey) {
+        self.0.push(Reverse(Candidacy::of(closeness, applied, at)));
     }
 
-    /// Returns who goes first. `now` returns the closeness and last signal of who is at a place, if that one may go.
-    pub(super) fn first(&mut self, now: impl Fn(SlotKey) -> Option<(u8, u64)>) -> Option<SlotKey> {
-        while let Some(Reverse(first)) = self.0.pop() {
-            let Some((closeness, touch)) = now(first.at) else { continue };
-            let current = Candidacy::of(closeness, touch, first.at);
-            self.0.push(Reverse(current));
-            if current.rank <= first.rank {
-                return Some(first.at);
+    /// Returns who goes first. `now` returns the closeness and last record of who is at a place, if that one may go. Places of equals are
+    /// those of this process: `order` says what they are in the order of, whoever restored them.
+    pub(super) fn first<O: Ord>(&mut self, now: impl Fn(SlotKey) -> Option<(u8, Offset)>, order: impl Fn(SlotKey) -> O) -> Option<SlotKey> {
+        let mut equals: Vec<Candidacy> = Vec::new();
+        while let Some(mut top) = self.0.peek_mut() {
+            let Reverse(first) = *top;
+            if equals.first().is_some_and(|equal| equal.rank < first.rank) {
+                break;
+            }
+            match now(first.at).map(|(closeness, applied)| Candidacy::of(closeness, applied, first.at)) {
+                // It has had signals since.
+                Some(current) if current.rank > first.rank => *top = Reverse(current),
+                current => {
+                    PeekMut::pop(top);
+                    equals.extend(current);
+                }
             }
         }
-        None
+        let first = equals.iter().map(|equal| equal.at).min_by_key(|at| order(*at));
+        equals.dedup();
+        self.0.extend(equals.into_iter().map(Reverse));
+        first
     }
 
     /// Returns whether half of all is out of date. Then it is better made anew, which is paid for by as many signals.
@@ -67,28 +84,40 @@ impl Candidates {
 mod tests {
     use super::*;
 
+    type Now = [Option<(u8, Offset)>];
+
+    fn gone(candidates: &mut Candidates, now: &Now, order: impl Fn(SlotKey) -> u32) -> Vec<u32> {
+        let mut gone = Vec::new();
+        while let Some(first) = candidates.first(|at| now[at.at()].filter(|_| !gone.contains(&at.0)), &order) {
+            gone.push(first.0);
+        }
+        gone
+    }
+
     #[test]
     fn who_is_farthest_goes_first_and_then_who_was_heard_of_longest_ago() {
-        let now = [Some((20, 9)), Some((10, 8)), Some((10, 7)), None];
+        let now = [Some((20, Offset(9))), Some((10, Offset(8))), Some((10, Offset(7))), None];
         let mut candidates = Candidates::default();
         // As of their first signals, all were equally far, in another order.
-        (0..4).for_each(|at| candidates.push(10, u64::from(at), SlotKey(at)));
-        let mut gone = Vec::new();
-        while let Some(first) = candidates.first(|at| now[at.at()].filter(|_| !gone.contains(&at))) {
-            gone.push(first);
-        }
-        assert_eq!(gone, [SlotKey(2), SlotKey(1), SlotKey(0)]);
+        (0..4).for_each(|at| candidates.push(10, Offset(at), SlotKey(at as u32)));
+        assert_eq!(gone(&mut candidates, &now, |at| at.0), [2, 1, 0]);
         assert_eq!(size_of::<Candidacy>(), 12);
     }
 
     #[test]
+    fn among_those_of_one_record_it_does_not_matter_where_they_are() {
+        let now = [(1, 5), (1, 5), (1, 4), (1, 5)].map(|(closeness, offset)| Some((closeness, Offset(offset))));
+        let mut candidates = Candidates::of((0..4).map(SlotKey), |at| now[at.at()]);
+        assert_eq!(gone(&mut candidates, &now, |at| 9 - at.0), [2, 3, 1, 0]);
+    }
+
+    #[test]
     fn an_order_that_is_made_late_is_the_same() {
-        let now: Vec<_> = (0..100_u64).map(|touch| (touch % 10 != 0).then_some((touch as u8 % 7, touch))).collect();
-        let current = |at: SlotKey| now[at.at()];
+        let now: Vec<_> = (0..100).map(|offset: i64| (offset % 10 != 0).then_some((offset as u8 % 7, Offset(offset)))).collect();
         let mut early = Candidates::default();
-        (0..100).filter(|at| now[*at as usize].is_some()).for_each(|at| early.push(0, u64::from(at), SlotKey(at)));
-        let mut late = Candidates::of((0..100).map(SlotKey), current);
-        assert_eq!((early.first(current), late.first(current)), (Some(SlotKey(7)), Some(SlotKey(7))));
+        (0..100).filter(|at| now[*at as usize].is_some()).for_each(|at| early.push(0, Offset(at), SlotKey(at as u32)));
+        let mut late = Candidates::of((0..100).map(SlotKey), |at| now[at.at()]);
         assert!(!late.is_stale(100) && late.is_stale(10));
+        assert_eq!(gone(&mut early, &now, |at| at.0), gone(&mut late, &now, |at| at.0));
     }
 }

@@ -65,29 +65,29 @@ impl<'p> Evidence<'p> {
     }
 
     pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
-        let mut before = None;
+        let (mut before, mut before_ms) = (None, base_ms);
         for witness in &self.0 {
             // The kind takes the lowest bits, so that both fit into a byte where there are few counters.
             out.push(witness.kind as u8 | ((witness.counters & LOW) << KIND_BITS) as u8 | (HAS_MORE * u8::from(witness.counters > LOW)));
             if witness.counters > LOW {
                 (witness.counters >> LOW.count_ones()).write(out);
             }
-            witness.time_ms.wrapping_sub(base_ms).write(out);
+            witness.time_ms.wrapping_sub(before_ms).write(out);
             PackedId::write_pair([&witness.thread, &witness.event], before.as_ref(), out);
-            before = Some(witness.thread);
+            (before, before_ms) = (Some(witness.thread), witness.time_ms);
         }
     }
 
     /// Reads what is left of the input.
     pub(super) fn read(input: &mut Input<'p>, base_ms: i64) -> Result<Self, Malformed> {
         const INVALID: Malformed = Malformed::Invalid("a signal's kind");
-        let (mut witnesses, mut before) = (Vec::new(), None);
+        let (mut witnesses, mut before, mut time_ms) = (Vec::new(), None, base_ms);
         while !input.rest().is_empty() {
             let head = input.byte()?;
             let more = if head & HAS_MORE != 0 { u64::read(input)? << LOW.count_ones() } else { 0 };
             let counters = more | (u64::from(head & !HAS_MORE) >> KIND_BITS);
             let kind = PointKind::ALL.get(usize::from(head & ((1 << KIND_BITS) - 1))).copied().ok_or(INVALID)?;
-            let time_ms = base_ms.wrapping_add(i64::read(input)?);
+            time_ms = time_ms.wrapping_add(i64::read(input)?);
             let [thread, event] = PackedId::read_pair(input, before)?;
             before = Some(thread);
             witnesses.push(Witness { counters, kind, time_ms, thread, event });

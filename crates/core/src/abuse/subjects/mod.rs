@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use slab::Slab;
 
 use crate::digest::Digest;
+use crate::record::Offset;
 use crate::signal::{KeyKind, SubjectKey};
 
 pub(super) use episode::Episode;
@@ -129,7 +130,7 @@ impl Subjects {
         let closeness = stamp.closeness.unwrap_or(HELD);
         // Who comes farther from a threshold goes sooner than its candidacy says. All others are looked at when it is their turn.
         if let Some(candidates) = self.candidates.as_mut().filter(|_| slot.closeness > closeness) {
-            candidates.push(closeness, stamp.touch, at);
+            candidates.push(closeness, stamp.applied, at);
         }
         slot.closeness = closeness;
         self.packed_bytes += buffer.len();
@@ -156,7 +157,7 @@ impl Subjects {
         let Some(slot) = self.slots.get_mut(at.at()) else { return };
         slot.closeness = stamp.closeness.unwrap_or(HELD);
         if let Some(candidates) = self.candidates.as_mut().filter(|_| slot.closeness != HELD) {
-            candidates.push(slot.closeness, stamp.touch, at);
+            candidates.push(slot.closeness, stamp.applied, at);
         }
     }
 
@@ -170,12 +171,14 @@ impl Subjects {
         self.slots.get(at.at()).map(|slot| &*slot.packed).unwrap_or_default()
     }
 
-    /// Returns who is farthest from any threshold, and among equals who was heard of longest ago; `None` if everybody is on a ladder.
+    /// Returns who is farthest from any threshold, and among equals who was heard of longest ago, as of the records of signals; of those in one
+    /// record any, but always the same. `None` if everybody is on a ladder.
     pub(super) fn farthest(&mut self) -> Option<SlotKey> {
         let Self { slots, candidates, .. } = self;
         let candidacy = |at| Self::candidacy(slots, at);
         let places = || slots.iter().filter_map(|(at, _)| u32::try_from(at).ok().map(SlotKey));
-        candidates.get_or_insert_with(|| Candidates::of(places(), candidacy)).first(candidacy)
+        let order = |at: SlotKey| slots.get(at.at()).map(|slot| (slot.kind as u8, slot.hash.first_words()));
+        candidates.get_or_insert_with(|| Candidates::of(places(), candidacy)).first(candidacy, order)
     }
 
     /// Removes a subject.
@@ -259,10 +262,10 @@ impl Subjects {
         }
     }
 
-    /// Returns the closeness and the last signal of who is at a place; `None` for nobody, and for who must not be forgotten.
-    fn candidacy(slots: &Slab<Slot>, at: SlotKey) -> Option<(u8, u64)> {
+    /// Returns the closeness and the last record of who is at a place; `None` for nobody, and for who must not be forgotten.
+    fn candidacy(slots: &Slab<Slot>, at: SlotKey) -> Option<(u8, Offset)> {
         let slot = slots.get(at.at()).filter(|slot| slot.closeness != HELD)?;
-        Subject::touch_of(&slot.packed).map(|touch| (slot.closeness, touch))
+        Subject::applied_of(&slot.packed).map(|applied| (slot.closeness, applied))
     }
 }
 

@@ -3,6 +3,8 @@
 //! There may be millions of subjects, and a signal concerns one of them. So a subject is kept as bytes, the same that its state record holds.
 //! A signal opens the counters that it concerns; the others are passed through as they are.
 
+use std::ops::Range;
+
 use crate::record::Offset;
 use crate::wire::{Input, Malformed, Wire, write_sized_with};
 
@@ -33,8 +35,6 @@ const _: () = assert!(COUNTERS_MAX <= ID as usize + 1, "an id leaves two bits");
 pub(in crate::abuse) struct Subject<'p> {
     /// The offset of the last record with a signal of it.
     pub applied: Offset,
-    /// The number of its last signal: subjects in the order of these are in the order of their signals.
-    pub touch: u64,
     /// The time that its times are written as of, in milliseconds since the epoch.
     base_ms: i64,
     /// The end of the suspension that its control says, in milliseconds since the epoch; `None` if there is no control.
@@ -54,8 +54,8 @@ pub(in crate::abuse) struct Stamp {
     pub is_empty: bool,
     /// How close it is to any threshold; `None` if it must not be forgotten.
     pub closeness: Option<u8>,
-    /// The number of its last signal.
-    pub touch: u64,
+    /// The offset of the last record with a signal of it.
+    pub applied: Offset,
 }
 
 /// A counter: what one rule counts of one subject and one combination of the rule's dimensions.
@@ -93,7 +93,7 @@ impl<'p> Subject<'p> {
     /// Returns a subject of which nothing is known, at the time of its first signal.
     pub(in crate::abuse) fn new(time_ms: i64) -> Self {
         let (counters, evidence) = (Vec::new(), Evidence::default());
-        Self { applied: Offset(0), touch: 0, base_ms: time_ms, control_until_ms: None, active_ms: None, counters, evidence }
+        Self { applied: Offset(0), base_ms: time_ms, control_until_ms: None, active_ms: None, counters, evidence }
     }
 
     /// Returns whether nothing is left to remember.
@@ -161,13 +161,12 @@ impl<'p> Subject<'p> {
     pub(in crate::abuse) fn stamp(&self, buffer: &mut Vec<u8>) -> Stamp {
         buffer.clear();
         self.write(buffer);
-        Stamp { is_empty: self.is_empty(), closeness: self.closeness(), touch: self.touch }
+        Stamp { is_empty: self.is_empty(), closeness: self.closeness(), applied: self.applied }
     }
 
     /// Appends the subject.
     fn write(&self, out: &mut Vec<u8>) {
         self.applied.0.write(out);
-        self.touch.write(out);
         self.base_ms.wrapping_sub(EPOCH_MS).write(out);
         let is_active = if self.active_ms.is_some() { IS_ACTIVE } else { 0 };
         let has = is_active | if self.control_until_ms.is_some() { HAS_CONTROL } else { 0 };
@@ -175,14 +174,17 @@ impl<'p> Subject<'p> {
         for time_ms in [self.control_until_ms, self.active_ms].into_iter().flatten() {
             time_ms.wrapping_sub(self.base_ms).write(out);
         }
-        self.counters.iter().for_each(|counter| counter.write(self.base_ms, out));
+        let mut before = None;
+        for counter in &self.counters {
+            before = Some((counter, counter.write(self.base_ms, before, out)));
+        }
         self.evidence.write(self.base_ms, out);
     }
 
     /// Reads a subject, with its counters packed.
     pub(in crate::abuse) fn read(bytes: &'p [u8]) -> Result<Self, Malformed> {
         let mut input = Input::new(1, bytes);
-        let (applied, touch) = (Offset(i64::read(&mut input)?), u64::read(&mut input)?);
+        let applied = Offset(i64::read(&mut input)?);
         let base_ms = i64::read(&mut input)?.wrapping_add(EPOCH_MS);
         let has = u64::read(&mut input)?;
         let count = usize::try_from(has >> HAS_BITS).map_err(|_| Malformed::Truncated)?;
@@ -195,16 +197,16 @@ impl<'p> Subject<'p> {
         // One may be added.
         let mut counters = Vec::with_capacity(count + 1);
         for _ in 0..count {
-            counters.push(Counter::read(&mut input)?);
+            let counter = Counter::read(&mut input, counters.last())?;
+            counters.push(counter);
         }
         let evidence = Evidence::read(&mut input, base_ms)?;
-        Ok(Self { applied, touch, base_ms, control_until_ms, active_ms, counters, evidence })
+        Ok(Self { applied, base_ms, control_until_ms, active_ms, counters, evidence })
     }
 
-    /// Returns the number of the last signal of a subject that was written.
-    pub(in crate::abuse) fn touch_of(bytes: &[u8]) -> Option<u64> {
-        let mut input = Input::new(1, bytes);
-        i64::read(&mut input).and_then(|_| u64::read(&mut input)).ok()
+    /// Returns the offset of the last record with a signal of a subject that was written.
+    pub(in crate::abuse) fn applied_of(bytes: &[u8]) -> Option<Offset> {
+        i64::read(&mut Input::new(1, bytes)).ok().map(Offset)
     }
 
     /// Opens a counter, for reading and changing it. [`Subject::settle`] has to follow.
@@ -244,19 +246,27 @@ impl<'p> Subject<'p> {
 }
 
 impl<'p> Counter<'p> {
-    fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
+    fn kind(&self) -> WindowKind {
+        match &self.content {
+            Content::Packed(kind, _) => *kind,
+            Content::Opened(opened) => opened.window.kind(),
+        }
+    }
+
+    /// Appends the counter, and returns where its content is. Rules that differ in their timespans alone have mostly seen the same, so the
+    /// content is left out if it is that of the counter before.
+    fn write(&self, base_ms: i64, before: Option<(&Self, Range<usize>)>, out: &mut Vec<u8>) -> Range<usize> {
         self.rule.write(out);
+        let is_grouped = if self.group.is_empty() { 0 } else { IS_GROUPED };
+        out.push(self.id | is_grouped | if self.is_on_ladder { HAS_EPISODE } else { 0 });
+        let at = out.len();
+        out.push(self.kind().with_closeness(self.closeness));
+        if !self.group.is_empty() {
+            self.group.write(out);
+        }
+        let (end, mut length) = (out.len(), 0);
         write_sized_with(out, |out| {
-            let is_grouped = if self.group.is_empty() { 0 } else { IS_GROUPED };
-            let kind = match &self.content {
-                Content::Packed(kind, _) => *kind,
-                Content::Opened(opened) => opened.window.kind(),
-            };
-            out.push(self.id | is_grouped | if self.is_on_ladder { HAS_EPISODE } else { 0 });
-            out.push(kind.with_closeness(self.closeness));
-            if !self.group.is_empty() {
-                self.group.write(out);
-            }
+            let start = out.len();
             match &self.content {
                 Content::Packed(_, bytes) => out.extend_from_slice(bytes),
                 Content::Opened(opened) => {
@@ -264,17 +274,31 @@ impl<'p> Counter<'p> {
                     opened.episode.iter().for_each(|episode| episode.write(out));
                 }
             }
+            length = out.len() - start;
         });
+        let content = out.len() - length..out.len();
+        let is_same = |(other, place): &(&Self, Range<usize>)| {
+            (other.kind(), other.is_on_ladder) == (self.kind(), self.is_on_ladder) && out.get(place.clone()) == out.get(content.clone())
+        };
+        let Some((_, same)) = before.filter(is_same) else { return content };
+        out.truncate(end);
+        out.get_mut(at).into_iter().for_each(|byte| *byte = WindowKind::same_with_closeness(self.closeness));
+        same
     }
 
-    fn read(input: &mut Input<'p>) -> Result<Self, Malformed> {
+    fn read(input: &mut Input<'p>, before: Option<&Self>) -> Result<Self, Malformed> {
+        const INVALID: Malformed = Malformed::Invalid("a window");
         let rule = u32::read(input)?;
-        let mut body = Input::new(1, input.sized()?);
-        let [has, kind] = body.array()?;
-        let (kind, closeness) = WindowKind::and_closeness(kind).ok_or(Malformed::Invalid("a window"))?;
-        let group = if has & IS_GROUPED != 0 { Wire::read(&mut body)? } else { Box::default() };
-        let content = Content::Packed(kind, body.rest());
-        Ok(Self { id: has & ID, rule, group, closeness, is_on_ladder: has & HAS_EPISODE != 0, content })
+        let [has, kind] = input.array()?;
+        let (kind, closeness) = WindowKind::and_closeness(kind).ok_or(INVALID)?;
+        let (id, is_on_ladder) = (has & ID, has & HAS_EPISODE != 0);
+        let group = if has & IS_GROUPED != 0 { Wire::read(input)? } else { Box::default() };
+        let content = match (kind, before.map(|before| &before.content)) {
+            (Some(kind), _) => Content::Packed(kind, input.sized()?),
+            (None, Some(Content::Packed(kind, same))) => Content::Packed(*kind, same),
+            (None, _) => return Err(INVALID),
+        };
+        Ok(Self { id, rule, group, closeness, is_on_ladder, content })
     }
 }
 
@@ -286,5 +310,82 @@ impl Opened {
             0 => Ok(Self { window, episode }),
             rest => Err(Malformed::Trailing(rest)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::rules::{Correlation, Detection, GroupBy, Ladder, Level, Mode};
+    use super::super::super::window::{Counted, Part};
+    use super::*;
+    use crate::digest::Digest;
+    use crate::signal::{KeyKind, PointKind, SignalKind};
+
+    fn rule() -> Rule {
+        Rule {
+            id: "r".to_owned(),
+            version: Digest::of(b"r"),
+            level: Level::High,
+            mode: Mode::Alert,
+            detection: Detection { signal: SignalKind::Point(PointKind::Denial), fields: Vec::new() },
+            correlation: Correlation::EventCount { gte: 9 },
+            group_by: GroupBy { kind: KeyKind::User, dimensions: Vec::new() },
+            timespan_ms: 1_000,
+            ladder: Ladder { steps: Vec::new(), decay_ms: 1 },
+            exceptions: Vec::new(),
+            suppress_ms: 1,
+        }
+    }
+
+    fn count(subject: &mut Subject<'_>, counter: u32, group: &str, times: &[i64]) {
+        let rule = rule();
+        for time_ms in times {
+            let at = subject.counter(counter, group, || Window::of(&rule)).unwrap();
+            let counted = Counted { time_ms: *time_ms, amount: 1, value: None, part: Part::Part };
+            assert_eq!(subject.open(at).unwrap().window.add(&rule, &counted, i64::MIN, 0), None);
+            subject.settle(at, &rule);
+        }
+    }
+
+    fn written(subject: &Subject<'_>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        subject.write(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn counters_that_have_seen_the_same_are_written_once() {
+        let (same, other) = ([EPOCH_MS, EPOCH_MS + 70_000, EPOCH_MS + 900_000], [EPOCH_MS + 5]);
+        let mut subject = Subject::new(EPOCH_MS);
+        let mut lengths = Vec::new();
+        for (counter, group, times) in [(1, "", &same[..]), (2, "", &same), (3, "a", &same), (4, "", &other), (5, "", &same)] {
+            count(&mut subject, counter, group, times);
+            lengths.push(written(&subject).len());
+        }
+        let added: Vec<_> = lengths.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(added, [3, 5, 6, 12], "with a group's length and text, and behind another that has seen something else");
+        let bytes = written(&subject);
+        let mut read = Subject::read(&bytes).unwrap();
+        assert_eq!(written(&read), bytes, "packed");
+        read.check().unwrap();
+        assert_eq!(written(&read), bytes, "opened");
+        assert_eq!(read.counters.iter().map(|counter| counter.closeness).collect::<Vec<_>>(), [13, 13, 13, 4, 13]);
+        // The second has come to differ from the first, and the third was like the second.
+        count(&mut read, 2, "", &[EPOCH_MS + 1]);
+        let bytes = written(&read);
+        let mut again = Subject::read(&bytes).unwrap();
+        again.check().unwrap();
+        let windows = |subject: &Subject<'_>| subject.opened().map(|(_, opened)| opened.clone()).collect::<Vec<_>>();
+        assert_eq!(windows(&again), windows(&read));
+    }
+
+    #[test]
+    fn the_first_counter_is_like_no_other() {
+        let mut subject = Subject::new(EPOCH_MS);
+        count(&mut subject, 1, "", &[EPOCH_MS]);
+        let mut bytes = written(&subject);
+        assert_eq!(bytes[..3], [0, 0, 4], "the offset, the time, and one counter");
+        bytes[5] = WindowKind::same_with_closeness(0);
+        assert_eq!(Subject::read(&bytes), Err(Malformed::Invalid("a window")));
     }
 }

@@ -35,7 +35,7 @@ const TIMES_MAX: usize = 4_096;
 /// The most closed timespans of a baseline.
 const HISTORY_MAX: usize = 1_024;
 /// A subject's closeness to a threshold is counted in these parts: as many as fit into a byte together with the kind of a window.
-pub(super) const CLOSENESS_MAX: u8 = 50;
+pub(super) const CLOSENESS_MAX: u8 = 41;
 
 /// The kind of a window, as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,19 +50,32 @@ pub(super) enum WindowKind {
 impl WindowKind {
     const ALL: [Self; 5] = [Self::Times, Self::Values, Self::Sums, Self::Share, Self::Usual];
 
+    /// What is written in place of a kind where the content is that of the counter before.
+    const SAME: u8 = Self::ALL.len() as u8;
+
     /// Returns the kind and the closeness of a window in one byte.
     pub(super) fn with_closeness(self, closeness: u8) -> u8 {
-        self as u8 * (CLOSENESS_MAX + 1) + closeness.min(CLOSENESS_MAX)
+        in_one_byte(self as u8, closeness)
     }
 
-    /// Reads the kind and the closeness of a window; `None` if no kind is written so.
-    pub(super) fn and_closeness(byte: u8) -> Option<(Self, u8)> {
-        let kind = Self::ALL.get(usize::from(byte / (CLOSENESS_MAX + 1)))?;
-        Some((*kind, byte % (CLOSENESS_MAX + 1)))
+    /// Returns the byte of a window whose content is that of the counter before.
+    pub(super) fn same_with_closeness(closeness: u8) -> u8 {
+        in_one_byte(Self::SAME, closeness)
+    }
+
+    /// Reads the kind of a window, which is `None` for that of the counter before, and its closeness; `None` if no window is written so.
+    pub(super) fn and_closeness(byte: u8) -> Option<(Option<Self>, u8)> {
+        let (kind, closeness) = (byte / (CLOSENESS_MAX + 1), byte % (CLOSENESS_MAX + 1));
+        let known = Self::ALL.get(usize::from(kind)).copied();
+        (known.is_some() || kind == Self::SAME).then_some((known, closeness))
     }
 }
 
-const _: () = assert!(WindowKind::ALL.len() * (CLOSENESS_MAX as usize + 1) <= 1 << u8::BITS, "a kind with a closeness fits into a byte");
+fn in_one_byte(kind: u8, closeness: u8) -> u8 {
+    kind * (CLOSENESS_MAX + 1) + closeness.min(CLOSENESS_MAX)
+}
+
+const _: () = assert!((WindowKind::SAME as usize + 1) * (CLOSENESS_MAX as usize + 1) <= 1 << u8::BITS, "both fit into a byte");
 
 /// What a rule has found.
 #[derive(Debug, Clone, Copy, PartialEq)]
