@@ -40,6 +40,8 @@ impl Scene {
 /// A signal, as far as counters go.
 struct Signal<'s> {
     subject: SubjectKey,
+    /// Where the subject was before the record.
+    place: Option<SlotKey>,
     time_ms: i64,
     amount: u64,
     origin: Origin,
@@ -55,20 +57,25 @@ impl Abuse {
             Some((_, highest)) => *highest = offset.max(*highest),
             None => highest.push((source, offset)),
         };
+        let mut places = std::mem::take(&mut self.places);
+        let subjects = signals.points.iter().map(|point| point.subject).chain(signals.volumes.iter().map(|volume| volume.subject));
+        self.state.subjects.find_all(subjects, &mut places);
+        let mut found = places.iter().copied();
         for point in &signals.points {
             note(point.source, point.offset);
-            self.fold_point(point, scene);
+            self.fold_point(point, found.next().flatten(), scene);
         }
         for volume in &signals.volumes {
             volume.last().into_iter().for_each(|last| note(volume.source, last));
-            self.fold_volume(volume, scene);
+            self.fold_volume(volume, found.next().flatten(), scene);
         }
+        self.places = places;
         for (source, offset) in highest {
             self.sources_of(scene).apply(source, offset, scene.timestamp_ms);
         }
     }
 
-    fn fold_point(&mut self, point: &Point<'_>, scene: &mut Scene) {
+    fn fold_point(&mut self, point: &Point<'_>, place: Option<SlotKey>, scene: &mut Scene) {
         let is_repeated = self.sources_of(scene).applied(point.source) >= Some(point.offset);
         if is_repeated || self.is_late(point.time_ms, scene) {
             let counts = &mut scene.folded.counts;
@@ -80,13 +87,13 @@ impl Abuse {
         let spares = |rule: &Rule| rule.spares_point(point);
         self.keep_countable(&mut uses, spares, scene);
         let (subject, origin) = (point.subject, Origin::Event(point.source, point.offset));
-        let signal = Signal { subject, time_ms: point.time_ms, amount: 1, origin, point: Some(point) };
+        let signal = Signal { subject, time_ms: point.time_ms, place, amount: 1, origin, point: Some(point) };
         self.count(&signal, &uses, scene);
         uses.clear();
         self.uses = uses;
     }
 
-    fn fold_volume(&mut self, volume: &Volume, scene: &mut Scene) {
+    fn fold_volume(&mut self, volume: &Volume, place: Option<SlotKey>, scene: &mut Scene) {
         let applied = self.sources_of(scene).applied(volume.source);
         let (amount, time_ms) = (volume.sum_behind(applied), volume.second.saturating_mul(1_000));
         let Some(last) = volume.last().filter(|last| applied < Some(*last)) else {
@@ -102,7 +109,7 @@ impl Abuse {
         self.program.count_volume(volume, &mut uses);
         self.keep_countable(&mut uses, |rule| rule.spares_volume(volume, time_ms), scene);
         let origin = Origin::Event(volume.source, last);
-        self.count(&Signal { subject: volume.subject, time_ms, amount, origin, point: None }, &uses, scene);
+        self.count(&Signal { subject: volume.subject, place, time_ms, amount, origin, point: None }, &uses, scene);
         uses.clear();
         self.uses = uses;
     }
@@ -134,7 +141,7 @@ impl Abuse {
         if uses.is_empty() && active_ms.is_none() {
             return;
         }
-        let (at, is_new) = match self.state.subjects.find(&key) {
+        let (at, is_new) = match self.state.subjects.find_from(signal.place, &key) {
             Some(at) => (at, false),
             None => (self.state.subjects.insert(key), true),
         };

@@ -18,6 +18,7 @@ use super::program::{Program, Use};
 use super::rules::{AbuseRules, Correlation, Rule};
 use super::sources::Sources;
 use super::state::AbuseState;
+use super::subjects::SlotKey;
 
 /// The stage that counts signals by subject.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct Abuse {
     pub(super) buffer: Vec<u8>,
     /// The rules that count the signal that is being folded.
     pub(super) uses: Vec<Use>,
+    /// Where the subjects of a record are, reused.
+    pub(super) places: Vec<Option<SlotKey>>,
 }
 
 /// A rule that is new to a partition, and has yet to be shown what came before it.
@@ -66,6 +69,7 @@ impl Abuse {
             past: Sources::default(),
             buffer: Vec::new(),
             uses: Vec::new(),
+            places: Vec::new(),
         };
         stage.adopt_subjects(&anew);
         stage

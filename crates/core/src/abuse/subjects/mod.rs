@@ -98,6 +98,21 @@ impl Subjects {
         self.index.find(self.seeds.hash(key), is_it).copied()
     }
 
+    /// Returns the places of several subjects, as far as they are there, and has the processor fetch what is remembered of them. Subjects
+    /// lie far apart in memory. Looked up together they are fetched at the same time; one by one, each would be waited for.
+    pub(super) fn find_all(&self, keys: impl Iterator<Item = SubjectKey>, places: &mut Vec<Option<SlotKey>>) {
+        places.clear();
+        places.extend(keys.map(|key| self.find(&key)));
+        let packed = places.iter().flatten().map(|at| self.packed(*at));
+        std::hint::black_box(packed.fold(0, |all, packed| all ^ packed.first().unwrap_or(&0) ^ packed.last().unwrap_or(&0)));
+    }
+
+    /// Returns the place of a subject, which may be one where it was found earlier.
+    pub(super) fn find_from(&self, earlier: Option<SlotKey>, key: &SubjectKey) -> Option<SlotKey> {
+        let is_there = |at: &SlotKey| self.slots.get(at.at()).is_some_and(|slot| slot.key() == *key);
+        earlier.filter(is_there).or_else(|| self.find(key))
+    }
+
     /// Returns the place of a new subject, which has nothing in it yet.
     pub(super) fn insert(&mut self, key: SubjectKey) -> SlotKey {
         let SubjectKey { kind, hash } = key;
