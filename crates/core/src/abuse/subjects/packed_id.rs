@@ -6,6 +6,10 @@ use crate::wire::{Input, Malformed, Wire};
 const UUID_CHARS: usize = 36;
 /// Where the dashes of a UUID stand.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
+/// Where the two digits of each byte stand.
+const DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+/// What stands for all that is no hex digit in lower case. It has a bit that no digit's value has.
+const NO_DIGIT: u8 = 0x10;
 
 /// An id in the form in which it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,29 +86,24 @@ impl std::fmt::Display for PackedId<'_> {
     }
 }
 
+/// Returns a UUID's bytes, if its text is the one that is written for them.
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
-    if text.len() != UUID_CHARS {
+    let text: &[u8; UUID_CHARS] = text.try_into().ok()?;
+    if DASHES.iter().any(|at| text.get(*at) != Some(&b'-')) {
         return None;
     }
-    let mut bytes = [0; 16];
-    let mut nibbles = 0;
-    for (at, char) in text.iter().enumerate() {
-        if DASHES.contains(&at) {
-            if *char != b'-' {
-                return None;
-            }
-            continue;
-        }
-        let nibble = match char {
-            b'0'..=b'9' => char - b'0',
-            b'a'..=b'f' => char - b'a' + 10,
-            _ => return None,
-        };
-        let byte = bytes.get_mut(nibbles / 2)?;
-        *byte = *byte << 4 | nibble;
-        nibbles += 1;
+    let nibble = |at: usize| match text.get(at) {
+        Some(digit @ b'0'..=b'9') => digit - b'0',
+        Some(digit @ b'a'..=b'f') => digit - b'a' + 10,
+        _ => NO_DIGIT,
+    };
+    let (mut bytes, mut all) = ([0; 16], 0);
+    for (byte, at) in bytes.iter_mut().zip(DIGITS) {
+        let (high, low) = (nibble(at), nibble(at + 1));
+        all |= high | low;
+        *byte = high << 4 | low;
     }
-    Some(bytes)
+    (all < NO_DIGIT).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -115,7 +114,18 @@ mod tests {
     fn ids_are_what_they_were() {
         let uuid = "0123abcd-4a5b-4c6d-8e7f-0123456789ab";
         let long = "x".repeat(300);
-        let texts = [uuid, uuid, "", "t-1", "0123ABCD-4A5B-4C6D-8E7F-0123456789AB", "0123abcd-4a5b-4c6d-8e7f-0123456789a", "é", &long];
+        let texts = [
+            uuid,
+            uuid,
+            "",
+            "t-1",
+            "0123ABCD-4A5B-4C6D-8E7F-0123456789AB",
+            "0123abcd-4a5b-4c6d-8e7f-0123456789a",
+            "0123abcd-4a5b-4c6d-8e7f-01234567-9ab",
+            "0123abcd-4a5b-4c6d-8e7f-0123456789ag",
+            "é",
+            &long,
+        ];
         let pairs = || texts.iter().flat_map(|thread| texts.iter().map(move |event| [*thread, *event]));
         let (mut out, mut before) = (Vec::new(), None);
         for pair in pairs() {
