@@ -48,6 +48,11 @@ pub(super) fn update(subject: &mut Subject<'_>, key: &SubjectKey, program: &Prog
     true
 }
 
+/// Returns the tombstone of a subject's control, whether there is one or not; `None` for what cannot be suspended.
+pub(super) fn lifted(key: &SubjectKey) -> Option<ControlRecord> {
+    key.kind.subject_kind().map(|_| record(key, None))
+}
+
 /// Returns the record of a subject's suspension, or the tombstone of it.
 fn record(key: &SubjectKey, suspension: Option<&Suspension<'_>>) -> ControlRecord {
     let value = suspension.map(|suspension| {

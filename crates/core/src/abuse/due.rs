@@ -30,10 +30,13 @@ impl Agenda {
     }
 }
 
-/// Returns the first whole second since the epoch that is not before a time.
+/// The second that nothing is looked at any more: a time as far ahead is forged, and what would wait for it waits for nothing.
+pub(super) const NEVER_S: u32 = u32::MAX;
+
+/// Returns the first whole second since the epoch that is not before a time, or [`NEVER_S`].
 pub(super) fn second_of(time_ms: i64) -> u32 {
     let second = time_ms.div_euclid(1_000).saturating_add(i64::from(time_ms.rem_euclid(1_000) > 0));
-    u32::try_from(second.max(1)).unwrap_or(u32::MAX)
+    u32::try_from(second.max(1)).unwrap_or(NEVER_S)
 }
 
 /// Returns a second as milliseconds since the epoch.

@@ -173,13 +173,14 @@ impl Abuse {
         scene.folded.alerts.push(alert.record(key, false));
     }
 
-    /// Raises an alert of a rule, or leaves it to the grouped one if there were too many within the minute.
+    /// Raises an alert of a rule, or leaves it to the grouped one if there were too many within the minute. Who is suspended is told of in any
+    /// case, with the evidence: of these there are no more than the blast radius lets through.
     pub(super) fn raise(&mut self, at: usize, at_ms: i64, record: AlertRecord, scene: &mut Scene) {
         let rules = std::sync::Arc::clone(self.program.rules());
         let Some(rule) = rules.rules.get(at) else { return };
         let now_ms = scene.now_ms.unwrap_or(at_ms);
         self.flush_group(rule, at, now_ms, scene);
-        let is_raised = self.state.change_rule(&rule.id, |state| state.grouping.raises(now_ms)).unwrap_or(true);
+        let is_raised = record.awaits_control || self.state.change_rule(&rule.id, |state| state.grouping.raises(now_ms)).unwrap_or(true);
         if is_raised {
             scene.folded.counts.rule(at, |counts| counts.alerts += 1);
             scene.folded.alerts.push(record);

@@ -1,10 +1,10 @@
 //! The fold of one record: which of its signals are new and in time, and which counters they belong to.
 
 use crate::record::{Offset, Partition, Record};
-use crate::signal::{Point, Signals, SubjectKey, Volume, dimension_text};
+use crate::signal::{Point, Signals, SubjectKey, TIME_OFF_MS_MAX, Volume, dimension_text};
 
 use super::alert::Origin;
-use super::due::{second_of, time_of, whole_minute};
+use super::due::{NEVER_S, second_of, time_of, whole_minute};
 use super::firing::Found;
 use super::outcome::Folded;
 use super::program::Use;
@@ -22,6 +22,8 @@ pub(super) struct Scene {
     pub offset: Offset,
     /// The record's own timestamp, in milliseconds since the epoch.
     pub timestamp_ms: Option<i64>,
+    /// The latest timestamp of any record so far, this one included.
+    pub log_ms: Option<i64>,
     /// The partition's time before the record, in milliseconds since the epoch.
     pub now_ms: Option<i64>,
     /// Whether the record is of the past, and shown to the rules that are warming.
@@ -31,9 +33,14 @@ pub(super) struct Scene {
 }
 
 impl Scene {
+    /// Returns the time at which a signal counts: its own, or that of the log if it is too far ahead of it, see [`TIME_OFF_MS_MAX`].
+    fn counted_ms(&self, time_ms: i64) -> i64 {
+        self.log_ms.filter(|log_ms| time_ms > log_ms.saturating_add(TIME_OFF_MS_MAX)).unwrap_or(time_ms)
+    }
+
     pub(super) fn new(record: &Record<'_>, is_warming: bool) -> Self {
         let Record { partition, offset, timestamp_ms, .. } = *record;
-        Self { partition, offset, timestamp_ms, now_ms: None, is_warming, folded: Folded::default() }
+        Self { partition, offset, timestamp_ms, log_ms: timestamp_ms, now_ms: None, is_warming, folded: Folded::default() }
     }
 }
 
@@ -77,7 +84,8 @@ impl Abuse {
 
     fn fold_point(&mut self, point: &Point<'_>, place: Option<SlotKey>, scene: &mut Scene) {
         let is_repeated = self.sources_of(scene).applied(point.source) >= Some(point.offset);
-        if is_repeated || self.is_late(point.time_ms, scene) {
+        let time_ms = scene.counted_ms(point.time_ms);
+        if is_repeated || self.is_late(time_ms, scene) {
             let counts = &mut scene.folded.counts;
             return if is_repeated { counts.repeated += 1 } else { counts.late += 1 };
         }
@@ -87,7 +95,7 @@ impl Abuse {
         let spares = |rule: &Rule| rule.spares_point(point);
         self.keep_countable(&mut uses, spares, scene);
         let (subject, origin) = (point.subject, Origin::Event(point.source, point.offset));
-        let signal = Signal { subject, time_ms: point.time_ms, place, amount: 1, origin, point: Some(point) };
+        let signal = Signal { subject, time_ms, place, amount: 1, origin, point: Some(point) };
         self.count(&signal, &uses, scene);
         uses.clear();
         self.uses = uses;
@@ -95,7 +103,7 @@ impl Abuse {
 
     fn fold_volume(&mut self, volume: &Volume, place: Option<SlotKey>, scene: &mut Scene) {
         let applied = self.sources_of(scene).applied(volume.source);
-        let (amount, time_ms) = (volume.sum_behind(applied), volume.second.saturating_mul(1_000));
+        let (amount, time_ms) = (volume.sum_behind(applied), scene.counted_ms(volume.second.saturating_mul(1_000)));
         let Some(last) = volume.last().filter(|last| applied < Some(*last)) else {
             scene.folded.counts.repeated += 1;
             return;
@@ -149,6 +157,16 @@ impl Abuse {
         let ids = signal.point.map(|point| (dimension_text(&point.thread_id), dimension_text(&point.event_id)));
         let known = if is_new { None } else { Subject::read(&before).ok() };
         let mut subject = known.unwrap_or_else(|| Subject::new(signal.time_ms));
+        let witness = signal.point.zip(ids.as_ref()).map(|(point, (thread, event))| {
+            let (thread, event) = (PackedId::of(thread), PackedId::of(event));
+            Witness { counters: 0, kind: point.kind, time_ms: signal.time_ms, thread, event }
+        });
+        if witness.is_some_and(|witness| self.is_known(&subject, &witness, scene)) {
+            scene.folded.counts.applied -= 1;
+            scene.folded.counts.repeated += 1;
+            drop(subject);
+            return self.state.subjects.give_back(at, before);
+        }
         subject.applied = subject.applied.max(scene.offset);
         if active_ms.is_some() {
             let latest_ms = subject.active_ms.max(Some(signal.time_ms));
@@ -162,12 +180,10 @@ impl Abuse {
             counters |= bit(id);
             found.extend(finding.map(|finding| (id, finding)));
         }
-        if let (Some(point), Some((thread, event))) = (signal.point, &ids)
-            && counters != 0
-        {
-            let (thread, event) = (PackedId::of(thread), PackedId::of(event));
-            subject.evidence.add(Witness { counters, kind: point.kind, time_ms: signal.time_ms, thread, event });
+        if let Some(witness) = witness.filter(|_| counters != 0) {
+            subject.evidence.add(Witness { counters, ..witness });
         }
+        scene.folded.counts.counters_dropped += subject.crowded;
         for (id, found) in found {
             self.fire(&key, &mut subject, id, &found, scene);
         }
@@ -178,8 +194,16 @@ impl Abuse {
         self.state.subjects.put(at, before, stamp, &buffer);
         self.buffer = buffer;
         if is_new {
-            self.keep_within_limit(scene);
+            self.keep_within_limit(at, scene);
         }
+    }
+
+    /// Returns whether a signal was counted already, in an event that was sent before. What is shown to warming rules was counted by the others.
+    fn is_known(&self, subject: &Subject<'_>, signal: &Witness<'_>, scene: &Scene) -> bool {
+        let Some(known) = subject.evidence.known(signal) else { return false };
+        let is_warming = |number| self.program.place(number).is_some_and(|rule| self.is_warming(rule));
+        let mut behind = subject.counters.iter().filter(|counter| known.counters & bit(counter.id) != 0);
+        !scene.is_warming || behind.any(|counter| is_warming(counter.rule))
     }
 
     /// Counts a signal in one counter, which is made if it is not there. Returns the counter's id and what its rule has found. `None` if the
@@ -233,7 +257,7 @@ impl Abuse {
         let Some(due_ms) = due_ms else { return };
         // What was done is done: what comes behind it is looked at when the clock goes on.
         let second = second_of(due_ms).max(self.state.own.done_s.saturating_add(1));
-        if self.state.subjects.expect(at, second) {
+        if second < NEVER_S && self.state.subjects.expect(at, second) {
             self.agenda.push(second, at);
         }
     }

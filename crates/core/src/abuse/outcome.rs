@@ -50,6 +50,8 @@ pub struct FoldCounts {
     pub sources_silent: u64,
     /// Subjects that were forgotten because memory is bounded.
     pub subjects_dropped: u64,
+    /// Counters that were dropped, or not made, because a subject can have only so many.
+    pub counters_dropped: u64,
     /// Subjects that an operator pardoned.
     pub pardoned: u64,
     /// What each rule counted, in the order of the rules; rules that counted nothing are left out.

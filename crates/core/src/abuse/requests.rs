@@ -20,10 +20,13 @@ impl Abuse {
         }
     }
 
-    /// Forgets what a subject has done, ends its episodes, and lifts its suspension. It stays active.
+    /// Forgets what a subject has done, ends its episodes, and lifts its suspension, whatever it is of. It stays active.
     fn pardon(&mut self, key: &SubjectKey, scene: &mut Scene) {
-        let Some(at) = self.state.subjects.find(key) else { return };
         scene.folded.counts.pardoned += 1;
+        let Some(at) = self.state.subjects.find(key) else {
+            // What suspends it may be of a state that was lost, or of other topics.
+            return scene.folded.controls.extend(control::lifted(key));
+        };
         let rules = std::sync::Arc::clone(self.program.rules());
         let before = self.state.subjects.take(at);
         let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };
@@ -37,7 +40,9 @@ impl Abuse {
         while !subject.counters.is_empty() {
             subject.remove(0);
         }
-        control::update(&mut subject, key, &self.program, scene.now_ms, &mut scene.folded);
+        if !control::update(&mut subject, key, &self.program, scene.now_ms, &mut scene.folded) {
+            scene.folded.controls.extend(control::lifted(key));
+        }
         self.expect(at, key, &subject);
         let mut buffer = std::mem::take(&mut self.buffer);
         let stamp = subject.stamp(&mut buffer);

@@ -57,9 +57,17 @@ impl Sources {
         self.change(source, timestamp_ms, |source| source.applied = source.applied.max(Some(offset)));
     }
 
-    /// Notes a source's time.
+    /// Notes a source's time. It cannot be ahead of the log: an event that says so has a clock that is wrong, or lies, and would make late
+    /// whatever the others bring.
     pub(super) fn tick(&mut self, clock: &Clock, timestamp_ms: Option<i64>) {
-        self.change(clock.source, timestamp_ms, |source| source.time_ms = source.time_ms.max(Some(clock.time_ms)));
+        let time_ms = self.log_ms(timestamp_ms).map_or(clock.time_ms, |log_ms| clock.time_ms.min(log_ms));
+        self.change(clock.source, timestamp_ms, |source| source.time_ms = source.time_ms.max(Some(time_ms)));
+    }
+
+    /// Returns how far the log has come at a record with this timestamp: the latest timestamp of any record up to it. One worker whose clock
+    /// is slow holds nobody back.
+    pub(super) fn log_ms(&self, timestamp_ms: Option<i64>) -> Option<i64> {
+        self.newest_ms.max(timestamp_ms)
     }
 
     /// Begins a source again if its offsets have begun again, and returns whether they have.
@@ -167,25 +175,39 @@ mod tests {
     fn the_slowest_source_gives_the_time() {
         let mut sources = Sources::default();
         assert_eq!(sources.now_ms(), None);
-        sources.tick(&clock(0, 1, 5_000, false), Some(0));
-        sources.tick(&clock(1, 1, 3_000, false), Some(0));
-        sources.tick(&clock(1, 1, 2_000, false), Some(0));
+        sources.tick(&clock(0, 1, 5_000, false), Some(9_000));
+        sources.tick(&clock(1, 1, 3_000, false), Some(9_000));
+        sources.tick(&clock(1, 1, 2_000, false), Some(9_000));
         assert_eq!(sources.now_ms(), Some(3_000), "and no source goes back");
+    }
+
+    /// Or else one event with a time of tomorrow would make late whatever comes today.
+    #[test]
+    fn no_source_is_ahead_of_the_log() {
+        let mut sources = Sources::default();
+        sources.tick(&clock(0, 1, i64::MAX, false), Some(5_000));
+        assert_eq!(sources.now_ms(), Some(5_000));
+        sources.tick(&clock(0, 2, 7_000, false), Some(1_000));
+        assert_eq!(sources.now_ms(), Some(5_000), "a writer whose clock is slow does not take the log back");
+        sources.tick(&clock(0, 3, 8_000, false), Some(8_500));
+        assert_eq!(sources.now_ms(), Some(8_000));
+        sources.tick(&clock(0, 4, 8_100, false), None);
+        assert_eq!(sources.now_ms(), Some(8_100));
     }
 
     #[test]
     fn a_source_that_nothing_is_heard_of_is_left_out_until_it_is_back() {
         let mut sources = Sources::default();
-        sources.tick(&clock(0, 1, 5_000, false), Some(1_000));
-        sources.tick(&clock(1, 1, 3_000, false), Some(0));
-        sources.tick(&clock(0, 1, 6_000, false), Some(SILENCE_MS - 1));
+        sources.tick(&clock(0, 1, 500, false), Some(1_000));
+        sources.tick(&clock(1, 1, 300, false), Some(400));
+        sources.tick(&clock(0, 1, 600, false), Some(SILENCE_MS + 399));
         assert_eq!(sources.fall_silent(), []);
-        sources.tick(&clock(0, 1, 7_000, false), Some(SILENCE_MS));
+        sources.tick(&clock(0, 1, 700, false), Some(SILENCE_MS + 400));
         assert_eq!((sources.fall_silent(), sources.fall_silent()), (vec![Partition(1)], vec![]), "once");
-        assert_eq!(sources.now_ms(), Some(7_000));
-        sources.apply(Partition(1), Offset(9), Some(SILENCE_MS + 1));
-        assert_eq!(sources.now_ms(), Some(3_000), "it holds up the time again, so that it loses nothing");
-        sources.tick(&clock(1, 1, 9_000, false), Some(SILENCE_MS * 2 + 1));
+        assert_eq!(sources.now_ms(), Some(700));
+        sources.apply(Partition(1), Offset(9), Some(SILENCE_MS + 401));
+        assert_eq!(sources.now_ms(), Some(300), "it holds up the time again, so that it loses nothing");
+        sources.tick(&clock(1, 1, 900, false), Some(SILENCE_MS * 2 + 401));
         assert_eq!(sources.fall_silent(), [Partition(0)]);
     }
 

@@ -97,7 +97,7 @@ impl Abuse {
         for clock in &signals.clocks {
             self.past.begin(clock, record.timestamp_ms);
         }
-        scene.now_ms = self.past.now_ms();
+        (scene.now_ms, scene.log_ms) = (self.past.now_ms(), self.past.log_ms(record.timestamp_ms));
         self.fold_signals(&signals, &mut scene);
         for clock in &signals.clocks {
             self.past.tick(clock, record.timestamp_ms);
@@ -149,7 +149,7 @@ impl Abuse {
     pub fn fold(&mut self, record: &Record<'_>, signals: &Signals<'_>) -> Folded {
         let mut scene = Scene::new(record, false);
         self.state.applied = record.offset;
-        scene.now_ms = self.state.sources.now_ms();
+        (scene.now_ms, scene.log_ms) = (self.state.sources.now_ms(), self.state.sources.log_ms(record.timestamp_ms));
         for clock in &signals.clocks {
             if self.state.sources.begin(clock, record.timestamp_ms) {
                 self.tell_reset(clock.source, &mut scene);

@@ -4,7 +4,7 @@ use crate::signal::SubjectKey;
 
 use super::alert::{Action, Alert, Origin};
 use super::control;
-use super::due::{time_of, whole_minute};
+use super::due::{NEVER_S, time_of, whole_minute};
 use super::firing::{Found, ended};
 use super::fold::Scene;
 use super::rules::{Level, Rule};
@@ -18,7 +18,7 @@ impl Abuse {
     /// Moves the partition's time forward and does what was due by then.
     pub(super) fn advance(&mut self, scene: &mut Scene) {
         let Some(now_ms) = self.state.sources.now_ms() else { return };
-        let to_s = u32::try_from(now_ms.div_euclid(1_000).max(0)).unwrap_or(u32::MAX);
+        let to_s = u32::try_from(now_ms.div_euclid(1_000).max(0)).unwrap_or(NEVER_S).min(NEVER_S - 1);
         while let Some(second) = self.next_due().filter(|second| *second <= to_s) {
             scene.now_ms = Some(time_of(second));
             self.state.own.done_s = self.state.own.done_s.max(second);
@@ -154,12 +154,13 @@ impl Abuse {
         self.census.suspended(number, suspended_ms, None);
     }
 
-    /// Forgets those who are farthest from any threshold while there are more subjects than there may be.
-    pub(super) fn keep_within_limit(&mut self, scene: &mut Scene) {
+    /// Forgets those who are farthest from any threshold while there are more subjects than there may be. The newcomer stays until the next
+    /// one comes: whoever fills the memory with subjects that are closer to a threshold must not get nobody new counted any more.
+    pub(super) fn keep_within_limit(&mut self, newcomer: SlotKey, scene: &mut Scene) {
         let subjects_max = self.program.rules().subjects_max;
         let mut dropped = 0;
         while self.state.subjects.len() > subjects_max {
-            let Some(at) = self.state.subjects.farthest() else { break };
+            let Some(at) = self.state.subjects.farthest(newcomer) else { break };
             let Some(key) = self.state.subjects.key(at) else { break };
             if let Ok(subject) = Subject::read(self.state.subjects.packed(at)) {
                 self.census.active(key.kind, subject.active_ms, None);

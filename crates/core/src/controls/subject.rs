@@ -29,7 +29,8 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the subject of a kind that an event is itself on behalf of, if it names one.
+    /// Returns the subject of a kind that an event is itself on behalf of, if it names one. An empty id names nobody: all those who send none
+    /// would be one.
     #[must_use]
     pub fn of(event: &'a Event<'_>, kind: SubjectKind) -> Option<Self> {
         let attribution = &event.attribution;
@@ -40,7 +41,7 @@ impl<'a> Subject<'a> {
             SubjectKind::Thread => &event.thread_id,
         };
         let tenant = if kind == SubjectKind::Tenant { "" } else { attribution.tenant_id.as_deref().unwrap_or_default() };
-        Some(Self { kind, tenant, id })
+        (!id.is_empty()).then_some(Self { kind, tenant, id })
     }
 }
 

@@ -235,8 +235,12 @@ fn finish(
 }
 
 /// Notes when an event counts, if the policy has signals.
+fn names_user(event: &Event<'_>) -> bool {
+    event.attribution.user_id.as_deref().is_some_and(|id| !id.is_empty())
+}
+
 fn begin_signals(policy: &Policy, event: &Event<'_>, touch: Touch, out: &mut VerdictBuffer) {
     if policy.signals().is_some() {
-        out.signals.begin(counted_time(event.time_ms, event.record_ms, touch.time_ms), event.attribution.user_id.is_some());
+        out.signals.begin(counted_time(event.time_ms, event.record_ms, touch.time_ms), names_user(event));
     }
 }

@@ -4,7 +4,9 @@ use serde_json::Value;
 use tollgate_core::abuse::{Baseline, Correlation, Detection, GroupBy, Mode, Operator, Ratio, Rule};
 use tollgate_core::abuse::{Exception, FieldTest};
 use tollgate_core::digest::Digest;
-use tollgate_core::signal::{Dimension, KeyKind, PointKind, SignalKind, SubjectKey, VolumeKind};
+use tollgate_core::record::Record;
+use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey, VolumeKind};
+use tollgate_core::stage::Stage;
 
 use crate::fixture::*;
 
@@ -239,4 +241,66 @@ fn a_multiple_of_what_is_usual_has_to_last() {
     };
     assert_eq!(caught(7_980), None, "one below all the time");
     assert_eq!(caught(24_000), Some((29, 12_000, 8_000)), "20 minutes until it is there, and ten that it has to last");
+}
+
+/// An orchestrator may deliver an event again and again, under other offsets. It is one offence all the same, before it was counted for a
+/// firing and afterwards.
+#[test]
+fn an_event_that_is_sent_again_counts_once() {
+    let mut bench = Bench::new(rules(vec![rule("three")]));
+    bench.clock(START);
+    let mut offset = 0;
+    let mut send = |event: &str| {
+        offset += 1;
+        bench.fold(&[part(Point { event_id: event.to_owned().into(), ..stop("a", offset, START + offset) })]);
+        (bench.last.alerts.len(), bench.last.counts.applied, bench.last.counts.repeated)
+    };
+    assert_eq!(send("one"), (0, 1, 0));
+    (0..10).for_each(|_| assert_eq!(send("one"), (0, 0, 1)));
+    assert_eq!([send("two"), send("three")], [(0, 1, 0), (1, 1, 0)]);
+    ["one", "two", "three"].into_iter().for_each(|event| assert_eq!(send(event), (0, 0, 1), "it is used up"));
+    assert_eq!([send("four"), send("five"), send("six")].map(|(alerts, ..)| alerts), [0, 0, 1]);
+}
+
+/// A time that no clock will ever reach is that of a liar. It holds nothing up, and ends.
+#[test]
+fn a_time_in_the_far_future_counts_as_the_logs() {
+    let far = [i64::MAX, 4_294_967_295_000, 4_294_967_294_000, START + DAY];
+    for time_ms in far {
+        let mut bench = Bench::new(rules(vec![rule("three")]));
+        bench.fold_at(START, &value_of(&[clock(0, 1, START)]));
+        bench.fold_at(START + 1, &value_of(&[part(stop("liar", 1, time_ms)), clock(0, 2, time_ms)]));
+        assert_eq!(bench.stage.clock_ms(), Some(START + 1), "{time_ms}");
+        let alerts: Vec<_> = (0..3).flat_map(|n| bench.fold_at(START + 2 + n, &value_of(&[part(stop("a", 10 + n, START + n))]))).collect();
+        assert_eq!(shown(&alerts, &["rule", "count"]), ["three 3"], "{time_ms}");
+        let liar: Vec<_> = (0..2).flat_map(|n| bench.fold_at(START + 9, &value_of(&[part(stop("liar", 20 + n, START))]))).collect();
+        assert_eq!(liar.len(), 1, "{time_ms}: the lie counts now");
+    }
+    // Where records have no timestamp, nothing tells the lie; but it ends.
+    let mut bench = Bench::new(rules(vec![rule("three")]));
+    for (n, time_ms) in (0..).zip(far.into_iter().chain(far)) {
+        let value = value_of(&[part(stop("a", n, time_ms)), clock(0, n + 1, time_ms)]);
+        let record = Record { timestamp_ms: None, ..record(n, 0, &value) };
+        bench.stage.apply(&record, &mut ());
+    }
+    assert_eq!(bench.stage.clock_ms(), Some(i64::MAX));
+}
+
+/// The windows of what is far ahead of a source that lags are not looked at on its way there.
+#[test]
+fn a_clock_that_comes_from_afar_takes_no_longer() {
+    let share = Correlation::Ratio(Ratio { over: SignalKind::Volume(VolumeKind::Response), gte: 0.5, min: 2, for_ms: 0 });
+    let mut bench = Bench::new(rules(vec![Rule { correlation: share, timespan_ms: MINUTE, mode: Mode::Alert, ..rule("share") }]));
+    bench.fold(&[clock(0, 0, 0), clock(1, 0, 0)]);
+    let of = |n: i64| {
+        [
+            part(point(PointKind::SafetyStop, user("a"), 0, 2 * n, START)),
+            Part::Volume(VolumeKind::Response, user("a"), 0, 2 * n + 1, START, 2),
+        ]
+    };
+    bench.fold(&of(1));
+    bench.fold(&of(2));
+    // Fifty years in steps of a second would take minutes.
+    let alerts = bench.fold(&[clock(0, 10, START + HOUR), clock(1, 10, START + HOUR)]);
+    assert_eq!(shown(&alerts, &["rule", "count"]), ["share 0.5"]);
 }

@@ -18,6 +18,9 @@ pub const DAY: i64 = 24 * HOUR;
 /// A Sunday in October 2025.
 pub const START: i64 = 1_760_000_400_000;
 
+/// The timestamp of records where it does not matter: behind all that happens, as where a log is read again.
+pub const LOG: i64 = START + 400 * DAY;
+
 pub const TOPIC: &str = "tollgate.signals";
 pub const PARTITION: Partition = Partition(2);
 
@@ -155,7 +158,7 @@ impl Bench {
     }
 
     pub fn fold(&mut self, parts: &[Part]) -> Vec<Value> {
-        self.fold_at(START, &value_of(parts))
+        self.fold_at(LOG, &value_of(parts))
     }
 
     pub fn stop(&mut self, id: &str, offset: i64, time_ms: i64) -> Vec<Value> {
@@ -168,7 +171,7 @@ impl Bench {
     }
 
     pub fn request(&mut self, request: &Request) -> Vec<Value> {
-        self.fold_at(START, &request.to_value())
+        self.fold_at(LOG, &request.to_value())
     }
 
     pub fn suspended_until(&self, id: &str) -> Option<&str> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tollgate_core::abuse::{AbuseRules, Mode, Rule};
-use tollgate_core::signal::{PointKind, Request};
+use tollgate_core::abuse::{AbuseRules, Correlation, Detection, GroupBy, Mode, Rule};
+use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, Request};
 
 use crate::fixture::*;
 
@@ -49,7 +49,7 @@ fn nobody_on_a_ladder_is_forgotten_and_the_limit_is_told_once_an_hour() {
         (0..3).for_each(|n| drop(bench.stop(id, offset + n, START)));
     }
     (0..50).for_each(|n| drop(bench.stop(&format!("fresh-{n}"), 100 + n, START)));
-    assert_eq!(bench.stage.subjects(), 2);
+    assert_eq!(bench.stage.subjects(), 3, "and the one who came last");
     bench.clock(START + HOUR);
     bench.stop("more", 200, START + HOUR);
     let limit: Vec<_> = bench.alerts.iter().filter(|alert| alert["action"] == "memory_limit").collect();
@@ -107,4 +107,56 @@ fn beyond_twenty_alerts_a_minute_the_rest_are_told_in_one() {
     assert_eq!(bench.last.alerts[0].key, "rule/three");
     (0..3).for_each(|n| drop(bench.stop("next", 1_000 + n, START + MINUTE)));
     assert_eq!(bench.alerts.len(), 22, "the next minute begins anew");
+}
+
+/// Or else whoever fills the memory with subjects that are closer to a threshold would have nobody new counted.
+#[test]
+fn who_is_new_is_counted_though_everybody_else_is_closer() {
+    let mut bench = Bench::new(bounded(10));
+    bench.clock(START);
+    (0..20).for_each(|n| drop(bench.stop(&format!("filler-{}", n / 2), n, START)));
+    let alerts: Vec<_> = (0..3).flat_map(|n| bench.stop("new", 100 + n, START)).collect();
+    assert_eq!(shown(&alerts, &["action", "count"]), ["memory_limit 0", "warned 3"]);
+    assert_eq!(bench.stage.subjects(), 10);
+}
+
+#[test]
+fn who_is_suspended_is_told_of_however_many_alerts_there_were() {
+    let mut bench = Bench::new(rules(vec![rule("three")]));
+    bench.clock(START);
+    (0..40).for_each(|id| (0..3).for_each(|n| drop(bench.stop(&id.to_string(), 10 * id + n, START))));
+    assert_eq!(bench.alerts.len(), 20, "the others are grouped");
+    let alerts: Vec<_> = (0..3).flat_map(|n| bench.stop("39", 1_000 + n, START)).collect();
+    assert_eq!(shown(&alerts, &["status", "action"]), ["escalated suspended"]);
+    assert_eq!(alerts[0]["evidence"].as_array().map(Vec::len), Some(3));
+}
+
+/// A rule that counts by dimensions which anybody can make up takes no room of another rule.
+#[test]
+fn made_up_dimensions_disarm_no_other_rule() {
+    let by_tool = |mode| {
+        let group_by = GroupBy { kind: KeyKind::User, dimensions: vec![Dimension::Tool] };
+        let detection = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
+        Rule { mode, group_by, detection, correlation: Correlation::EventCount { gte: 2 }, ..rule("by-tool") }
+    };
+    for mode in [Mode::Shadow, Mode::Alert] {
+        let mut bench = Bench::new(rules(vec![by_tool(mode), rule("three")]));
+        bench.clock(START);
+        let mut offset = 0;
+        let mut deny = |bench: &mut Bench, tool: usize| {
+            offset += 1;
+            let denial = point(PointKind::Denial, user("a"), 1, offset, START);
+            bench.fold(&[part(Point { tool: Some(format!("tool-{tool}").into()), ..denial })]);
+            bench.last.counts.counters_dropped
+        };
+        let mut dropped = 0;
+        (0..200).for_each(|n| dropped += deny(&mut bench, if mode == Mode::Shadow { n } else { n / 2 }));
+        assert!(dropped > 0, "there are more than fit");
+        let mut stops = Vec::new();
+        for n in 0..3 {
+            deny(&mut bench, 500 + n as usize);
+            stops.extend(bench.stop("a", n, START));
+        }
+        assert_eq!(shown(&stops, &["rule", "count"]), ["three 3"], "{mode:?}");
+    }
 }

@@ -18,7 +18,7 @@ const OWNER: &str = "tollgate-abuse/tollgate.signals";
 fn checkpoint(rules: Arc<AbuseRules>, values: &[Vec<u8>]) -> (PartitionProcessor<Abuse>, Arc<Checkpoint>) {
     let mut processor = PartitionProcessor::new(PARTITION, Abuse::new(rules, AbuseState::default()));
     for (value, offset) in values.iter().zip(0..) {
-        processor.apply(&record(offset, START, value), &mut ()).unwrap();
+        processor.apply(&record(offset, LOG, value), &mut ()).unwrap();
         processor.published(Offset(offset), 0).unwrap();
     }
     processor.freeze(OWNER);
@@ -68,7 +68,7 @@ fn state_is_restored_as_it_was() {
     let mut stage = Abuse::new(rules(vec![rule("three")]), restore(&checkpoint).unwrap());
     assert!(stage.warming().is_empty());
     let value = stops("b", 9..10);
-    let folded = stage.fold(&record(3, START, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
+    let folded = stage.fold(&record(3, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
     assert_eq!((folded.alerts.len(), stage.clock_ms(), stage.subjects()), (1, Some(START), 2));
 }
 
@@ -77,7 +77,7 @@ fn a_subject_of_which_nothing_is_left_leaves_a_tombstone() {
     let values = [value_of(&[clock(0, 1, START)]), stops("a", 0..1)];
     let (mut processor, _) = checkpoint(rules(vec![rule("three")]), &values);
     let value = value_of(&[clock(0, 1, START + 2 * HOUR)]);
-    processor.apply(&record(2, START, &value), &mut ()).unwrap();
+    processor.apply(&record(2, LOG, &value), &mut ()).unwrap();
     processor.published(Offset(2), 0).unwrap();
     processor.freeze(OWNER);
     let checkpoint = processor.take_checkpoint().unwrap();
@@ -123,7 +123,7 @@ fn a_rule_that_is_gone_takes_its_state_and_its_suspensions_with_it() {
     let (_, checkpoint) = checkpoint(rules(vec![rule("three")]), &values);
     let mut stage = Abuse::new(rules(vec![]), restore(&checkpoint).unwrap());
     let value = value_of(&[clock(0, 1, START + MINUTE)]);
-    let folded = stage.fold(&record(2, START, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
+    let folded = stage.fold(&record(2, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
     assert_eq!(folded.controls.iter().map(|control| control.value.is_none()).collect::<Vec<_>>(), [true]);
     let mut gone = Vec::new();
     let mut state = std::mem::take(stage.state_mut());
@@ -145,7 +145,7 @@ fn a_changed_rule_counts_anew_and_leaves_subjects_where_they_are_on_its_ladder()
     assert_eq!(stage.warming().len(), 1);
     stage.warmed();
     let fold = |stage: &mut Abuse, offset: i64, value: Vec<u8>| {
-        let folded = stage.fold(&record(offset, START, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
+        let folded = stage.fold(&record(offset, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
         folded.alerts.iter().map(|alert| serde_json::from_slice(&alert.value).unwrap()).collect::<Vec<serde_json::Value>>()
     };
     assert!(fold(&mut stage, 2, stops("a", 5..7)).is_empty(), "two of before do not count");

@@ -24,7 +24,7 @@ impl Past {
         let mut past = Self { log, state: Vec::new() };
         let mut processor = PartitionProcessor::new(PARTITION, Abuse::new(rules(rules_then), AbuseState::default()));
         for (value, offset) in past.log.iter().zip(0..) {
-            processor.apply(&record(offset, START, value), &mut ()).unwrap();
+            processor.apply(&record(offset, LOG, value), &mut ()).unwrap();
             processor.published(Offset(offset), 0).unwrap();
         }
         past.write(&mut processor);
@@ -54,7 +54,7 @@ fn five() -> Rule {
 }
 
 fn alerts(stage: &mut Abuse, offset: i64, value: &[u8]) -> usize {
-    stage.fold(&record(offset, START, value), &tollgate_core::signal::read(Some(value)).unwrap()).alerts.len()
+    stage.fold(&record(offset, LOG, value), &tollgate_core::signal::read(Some(value)).unwrap()).alerts.len()
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_new_rule_is_warming_where_there_is_state_and_not_where_there_is_none() {
     assert_eq!(warming, [Warming { rule: "five".to_owned(), back_ms: HOUR + 5 * MINUTE }]);
     // It counts nothing of what is applied, or it would count some of it twice.
     let value = value_of(&(10..40).map(|offset| part(stop("b", offset, START))).collect::<Vec<_>>());
-    processor.apply(&record(5, START, &value), &mut ()).unwrap();
+    processor.apply(&record(5, LOG, &value), &mut ()).unwrap();
     assert_eq!(processor.stage().warming().len(), 1);
 }
 
@@ -75,9 +75,9 @@ fn a_rule_that_was_shown_the_log_knows_what_it_would_know() {
     let next = value_of(&[part(stop("a", 9, START + 9))]);
     let mut stage = take_stage(&past, vec![rule("three"), five()]);
     for (value, offset) in past.log.iter().zip(0..) {
-        stage.warm(&record(offset, START, value));
+        stage.warm(&record(offset, LOG, value));
         // A record that a worker wrote twice is there twice.
-        stage.warm(&record(offset, START, value));
+        stage.warm(&record(offset, LOG, value));
     }
     stage.warmed();
     assert!(stage.warming().is_empty());
@@ -103,10 +103,10 @@ fn take_stage(past: &Past, rules_now: Vec<Rule>) -> Abuse {
 fn a_warming_that_did_not_end_begins_anew() {
     let mut past = Past::with(vec![rule("three")]);
     let mut stage = take_stage(&past, vec![rule("three"), five()]);
-    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, START, value)));
+    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, LOG, value)));
     let value = value_of(&[clock(0, 5, START + 5)]);
     let mut processor = PartitionProcessor::restored(PARTITION, stage, Offset(5));
-    processor.apply(&record(5, START, &value), &mut ()).unwrap();
+    processor.apply(&record(5, LOG, &value), &mut ()).unwrap();
     processor.published(Offset(5), 0).unwrap();
     past.write(&mut processor);
     let again = past.restore(vec![rule("three"), five()]);
@@ -117,7 +117,7 @@ fn a_warming_that_did_not_end_begins_anew() {
     }
     let state = restore.finish(OWNER, ()).unwrap().unwrap().state;
     let mut stage = Abuse::new(Arc::clone(again.stage().rules()), state);
-    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, START, value)));
+    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, LOG, value)));
     stage.warmed();
     assert_eq!(alerts(&mut stage, 6, &value_of(&[part(stop("b", 20, START))])), 0);
     assert_eq!(alerts(&mut stage, 7, &value_of(&[part(stop("a", 21, START))])), 1, "four of the log and this one");

@@ -51,9 +51,14 @@ impl Candidates {
     }
 
     /// Returns who goes first. `now` returns the closeness and last record of who is at a place, if that one may go. Places of equals are
-    /// those of this process: `order` says what they are in the order of, whoever restored them.
-    pub(super) fn first<O: Ord>(&mut self, now: impl Fn(SlotKey) -> Option<(u8, Offset)>, order: impl Fn(SlotKey) -> O) -> Option<SlotKey> {
-        let mut equals: Vec<Candidacy> = Vec::new();
+    /// those of this process: `order` says what they are in the order of, whoever restored them. Nobody at `spared` is returned.
+    pub(super) fn first<O: Ord>(
+        &mut self,
+        spared: SlotKey,
+        now: impl Fn(SlotKey) -> Option<(u8, Offset)>,
+        order: impl Fn(SlotKey) -> O,
+    ) -> Option<SlotKey> {
+        let (mut equals, mut aside): (Vec<Candidacy>, Vec<Candidacy>) = Default::default();
         while let Some(mut top) = self.0.peek_mut() {
             let Reverse(first) = *top;
             if equals.first().is_some_and(|equal| equal.rank < first.rank) {
@@ -64,13 +69,15 @@ impl Candidates {
                 Some(current) if current.rank > first.rank => *top = Reverse(current),
                 current => {
                     PeekMut::pop(top);
-                    equals.extend(current);
+                    let list = if first.at == spared { &mut aside } else { &mut equals };
+                    list.extend(current);
                 }
             }
         }
         let first = equals.iter().map(|equal| equal.at).min_by_key(|at| order(*at));
         equals.dedup();
-        self.0.extend(equals.into_iter().map(Reverse));
+        aside.dedup();
+        self.0.extend(equals.into_iter().chain(aside).map(Reverse));
         first
     }
 
@@ -84,11 +91,13 @@ impl Candidates {
 mod tests {
     use super::*;
 
+    const NOBODY: SlotKey = SlotKey(u32::MAX);
+
     type Now = [Option<(u8, Offset)>];
 
     fn gone(candidates: &mut Candidates, now: &Now, order: impl Fn(SlotKey) -> u32) -> Vec<u32> {
         let mut gone = Vec::new();
-        while let Some(first) = candidates.first(|at| now[at.at()].filter(|_| !gone.contains(&at.0)), &order) {
+        while let Some(first) = candidates.first(NOBODY, |at| now[at.at()].filter(|_| !gone.contains(&at.0)), &order) {
             gone.push(first.0);
         }
         gone
@@ -109,6 +118,14 @@ mod tests {
         let now = [(1, 5), (1, 5), (1, 4), (1, 5)].map(|(closeness, offset)| Some((closeness, Offset(offset))));
         let mut candidates = Candidates::of((0..4).map(SlotKey), |at| now[at.at()]);
         assert_eq!(gone(&mut candidates, &now, |at| 9 - at.0), [2, 3, 1, 0]);
+    }
+
+    #[test]
+    fn who_is_spared_has_its_turn_later() {
+        let now = [(1, 5), (1, 4), (2, 6)].map(|(closeness, offset)| Some((closeness, Offset(offset))));
+        let mut candidates = Candidates::of((0..3).map(SlotKey), |at| now[at.at()]);
+        let mut first = |spared| candidates.first(SlotKey(spared), |at| now[at.at()], |at| at.0);
+        assert_eq!([1, 0, 9].map(&mut first), [0, 1, 1].map(|at| Some(SlotKey(at))));
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! The evidence of a subject: the latest signals behind each of its counters, kept once however many counters they are behind.
+//!
+//! Some signals that a firing has used up stay too. By all of these an event that is sent again is known, which has another offset: nobody is
+//! suspended for one stop that was delivered ten times.
 
 use crate::signal::PointKind;
 use crate::wire::{Input, Malformed, Wire};
@@ -7,6 +10,9 @@ use super::PackedId;
 
 /// The most signals that an alert shows.
 pub(in crate::abuse) const EVIDENCE_MAX: usize = 5;
+
+/// As many signals that are behind no counter any more stay.
+const SPENT_MAX: usize = 5;
 
 /// How many bits the kind of a signal takes.
 const KIND_BITS: u32 = 3;
@@ -50,7 +56,22 @@ impl<'p> Evidence<'p> {
                 oldest.counters &= !bit;
             }
         }
-        self.0.retain(|witness| witness.counters != 0);
+        self.drop_spent();
+    }
+
+    /// Returns the signal among these that is the same: the same thing, in the same event of the same thread.
+    pub(in crate::abuse) fn known(&self, signal: &Witness<'_>) -> Option<&Witness<'p>> {
+        self.0.iter().rev().find(|known| (known.event, known.thread, known.kind) == (signal.event, signal.thread, signal.kind))
+    }
+
+    /// Drops all but the latest of the signals that are behind no counter.
+    fn drop_spent(&mut self) {
+        let mut too_many = self.0.iter().filter(|witness| witness.counters == 0).count().saturating_sub(SPENT_MAX);
+        self.0.retain(|witness| {
+            let is_dropped = witness.counters == 0 && too_many > 0;
+            too_many -= usize::from(is_dropped);
+            !is_dropped
+        });
     }
 
     /// Returns the signals behind a counter from a time on, in the order in which they came.
@@ -58,10 +79,10 @@ impl<'p> Evidence<'p> {
         self.0.iter().filter(move |witness| witness.counters & bit(counter) != 0 && witness.time_ms >= from_ms)
     }
 
-    /// Drops what is behind a counter and behind no other.
+    /// Parts a counter from the signals behind it.
     pub(in crate::abuse) fn release(&mut self, counter: u8) {
         self.0.iter_mut().for_each(|witness| witness.counters &= !bit(counter));
-        self.0.retain(|witness| witness.counters != 0);
+        self.drop_spent();
     }
 
     pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
@@ -120,7 +141,24 @@ mod tests {
         (3..9).for_each(|time_ms| evidence.add(witness(0b01, time_ms)));
         assert_eq!((times(&evidence, 0), times(&evidence, 1)), (vec![4, 5, 6, 7, 8], vec![0, 1, 2]));
         evidence.release(1);
-        assert_eq!((evidence.0.len(), times(&evidence, 0).len()), (5, 5));
+        assert_eq!((evidence.0.len(), times(&evidence, 0).len(), times(&evidence, 1).len()), (9, 5, 0));
+        evidence.release(0);
+        assert_eq!(evidence.0.iter().map(|witness| witness.time_ms).collect::<Vec<_>>(), [4, 5, 6, 7, 8], "the latest that are used up");
+    }
+
+    #[test]
+    fn a_signal_that_was_used_up_is_still_known() {
+        let mut evidence = Evidence::default();
+        let of = |event| Witness { event: PackedId::of(event), ..witness(1, 0) };
+        evidence.add(of("a"));
+        evidence.release(0);
+        let knows = |witness| evidence.known(&witness).is_some();
+        assert!(knows(of("a")) && !knows(of("b")));
+        assert!(!knows(Witness { kind: PointKind::LoopStop, ..of("a") }), "another thing in the same event");
+        assert!(!knows(Witness { thread: PackedId::of("u"), ..of("a") }), "another thread's event of that name");
+        let mut out = Vec::new();
+        evidence.write(0, &mut out);
+        assert_eq!(Evidence::read(&mut Input::new(1, &out), 0), Ok(evidence));
     }
 
     #[test]

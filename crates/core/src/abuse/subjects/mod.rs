@@ -158,6 +158,13 @@ impl Subjects {
         self.candidates.take_if(|candidates| candidates.is_stale(self.slots.len()));
     }
 
+    /// Puts back what was taken out of a place, with nothing changed.
+    pub(super) fn give_back(&mut self, at: SlotKey, before: Box<[u8]>) {
+        if let Some(slot) = self.slots.get_mut(at.at()) {
+            slot.packed = before;
+        }
+    }
+
     /// Puts a subject of a checkpoint into the store.
     pub(super) fn restore(&mut self, key: SubjectKey, packed: Box<[u8]>) {
         let at = self.insert(key);
@@ -187,13 +194,13 @@ impl Subjects {
     }
 
     /// Returns who is farthest from any threshold, and among equals who was heard of longest ago, as of the records of signals; of those in one
-    /// record any, but always the same. `None` if everybody is on a ladder.
-    pub(super) fn farthest(&mut self) -> Option<SlotKey> {
+    /// record any, but always the same. `None` if everybody is on a ladder, or is the one to be spared.
+    pub(super) fn farthest(&mut self, spared: SlotKey) -> Option<SlotKey> {
         let Self { slots, candidates, .. } = self;
         let candidacy = |at| Self::candidacy(slots, at);
         let places = || slots.iter().filter_map(|(at, _)| u32::try_from(at).ok().map(SlotKey));
         let order = |at: SlotKey| slots.get(at.at()).map(|slot| (slot.kind as u8, slot.hash.first_words()));
-        candidates.get_or_insert_with(|| Candidates::of(places(), candidacy)).first(candidacy, order)
+        candidates.get_or_insert_with(|| Candidates::of(places(), candidacy)).first(spared, candidacy, order)
     }
 
     /// Removes a subject.

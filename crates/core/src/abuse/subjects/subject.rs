@@ -3,6 +3,7 @@
 //! There may be millions of subjects, and a signal concerns one of them. So a subject is kept as bytes, the same that its state record holds.
 //! A signal opens the counters that it concerns; the others are passed through as they are.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::record::Offset;
@@ -13,8 +14,8 @@ use super::super::window::{Window, WindowKind};
 use super::episode::Episode;
 use super::evidence::{Evidence, bit};
 
-/// The most counters of a subject. There are more combinations of a rule's dimensions than that only where somebody makes them up; then the
-/// counter goes that is farthest from its threshold.
+/// The most counters of a subject. There are more combinations of a rule's dimensions than that only where somebody makes them up; then a
+/// counter of the rule that has most of them goes, so that no rule takes the room of another.
 pub(in crate::abuse) const COUNTERS_MAX: usize = 64;
 /// Times are written as of this one, so that they are short: 2026-01-01.
 const EPOCH_MS: i64 = 1_767_225_600_000;
@@ -45,6 +46,8 @@ pub(in crate::abuse) struct Subject<'p> {
     pub counters: Vec<Counter<'p>>,
     /// The latest signals behind its counters.
     pub evidence: Evidence<'p>,
+    /// How many counters were dropped, or not made, for want of room since it was read.
+    pub crowded: u64,
 }
 
 /// What the store has to know of a subject.
@@ -93,7 +96,7 @@ impl<'p> Subject<'p> {
     /// Returns a subject of which nothing is known, at the time of its first signal.
     pub(in crate::abuse) fn new(time_ms: i64) -> Self {
         let (counters, evidence) = (Vec::new(), Evidence::default());
-        Self { applied: Offset(0), base_ms: time_ms, control_until_ms: None, active_ms: None, counters, evidence }
+        Self { applied: Offset(0), base_ms: time_ms, control_until_ms: None, active_ms: None, counters, evidence, crowded: 0 }
     }
 
     /// Returns whether nothing is left to remember.
@@ -115,6 +118,7 @@ impl<'p> Subject<'p> {
             return found;
         }
         if self.counters.len() >= COUNTERS_MAX {
+            self.crowded += 1;
             self.make_room()?;
         }
         let id = self.free_id()?;
@@ -123,10 +127,16 @@ impl<'p> Subject<'p> {
         Some(self.counters.len() - 1)
     }
 
-    /// Removes the counter that is farthest from its threshold; among equals the one that was made first.
+    /// Removes a counter of the rule that has most: one that is not on the ladder if there is one, and among those the one that is farthest
+    /// from its threshold, or that was made first. One that suspends the subject stays: `None` if all do.
     fn make_room(&mut self) -> Option<()> {
-        let free = self.counters.iter().enumerate().filter(|(_, counter)| !counter.is_on_ladder);
-        let (at, _) = free.min_by_key(|(at, counter)| (counter.closeness, *at))?;
+        let count = |rule| self.counters.iter().filter(|counter| counter.rule == rule).count();
+        let rank = |at: &usize, counter: &Counter<'_>| (Reverse(count(counter.rule)), counter.is_on_ladder, counter.closeness, *at);
+        let mut ranked: Vec<_> = self.counters.iter().enumerate().map(|(at, counter)| rank(&at, counter)).collect();
+        ranked.sort_unstable();
+        let suspends = |opened: &mut Opened| opened.episode.as_ref().is_some_and(|episode| episode.until_ms.is_some());
+        let goes = |(_, is_on_ladder, _, at): &(_, bool, _, usize)| !is_on_ladder || !self.open(*at).is_ok_and(suspends);
+        let (.., at) = ranked.into_iter().find(goes)?;
         self.remove(at);
         Some(())
     }
@@ -201,7 +211,7 @@ impl<'p> Subject<'p> {
             counters.push(counter);
         }
         let evidence = Evidence::read(&mut input, base_ms)?;
-        Ok(Self { applied, base_ms, control_until_ms, active_ms, counters, evidence })
+        Ok(Self { applied, base_ms, control_until_ms, active_ms, counters, evidence, crowded: 0 })
     }
 
     /// Returns the offset of the last record with a signal of a subject that was written.

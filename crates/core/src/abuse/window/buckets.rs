@@ -39,6 +39,11 @@ impl Buckets {
         self.0.drain(..gone);
     }
 
+    /// Returns the first bucket.
+    pub(super) fn first(&self) -> Option<i64> {
+        self.0.first().map(|(bucket, _)| *bucket)
+    }
+
     /// Returns the sum of all buckets.
     pub(super) fn total(&self) -> u64 {
         self.0.iter().fold(0, |total, (_, sum)| total.saturating_add(*sum))

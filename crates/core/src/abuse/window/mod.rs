@@ -166,14 +166,14 @@ impl Window {
             (Self::Share(share), Correlation::Ratio(ratio)) => {
                 share.prune(horizon_ms, timespan_ms);
                 share.add(time_ms, amount, part, timespan_ms);
-                share.hold.expect(share.is_worth_a_look(ratio), now_ms, timespan_ms);
+                share.hold.expect(share.is_worth_a_look(ratio), now_ms, share.first(), timespan_ms);
                 None
             }
             (Self::Usual(usual), Correlation::Baseline(baseline)) => {
                 usual.now.prune(horizon_ms, timespan_ms);
                 usual.forget(now_ms.saturating_sub(baseline.history_ms), timespan_ms);
                 usual.add(time_ms, amount, timespan_ms);
-                usual.hold.expect(usual.is_worth_a_look(baseline), now_ms, timespan_ms);
+                usual.hold.expect(usual.is_worth_a_look(baseline), now_ms, usual.now.first(), timespan_ms);
                 None
             }
             _ => None,
@@ -186,23 +186,23 @@ impl Window {
         let width_ms = buckets::width_ms(timespan_ms);
         let bucket = now_ms.div_euclid(width_ms);
         let end_ms = bucket.saturating_mul(width_ms);
-        let (hold, found, for_ms, is_worth_a_look) = match (self, &rule.correlation) {
+        let (hold, found, for_ms, first, is_worth_a_look) = match (self, &rule.correlation) {
             (Self::Share(share), Correlation::Ratio(ratio)) if share.hold.is_due(now_ms, timespan_ms) => {
                 share.prune(horizon_ms, timespan_ms);
                 let found = share.find(bucket, ratio);
-                let is_worth_a_look = share.is_worth_a_look(ratio);
-                (&mut share.hold, found, ratio.for_ms, is_worth_a_look)
+                let (first, is_worth_a_look) = (share.first(), share.is_worth_a_look(ratio));
+                (&mut share.hold, found, ratio.for_ms, first, is_worth_a_look)
             }
             (Self::Usual(usual), Correlation::Baseline(baseline)) if usual.hold.is_due(now_ms, timespan_ms) => {
                 usual.now.prune(horizon_ms, timespan_ms);
                 let found = usual.find(bucket, end_ms, baseline, timespan_ms);
-                let is_worth_a_look = usual.is_worth_a_look(baseline);
-                (&mut usual.hold, found, baseline.for_ms, is_worth_a_look)
+                let (first, is_worth_a_look) = (usual.now.first(), usual.is_worth_a_look(baseline));
+                (&mut usual.hold, found, baseline.for_ms, first, is_worth_a_look)
             }
             _ => return None,
         };
         let found = found.map(|found| Finding { from_ms: end_ms.saturating_sub(timespan_ms), to_ms: end_ms, ..found });
-        hold.look(found.is_some(), end_ms, bucket, is_worth_a_look);
+        hold.look(found.is_some(), end_ms, bucket, first, is_worth_a_look);
         found.filter(|_| hold.has_held(end_ms, for_ms))
     }
 

@@ -29,6 +29,11 @@ impl Share {
         self.whole.prune(horizon_ms, timespan_ms);
     }
 
+    /// Returns the first bucket with something in it.
+    pub(super) fn first(&self) -> Option<i64> {
+        self.part.first().into_iter().chain(self.whole.first()).min()
+    }
+
     /// Returns whether there may be enough of it to mean anything.
     pub(super) fn is_worth_a_look(&self, ratio: &Ratio) -> bool {
         self.whole.total() >= ratio.min && self.part.total() > 0
