@@ -99,6 +99,8 @@ define_metrics! {
             alert "above 0";
         counter abuse_subjects_dropped = "tollgate_abuse_subjects_dropped_total" []
             "Subjects forgotten because memory is bounded: those farthest from any threshold.", alert "any growth";
+        counter abuse_counters_dropped = "tollgate_abuse_counters_dropped_total" []
+            "Counters dropped, or not made, because a subject can have 64: rules with dimensions that somebody makes up.";
         counter abuse_sources = "tollgate_abuse_sources_total" ["change"]
             "Partitions of the events topic whose offsets began again (reset), or that were silent and are left out of the time (silent).",
             alert "any growth";

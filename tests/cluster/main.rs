@@ -7,6 +7,7 @@
 //! `…_CONFIG='{"/worker/members": 2}'` sets values of the configuration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod abuse;
 mod check;
 mod clock;
 mod events;
@@ -27,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
 use libtest_mimic::{Arguments, Completion, Failed, Trial as Test};
-use tollgate_testkit::{Brokers, has_small_disks, lacking, test_cache};
+use tollgate_testkit::{Brokers, BrokersSettings, has_small_disks, lacking, test_cache};
 
 use faults::{BrokerFault, Fault};
 use options::Options;
@@ -84,6 +85,7 @@ fn tests() -> Result<Vec<Test>> {
                 let (options, brokers) = (options.clone(), Arc::clone(&brokers));
                 tests.push(Test::ignorable_test(fault.to_string(), move || short(&options, fault, &brokers)));
             }
+            tests.push(Test::test("abuse::faults_change_no_signal_alert_or_control", move || both_stages(&brokers).map_err(failed)));
         }
     }
     Ok(tests)
@@ -113,6 +115,16 @@ fn short(options: &Options, fault: Fault, shared: &Shared) -> Result<Completion,
     judge(&row).map_err(failed)?;
     *shared = Some(brokers).filter(|_| is_plain);
     Ok(Completion::Completed)
+}
+
+/// Has both stages work while brokers and workers are killed.
+fn both_stages(shared: &Shared) -> Result<()> {
+    let brokers = shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mut brokers = match brokers {
+        Some(brokers) => brokers,
+        None => Brokers::start(&test_cache(&target_tmpdir()), &BrokersSettings::default())?,
+    };
+    abuse::faults_change_no_signal_alert_or_control(&mut brokers)
 }
 
 fn judge(row: &Row) -> Result<()> {

@@ -151,7 +151,7 @@ fn what_is_printed_can_be_read_again_and_is_the_same() {
     - {id: a, title: A, description: Why., detection: {signal: tokens}, correlation: {type: value_sum, group-by: [user], timespan: 1m, condition: {gte: 7}}}
     - {id: b, detection: {signal: loop_stop}, correlation: {type: ratio, group-by: [user], timespan: 2m, over: {signal: call}, min: 1, condition: {gte: 0.5}}}
     - {id: c, detection: {signal: call}, correlation: {type: baseline, group-by: [user], timespan: 2h, factor: 1.5, floor: 1, warmup: 4h}}
-    - {id: d, detection: {signal: denial, user: \"id:x\"}, correlation: {type: value_count, group-by: [call, tenant], timespan: 60m, condition: {gte: 2, field: user}}}
+    - {id: d, detection: {signal: denial, user: \"id:x\"}, correlation: {type: value_count, group-by: [call, tenant], timespan: 60m, condition: {gte: 2, field: agent}}}
 ";
     let first = read(&format!("{WHOLE}{others}")).unwrap();
     let again = read(&json!({"abuse": {"pack": "off", "rules": printed(&first)}}).to_string()).unwrap();

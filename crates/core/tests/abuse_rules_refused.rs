@@ -111,7 +111,7 @@ fn each_mistake_is_named_with_its_fix() {
             "{detection: {signal: safety_stop, category: saftey}}",
             "rules[0].detection.category: found a value that this field never has; write `safety`",
         ),
-        ("{detection: {signal: safety_stop, stage: middle}}", "write one of `input`, `output`"),
+        ("{detection: {signal: safety_stop, stage: input}}", "found a value that this field never has; write one of `output`"),
         (
             &format!("{{detection: {{tool: {}}}}}", "x".repeat(129)),
             "rules[0].detection.tool: found a longer string; write 128 bytes at most",
@@ -210,7 +210,11 @@ fn each_mistake_is_named_with_its_fix() {
         ),
         (
             "{correlation: {type: ratio, over: {signal: call}, min: 1, condition: {gte: 0}}}",
-            "condition.gte: found a number; write a number above 0, up to 1000",
+            "condition.gte: found a number; write a number above 0, up to 1",
+        ),
+        (
+            "{correlation: {type: ratio, over: {signal: call}, min: 1, condition: {gte: 5}}}",
+            "condition.gte: found a number; write a number above 0, up to 1",
         ),
         (
             "{correlation: {type: ratio, group-by: [user, tool], over: {signal: call}, min: 1, condition: {gte: 1}}}",
@@ -220,6 +224,46 @@ fn each_mistake_is_named_with_its_fix() {
     for (over, says) in cases {
         let found = faults_of(over);
         assert!(found.contains(says), "{over}\n  expected {says}\n  found    {found}");
+    }
+}
+
+#[test]
+fn what_could_never_fire_is_named() {
+    let cases = [
+        (
+            "{detection: {signal: safety_stop, \"category|startswith\": safty}}",
+            "rules[0].detection.category|startswith: found a value that this field never has; write `safety`",
+        ),
+        ("{detection: {code: oap.evaluator_error}}", "rules[0].detection.code: found a code that no signal has; remove it"),
+        (
+            "{correlation: {type: value_count, condition: {field: user}}}",
+            "rules[0].correlation.condition.field: found a field that the rule groups by",
+        ),
+        ("{correlation: {type: value_count, group-by: [user, tool], condition: {field: tool}}}", "found a field that the rule groups by"),
+        ("{correlation: {type: value_count, group-by: [call], condition: {field: tool}}}", "found a field that the rule groups by"),
+        (
+            "{detection: {tool: [a, b]}, correlation: {type: value_count, condition: {field: tool, gte: 3}}}",
+            "rules[0].correlation.condition.gte: found more values than the field can have here",
+        ),
+        (
+            "{detection: {signal: safety_stop}, correlation: {type: value_count, condition: {field: stage, gte: 2}}}",
+            "rules[0].correlation.condition.gte: found more values than the field can have here",
+        ),
+        (&baseline("history: 1h, warmup: 1h"), "rules[0].correlation.history: found a time in which no timespan is over"),
+        (&baseline("timespan: 5d"), "rules[0].correlation.history: found a time in which no timespan is over"),
+    ];
+    for (over, says) in cases {
+        let found = faults_of(over);
+        assert!(found.contains(says), "{over}\n  expected {says}\n  found    {found}");
+    }
+    for right in [
+        "{detection: {signal: safety_stop, \"category|contains\": afe}}",
+        "{detection: {\"code|startswith\": oap.}}",
+        "{correlation: {type: value_count, group-by: [call], condition: {field: user}}}",
+        "{detection: {tool: [a, b]}, correlation: {type: value_count, condition: {field: tool, gte: 2}}}",
+        &baseline("timespan: 1d, history: 2d, warmup: 1d"),
+    ] {
+        assert_eq!(faults_of(right), "", "{right}");
     }
 }
 

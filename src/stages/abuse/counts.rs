@@ -80,8 +80,19 @@ impl FoldedCounts {
 
     /// Counts what was folded of a record.
     pub(super) fn folded(&mut self, record: &Record<'_>, folded: &Folded) {
-        let FoldCounts { applied, repeated, late, rejected, sources_reset, sources_silent, subjects_dropped, rules, clock_lag_ms, .. } =
-            &folded.counts;
+        let FoldCounts {
+            applied,
+            repeated,
+            late,
+            rejected,
+            sources_reset,
+            sources_silent,
+            subjects_dropped,
+            counters_dropped,
+            rules,
+            clock_lag_ms,
+            ..
+        } = &folded.counts;
         let metrics = &self.metrics;
         for (outcome, count) in [("applied", *applied), ("repeated", *repeated), ("late", *late)] {
             if count > 0 {
@@ -102,6 +113,9 @@ impl FoldedCounts {
         }
         if *subjects_dropped > 0 {
             metrics.abuse_subjects_dropped.inc_by(*subjects_dropped);
+        }
+        if *counters_dropped > 0 {
+            metrics.abuse_counters_dropped.inc_by(*counters_dropped);
         }
         for counts in rules {
             let Some(rule) = self.rules.rules.get(counts.rule) else { continue };

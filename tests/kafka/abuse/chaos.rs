@@ -1,6 +1,6 @@
-//! Kills in both stages, and what the topics hold afterwards.
+//! Kills in both stages, and what the topics hold afterwards. On three brokers, `tests/cluster` has brokers fail meanwhile.
 //!
-//! `TOLLGATE_ABUSE_KILLS` says how many workers are killed (default: 20), and `TOLLGATE_CHAOS_SEED` which ones and when.
+//! `TOLLGATE_ABUSE_KILLS` says how many workers are killed (the default is for a short run), and `TOLLGATE_CHAOS_SEED` which ones and when.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,16 +10,13 @@ use serde_json::json;
 
 use tollgate::settings::Settings;
 use tollgate_core::settings::defaults;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker};
-
-use crate::traffic::Random;
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record, Worker};
 
 use super::reference::{fold, published, signals_in, signals_of};
 use super::wait_for;
 
 const PARTITIONS: i32 = 6;
 const SIGNAL_PARTITIONS: i32 = 3;
-const KILLS: usize = 20;
 /// How many events come between two kills.
 const EVENTS_PER_KILL: usize = 60;
 /// The times between two kills.
@@ -108,14 +105,15 @@ fn events(random: &mut Random, from: usize, count: usize) -> Vec<Outgoing> {
     (from..from + count).map(event).collect()
 }
 
+/// Returns a number that the environment gives.
 fn number(name: &str, default: usize) -> Result<usize> {
     std::env::var(name).map_or(Ok(default), |text| text.parse().with_context(|| format!("{name}: no number")))
 }
 
 /// Whatever is killed and when: each signal is counted once and is that of its event, and alerts and controls are those of the fold of the
-/// signals topic, byte for byte.
-pub(crate) fn kills_change_no_signal_alert_or_control(cluster: &Cluster) -> Result<()> {
-    let (kills, seed) = (number("TOLLGATE_ABUSE_KILLS", KILLS)?, number("TOLLGATE_CHAOS_SEED", 17)?);
+/// signals topic, byte for byte. `meanwhile` is called before each kill with its number, and behind the last one.
+pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: usize, mut meanwhile: impl FnMut(usize) -> Result<()>) -> Result<()> {
+    let (kills, seed) = (number("TOLLGATE_ABUSE_KILLS", kills)?, number("TOLLGATE_CHAOS_SEED", 17)?);
     let guardrails = json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash", "ssh", "format_disk"]}}});
     let mut deployment = Deployment::new(cluster, PARTITIONS)?;
     let topics = deployment.watch_for_abuse(cluster, SIGNAL_PARTITIONS)?;
@@ -124,15 +122,17 @@ pub(crate) fn kills_change_no_signal_alert_or_control(cluster: &Cluster) -> Resu
     deployment.configure("/abuse", rules());
     let settings = Settings::read(&json!({"guardrails": guardrails, "abuse": rules()}), &defaults()?)?;
 
-    let mut random = Random(seed as u64);
+    let mut random = Random::new(seed as u64);
     let mut fleet = Fleet::start(&deployment)?;
     let mut sent = 0;
-    for _ in 0..kills {
+    for kill in 0..kills {
+        meanwhile(kill)?;
         cluster.produce(&deployment.events, &events(&mut random, sent, EVENTS_PER_KILL))?;
         sent += EVENTS_PER_KILL;
         std::thread::sleep(Duration::from_millis((PAUSE_MS.start + random.below(PAUSE_MS.len())) as u64));
         fleet.kill(random.below(fleet.workers.len()))?;
     }
+    meanwhile(kills)?;
     cluster.produce(&deployment.events, &events(&mut random, sent, EVENTS_PER_KILL))?;
     sent += EVENTS_PER_KILL;
     fleet.workers.iter().try_for_each(|(_, worker)| worker.wait_ready())?;

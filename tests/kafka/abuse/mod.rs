@@ -3,8 +3,6 @@
 mod chaos;
 mod reference;
 
-pub(crate) use chaos::kills_change_no_signal_alert_or_control;
-
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,10 +11,15 @@ use serde_json::{Value, json};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, header, parsed, text};
 
 const PARTITIONS: i32 = 4;
+const KILLS: usize = 20;
 const TIME_MAX: Duration = Duration::from_secs(60);
 /// A user that nobody suspends, and one that is suspended.
 const HONEST: &str = "user-honest";
 const PLANTED: &str = "user-planted";
+
+pub(crate) fn kills_change_no_signal_alert_or_control(cluster: &Cluster) -> Result<()> {
+    chaos::kills_change_nothing(cluster, KILLS, |_| Ok(()))
+}
 
 /// Returns a deployment that suspends for 15 minutes who is stopped five times within an hour.
 fn deployment(cluster: &Cluster) -> Result<Deployment> {

@@ -51,11 +51,12 @@ fn counting() -> [Panel; 9] {
         ),
         Panel::new(
             "Counting: forgotten and reset",
-            "Subjects forgotten for want of room; sources that began again or are silent.",
+            "Subjects and counters forgotten for want of room; sources that began again or are silent.",
             "cps",
             8,
         )
         .rate("subjects forgotten", "", "tollgate_abuse_subjects_dropped_total")
+        .rate("counters dropped", "", "tollgate_abuse_counters_dropped_total")
         .rate("sources: {{change}}", "change", "tollgate_abuse_sources_total"),
         Panel::new("Counting: lag in records", "The ten partitions of the signals topic with most records to come.", "none", 8)
             .query("{{job}} {{partition}}", "topk (10, max by (job, partition) (tollgate_lag_records{@, stage=\"abuse\"}))"),

@@ -1,6 +1,7 @@
 //! Produces records: every one is acknowledged before a test goes on.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rdkafka::client::ClientContext;
@@ -8,7 +9,10 @@ use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{Header, Message as _, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
 
-use super::{Cluster, Outgoing, POLL_INTERVAL, Position, REQUEST_TIME_MAX};
+use super::{Cluster, Outgoing, POLL_INTERVAL, Position};
+
+/// How long records may take. A broker that restarts is away for long on a busy machine.
+const FLUSH_TIME_MAX: Duration = Duration::from_secs(120);
 
 impl Cluster {
     /// Produces records in order and waits until all are acknowledged; returns where each of them is.
@@ -17,7 +21,7 @@ impl Cluster {
     /// A record is refused, or not acknowledged in time.
     pub fn produce(&self, topic: &str, records: &[Outgoing]) -> Result<Vec<Position>> {
         let acknowledged: Vec<Acknowledgement> = records.iter().map(|record| send(&self.producer, topic, record)).collect::<Result<_>>()?;
-        self.producer.flush(REQUEST_TIME_MAX)?;
+        self.producer.flush(FLUSH_TIME_MAX)?;
         acknowledged.iter().map(|position| Ok(position.get().context("a record was never acknowledged")?.clone()?)).collect()
     }
 }

@@ -7,8 +7,8 @@ use crate::signal::{Dimension, PointKind};
 /// The fields that every point has, as far as its event names them.
 const SUBJECTS: [Dimension; 4] = [Dimension::User, Dimension::Tenant, Dimension::Agent, Dimension::Thread];
 
-/// What a safety stop was about.
-const STAGES: [&str; 2] = ["input", "output"];
+/// What a safety stop was about. All detectors that there are look at what the model wrote.
+const STAGES: [&str; 1] = ["output"];
 
 /// Returns the fields that a kind of point has, as far as its event names them.
 #[must_use]

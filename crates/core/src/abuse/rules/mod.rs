@@ -8,6 +8,7 @@
 mod detection;
 mod fields;
 mod ids;
+mod never;
 mod pack;
 mod read_correlation;
 mod read_detection;

@@ -4,7 +4,7 @@ use crate::settings::{Section, duration_text};
 use crate::signal::{Dimension, KeyKind, PointKind, SignalKind};
 
 use super::fields::{fields_of, instead, listed};
-use super::{Baseline, Correlation, Detection, GroupBy, Ratio, refused};
+use super::{Baseline, Correlation, Detection, GroupBy, Ratio, never, refused};
 
 /// The largest threshold of a rule that counts signals or values. Up to it counting is exact.
 pub const THRESHOLD_MAX: u32 = 1_024;
@@ -17,8 +17,10 @@ const SECOND_MS: i64 = 1_000;
 const PARTS: i64 = 60;
 /// The largest sum that a rule can ask for: beyond it, JSON's readers lose digits.
 const SUM_MAX: u64 = 1 << 53;
-/// The largest share or factor.
-const SHARE_MAX: u32 = 1_000;
+/// The largest share: all. 5 % are written as 0.05.
+const SHARE_MAX: u32 = 1;
+/// The largest factor.
+const FACTOR_MAX: u32 = 1_000;
 /// The most closed timespans that a baseline looks back over.
 const SPANS_MAX: i64 = 256;
 /// What a baseline looks back over, and how long a subject has to be known, where nothing is written.
@@ -61,7 +63,7 @@ pub(super) fn read_correlation(rule: &Section<'_>, detection: &Detection) -> Rea
         }
     }
     let correlation = match kind {
-        Some("value_count") => read_value_count(&section, detection),
+        Some("value_count") => read_value_count(&section, detection, &group_by),
         Some("value_sum") => read_value_sum(&section, detection),
         Some("ratio") => read_ratio(&section),
         Some("baseline") => read_baseline(&section, detection, timespan_ms),
@@ -169,7 +171,7 @@ fn read_event_count(section: &Section<'_>, detection: &Detection) -> Correlation
     Correlation::EventCount { gte: condition.between("gte", 1, THRESHOLD_MAX) }
 }
 
-fn read_value_count(section: &Section<'_>, detection: &Detection) -> Correlation {
+fn read_value_count(section: &Section<'_>, detection: &Detection, group_by: &GroupBy) -> Correlation {
     check_point(section, detection);
     let condition = condition_of(section);
     let gte = condition.between("gte", 1, THRESHOLD_MAX);
@@ -188,6 +190,7 @@ fn read_value_count(section: &Section<'_>, detection: &Detection) -> Correlation
         }
         (Some(written), None) => condition.fault("field", "an unknown field", instead(written, &names)),
     }
+    field.into_iter().for_each(|field| never::refuse_values(&condition, (field, gte), detection, group_by));
     Correlation::ValueCount { field: field.unwrap_or(Dimension::User), gte }
 }
 
@@ -213,7 +216,7 @@ fn read_ratio(section: &Section<'_>) -> Correlation {
 
 fn read_baseline(section: &Section<'_>, detection: &Detection, timespan_ms: i64) -> Correlation {
     check_volume(section, detection);
-    let factor = section.fraction("factor", SHARE_MAX).unwrap_or(2.0);
+    let factor = section.fraction("factor", FACTOR_MAX).unwrap_or(2.0);
     if factor <= 1.0 {
         section.fault("factor", "a number of 1 or less", "write how many times the usual amount it has to be, such as 8");
     }
@@ -228,6 +231,10 @@ fn read_baseline(section: &Section<'_>, detection: &Detection, timespan_ms: i64)
                 format!("write one, such as {}", duration_text(timespan_ms)),
             );
         }
+    }
+    if history_ms < timespan_ms.saturating_mul(2) {
+        let found = "a time in which no timespan is over before the one that is compared with it";
+        section.fault("history", found, "write twice the timespan at least, or a shorter timespan");
     }
     if history_ms / timespan_ms.max(1) > SPANS_MAX {
         section.fault("history", "too many timespans", format!("write {SPANS_MAX} times the timespan at most, or a longer timespan"));

@@ -6,9 +6,8 @@ use crate::controls::SubjectHasher;
 use crate::settings::shape;
 use crate::signal::{Dimension, TEXT_BYTES_MAX};
 
-use super::Operator;
-use super::fields::{instead, values_of};
 use super::ids::{HASH, Tenants, ValueFault, hashes_of};
+use super::{Operator, never};
 
 /// The most values of one field.
 pub(super) const VALUES_MAX: usize = 256;
@@ -67,9 +66,5 @@ fn text_of(dimension: Dimension, operator: Operator, text: &str) -> Result<Strin
         let fix = "write `|startswith`, `|endswith` or `|contains` behind the field's name".to_owned();
         return Err(("a wildcard", fix));
     }
-    let known = values_of(dimension).filter(|_| operator == Operator::Equals);
-    if let Some(known) = known.filter(|known| !known.contains(&text)) {
-        return Err(("a value that this field never has", instead(text, &known)));
-    }
-    Ok(text.to_owned())
+    never::of_value(dimension, operator, text).map_or_else(|| Ok(text.to_owned()), Err)
 }

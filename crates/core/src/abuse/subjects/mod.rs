@@ -1,5 +1,6 @@
 //! The subjects of a partition, found by kind and hash, each as the bytes that its state record holds.
 
+mod counter;
 mod episode;
 mod eviction;
 mod evidence;
@@ -15,11 +16,13 @@ use crate::digest::Digest;
 use crate::record::Offset;
 use crate::signal::{KeyKind, SubjectKey};
 
+pub(super) use counter::Opened;
 pub(super) use episode::Episode;
 use eviction::Candidates;
 pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
 pub(super) use packed_id::PackedId;
-pub(super) use subject::{Opened, Stamp, Subject};
+use subject::COUNTERS_MAX;
+pub(super) use subject::{Stamp, Subject};
 
 /// The place of a subject in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
