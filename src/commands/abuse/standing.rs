@@ -115,7 +115,7 @@ mod tests {
                 offset: Offset(offset),
                 time_ms: 1_800_000_000_000 + offset,
                 thread_id: "t".into(),
-                event_id: "e".into(),
+                event_id: format!("e{offset}").into(),
                 user: Some(key(id).hash),
                 tenant: None,
                 agent: None,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use tollgate_core::abuse::{AbuseRules, FoldCounts, Folded};
+use tollgate_core::abuse::{AbuseRules, FoldCounts, Folded, RuleCounts};
 use tollgate_core::record::{Partition, Record};
 use tollgate_core::signal::SignalRejection;
 
@@ -117,29 +117,32 @@ impl FoldedCounts {
         if *counters_dropped > 0 {
             metrics.abuse_counters_dropped.inc_by(*counters_dropped);
         }
-        for counts in rules {
-            let Some(rule) = self.rules.rules.get(counts.rule) else { continue };
-            let id = [rule.id.as_str()];
-            for (metric, count) in [
-                (&metrics.abuse_suppressed, counts.suppressed),
-                (&metrics.abuse_exempt, counts.exempt),
-                (&metrics.abuse_suspensions, counts.suspensions),
-                (&metrics.abuse_paused, counts.paused),
-            ] {
-                if count > 0 {
-                    metric.with_label_values(&id).inc_by(count);
-                }
-            }
-            if counts.firings > 0 {
-                metrics.abuse_firings.with_label_values(&[&rule.id, rule.mode.as_str()]).inc_by(counts.firings);
-            }
-        }
+        rules.iter().for_each(|counts| self.rule(counts));
         // A record that cannot be read says nothing of the rules.
         if rejected.is_none() {
             self.set_paused(record.partition, &folded.counts.paused_rules);
         }
         if let (Some(lag_ms), Some(clock)) = (clock_lag_ms, self.clocks.get_mut(&record.partition)) {
             clock.lag_ms = Some(*lag_ms);
+        }
+    }
+
+    /// Counts what a rule did.
+    fn rule(&self, counts: &RuleCounts) {
+        let (Some(rule), metrics) = (self.rules.rules.get(counts.rule), &self.metrics) else { return };
+        let id = [rule.id.as_str()];
+        for (metric, count) in [
+            (&metrics.abuse_suppressed, counts.suppressed),
+            (&metrics.abuse_exempt, counts.exempt),
+            (&metrics.abuse_suspensions, counts.suspensions),
+            (&metrics.abuse_paused, counts.paused),
+        ] {
+            if count > 0 {
+                metric.with_label_values(&id).inc_by(count);
+            }
+        }
+        if counts.firings > 0 {
+            metrics.abuse_firings.with_label_values(&[&rule.id, rule.mode.as_str()]).inc_by(counts.firings);
         }
     }
 
