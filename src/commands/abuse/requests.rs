@@ -30,6 +30,9 @@ pub(super) type Place = (Partition, Offset);
 /// # Errors
 /// librdkafka does not take the configuration.
 pub(super) fn await_obeyed(settings: &Settings, places: &[Place], wait: Duration, interrupt: &Interrupt) -> anyhow::Result<Vec<bool>> {
+    if wait.is_zero() {
+        return Ok(vec![false; places.len()]);
+    }
     let deadline = Instant::now() + wait;
     let is_wanted = || Instant::now() < deadline && !interrupt.stop.is_given();
     let (kafka, group_id) = (&settings.kafka, settings.abuse_group());
@@ -47,7 +50,9 @@ pub(super) fn await_obeyed(settings: &Settings, places: &[Place], wait: Duration
             }
             None => break,
         }
-        interrupt.stop.wait(LOOK_INTERVAL.min(deadline.saturating_duration_since(Instant::now())));
+        if interrupt.stop.wait(LOOK_INTERVAL.min(deadline.saturating_duration_since(Instant::now()))) {
+            break;
+        }
     }
     let obeyed = obeyed(places, &committed);
     if obeyed.contains(&false) {
