@@ -104,7 +104,7 @@ pub(crate) fn a_subject_is_shown_listed_and_counted(cluster: &Cluster) -> Result
         "{verdict}"
     );
     let brokers = cluster.bootstrap();
-    let reached = counting.lines(&["show", &name, "-o", "json", "-b", &brokers, "-X", "client.id=SECRET"])?;
+    let reached = counting.lines(&["show", &name, "-o", "json", "-b", brokers, "-X", "client.id=SECRET"])?;
     let verdict = reached[0]["verdict"].as_str().unwrap_or_default();
     assert!(verdict.ends_with(&format!(" -b {brokers} -X … abuse pardon {name}")) && !verdict.contains("SECRET"), "{verdict}");
     assert_eq!(counting.show(&name)?, shown, "the hash stands for the id");
