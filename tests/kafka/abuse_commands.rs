@@ -233,9 +233,9 @@ pub(crate) fn an_offender_is_suspended_and_pardoned(cluster: &Cluster) -> Result
 pub(crate) fn a_rule_is_forgiven_and_resumed(cluster: &Cluster) -> Result<()> {
     let counting = Counting::new(cluster)?;
     let worker = counting.deployment.start()?;
-    for user in ["one", "two"] {
+    for (user, threads) in [("one", 1..=3), ("two", 4..=6)] {
         wait_for_code(cluster, &counting.deployment, user, "allow")?;
-        let stops: Vec<_> = (1..=3).map(|number| stop(user, number)).collect();
+        let stops: Vec<_> = threads.map(|number| stop(user, number)).collect();
         cluster.produce(&counting.deployment.events, &stops)?;
         wait_for_code(cluster, &counting.deployment, user, "subject_suspended")?;
     }
