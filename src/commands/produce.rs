@@ -88,7 +88,7 @@ fn await_place(
         match acknowledgement.get() {
             Some(outcome) => break outcome.clone(),
             None if Instant::now() >= deadline => break Err(KafkaError::MessageProduction(RDKafkaErrorCode::MessageTimedOut)),
-            None => _ = producer.poll(POLL),
+            None => producer.poll(POLL),
         }
     };
     let (what, place) = (outgoing.what, outgoing.place());

@@ -130,13 +130,13 @@ pub(crate) fn a_subject_is_shown_listed_and_counted(cluster: &Cluster) -> Result
 fn requests_without_a_stage(cluster: &Cluster, counting: &Counting, name: &str) -> Result<()> {
     let innocent = format!("user/{}", "ab".repeat(32));
     for (arguments, exit, says) in [
-        (&["pardon", name, "--wait", "1s"][..], 1, "and not obeyed yet: the pardon of user/"),
-        (&["pardon", &innocent, "--wait", "1s"], 1, "and not obeyed yet: the pardon of user/"),
+        (&["pardon", name, "--wait", "1s"][..], 1, "and not known to be obeyed: the pardon of user/"),
+        (&["pardon", &innocent, "--wait", "1s"], 1, "and not known to be obeyed: the pardon of user/"),
         (&["pardon", &innocent, "--wait", "0s"], 0, "requested: the pardon of user/"),
         (&["pardon", "--rule", "stops"], 1, "--rule: 1 subjects are suspended by rule stops; add --yes to pardon them all"),
         (&["pardon", "--rule", "stops", "--yes", "--wait", "0s"], 0, "requested: the pardon of 1 of 1 subjects"),
         (&["pardon", "--rule", "nobody"], 2, "the configuration has no rule of this id"),
-        (&["resume", "stops", "--wait", "1s"], 1, "and not obeyed yet: that rule stops may enforce again, in 3 of 3 partitions"),
+        (&["resume", "stops", "--wait", "1s"], 1, "and not known to be obeyed: that rule stops may enforce again, in 3 of 3 partitions"),
         (&["resume", "stop"], 2, "did you mean stops?"),
     ] {
         let ran = counting.abuse(&[arguments, &["-o", "table"]].concat())?;
@@ -252,5 +252,12 @@ pub(crate) fn a_rule_is_forgiven_and_resumed(cluster: &Cluster) -> Result<()> {
     let resumed = counting.lines(&["resume", "stops", "--wait", "40s"])?;
     assert!(resumed.len() == 3 && resumed.iter().all(|line| line["outcome"] == "resumed"), "{resumed:?}");
     assert_eq!(worker.metric("tollgate_misplaced_records_total")?, 0.0);
+    // Nobody reads any more, and nothing is claimed, though there is no suspension to wait for.
+    drop(worker);
+    for arguments in [&["pardon", "user:one", "--tenant", "acme", "--wait", "1s"][..], &["resume", "stops", "--wait", "1s"]] {
+        let late = counting.abuse(arguments)?;
+        let said = String::from_utf8(late.stderr)?;
+        assert!(late.status.code() == Some(1) && said.contains("requested, and not obeyed yet: "), "{said}");
+    }
     Ok(())
 }

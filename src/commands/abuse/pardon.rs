@@ -22,7 +22,7 @@ use super::super::interrupt::Interrupt;
 use super::super::output::{OutputArgs, OutputFormat, now_ms, read_duration};
 use super::super::produce::{Outgoing, publish_all};
 use super::super::topics::{Topic, Topics};
-use super::requests::{Place, await_obeyed, tell_requested};
+use super::requests::{Place, StageView};
 use super::subject::{SubjectParser, resolve};
 use super::switches::{self, AllSwitches};
 
@@ -86,15 +86,16 @@ pub(super) fn execute(args: &PardonArgs, settings: &Settings, hints: &Hints) -> 
         ensure!(args.yes, "--rule: {count} subjects are suspended by rule {rule}; add --yes to pardon them all");
         say!("pardoning {count} subjects that rule {rule} has suspended");
     }
+    let stage = StageView::before(settings, &topics, args.wait, &interrupt)?;
     let places = send(settings, signals, &subjects.keys)?;
-    let obeyed = await_obeyed(settings, &places, args.wait, &interrupt)?;
+    let obeyed = stage.await_obeyed(&places, &subjects.keys);
     let after = switches::read(&topics)?;
     let outcomes = subjects.outcomes(&obeyed, &before, &after);
     if args.output.format() == OutputFormat::Json {
         print(signals, &subjects.keys, &places, &outcomes)?;
     }
     if outcomes.contains(&Ended::Requested) {
-        tell_requested(&subjects.what(&outcomes), settings, hints, (args.wait, &interrupt));
+        stage.tell_requested(&subjects.what(&outcomes), hints);
     }
     subjects.tell(&outcomes, &after, hints);
     let code = interrupt.exit_code().filter(|_| outcomes.contains(&Ended::Requested));

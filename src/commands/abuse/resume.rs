@@ -19,7 +19,7 @@ use super::super::interrupt::Interrupt;
 use super::super::output::{OutputArgs, OutputFormat, read_duration};
 use super::super::produce::{Outgoing, publish_all};
 use super::super::topics::Topics;
-use super::requests::{await_obeyed, tell_requested};
+use super::requests::StageView;
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ResumeArgs {
@@ -36,7 +36,8 @@ pub(in crate::commands) struct ResumeArgs {
 pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let rule = known_rule(&args.rule, &settings.abuse.rules)?;
-    let signals = Topics::new(&settings.kafka)?.signals()?;
+    let topics = Topics::new(&settings.kafka)?;
+    let signals = topics.signals()?;
     let value = Request::Resume(rule.to_owned()).to_value();
     // A rule is paused in each partition for itself. A key belongs on one partition, so that the requests have none.
     let outgoing: Vec<_> = signals
@@ -44,8 +45,9 @@ pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> 
         .into_iter()
         .map(|partition| Outgoing { topic: signals.name, partition: Some(partition), key: None, value: Some(&value), what: "the request" })
         .collect();
+    let stage = StageView::before(settings, &topics, args.wait, &interrupt)?;
     let places = publish_all(&settings.kafka, &outgoing)?;
-    let obeyed = await_obeyed(settings, &places, args.wait, &interrupt)?;
+    let obeyed = stage.await_obeyed(&places, &[]);
     if args.output.format() == OutputFormat::Json {
         let mut out = std::io::stdout().lock();
         for ((partition, offset), is_obeyed) in places.iter().zip(&obeyed) {
@@ -61,7 +63,7 @@ pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> 
         return Ok(ExitCode::SUCCESS);
     }
     let what = format!("that rule {rule} may enforce again, in {waiting} of {all} partitions,");
-    tell_requested(&what, settings, hints, (args.wait, &interrupt));
+    stage.tell_requested(&what, hints);
     let code = if args.wait.is_zero() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     Ok(interrupt.exit_code().unwrap_or(code))
 }
