@@ -161,11 +161,14 @@ impl<'s> StageView<'s> {
         let (run, run_stage) = (hints.command("run"), hints.command("run --stage abuse"));
         if self.alert_ends.is_some() {
             say!(
-                "tollgate: requested, and not known to be obeyed: {what} stands in {topic}, and the group {group} has committed no offset {within}:                  no worker has run the abuse stage yet (`{run}`, or `{run_stage}`), or it runs in `tollgate dev`, which never commits"
+                "tollgate: requested, and not known to be obeyed: {what} stands in {topic}, and the group {group} has committed no offset {within}: \
+                 no worker has run the abuse stage yet (`{run}`, or `{run_stage}`), or it runs in `tollgate dev`, which never commits"
             );
         } else {
             say!(
-                "tollgate: requested, and not obeyed yet: {what} stands in {topic}, and the abuse stage has not read it {within}; it is obeyed                  once the stage reads it. Does a worker run it (`{run}`, or `{run_stage}`), with the group {group}? How far it lags:                  tollgate_abuse_clock_lag_seconds"
+                "tollgate: requested, and not obeyed yet: {what} stands in {topic}, and the abuse stage has not read it {within}; it is obeyed \
+                 once the stage reads it. Does a worker run it (`{run}`, or `{run_stage}`), with the group {group}? How far it lags: \
+                 tollgate_abuse_clock_lag_seconds"
             );
         }
     }

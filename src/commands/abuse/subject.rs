@@ -115,7 +115,8 @@ fn no_subject(text: &str) -> String {
     let named = text.split_once('/').and_then(|(kind, hash)| Some((KeyKind::from_name(kind)?, hash)));
     match named {
         Some((kind, hash)) => format!(
-            "SUBJECT: found {} characters behind {}/; a hash has {HASH_DIGITS} hex digits, and tables show the first of them: -o wide prints them all",
+            "SUBJECT: found {} characters behind {}/; a hash has {HASH_DIGITS} hex digits, and \
+             tables show the first of them: -o wide prints them all",
             hash.chars().count(),
             kind.as_str()
         ),
