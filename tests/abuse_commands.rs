@@ -1,4 +1,5 @@
-//! Tests counting abuse without Kafka: `tollgate eval --alerts` and its like, and `tollgate diff` of two sets of rules.
+//! Tests counting abuse without Kafka: `tollgate eval --alerts` and its like, `tollgate diff` of two sets of rules, and arguments of `tollgate abuse`
+//! that are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod support;
@@ -222,4 +223,28 @@ fn rules_that_are_the_same_are_compared_only_if_that_is_asked_for() {
     assert_eq!(other.json_lines()[0].get("abuse"), None);
     let keyed = diff(&config(3), &format!("{}privacy: {{subject_key: a}}\n", config(2)), &[]);
     assert!(keyed.exit == Some(2) && keyed.stderr.contains("privacy.subject_key"), "{keyed:?}");
+}
+
+#[test]
+fn whom_a_pardon_cannot_mean_is_refused_and_not_repeated() {
+    let short = format!("user/{}", "ab".repeat(8));
+    for (arguments, says) in [
+        (&["pardon"][..], "required"),
+        (&["pardon", "--yes", "user:MARKER"], "--rule"),
+        (&["pardon", "user:MARKER", "--rule", "stops"], "--rule: found together with SUBJECT"),
+        (&["pardon", "--rule", "stops", "--tenant", "MARKER"], "--tenant: found with --rule"),
+        (&["pardon", &short], "a hash has 64 hex digits, and tables show the first of them: -o wide prints them all"),
+        (&["show", &short], "a hash has 64 hex digits"),
+    ] {
+        let ran = run(tollgate().arg("abuse").args(arguments), b"");
+        assert!(ran.exit == Some(2) && ran.stderr.contains(says) && !ran.stderr.contains("MARKER"), "{arguments:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn unit_tests_of_rules_print_json_by_either_option() {
+    let test = |arguments: &[&str]| run(tollgate().args(["abuse", "test", "docs/abuse-examples/own_test.yaml"]).args(arguments), b"");
+    let (json, output) = (test(&["--json"]), test(&["-o", "json"]));
+    assert_eq!((json.exit, &json), (Some(0), &output));
+    assert!(!json.json_lines().is_empty() && test(&["-o", "table"]).stdout == test(&[]).stdout);
 }

@@ -22,6 +22,7 @@ mod diff;
 mod dlq;
 mod eval;
 mod health;
+mod hints;
 mod interrupt;
 mod output;
 mod passport;
@@ -55,6 +56,7 @@ use crate::logging::finish_logging;
 use crate::settings::Settings;
 
 use dev::DevContext;
+use hints::Hints;
 use output::Screen;
 
 /// The gate that every tool call of a fleet of AI agents passes.
@@ -164,6 +166,7 @@ enum ConfigCommand {
 #[must_use]
 pub fn execute(cli: Cli) -> ExitCode {
     let screen = Screen::stdout(cli.common.color);
+    let hints = Hints::of(&cli.common);
     let outcome = match cli.command {
         Command::Completions { shell } => completions::execute(shell),
         Command::Schema(args) => schema::execute(&args),
@@ -186,8 +189,8 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Version(args) => version::execute(&args),
         Command::Dlq { command } => cli.common.settings().and_then(|settings| dlq::execute(&command, settings, screen)),
         Command::Topics { command } => cli.common.settings().and_then(|settings| topics_apply::execute(&command, settings, screen)),
-        Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, screen)),
-        Command::Abuse { command } => cli.common.settings().and_then(|settings| abuse::execute(&command, settings, screen)),
+        Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, &hints, screen)),
+        Command::Abuse { command } => cli.common.settings().and_then(|settings| abuse::execute(&command, settings, &hints, screen)),
         Command::Run(args) => cli.common.worker_settings().and_then(|settings| run::execute(&args, settings)),
         Command::Health(args) => cli.common.settings().and_then(|settings| health::execute(&args, &settings)),
         Command::Sample(args) => cli.common.settings().and_then(|settings| sample::execute(&args, settings, screen)),

@@ -91,6 +91,7 @@ const CASES: &[Case] = &[
     sharing!(controls::what_does_not_fit_is_named),
     sharing!(abuse_commands::a_subject_is_shown_listed_and_counted),
     sharing!(abuse_commands::an_offender_is_suspended_and_pardoned),
+    sharing!(abuse_commands::a_rule_is_forgiven_and_resumed),
     sharing!(dev::dev_works_on_topics_of_its_own),
     sharing!(dev::tap_begins_where_it_is_asked_to),
     sharing!(shadow::flips_are_those_of_two_runs),

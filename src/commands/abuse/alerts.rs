@@ -66,14 +66,15 @@ impl Alert {
         self.fields.get("evidence").and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Returns how many firings it stands for: its own, and those before it that raised no alert. The end of an episode is no firing.
+    /// Returns how many firings it stands for: its own, and those before it that raised no alert. The end of an episode is no firing. A record
+    /// of anybody else may say any number.
     pub(super) fn firings(&self) -> u64 {
         let own = match self.text("status").as_ref() {
             status if status == Status::Ended.as_str() => 0,
             status if status == Status::Grouped.as_str() => self.number("count").unwrap_or_default(),
             _ => 1,
         };
-        own + self.number("suppressed").unwrap_or_default()
+        own.saturating_add(self.number("suppressed").unwrap_or_default())
     }
 }
 

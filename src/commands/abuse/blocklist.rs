@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::settings::KafkaSettings;
 
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms};
+use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms, shown};
 use super::super::topics::Topics;
 use super::known::controls;
 use super::switches::{self, AllSwitches};
@@ -117,7 +117,7 @@ impl Blocklist {
 
     fn summary(&self) -> String {
         let total: u64 = self.rules.values().sum();
-        let rules: Vec<_> = self.rules.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
+        let rules: Vec<_> = self.rules.iter().map(|(rule, count)| format!("{} {count}", shown(rule))).collect();
         let rules = if rules.is_empty() { String::new() } else { format!(" ({})", rules.join(", ")) };
         format!("suspended by rules: {total}{rules}, by operators: {}, exempt: {}", self.operators, self.exempt)
     }
@@ -159,5 +159,12 @@ mod tests {
         let rows = list.table(false, 50).lines(false, 200);
         assert_eq!(rows.len(), 6);
         assert!(rows[2].contains("rule") && rows[2].contains("1970-01-01T00:00:00.1Z (now)"), "{rows:?}");
+    }
+
+    #[test]
+    fn the_id_of_a_foreign_rule_steers_no_terminal() {
+        let rules = [("r\u{1b}]0;x\u{7}\nsuspended by rules: 0".to_owned(), 1)].into();
+        let list = Blocklist { rules, ..Blocklist::default() };
+        assert_eq!(list.summary(), "suspended by rules: 1 (r?]0;x??suspended by rules: 0 1), by operators: 0, exempt: 0");
     }
 }

@@ -5,32 +5,35 @@ use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
 use tollgate_core::settings::duration_text;
 use tollgate_core::signal::SubjectKey;
 
-use super::super::output::{ago, stamp};
+use super::super::hints::Hints;
+use super::super::output::{ago, shown, stamp};
 use super::alerts::Alert;
 use super::known::Known;
 
 /// How many events a sentence names.
 const EVIDENCE_MAX: usize = 5;
+/// What is said where the stage has not told what it has counted.
+pub(super) const UNKNOWN: &str = "the counts are unknown, because the abuse stage has written no checkpoint yet";
 
-/// Returns the verdict on a subject for people: sentences, the weightiest first.
-pub(super) fn verdict(known: &Known, rules: &AbuseRules) -> String {
+/// Returns the verdict on a subject for people: sentences, the weightiest first, each on a line. What topics say cannot begin a line.
+pub(super) fn verdict(known: &Known, rules: &AbuseRules, hints: &Hints) -> String {
     let mut sentences = Vec::new();
     for (key, said) in &known.switches {
         if let Some(operators) = &said.operators {
-            sentences.push(by_operator(*key, operators, known.now_ms));
+            sentences.push(by_operator(*key, operators, known.now_ms, hints));
         }
         if let Some(machines) = &said.machines {
             let is_exempt = said.is_exempt(known.now_ms);
-            sentences.push(by_rule(known, machines, rules, is_exempt));
+            sentences.push(by_rule(known, machines, (rules, is_exempt), hints));
         }
     }
     if sentences.is_empty() {
         sentences.push(not_suspended(known));
     }
-    sentences.join("\n")
+    sentences.iter().map(|sentence| shown(sentence)).collect::<Vec<_>>().join("\n")
 }
 
-fn by_operator(key: SubjectKey, said: &SubjectState, now_ms: i64) -> String {
+fn by_operator(key: SubjectKey, said: &SubjectState, now_ms: i64, hints: &Hints) -> String {
     let (state, holds) = match said {
         SubjectState::Suspended(holds) => ("suspended", holds),
         SubjectState::Exempt(holds) => ("exempt from suspensions by rules", holds),
@@ -40,10 +43,11 @@ fn by_operator(key: SubjectKey, said: &SubjectState, now_ms: i64) -> String {
     let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let is_over = if holds.is_over(Some(now_ms)) { "; that is over" } else { "" };
     let (kind, hash) = (key.kind.as_str(), key.hash);
-    format!("{state} by an operator{until}{reason}{is_over}; take it back with: tollgate control resume --kind {kind} --hash {hash}")
+    let resume = hints.command(&format!("control resume --kind {kind} --hash {hash}"));
+    format!("{state} by an operator{until}{reason}{is_over}; take it back with: {resume}")
 }
 
-fn by_rule(known: &Known, said: &AbuseSuspension, rules: &AbuseRules, is_exempt: bool) -> String {
+fn by_rule(known: &Known, said: &AbuseSuspension, (rules, is_exempt): (&AbuseRules, bool), hints: &Hints) -> String {
     let AbuseSuspension { until_ms, rule, step, alert_id } = said;
     let (until, away) = (stamp(*until_ms), ago(*until_ms, known.now_ms));
     if *until_ms <= known.now_ms {
@@ -62,8 +66,8 @@ fn by_rule(known: &Known, said: &AbuseSuspension, rules: &AbuseRules, is_exempt:
     if is_exempt {
         return format!("not suspended: rule {rule} would suspend it until {until} ({away}){step}{because}, but an operator exempts it");
     }
-    let name = known.subject.name();
-    format!("suspended until {until} ({away}) by rule {rule}{step}{because}; pardon it with: tollgate abuse pardon {name}")
+    let pardon = hints.command(&format!("abuse pardon {}", known.subject.name()));
+    format!("suspended until {until} ({away}) by rule {rule}{step}{because}; pardon it with: {pardon}")
 }
 
 /// Returns what an alert is about: how much of what, within how long, and the events that show it.
@@ -105,13 +109,16 @@ fn plural(signal: &str, count: u64) -> String {
 
 fn not_suspended(known: &Known) -> String {
     let kind = known.subject.kind();
-    let counted = known.standings.iter().map(|standing| standing.view.counters.len()).sum::<usize>();
+    let counted = known.standings.as_ref().map(|standings| standings.iter().map(|standing| standing.view.counters.len()).sum::<usize>());
     match known.alerts.first() {
         Some(last) => {
             let when = last.time_ms.map(|time_ms| format!(", {}", ago(time_ms, known.now_ms))).unwrap_or_default();
             format!("not suspended; {} alerts, the last by rule {}{when}", known.alerts.len(), last.text("rule"))
         }
-        None if counted > 0 => format!("not suspended; no alert, counted by {counted} rules"),
+        None if counted.is_none() => {
+            format!("not suspended; no alert of this {kind}; {UNKNOWN}")
+        }
+        None if counted > Some(0) => format!("not suspended; no alert, counted by {} rules", counted.unwrap_or_default()),
         None => format!("nothing is known of this {kind}: no control, no alert, nothing counted"),
     }
 }
@@ -128,6 +135,10 @@ mod tests {
     use super::*;
     use crate::config::load;
 
+    fn said(known: &Known, rules: &AbuseRules) -> String {
+        verdict(known, rules, &Hints::default())
+    }
+
     fn known(switches: Switches) -> Known {
         let key = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
         let value = json!({"alert_id": "a1", "rule": "safety-stop-user", "count": 5, "message": "m",
@@ -135,7 +146,7 @@ mod tests {
         let (name, value) = (key.to_string(), value.to_string());
         let alert = Alert::read((Partition(0), 0), Some(0), Some(name.as_bytes()), Some(value.as_bytes())).unwrap();
         let subject = Resolved { keys: vec![key] };
-        Known { subject, switches: vec![(key, switches)], alerts: vec![alert], standings: Vec::new(), now_ms: 60_000 }
+        Known { subject, switches: vec![(key, switches)], alerts: vec![alert], standings: Some(Vec::new()), now_ms: 60_000 }
     }
 
     #[test]
@@ -143,17 +154,17 @@ mod tests {
         let rules = load(None, []).unwrap().abuse.rules;
         let suspended =
             |until_ms| AbuseSuspension { until_ms, rule: "safety-stop-user".to_owned(), step: Some(2), alert_id: Some("a1".to_owned()) };
-        let said = verdict(&known(Switches { operators: None, machines: Some(suspended(960_000)) }), &rules);
+        let sentence = said(&known(Switches { operators: None, machines: Some(suspended(960_000)) }), &rules);
         let name = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
         let expected = format!(
             "suspended until 1970-01-01T00:16:00Z (in 15 min) by rule safety-stop-user, step 2 of 5, because of 5 safety stops within 1h: \
              thread t1 event e1, thread t2 event e2; pardon it with: tollgate abuse pardon {name}"
         );
-        assert_eq!(said, expected);
-        let over = verdict(&known(Switches { operators: None, machines: Some(suspended(60_000)) }), &rules);
+        assert_eq!(sentence, expected);
+        let over = said(&known(Switches { operators: None, machines: Some(suspended(60_000)) }), &rules);
         assert!(over.starts_with("not suspended any more: the suspension by rule safety-stop-user was over at"), "{over}");
         let exempt = Some(SubjectState::Exempt(HoldsUntil::default()));
-        let both = verdict(&known(Switches { operators: exempt, machines: Some(suspended(960_000)) }), &rules);
+        let both = said(&known(Switches { operators: exempt, machines: Some(suspended(960_000)) }), &rules);
         assert!(
             both.starts_with("exempt from suspensions by rules by an operator; take it back")
                 && both.contains("but an operator exempts it"),
@@ -166,8 +177,23 @@ mod tests {
         let rules = AbuseRules::default();
         let mut known = known(Switches::default());
         known.switches.clear();
-        assert_eq!(verdict(&known, &rules), "not suspended; 1 alerts, the last by rule safety-stop-user, 1 min ago");
+        assert_eq!(said(&known, &rules), "not suspended; 1 alerts, the last by rule safety-stop-user, 1 min ago");
         known.alerts.clear();
-        assert_eq!(verdict(&known, &rules), "nothing is known of this user: no control, no alert, nothing counted");
+        assert_eq!(said(&known, &rules), "nothing is known of this user: no control, no alert, nothing counted");
+        known.standings = None;
+        assert_eq!(
+            said(&known, &rules),
+            "not suspended; no alert of this user; the counts are unknown, because the abuse stage has written no checkpoint yet"
+        );
+    }
+
+    #[test]
+    fn text_of_a_topic_begins_no_line_and_steers_no_terminal() {
+        let machines = AbuseSuspension { until_ms: 960_000, rule: "r\n\u{1b}[2Jnot suspended".to_owned(), step: None, alert_id: None };
+        let holds = HoldsUntil { reason: Some("x\nexempt\u{9b}".to_owned()), until_ms: None };
+        let operators = Some(SubjectState::Suspended(holds));
+        let sentences = said(&known(Switches { operators, machines: Some(machines) }), &AbuseRules::default());
+        assert_eq!(sentences.lines().count(), 2, "{sentences}");
+        assert!(!sentences.contains(|letter: char| letter.is_control() && letter != '\n'), "{sentences}");
     }
 }

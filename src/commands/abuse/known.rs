@@ -22,8 +22,8 @@ pub(super) struct Known {
     pub(super) switches: Vec<(SubjectKey, Switches)>,
     /// Its alerts, the latest first.
     pub(super) alerts: Vec<Alert>,
-    /// What the abuse stage had counted at its last checkpoint.
-    pub(super) standings: Vec<Standing>,
+    /// What the abuse stage had counted at its last checkpoint; `None` before its first.
+    pub(super) standings: Option<Vec<Standing>>,
     /// The time of the host, in milliseconds since the epoch.
     pub(super) now_ms: i64,
 }

@@ -5,6 +5,7 @@ mod blocklist;
 mod explain;
 mod known;
 mod pardon;
+mod requests;
 mod resume;
 mod show;
 mod standing;
@@ -19,6 +20,7 @@ use clap::Subcommand;
 
 use crate::settings::Settings;
 
+use super::hints::Hints;
 use super::output::Screen;
 use crate::logging::start_logging;
 
@@ -38,18 +40,18 @@ pub(super) enum AbuseCommand {
     Test(test::TestArgs),
 }
 
-pub(super) fn execute(command: &AbuseCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(command: &AbuseCommand, mut settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
     // librdkafka's lines about its connections would mix with the output of the command.
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
     }
     start_logging(&settings.log)?;
     match command {
-        AbuseCommand::Show(args) => show::execute(args, &settings, screen),
-        AbuseCommand::Pardon(args) => pardon::execute(args, &settings),
-        AbuseCommand::Resume(args) => resume::execute(args, &settings),
+        AbuseCommand::Show(args) => show::execute(args, &settings, hints, screen),
+        AbuseCommand::Pardon(args) => pardon::execute(args, &settings, hints),
+        AbuseCommand::Resume(args) => resume::execute(args, &settings, hints),
         AbuseCommand::Blocklist(args) => blocklist::execute(args, &settings.kafka, screen),
-        AbuseCommand::Top(args) => top::execute(args, &settings, screen),
+        AbuseCommand::Top(args) => top::execute(args, &settings, hints, screen),
         AbuseCommand::Test(args) => test::execute(args, &settings, screen),
     }
 }

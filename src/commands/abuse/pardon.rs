@@ -1,36 +1,50 @@
 //! `tollgate abuse pardon`: the abuse stage forgets what a subject has done, and ends the suspension that it brought.
 //!
 //! The request goes through the signals topic, so that what the stage makes of its log stays a function of the log. The command waits until
-//! the stage has taken its own control back. Operators' records are never touched.
+//! the stage has read it, and tells by the controls what came of it. Operators' records are never touched.
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use anyhow::ensure;
 use clap::Args;
 use serde_json::json;
 
+use tollgate_core::settings::nearest;
 use tollgate_core::signal::{Request, SubjectKey};
 
-use crate::settings::{KafkaSettings, Settings};
+use crate::settings::Settings;
 
+use super::super::UsageError;
+use super::super::hints::Hints;
 use super::super::interrupt::Interrupt;
-use super::super::output::{now_ms, read_duration};
-use super::super::produce::{Outgoing, publish};
-use super::super::topics::Topics;
-use super::subject::{Resolved, SubjectArgs};
+use super::super::output::{OutputArgs, OutputFormat, now_ms, read_duration};
+use super::super::produce::{Outgoing, publish_all};
+use super::super::topics::{Topic, Topics};
+use super::requests::{Place, StageView};
+use super::subject::{SubjectParser, resolve};
 use super::switches::{self, AllSwitches};
-
-/// How often the controls are looked at while the abuse stage is awaited.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct PardonArgs {
-    #[command(flatten)]
-    subject: SubjectArgs,
+    /// Whom it is about: KIND:ID as the events carry it, KIND:- with the id on stdin, which keeps it out of the shell's history, or KIND/HASH
+    #[arg(value_name = "SUBJECT", value_parser = SubjectParser, required_unless_present = "rule")]
+    subject: Option<String>,
+    /// The tenant_id that its events carry; left out: of events without one
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// In place of SUBJECT: everybody whom this rule has suspended and who is so still
+    #[arg(long, value_name = "RULE")]
+    rule: Option<String>,
+    /// Pardon all whom --rule names, however many they are
+    #[arg(long, requires = "rule")]
+    yes: bool,
     /// How long to wait for the abuse stage, such as 30s; 0s does not wait
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = read_duration)]
     wait: Duration,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// How a pardon went.
@@ -40,91 +54,262 @@ enum Ended {
     Pardoned,
     /// There was no suspension by the stage.
     NotSuspended,
-    /// The request is written, and the stage has not acted on it yet.
+    /// The stage has read the request, and a suspension by it is there all the same.
+    StillSuspended,
+    /// The request is written, and the stage has not read it yet.
     Requested,
 }
 
-pub(super) fn execute(args: &PardonArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+/// Whom it is about.
+struct Pardoned<'a> {
+    /// The names of one subject under all keys, or many subjects.
+    keys: Vec<SubjectKey>,
+    /// The rule that has suspended them, if they are many.
+    rule: Option<&'a str>,
+}
+
+pub(super) fn execute(args: &PardonArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
-    let (kafka, subject) = (&settings.kafka, args.subject.resolve(settings)?);
-    let topics = Topics::new(kafka)?;
+    let one = args.one(settings)?;
+    let topics = Topics::new(&settings.kafka)?;
     let (signals, before) = (topics.signals()?, switches::read(&topics)?);
-    let mut places = Vec::new();
-    for key in &subject.keys {
-        places.push((*key, send(kafka, signals.name, *key, signals.partitions)?));
-    }
-    let was_suspended = is_suspended(&before, &subject);
-    let deadline = Instant::now() + args.wait;
-    let mut after = before;
-    while was_suspended && is_suspended(&after, &subject) && Instant::now() < deadline && !interrupt.stop.is_given() {
-        std::thread::sleep(LOOK_INTERVAL);
-        after = switches::read(&topics)?;
-    }
-    let ended = match (was_suspended, is_suspended(&after, &subject)) {
-        (false, false) => Ended::NotSuspended,
-        (true, false) => Ended::Pardoned,
-        (_, true) => Ended::Requested,
+    let subjects = match (one, args.rule.as_deref()) {
+        (None, Some(rule)) => Pardoned { keys: all_of(rule, &before, settings, now_ms())?, rule: Some(rule) },
+        (keys, _) => Pardoned { keys: keys.unwrap_or_default(), rule: None },
     };
-    let mut out = std::io::stdout().lock();
-    for (key, (partition, offset)) in places {
-        let line =
-            json!({"topic": signals.name, "partition": partition, "offset": offset, "subject": key.to_string(), "outcome": ended.as_str()});
+    if let Some(rule) = subjects.rule {
+        let count = subjects.keys.len();
+        if count == 0 {
+            say!("rule {rule} suspends nobody now; nobody is pardoned");
+            return Ok(ExitCode::SUCCESS);
+        }
+        ensure!(args.yes, "--rule: {count} subjects are suspended by rule {rule}; add --yes to pardon them all");
+        say!("pardoning {count} subjects that rule {rule} has suspended");
+    }
+    let stage = StageView::before(settings, &topics, args.wait, &interrupt)?;
+    let places = send(settings, signals, &subjects.keys)?;
+    let obeyed = stage.await_obeyed(&places, &subjects.keys);
+    let after = switches::read(&topics)?;
+    let outcomes = subjects.outcomes(&obeyed, &before, &after);
+    if args.output.format() == OutputFormat::Json {
+        print(signals, &subjects.keys, &places, &outcomes)?;
+    }
+    if outcomes.contains(&Ended::Requested) {
+        stage.tell_requested(&subjects.what(&outcomes), hints);
+    }
+    subjects.tell(&outcomes, &after, hints);
+    let code = interrupt.exit_code().filter(|_| outcomes.contains(&Ended::Requested));
+    let is_failure = |ended: &Ended| *ended == Ended::StillSuspended || *ended == Ended::Requested && !args.wait.is_zero();
+    Ok(code.unwrap_or(if outcomes.iter().any(is_failure) { ExitCode::FAILURE } else { ExitCode::SUCCESS }))
+}
+
+impl PardonArgs {
+    /// Returns the names of the subject, if it is one that is meant.
+    fn one(&self, settings: &Settings) -> anyhow::Result<Option<Vec<SubjectKey>>> {
+        let wrong = |text: &str| Err(UsageError(text.to_owned()).into());
+        match (&self.subject, &self.rule) {
+            (Some(_), Some(_)) => wrong(
+                "--rule: found together with SUBJECT; --rule pardons everybody whom the rule has suspended, so write either --rule or SUBJECT",
+            ),
+            (None, _) if self.tenant.is_some() => {
+                wrong("--tenant: found with --rule, which pardons subjects of every tenant; leave it out")
+            }
+            (None, _) => Ok(None),
+            (Some(subject), None) => Ok(Some(resolve(subject, self.tenant.as_deref(), settings)?.keys)),
+        }
+    }
+}
+
+/// Returns everybody whom a rule has suspended and who is so at a time.
+///
+/// # Errors
+/// There is nobody, and the configuration does not have the rule.
+fn all_of(rule: &str, all: &AllSwitches, settings: &Settings, now_ms: i64) -> anyhow::Result<Vec<SubjectKey>> {
+    let is_of = |said: &switches::Switches| said.machines_at(now_ms).is_some_and(|suspended| suspended.rule == rule);
+    let keys: Vec<_> = all.0.values().filter(|(_, said)| is_of(said)).map(|(key, _)| *key).collect();
+    let rules = || settings.abuse.rules.rules.iter().map(|rule| rule.id.as_str());
+    if keys.is_empty() && !rules().any(|id| id == rule) {
+        let nearest = nearest(rule, rules()).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
+        let text = format!("--rule: the configuration has no rule of this id, and nobody is suspended by one{nearest}");
+        return Err(UsageError(text).into());
+    }
+    Ok(keys)
+}
+
+/// Publishes the requests, each on the partition that the subject's signals are on, and returns their places.
+fn send(settings: &Settings, signals: Topic<'_>, keys: &[SubjectKey]) -> anyhow::Result<Vec<Place>> {
+    let written: Vec<_> = keys.iter().map(|key| (key.to_string(), Request::Pardon(*key).to_value())).collect();
+    let outgoing = keys.iter().zip(&written).map(|(key, (name, value))| Outgoing {
+        topic: signals.name,
+        partition: Some(key.partition(signals.partitions)),
+        key: Some(name),
+        value: Some(value),
+        what: "the pardon",
+    });
+    publish_all(&settings.kafka, &outgoing.collect::<Vec<_>>())
+}
+
+/// Writes a line of JSON for each request.
+fn print(signals: Topic<'_>, keys: &[SubjectKey], places: &[Place], outcomes: &[Ended]) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for ((key, (partition, offset)), ended) in keys.iter().zip(places).zip(outcomes) {
+        let line = json!({"topic": signals.name, "partition": partition.0, "offset": offset.0, "subject": key.to_string(),
+            "outcome": ended.as_str()});
         writeln!(out, "{line}")?;
     }
-    out.flush()?;
-    tell(ended, args.wait, settings, &subject);
-    tell_of_operators(&after, &subject);
-    let code = interrupt.exit_code().filter(|_| ended == Ended::Requested);
-    Ok(code.unwrap_or(if ended == Ended::Requested && !args.wait.is_zero() { ExitCode::FAILURE } else { ExitCode::SUCCESS }))
+    Ok(out.flush()?)
 }
 
-/// Publishes the request on the partition that the subject's signals are on, and returns its place.
-fn send(kafka: &KafkaSettings, topic: &str, key: SubjectKey, partitions: u32) -> anyhow::Result<(i32, i64)> {
-    let (name, value) = (key.to_string(), Request::Pardon(key).to_value());
-    let partition = Some(key.partition(partitions));
-    let outgoing = Outgoing { topic, partition, key: &name, value: Some(&value), what: "the pardon" };
-    let (partition, offset) = publish(kafka, &outgoing)?;
-    Ok((partition.0, offset.0))
-}
+impl Pardoned<'_> {
+    /// Returns how it went for each key. The keys of one subject went one way.
+    fn outcomes(&self, obeyed: &[bool], before: &AllSwitches, after: &AllSwitches) -> Vec<Ended> {
+        // Be it over or not: it is the stage that takes its control back.
+        let is_suspended = |all: &AllSwitches, key: &SubjectKey| all.get(*key).machines.is_some();
+        if self.rule.is_none() {
+            let any = |all| self.keys.iter().any(|key| is_suspended(all, key));
+            return vec![Ended::of(obeyed.iter().all(|is_obeyed| *is_obeyed), any(before), any(after)); self.keys.len()];
+        }
+        let each = self.keys.iter().zip(obeyed);
+        each.map(|(key, is_obeyed)| Ended::of(*is_obeyed, is_suspended(before, key), is_suspended(after, key))).collect()
+    }
 
-/// Returns whether the abuse stage has a control of the subject, be it over or not: it is the stage that takes it back.
-fn is_suspended(all: &AllSwitches, subject: &Resolved) -> bool {
-    subject.keys.iter().any(|key| all.get(*key).machines.is_some())
-}
+    /// Returns the name of one subject, or how many they are.
+    fn name(&self) -> String {
+        match (self.rule, self.keys.first()) {
+            (None, Some(key)) => key.to_string(),
+            (_, _) => format!("{} subjects", self.keys.len()),
+        }
+    }
 
-/// Says how it went, and what can be done if the stage does not answer.
-fn tell(ended: Ended, wait: Duration, settings: &Settings, subject: &Resolved) {
-    let name = subject.name();
-    match ended {
-        Ended::Pardoned => say!("pardoned: the suspension of {name} is ended, and what it has done is forgotten"),
-        Ended::NotSuspended => say!("{name} was not suspended by a rule; what it has done is forgotten all the same"),
-        Ended::Requested => say!(
-            "tollgate: the abuse stage has not taken its control of {name} back within {} s: the pardon stands in {}, and is obeyed once the stage \
-             reads it. Does a worker run it (`tollgate run`, or `tollgate run --stage abuse`)? How far it lags: tollgate_abuse_clock_lag_seconds. \
-             To lift the suspension at once: tollgate control exempt --kind KIND --hash HASH",
-            wait.as_secs(),
-            settings.kafka.topics.signals
-        ),
+    /// Returns what stands in the log and is not obeyed yet.
+    fn what(&self, outcomes: &[Ended]) -> String {
+        match self.rule {
+            None => format!("the pardon of {}", self.name()),
+            Some(_) => format!("the pardon of {} of {}", count(outcomes, Ended::Requested), self.name()),
+        }
+    }
+
+    /// Says how it went, and what else can be done.
+    fn tell(&self, outcomes: &[Ended], after: &AllSwitches, hints: &Hints) {
+        let name = self.name();
+        let by = |kind: &str, key: &SubjectKey| hints.command(&format!("control {kind} --kind {} --hash {}", key.kind.as_str(), key.hash));
+        match self.rule {
+            Some(rule) => {
+                let [pardoned, still] = [Ended::Pardoned, Ended::StillSuspended].map(|ended| count(outcomes, ended));
+                if pardoned > 0 {
+                    say!("pardoned: {pardoned} of {name} that rule {rule} has suspended; what they have done is forgotten");
+                }
+                if still > 0 {
+                    let list = hints.command("abuse blocklist");
+                    say!(
+                        "tollgate: the abuse stage has read the pardons, and {still} are suspended by a rule all the same; look at: {list}"
+                    );
+                }
+            }
+            None => match (outcomes.first(), self.keys.iter().find(|key| after.get(**key).machines.is_some())) {
+                (Some(Ended::Pardoned), _) => say!("pardoned: the suspension of {name} is ended, and what it has done is forgotten"),
+                (Some(Ended::NotSuspended), _) => say!("{name} was not suspended by a rule; what it has done is forgotten all the same"),
+                (Some(Ended::StillSuspended), Some(key)) => say!(
+                    "tollgate: the abuse stage has read the pardon, and {name} is suspended by a rule all the same: it offended again, or the stage \
+                     knows nothing of this suspension; lift it with: {}",
+                    by("exempt", key)
+                ),
+                (Some(Ended::Requested), Some(key)) => say!("to lift the suspension at once: {}", by("exempt", key)),
+                _ => {}
+            },
+        }
+        // An operator's record is not touched by a pardon.
+        let is_said = |key: &&SubjectKey| after.get(**key).is_suspended_by_operators(now_ms());
+        let by_operators: Vec<_> = self.keys.iter().filter(is_said).collect();
+        match (self.rule, by_operators.len()) {
+            (_, 0) => {}
+            (Some(_), count) => say!(
+                "tollgate: an operator suspends {count} of them still, and a pardon leaves that as it is; who it is: {}",
+                hints.command("abuse blocklist --all")
+            ),
+            (None, _) => by_operators.into_iter().for_each(|key| {
+                let resume = by("resume", key);
+                say!("tollgate: an operator suspends {key} still, and a pardon leaves that as it is; lift it with: {resume}");
+            }),
+        }
     }
 }
 
-/// Says that an operator's record still suspends the subject: a pardon does not touch it.
-fn tell_of_operators(all: &AllSwitches, subject: &Resolved) {
-    for key in subject.keys.iter().filter(|key| all.get(**key).is_suspended_by_operators(now_ms())) {
-        say!(
-            "tollgate: an operator suspends {key} still, and a pardon leaves that as it is; lift it with: tollgate control resume --kind {} --hash {}",
-            key.kind.as_str(),
-            key.hash
-        );
-    }
+/// Returns how many went this way.
+fn count(outcomes: &[Ended], wanted: Ended) -> usize {
+    outcomes.iter().filter(|ended| **ended == wanted).count()
 }
 
 impl Ended {
+    /// Returns how it went, by whether the stage has read the request, and whether it suspended the subject before and does so now.
+    fn of(is_obeyed: bool, was_suspended: bool, is_suspended: bool) -> Self {
+        match (is_obeyed, was_suspended, is_suspended) {
+            (false, ..) => Self::Requested,
+            (true, _, true) => Self::StillSuspended,
+            (true, true, false) => Self::Pardoned,
+            (true, false, false) => Self::NotSuspended,
+        }
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Pardoned => "pardoned",
             Self::NotSuspended => "not_suspended",
+            Self::StillSuspended => "still_suspended",
             Self::Requested => "requested",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::controls::AbuseSuspension;
+    use tollgate_core::digest::Digest;
+    use tollgate_core::signal::KeyKind;
+
+    use super::super::switches::Switches;
+    use super::*;
+    use crate::config::load;
+
+    fn suspended(subjects: &[(&str, &str, i64)]) -> AllSwitches {
+        let mut all = AllSwitches::default();
+        for (id, rule, until_ms) in subjects {
+            let machines = Some(AbuseSuspension { until_ms: *until_ms, rule: (*rule).to_owned(), step: None, alert_id: None });
+            all.0.insert(key(id).to_string(), (key(id), Switches { operators: None, machines }));
+        }
+        all
+    }
+
+    fn key(id: &str) -> SubjectKey {
+        SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) }
+    }
+
+    #[test]
+    fn nothing_is_claimed_before_the_stage_has_read_the_request() {
+        let all = [false, true].map(|was| [false, true].map(|is| [false, true].map(|obeyed| Ended::of(obeyed, was, is))));
+        assert_eq!(all[0], [[Ended::Requested, Ended::NotSuspended], [Ended::Requested, Ended::StillSuspended]]);
+        assert_eq!(all[1], [[Ended::Requested, Ended::Pardoned], [Ended::Requested, Ended::StillSuspended]]);
+    }
+
+    #[test]
+    fn each_subject_of_a_rule_has_an_outcome_and_the_names_of_one_have_the_same() {
+        let (before, after) = (suspended(&[("a", "r", 9), ("b", "r", 9)]), suspended(&[("b", "r", 9)]));
+        let keys = vec![key("a"), key("b")];
+        let of_rule = Pardoned { keys: keys.clone(), rule: Some("r") };
+        assert_eq!(of_rule.outcomes(&[true, true], &before, &after), [Ended::Pardoned, Ended::StillSuspended]);
+        assert_eq!(of_rule.outcomes(&[true, false], &before, &after), [Ended::Pardoned, Ended::Requested]);
+        let one = Pardoned { keys, rule: None };
+        assert_eq!(one.outcomes(&[true, false], &before, &after), [Ended::Requested; 2]);
+        assert_eq!(one.outcomes(&[true, true], &before, &AllSwitches::default()), [Ended::Pardoned; 2]);
+    }
+
+    #[test]
+    fn a_rule_stands_for_whom_it_suspends_now() {
+        let settings = load(None, []).unwrap();
+        let all = suspended(&[("a", "gone", 100), ("b", "gone", 50), ("c", "safety-stop-user", 100)]);
+        assert_eq!(all_of("gone", &all, &settings, 50).unwrap(), [key("a")]);
+        assert_eq!(all_of("safety-stop-user", &all, &settings, 100).unwrap(), []);
+        let error = all_of("safety-stop-usr", &all, &settings, 0).unwrap_err();
+        assert!(error.is::<UsageError>() && error.to_string().ends_with("did you mean safety-stop-user?"), "{error}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -13,35 +14,58 @@ use tollgate_core::signal::Request;
 use crate::settings::Settings;
 
 use super::super::UsageError;
-use super::super::produce::{Outgoing, publish};
+use super::super::hints::Hints;
+use super::super::interrupt::Interrupt;
+use super::super::output::{OutputArgs, OutputFormat, read_duration};
+use super::super::produce::{Outgoing, publish_all};
 use super::super::topics::Topics;
+use super::requests::StageView;
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ResumeArgs {
     /// The id of the rule
     #[arg(value_name = "RULE")]
     rule: String,
+    /// How long to wait for the abuse stage, such as 30s; 0s does not wait
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = read_duration)]
+    wait: Duration,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
-pub(super) fn execute(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
+    let interrupt = Interrupt::watch()?;
     let rule = known_rule(&args.rule, &settings.abuse.rules)?;
-    let kafka = &settings.kafka;
-    let signals = Topics::new(kafka)?.signals()?;
-    let (key, value) = (format!("rule/{rule}"), Request::Resume(rule.to_owned()).to_value());
-    let mut out = std::io::stdout().lock();
-    // A rule is paused in each partition for itself.
-    for partition in signals.all()? {
-        let outgoing = Outgoing { topic: signals.name, partition: Some(partition), key: &key, value: Some(&value), what: "the request" };
-        let (partition, offset) = publish(kafka, &outgoing)?;
-        let line = json!({"topic": signals.name, "partition": partition.0, "offset": offset.0, "rule": rule});
-        writeln!(out, "{line}")?;
+    let topics = Topics::new(&settings.kafka)?;
+    let signals = topics.signals()?;
+    let value = Request::Resume(rule.to_owned()).to_value();
+    // A rule is paused in each partition for itself. A key belongs on one partition, so that the requests have none.
+    let outgoing: Vec<_> = signals
+        .all()?
+        .into_iter()
+        .map(|partition| Outgoing { topic: signals.name, partition: Some(partition), key: None, value: Some(&value), what: "the request" })
+        .collect();
+    let stage = StageView::before(settings, &topics, args.wait, &interrupt)?;
+    let places = publish_all(&settings.kafka, &outgoing)?;
+    let obeyed = stage.await_obeyed(&places, &[]);
+    if args.output.format() == OutputFormat::Json {
+        let mut out = std::io::stdout().lock();
+        for ((partition, offset), is_obeyed) in places.iter().zip(&obeyed) {
+            let outcome = if *is_obeyed { "resumed" } else { "requested" };
+            let line = json!({"topic": signals.name, "partition": partition.0, "offset": offset.0, "rule": rule, "outcome": outcome});
+            writeln!(out, "{line}")?;
+        }
+        out.flush()?;
     }
-    out.flush()?;
-    say!(
-        "rule {rule} may enforce again, in all {} partitions, once the abuse stage has read this; it suspends nobody for what came before",
-        signals.partitions
-    );
-    Ok(ExitCode::SUCCESS)
+    let (waiting, all) = (obeyed.iter().filter(|is_obeyed| !**is_obeyed).count(), places.len());
+    if waiting == 0 {
+        say!("rule {rule} may enforce again, in all {all} partitions; it suspends nobody for what came before");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let what = format!("that rule {rule} may enforce again, in {waiting} of {all} partitions,");
+    stage.tell_requested(&what, hints);
+    let code = if args.wait.is_zero() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    Ok(interrupt.exit_code().unwrap_or(code))
 }
 
 /// Returns the rule's id, if the configuration has the rule and it enforces.

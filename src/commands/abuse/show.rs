@@ -7,9 +7,10 @@ use clap::Args;
 
 use crate::settings::Settings;
 
+use super::super::hints::Hints;
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown};
 use super::alerts::Alert;
-use super::explain::{because, verdict};
+use super::explain::{UNKNOWN, because, verdict};
 use super::known::{Known, controls};
 use super::standing::Standing;
 use super::subject::SubjectArgs;
@@ -60,9 +61,9 @@ const COUNTS: &[Column] = &[
     Column::text("suspended until"),
 ];
 
-pub(super) fn execute(args: &ShowArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(args: &ShowArgs, settings: &Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
     let known = Known::read(args.subject.resolve(settings)?, settings)?;
-    let sentences = verdict(&known, &settings.abuse.rules);
+    let sentences = verdict(&known, &settings.abuse.rules, hints);
     let mut out = BufWriter::new(std::io::stdout().lock());
     match args.output.format() {
         OutputFormat::Json => {
@@ -76,8 +77,18 @@ pub(super) fn execute(args: &ShowArgs, settings: &Settings, screen: Screen) -> a
             section(&mut out, "controls", &controls_table(&controls), (controls.len(), screen, format))?;
             let alerts: Vec<_> = known.alerts.iter().take(args.limit).collect();
             section(&mut out, "alerts", &alerts_table(&alerts, &known, settings), (alerts.len(), screen, format))?;
-            let rows = known.standings.iter().map(|standing| standing.view.counters.len()).sum();
-            section(&mut out, "counted, as of the last checkpoint", &counts_table(&known.standings), (rows, screen, format))?;
+            match &known.standings {
+                Some(standings) => {
+                    let rows = standings.iter().map(|standing| standing.view.counters.len()).sum();
+                    section(&mut out, "counted, as of the last checkpoint", &counts_table(standings), (rows, screen, format))?;
+                }
+                // The verdict says so too where there is nothing else to say.
+                None if !sentences.contains(UNKNOWN) => {
+                    writeln!(out, "\n{UNKNOWN}")?;
+                    out.flush()?;
+                }
+                None => {}
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

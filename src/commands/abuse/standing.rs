@@ -26,9 +26,12 @@ pub(super) struct Standing {
 }
 
 /// Reads what was counted of a subject under each of its names. Counts of rules that the configuration does not have, or has in another
-/// version, are left out.
-pub(super) fn read(topics: &Topics<'_>, subject: &Resolved, rules: &AbuseRules) -> anyhow::Result<Vec<Standing>> {
+/// version, are left out. `None` if the stage has written no checkpoint yet.
+pub(super) fn read(topics: &Topics<'_>, subject: &Resolved, rules: &AbuseRules) -> anyhow::Result<Option<Vec<Standing>>> {
     let topic = topics.abuse()?;
+    if is_empty(topics, topic)? {
+        return Ok(None);
+    }
     let rules = Arc::new(rules.clone());
     let mut standings = Vec::new();
     for key in &subject.keys {
@@ -38,7 +41,25 @@ pub(super) fn read(topics: &Topics<'_>, subject: &Resolved, rules: &AbuseRules) 
             standings.push(Standing { subject: key.to_string(), partition: partition.0, view });
         }
     }
-    Ok(standings)
+    Ok(Some(standings))
+}
+
+/// Returns whether the stage has written no checkpoint yet, in any partition.
+///
+/// # Errors
+/// The topic cannot be read.
+pub(super) fn has_none(topics: &Topics<'_>) -> anyhow::Result<bool> {
+    is_empty(topics, topics.abuse()?)
+}
+
+fn is_empty(topics: &Topics<'_>, topic: Topic<'_>) -> anyhow::Result<bool> {
+    for partition in topic.all()? {
+        let (begin, end) = topics.ends(topic, partition)?;
+        if begin < end {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the rules that enforce nothing in some partition until they are resumed.

@@ -6,7 +6,7 @@ use clap::{Arg, Args, Command};
 
 use tollgate_core::controls::{Subject, SubjectHasher};
 use tollgate_core::ruling::SubjectKind;
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::signal::{KeyKind, SubjectKey};
 
 use crate::settings::Settings;
 
@@ -14,6 +14,9 @@ use super::super::UsageError;
 use super::super::control::read_id;
 
 const FIX: &str = "write user:ID, tenant:ID, agent:ID or thread:ID, with - as the ID to read it from stdin, or KIND/HASH as alerts name it";
+
+/// The hex digits of a hash.
+const HASH_DIGITS: usize = 64;
 
 /// Who is meant.
 #[derive(Debug, Args)]
@@ -28,7 +31,7 @@ pub(in crate::commands) struct SubjectArgs {
 
 /// Takes any text, so that no error repeats an id, and shows the kinds in completions.
 #[derive(Debug, Clone)]
-struct SubjectParser;
+pub(super) struct SubjectParser;
 
 impl TypedValueParser for SubjectParser {
     type Value = String;
@@ -72,33 +75,52 @@ impl SubjectArgs {
     /// # Errors
     /// It names nobody. The error does not repeat it.
     pub(super) fn resolve(&self, settings: &Settings) -> anyhow::Result<Resolved> {
-        let wrong = |text: String| anyhow::Error::from(UsageError(text));
-        let Some((kind, id)) = self.subject.split_once(':').filter(|(kind, _)| !kind.contains('/')) else {
-            let key =
-                SubjectKey::parse(&self.subject).ok_or_else(|| wrong(format!("SUBJECT: found neither a subject nor a hash; {FIX}")))?;
-            if self.tenant.is_some() {
-                return Err(wrong("--tenant: a hash says its tenant already; leave it out".to_owned()));
-            }
-            return Ok(Resolved { keys: vec![key] });
-        };
-        let kind =
-            SubjectKind::from_name(kind).ok_or_else(|| wrong(format!("SUBJECT: found an unknown kind of {} bytes; {FIX}", kind.len())))?;
-        let is_tenant = kind == SubjectKind::Tenant;
-        if is_tenant && self.tenant.is_some() {
-            return Err(wrong("--tenant: a tenant has none itself; leave it out".to_owned()));
+        resolve(&self.subject, self.tenant.as_deref(), settings)
+    }
+}
+
+/// Returns the subject that an argument means, under every configured key.
+///
+/// # Errors
+/// It names nobody. The error does not repeat it.
+pub(super) fn resolve(subject: &str, tenant: Option<&str>, settings: &Settings) -> anyhow::Result<Resolved> {
+    let wrong = |text: String| anyhow::Error::from(UsageError(text));
+    let Some((kind, id)) = subject.split_once(':').filter(|(kind, _)| !kind.contains('/')) else {
+        let key = SubjectKey::parse(subject).ok_or_else(|| wrong(no_subject(subject)))?;
+        if tenant.is_some() {
+            return Err(wrong("--tenant: a hash says its tenant already; leave it out".to_owned()));
         }
-        let id = if id == "-" { read_id(std::io::stdin().lock(), "SUBJECT")? } else { id.to_owned() };
-        if id.is_empty() {
-            return Err(wrong("SUBJECT: its id is empty; write the id that the events carry".to_owned()));
-        }
-        let tenant = self.tenant.as_deref().unwrap_or_default();
-        if tenant.is_empty() && !is_tenant {
-            say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", kind.as_str());
-        }
-        let subject = Subject { kind, tenant, id: &id };
-        Ok(Resolved {
-            keys: hashers(settings).iter().map(|hasher| SubjectKey { kind: kind.into(), hash: hasher.hash(&subject) }).collect(),
-        })
+        return Ok(Resolved { keys: vec![key] });
+    };
+    let kind =
+        SubjectKind::from_name(kind).ok_or_else(|| wrong(format!("SUBJECT: found an unknown kind of {} bytes; {FIX}", kind.len())))?;
+    let is_tenant = kind == SubjectKind::Tenant;
+    if is_tenant && tenant.is_some() {
+        return Err(wrong("--tenant: a tenant has none itself; leave it out".to_owned()));
+    }
+    let id = if id == "-" { read_id(std::io::stdin().lock(), "SUBJECT")? } else { id.to_owned() };
+    if id.is_empty() {
+        return Err(wrong("SUBJECT: its id is empty; write the id that the events carry".to_owned()));
+    }
+    let tenant = tenant.unwrap_or_default();
+    if tenant.is_empty() && !is_tenant {
+        say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", kind.as_str());
+    }
+    let subject = Subject { kind, tenant, id: &id };
+    Ok(Resolved { keys: hashers(settings).iter().map(|hasher| SubjectKey { kind: kind.into(), hash: hasher.hash(&subject) }).collect() })
+}
+
+/// Returns why a text names no subject.
+fn no_subject(text: &str) -> String {
+    let named = text.split_once('/').and_then(|(kind, hash)| Some((KeyKind::from_name(kind)?, hash)));
+    match named {
+        Some((kind, hash)) => format!(
+            "SUBJECT: found {} characters behind {}/; a hash has {HASH_DIGITS} hex digits, and \
+             tables show the first of them: -o wide prints them all",
+            hash.chars().count(),
+            kind.as_str()
+        ),
+        None => format!("SUBJECT: found neither a subject nor a hash; {FIX}"),
     }
 }
 
@@ -143,7 +165,9 @@ mod tests {
             ("MARKER:alice", None, "unknown kind of 6 bytes"),
             ("user:", Some("acme"), "its id is empty"),
             ("tenant:MARKER", Some("acme"), "--tenant: a tenant has none"),
-            ("user/MARKER", None, "neither a subject nor a hash"),
+            ("nobody/MARKER", None, "neither a subject nor a hash"),
+            ("user/MARKER", None, "found 6 characters behind user/; a hash has 64 hex digits"),
+            (&format!("user/{}", "ab".repeat(8)), None, "-o wide prints them all"),
             (&format!("user/{hash}"), Some("acme"), "--tenant: a hash says"),
         ] {
             let error = resolve(subject, tenant).unwrap_err();

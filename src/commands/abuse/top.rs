@@ -11,7 +11,8 @@ use tollgate_core::abuse::Action;
 
 use crate::settings::Settings;
 
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, read_since, stamp};
+use super::super::hints::{Hints, quoted};
+use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, read_since, shown, stamp};
 use super::super::topics::Topics;
 use super::alerts::{self, Alert};
 use super::standing;
@@ -19,6 +20,8 @@ use super::switches::{self, AllSwitches};
 
 /// The digits of a hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;
+/// What is said of a pause while the abuse stage has written no checkpoint.
+const UNKNOWN: &str = "unknown";
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct TopArgs {
@@ -51,7 +54,8 @@ struct RuleLine {
     subjects: usize,
     /// Alerts of suspensions.
     suspensions: u64,
-    /// Since when it enforces nothing, because it would have suspended too many at once.
+    /// Since when it enforces nothing, because it would have suspended too many at once; [`UNKNOWN`] if it was paused once and the abuse
+    /// stage has not told whether it is so still.
     paused: Option<String>,
     last: Option<String>,
     #[serde(skip)]
@@ -82,24 +86,24 @@ const RULES: &[Column] = &[
     Column::text("rule"),
     Column::text("mode"),
     Column::number("firings"),
-    Column::number("alerts"),
+    Column::number("alerts").wide(),
     Column::number("subjects"),
-    Column::number("suspensions"),
+    Column::number("suspended"),
     Column::text("last"),
-    Column::text("enforcement"),
+    Column::text("paused").wide(),
 ];
 
 const SUBJECTS: &[Column] = &[
     Column::text("kind"),
     Column::text("hash"),
     Column::number("firings"),
-    Column::number("alerts"),
+    Column::number("alerts").wide(),
     Column::text("suspended"),
-    Column::text("last"),
+    Column::text("ago"),
     Column::text("rules"),
 ];
 
-pub(super) fn execute(args: &TopArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(args: &TopArgs, settings: &Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(&settings.kafka)?;
     let (now_ms, mut counts) = (now_ms(), Counts::default());
     // A rule that was paused before may be so still.
@@ -107,13 +111,11 @@ pub(super) fn execute(args: &TopArgs, settings: &Settings, screen: Screen) -> an
     let alerts = alerts::read(&topics, |alert| is_recent(alert) || is_pause(alert))?;
     // In the order in which they came.
     alerts.latest_first.iter().rev().for_each(|alert| counts.add(alert));
+    let is_unknown = standing::has_none(&topics)?;
     // Whether a rule is paused still is known to the stage alone. It is asked only if one ever was: its state may be large.
     if counts.rules.values().any(|(rule, _)| rule.paused.is_some()) {
-        let paused = standing::paused(&topics, &settings.abuse.rules)?;
-        for (rule, _) in counts.rules.values_mut().filter(|(rule, _)| !paused.contains(&rule.rule)) {
-            rule.paused = None;
-        }
-        counts.rules.retain(|_, (rule, _)| rule.alerts > 0 || rule.paused.is_some());
+        let paused = if is_unknown { None } else { Some(standing::paused(&topics, &settings.abuse.rules)?) };
+        counts.set_paused(paused.as_ref());
     }
     let (rules, subjects) = counts.into_lines(settings, &switches::read(&topics)?, now_ms);
     let shown = subjects.get(..args.limit.min(subjects.len())).unwrap_or_default();
@@ -126,15 +128,17 @@ pub(super) fn execute(args: &TopArgs, settings: &Settings, screen: Screen) -> an
         }
         format => {
             rules_table(&rules, now_ms).write(&mut out, screen, format)?;
+            rules.iter().filter_map(|rule| rule.pause(hints)).try_for_each(|sentence| writeln!(out, "{sentence}"))?;
             if !shown.is_empty() {
                 writeln!(out, "\n{}", screen.paint(TITLE, "found most often"))?;
                 subjects_table(shown, now_ms, format == OutputFormat::Wide).write(&mut out, screen, format)?;
             }
         }
     }
-    let paused = rules.iter().filter(|rule| rule.paused.is_some()).count();
+    let paused = rules.iter().filter(|rule| rule.paused.is_some()).count().to_string();
+    let paused = if is_unknown { format!("{UNKNOWN}, because the abuse stage has written no checkpoint yet") } else { paused };
     let recent = alerts.latest_first.iter().filter(|alert| is_recent(alert)).count();
-    say!("since {}: alerts {recent}, subjects {}, paused rules {paused}", stamp(args.since), subjects.len());
+    say!("since {}: alerts {recent}, subjects {}, paused: {paused}", stamp(args.since), subjects.len());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -161,8 +165,13 @@ impl Counts {
             return;
         }
         let (firings, is_suspension) = (alert.firings(), alert.text("action") == Action::Suspended.as_str());
-        line.firings += firings;
-        line.alerts += 1;
+        // A pardon finds nobody. It may tell of firings before it that raised no alert.
+        let is_alert = alert.text("action") != Action::Pardoned.as_str();
+        if !is_alert && firings == 0 {
+            return;
+        }
+        line.firings = line.firings.saturating_add(firings);
+        line.alerts += u64::from(is_alert);
         line.suspensions += u64::from(is_suspension);
         line.last_ms = line.last_ms.max(alert.time_ms);
         let Some(subject) = alert.subject().map(|key| key.to_string()) else { return };
@@ -176,10 +185,22 @@ impl Counts {
             last: None,
             last_ms: None,
         });
-        found.firings += firings;
-        found.alerts += 1;
+        found.firings = found.firings.saturating_add(firings);
+        found.alerts += u64::from(is_alert);
         found.rules.insert(rule);
         found.last_ms = found.last_ms.max(alert.time_ms);
+    }
+
+    /// Keeps of the pauses those that last, by what the stage has told. `None`: it has told nothing yet.
+    fn set_paused(&mut self, paused: Option<&BTreeSet<String>>) {
+        for (rule, _) in self.rules.values_mut().filter(|(rule, _)| rule.paused.is_some()) {
+            match paused {
+                None => rule.paused = Some(UNKNOWN.to_owned()),
+                Some(paused) if !paused.contains(&rule.rule) => rule.paused = None,
+                Some(_) => {}
+            }
+        }
+        self.rules.retain(|_, (rule, _)| rule.alerts > 0 || rule.firings > 0 || rule.paused.is_some());
     }
 
     /// Returns the rules and the subjects, those with most firings first.
@@ -204,19 +225,31 @@ impl Counts {
     }
 }
 
+impl RuleLine {
+    /// Returns what is to be said of a pause, in one line; `None` if there is nothing.
+    fn pause(&self, hints: &Hints) -> Option<String> {
+        let (since, rule) = (self.paused.as_ref()?, shown(&self.rule));
+        let resume = hints.command(&format!("abuse resume {}", quoted(&rule)));
+        Some(if since == UNKNOWN {
+            format!("rule {rule} was paused, and whether it is so still is unknown; if it is, let it enforce again with: {resume}")
+        } else {
+            format!("rule {rule} is paused since {since}, and suspends nobody; let it enforce again with: {resume}")
+        })
+    }
+}
+
 fn rules_table(rules: &[RuleLine], now_ms: i64) -> Table {
     let mut table = Table::new(RULES);
     for rule in rules {
-        let paused = rule.paused.as_ref().map(|since| format!("paused since {since}: tollgate abuse resume {}", rule.rule));
         table.row(vec![
             rule.rule.clone(),
-            rule.mode.unwrap_or("").to_owned(),
+            if rule.paused.as_ref().is_some_and(|since| since != UNKNOWN) { "paused" } else { rule.mode.unwrap_or("") }.to_owned(),
             rule.firings.to_string(),
             rule.alerts.to_string(),
             rule.subjects.to_string(),
             rule.suspensions.to_string(),
             rule.last_ms.map_or_else(String::new, |time_ms| ago(time_ms, now_ms)),
-            paused.unwrap_or_default(),
+            rule.paused.clone().unwrap_or_default(),
         ]);
     }
     table
@@ -233,9 +266,94 @@ fn subjects_table(subjects: &[SubjectLine], now_ms: i64, is_wide: bool) -> Table
             line.firings.to_string(),
             line.alerts.to_string(),
             if line.suspended { "yes" } else { "" }.to_owned(),
-            line.last_ms.map_or_else(String::new, |time_ms| ago(time_ms, now_ms)),
+            line.last_ms.map_or_else(String::new, |time_ms| ago(time_ms, now_ms).trim_end_matches(" ago").to_owned()),
             line.rules.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tollgate_core::record::Partition;
+
+    use super::*;
+    use crate::config::load;
+
+    fn alert(fields: &Value) -> Alert {
+        let (key, value) = (format!("user/{}", "ab".repeat(32)), fields.to_string());
+        Alert::read((Partition(0), 0), Some(0), Some(key.as_bytes()), Some(value.as_bytes())).unwrap()
+    }
+
+    fn counted(alerts: &[Value]) -> (Vec<RuleLine>, Vec<SubjectLine>) {
+        let mut counts = Counts::default();
+        alerts.iter().for_each(|fields| counts.add(&alert(fields)));
+        counts.into_lines(&load(None, []).unwrap(), &AllSwitches::default(), 0)
+    }
+
+    #[test]
+    fn numbers_of_foreign_alerts_are_never_too_large_to_add() {
+        let large = json!({"rule": "r", "suppressed": u64::MAX});
+        let grouped = json!({"rule": "r", "status": "grouped", "count": u64::MAX, "suppressed": u64::MAX});
+        let (rules, subjects) = counted(&[large.clone(), large, grouped]);
+        assert_eq!((rules[0].firings, subjects[0].firings, rules[0].alerts), (u64::MAX, u64::MAX, 3));
+    }
+
+    #[test]
+    fn a_pardon_finds_nobody() {
+        let pardon = |suppressed| json!({"rule": "r", "status": "ended", "action": "pardoned", "suppressed": suppressed});
+        let (rules, subjects) = counted(&[pardon(0)]);
+        assert_eq!((rules.iter().map(|rule| rule.alerts).sum::<u64>(), subjects.len()), (0, 0));
+        let (rules, subjects) = counted(&[json!({"rule": "r", "status": "firing"}), pardon(2)]);
+        assert_eq!((rules[0].firings, rules[0].alerts), (3, 1));
+        assert_eq!((subjects[0].firings, subjects[0].alerts), (3, 1));
+    }
+
+    #[test]
+    fn the_tables_fit_a_terminal_of_80_columns() {
+        let id = "a-rule-whose-id-has-24-c".to_owned();
+        let rule = RuleLine {
+            rule: id.clone(),
+            mode: Some("enforce"),
+            firings: 1_234_567,
+            alerts: 123_456,
+            subjects: 12_345_678,
+            suspensions: 123_456_789,
+            last_ms: Some(0),
+            ..RuleLine::default()
+        };
+        let subject = SubjectLine {
+            subject: format!("tenant/{}", "ab".repeat(32)),
+            firings: 1_234_567,
+            alerts: 123_456,
+            rules: [id.clone(), format!("b{id}").chars().take(24).collect()].into(),
+            suspended: true,
+            last: None,
+            last_ms: Some(0),
+        };
+        let minutes = 59 * 60_000;
+        let rules = rules_table(&[rule], minutes).lines(false, 80);
+        assert_eq!(rules[1], "a-rule-whose-id-has-24-c  enforce  1234567  12345678  123456789  59 min ago");
+        let subjects = subjects_table(&[subject], minutes, false).lines(false, 80);
+        assert_eq!(subjects[1], "tenant  abababababababab  1234567  yes        59 min  a-rule-whose-id-has-24-c,");
+        assert_eq!((rules.len(), subjects.len(), subjects[2].trim()), (2, 3, "ba-rule-whose-id-has-24-"));
+        assert!(rules.iter().chain(&subjects).all(|line| line.chars().count() <= 80), "{rules:?} {subjects:?}");
+    }
+
+    #[test]
+    fn a_pause_names_the_command_that_ends_it() {
+        let mut counts = Counts::default();
+        for rule in ["r", "x;y", "over"] {
+            counts.add(&alert(&json!({"rule": rule, "action": "enforcement_paused"})));
+        }
+        counts.set_paused(Some(&["r".to_owned(), "x;y".to_owned()].into()));
+        let said: Vec<_> = counts.rules.values().filter_map(|(rule, _)| rule.pause(&Hints::default())).collect();
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].ends_with("since 1970-01-01T00:00:00Z, and suspends nobody; let it enforce again with: tollgate abuse resume r"));
+        assert!(said[1].ends_with("tollgate abuse resume 'x;y'"), "{said:?}");
+        counts.set_paused(None);
+        let said: Vec<_> = counts.rules.values().filter_map(|(rule, _)| rule.pause(&Hints::default())).collect();
+        assert!(said.len() == 2 && said[0].contains("whether it is so still is unknown"), "{said:?}");
+    }
 }

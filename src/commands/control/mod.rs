@@ -14,6 +14,7 @@ use clap::Subcommand;
 use crate::settings::Settings;
 
 use self::subject::Switch;
+use super::hints::Hints;
 use super::output::Screen;
 use crate::logging::start_logging;
 pub(super) use subject::read_id;
@@ -35,7 +36,7 @@ pub(super) enum ControlCommand {
     List(list::ListArgs),
 }
 
-pub(super) fn execute(command: &ControlCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(command: &ControlCommand, mut settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
     // librdkafka's lines about its connections would mix with the output of the command.
     if settings.log.filter == "info" {
         "error".clone_into(&mut settings.log.filter);
@@ -44,8 +45,8 @@ pub(super) fn execute(command: &ControlCommand, mut settings: Settings, screen: 
     match command {
         ControlCommand::Suspend(args) => subject::switch(Switch::Suspended, args, &settings),
         ControlCommand::Exempt(args) => subject::switch(Switch::Exempt, args, &settings),
-        ControlCommand::Resume(args) => subject::resume(args, &settings),
-        ControlCommand::Passport { command } => passport::execute(command, &settings.kafka),
+        ControlCommand::Resume(args) => subject::resume(args, &settings, hints),
+        ControlCommand::Passport { command } => passport::execute(command, &settings.kafka, hints),
         ControlCommand::List(args) => list::execute(args, &settings.kafka, screen),
     }
 }

@@ -11,6 +11,7 @@ use crate::settings::KafkaSettings;
 use tollgate_core::controls::{CONTROL_BYTES_MAX, ControlId, decode};
 use tollgate_core::passport::Passport;
 
+use super::super::hints::Hints;
 use super::written::{is_in_force, write};
 
 #[derive(Debug, Subcommand)]
@@ -31,7 +32,7 @@ pub(in crate::commands) enum PassportCommand {
     },
 }
 
-pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
+pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &Hints) -> anyhow::Result<ExitCode> {
     match command {
         PassportCommand::Set { agent, file } => {
             let text = read_file(file)?;
@@ -45,7 +46,7 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings) -> anyho
             write(kafka, &id, None)?;
             match was_in_force {
                 Ok(true) => {}
-                Ok(false) => say!("there was no passport of {agent}; `tollgate control list` tells whose there are"),
+                Ok(false) => say!("there was no passport of {agent}; `{}` tells whose there are", hints.command("control list")),
                 // The passport is removed all the same.
                 Err(error) => say!("whether there was one cannot be told: {error:#}"),
             }

@@ -14,6 +14,7 @@ use tollgate_core::controls::{Control, ControlId, Subject, SubjectHasher, Subjec
 use tollgate_core::digest::Digest;
 use tollgate_core::ruling::SubjectKind;
 
+use super::super::hints::Hints;
 use super::written::{read, write};
 
 /// The longest id that is read from stdin, in bytes.
@@ -89,7 +90,7 @@ pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn resume(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let found = args.subject.resolve(settings)?;
     let (kind, first) = found.first();
     let listing = read(&settings.kafka);
@@ -100,12 +101,17 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings) -> anyhow::Result<E
     ids.iter().filter(is_written).try_for_each(|id| write(&settings.kafka, id, None))?;
     match &listing {
         Ok(_) if ids.iter().any(is_in_force) => {}
-        Ok(_) => say!("this {} was neither suspended nor exempt; `tollgate control list` tells who is", kind.as_str()),
+        Ok(_) => say!("this {} was neither suspended nor exempt; `{}` tells who is", kind.as_str(), hints.command("control list")),
         // It is lifted all the same.
         Err(error) => say!("whether it was suspended or exempt cannot be told: {error:#}"),
     }
-    if found.hashes().any(|hash| is_in_force(&ControlId::Abuse(kind, hash))) {
-        say!("the abuse stage has suspended this {} too, which stays in force; `tollgate control exempt` beats it", kind.as_str());
+    if let Some(hash) = found.hashes().find(|hash| is_in_force(&ControlId::Abuse(kind, *hash))) {
+        let kind = kind.as_str();
+        let pardon = hints.command(&format!("abuse pardon {kind}/{hash}"));
+        let exempt = hints.command(&format!("control exempt --kind {kind} --hash {hash}"));
+        say!(
+            "the abuse stage has suspended this {kind} too, which stays in force; pardon it with: {pardon}; or let no rule suspend it: {exempt}"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -207,7 +213,7 @@ fn kinds() -> impl TypedValueParser<Value = SubjectKind> {
 }
 
 fn read_hash(text: &str) -> Result<Digest, String> {
-    parse_hash(text).ok_or_else(|| "write 64 lower-case hex digits".to_owned())
+    parse_hash(text).ok_or_else(|| "write 64 lower-case hex digits; tables show the first of them, and -o wide all".to_owned())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(super) fn write(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>)
     // A missing topic is reported at once, and not after a timeout.
     Topics::new(kafka)?.controls()?;
     let key = id.to_string();
-    let outgoing = Outgoing { topic: &kafka.topics.controls, partition: None, key: &key, value, what: "the control" };
+    let outgoing = Outgoing { topic: &kafka.topics.controls, partition: None, key: Some(&key), value, what: "the control" };
     let (partition, offset) = publish(kafka, &outgoing)?;
     let (topic, key) = (serde_json::to_string(&kafka.topics.controls)?, serde_json::to_string(&key)?);
     let value = value.map_or_else(|| "null".to_owned(), compact);

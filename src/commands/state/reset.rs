@@ -61,7 +61,8 @@ pub(super) fn execute(args: &ResetArgs, kafka: &KafkaSettings) -> anyhow::Result
     if args.execute {
         let value = serde_json::to_vec(&reset)?;
         let what = format!("the event (event_id {})", reset.event_id);
-        let outgoing = Outgoing { topic: topic.name, partition: Some(partition), key: reset.thread_id, value: Some(&value), what: &what };
+        let outgoing =
+            Outgoing { topic: topic.name, partition: Some(partition), key: Some(reset.thread_id), value: Some(&value), what: &what };
         let (_, offset) = publish(kafka, &outgoing)?;
         print(topic, partition, Some(offset), &reset)?;
         say!("published; `tollgate state show` tells its effect after the next checkpoint");

@@ -23,7 +23,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::UsageError;
-use super::super::output::{Screen, create_output, shown};
+use super::super::output::{OutputFormat, Screen, create_output, shown};
 use super::super::test::find::find;
 use super::super::test::junit::junit;
 use super::super::test::read_percent;
@@ -51,6 +51,9 @@ pub(in crate::commands) struct TestArgs {
     /// Print a JSON object for each case in place of text
     #[arg(long)]
     json: bool,
+    /// How to print; json is --json [default: table]
+    #[arg(short, long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    output: Option<OutputFormat>,
 }
 
 /// How often each rule fired, by id and version, so that a rule counts once in however many files it is tested.
@@ -112,7 +115,7 @@ fn write(args: &TestArgs, (report, fired): (&Report, &Fired), reads: &[&Path], s
     let reached = percent((fired.values().filter(|count| **count > 0).count(), fired.len()));
     let is_covered = args.coverage || args.coverage_min.is_some();
     let mut out = io::stdout().lock();
-    if args.json {
+    if args.json || args.output == Some(OutputFormat::Json) {
         report.write_json(&mut out)?;
         if is_covered {
             let rules: Vec<_> =

@@ -1,0 +1,66 @@
+//! Commands that are named in what a command says. They repeat the connection options of this command line, so that they reach the same brokers
+//! if they are pasted.
+
+use std::borrow::Cow;
+
+use super::Common;
+
+/// The connection options of this command line, as they are repeated.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Hints {
+    /// The options, each behind a space.
+    options: String,
+}
+
+impl Hints {
+    /// Returns those of a command line. The properties of `-X` are not repeated: some of them are secrets.
+    pub(super) fn of(common: &Common) -> Self {
+        let mut options = String::new();
+        if let Some(config) = &common.config {
+            options.push_str(&format!(" -c {}", quoted(&config.display().to_string())));
+        }
+        if let Some(brokers) = &common.brokers {
+            options.push_str(&format!(" -b {}", quoted(brokers)));
+        }
+        if !common.properties.is_empty() {
+            options.push_str(" -X …");
+        }
+        Self { options }
+    }
+
+    /// Returns a command of this program: `tollgate` with the options, and these words.
+    pub(super) fn command(&self, words: &str) -> String {
+        format!("tollgate{} {words}", self.options)
+    }
+}
+
+/// Returns a word as a shell takes it, whatever stands in it.
+pub(super) fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:,=@+%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ColorChoice;
+    use super::*;
+
+    #[test]
+    fn a_command_repeats_what_leads_to_the_brokers_and_no_secret() {
+        let common = |config: Option<&str>, brokers: Option<&str>, properties: &[&str]| Common {
+            config: config.map(Into::into),
+            brokers: brokers.map(str::to_owned),
+            properties: properties.iter().map(|property| (*property).to_owned()).collect(),
+            color: ColorChoice::Auto,
+        };
+        assert_eq!(Hints::of(&common(None, None, &[])).command("control list"), "tollgate control list");
+        let hints = Hints::of(&common(Some("my files/it's.yaml"), Some("a:1,b:2"), &["sasl.password=MARKER", "x=y"]));
+        assert_eq!(hints.command("abuse top"), "tollgate -c 'my files/it'\\''s.yaml' -b a:1,b:2 -X … abuse top");
+    }
+
+    #[test]
+    fn a_word_is_one_word_for_a_shell() {
+        let words = ["safety-stop_1", "", "a;reboot", "$(x)"].map(quoted);
+        assert_eq!(words, ["safety-stop_1", "''", "'a;reboot'", "'$(x)'"]);
+    }
+}
