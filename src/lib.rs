@@ -24,6 +24,7 @@ pub mod commands;
 pub mod config;
 pub mod control_feed;
 pub mod health;
+pub mod host_time;
 pub mod kafka;
 pub mod logging;
 pub mod member;

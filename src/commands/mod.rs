@@ -51,7 +51,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use output::ColorChoice;
 
-use crate::config::{load_as_of, now_ms};
+use crate::config::load_as_of;
+use crate::host_time::now_ms;
 use crate::logging::finish_logging;
 use crate::settings::Settings;
 

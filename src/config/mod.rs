@@ -98,12 +98,6 @@ pub fn load_as_of(
     })
 }
 
-/// Returns the time, in milliseconds since the epoch.
-pub(crate) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
 fn parse(text: &str, origin: &str, defaults: &Value) -> Result<Value, ConfigError> {
     settings::parse(text).map_err(|_| {
         let notes = Settings::notes(defaults);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
@@ -19,6 +19,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::Health;
+use crate::host_time::now_ms;
 use crate::kafka::{Right, is_unreachable, make_consumer, partitions_of};
 use crate::metrics::Metrics;
 use crate::settings::KafkaSettings;
@@ -268,9 +269,4 @@ impl Feed {
 /// Returns how many subjects are suspended.
 fn suspended_count(controls: &Controls) -> usize {
     SubjectKind::ALL.into_iter().map(|kind| controls.suspended_count(kind)).sum()
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -4,7 +4,7 @@
 //! commit the offset.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
@@ -14,6 +14,7 @@ use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::{Progress, Resumed, Stage};
 
 use crate::health::MemberPartitions;
+use crate::host_time::now_ms;
 use crate::kafka::headers_of;
 use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Delivery, Outbox, Refusal, Role};
@@ -347,9 +348,4 @@ impl<R: StageRuntime> Assignment<R> {
             self.runtime.lag(partition, records);
         }
     }
-}
-
-fn now_ms() -> i64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }

@@ -14,9 +14,9 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
-use crate::config::now_ms;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::host_time::now_ms;
 use crate::logging::start_logging;
 use crate::member::Membership;
 use crate::metrics::Metrics;

@@ -1,6 +1,7 @@
 //! Times as people read them.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use crate::host_time::now_ms;
+use std::time::Duration;
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -79,12 +80,6 @@ fn duration_ms(text: &str) -> Result<i64, DurationFault> {
     };
     let count: i64 = count.parse().ok().filter(|count| *count >= 0).ok_or(DurationFault::Count)?;
     count.checked_mul(seconds * 1_000).ok_or(DurationFault::TooLong)
-}
-
-/// Returns the time of the host. Commands show it; nothing is decided by it.
-pub(in crate::commands) fn now_ms() -> i64 {
-    let since: Duration = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn date_time(time_ms: i64) -> Option<OffsetDateTime> {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::{load, now_ms};
+use crate::config::load;
 use crate::control_feed::{ControlFeed, FeedParts};
 use crate::health::Health;
+use crate::host_time::now_ms;
 use crate::kafka::{ABUSE, StageTopics};
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};

@@ -1,10 +1,11 @@
 //! The one token that all clients share, and its renewal. Nobody waits for a token endpoint while the last token is still good.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::settings::OauthSettings;
 use super::token::Token;
+use crate::host_time::now_ms;
 
 /// How long a client waits for the first token of the process. The endpoint gets a little less. Nobody waits for a later one: whoever asks
 /// may be the thread that decides.
@@ -123,11 +124,6 @@ fn fetch(settings: &OauthSettings) -> Result<Token, String> {
 #[cfg(not(feature = "tls"))]
 fn fetch(_: &OauthSettings) -> Result<Token, String> {
     Err("this program was built without TLS".to_owned())
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

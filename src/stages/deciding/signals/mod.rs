@@ -21,7 +21,7 @@ mod counts;
 mod source;
 mod targets;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use tollgate_core::record::{Offset, Partition};
@@ -40,6 +40,9 @@ use targets::Targets;
 const RECORD_BYTES_MAX: u64 = 256 << 10;
 /// The share of what the topic takes that a record fills before it is closed: an event's signals are added whole.
 const RECORD_SHARE: u64 = 4;
+
+/// After how long without a decision amounts are not gathered any longer: a few rounds.
+const QUIET_TIME: Duration = Duration::from_millis(2);
 
 /// The signals topic, as deciding writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +71,16 @@ pub(super) struct Signals {
     targets: Targets,
     calm: Calm,
     counts: SignalCounts,
+    /// Whether a record was decided since the last round.
+    has_decided: bool,
+    /// When a record was last decided, as of the rounds.
+    decided_at: Option<Instant>,
 }
 
 impl Signals {
     pub(super) fn new(topic: SignalTopic, metrics: &Metrics) -> Self {
         let (targets, counts) = (Targets::new(topic), SignalCounts::new(metrics));
-        Self { sources: FxHashMap::default(), targets, calm: Calm::default(), counts }
+        Self { sources: FxHashMap::default(), targets, calm: Calm::default(), counts, has_decided: false, decided_at: None }
     }
 
     /// Begins a partition. `new_end` is where it ended if nothing is known of it.
@@ -95,6 +102,7 @@ impl Signals {
 
     /// Takes the signals of a decided record, which then waits for the records that hold them.
     pub(super) fn decided(&mut self, signals: &EventSignals, publications: &mut Publications<'_>) {
+        self.has_decided = true;
         let (waiter, time_ms) = (publications.waiter(), signals.time_ms());
         let Some(source) = self.sources.get_mut(&waiter.partition) else { return };
         if source.decided(waiter.offset) {
@@ -122,9 +130,14 @@ impl Signals {
         self.counts.left_out(signals);
     }
 
-    /// Publishes what was gathered.
+    /// Publishes what is due of what was gathered.
     pub(super) fn round(&mut self, late: &mut LatePublications<'_>) {
-        self.targets.send(late);
+        let now = Instant::now();
+        if std::mem::take(&mut self.has_decided) {
+            self.decided_at = Some(now);
+        }
+        let is_quiet = self.decided_at.is_none_or(|at| now.saturating_duration_since(at) >= QUIET_TIME);
+        self.targets.send(now, is_quiet, late);
         self.calm.note(late.is_settled());
     }
 

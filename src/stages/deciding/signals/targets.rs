@@ -1,6 +1,7 @@
 //! The records of signals in the making, one for each partition of the signals topic.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use tollgate_core::record::Partition;
 use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
@@ -8,6 +9,10 @@ use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
 use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
 use super::SignalTopic;
+
+/// For how long amounts are gathered under load. A record costs as much as deciding on an event, and so does each subject and second in it:
+/// amounts that come together share both. What happened is told at once.
+const GATHER_TIME: Duration = Duration::from_millis(50);
 
 /// The records in the making.
 #[derive(Debug)]
@@ -19,6 +24,10 @@ pub(super) struct Targets {
     batches: Vec<Batch>,
     /// Who waits for each of them.
     waiters: Vec<Vec<Waiter>>,
+    /// Which of them hold more than amounts and clocks.
+    urgent: Vec<bool>,
+    /// Since when anything is to be published.
+    since: Option<Instant>,
     /// Records that are closed, in order.
     closed: VecDeque<Closed>,
     /// Whether anything is to be published.
@@ -40,7 +49,9 @@ impl Targets {
         let batches = (0..topic.partitions).map(|_| Batch::default()).collect();
         let waiters = (0..topic.partitions).map(|_| Vec::new()).collect();
         let partitions = SubjectPartitions::new(topic.partitions);
-        Self { topic, partitions, batches, waiters, closed: VecDeque::new(), is_dirty: false, hit: Vec::new() }
+        let urgent = (0..topic.partitions).map(|_| false).collect();
+        let (closed, hit) = (VecDeque::new(), Vec::new());
+        Self { topic, partitions, batches, waiters, urgent, since: None, closed, is_dirty: false, hit }
     }
 
     /// Returns in how many records the signals of an event will be.
@@ -57,6 +68,9 @@ impl Targets {
             if let Some(waiters) = self.waiters.get_mut(target) {
                 waiters.push(waiter);
             }
+            if let Some(is_urgent) = self.urgent.get_mut(target) {
+                *is_urgent |= !signals.facts().is_empty();
+            }
             if self.batches.get(target).is_some_and(|batch| batch.bytes() >= self.topic.record_bytes) {
                 self.close(target);
             }
@@ -72,11 +86,19 @@ impl Targets {
             batch.take(&mut value);
             self.closed.push_back(Closed { target, key, value, waiters: std::mem::take(waiters) });
         }
+        if let Some(is_urgent) = self.urgent.get_mut(target) {
+            *is_urgent = false;
+        }
     }
 
     fn close_all(&mut self) {
+        self.close_where(|_| true);
+    }
+
+    fn close_where(&mut self, is_due: impl Fn(bool) -> bool) {
         for target in 0..self.batches.len() {
-            if self.batches.get(target).is_some_and(|batch| !batch.is_empty()) {
+            let is_urgent = self.urgent.get(target).is_some_and(|is_urgent| *is_urgent);
+            if is_due(is_urgent) && self.batches.get(target).is_some_and(|batch| !batch.is_empty()) {
                 self.close(target);
             }
         }
@@ -94,12 +116,18 @@ impl Targets {
         self.is_dirty = true;
     }
 
-    /// Publishes all records.
-    pub(super) fn send(&mut self, late: &mut LatePublications<'_>) {
-        if !std::mem::take(&mut self.is_dirty) {
+    /// Publishes the records that are due: all of them if nothing comes for now, or if amounts were gathered for long enough.
+    pub(super) fn send(&mut self, now: Instant, is_quiet: bool, late: &mut LatePublications<'_>) {
+        if !self.is_dirty {
             return;
         }
-        self.close_all();
+        let since = *self.since.get_or_insert(now);
+        if is_quiet || now.saturating_duration_since(since) >= GATHER_TIME {
+            self.close_all();
+            (self.is_dirty, self.since) = (false, None);
+        } else {
+            self.close_where(|is_urgent| is_urgent);
+        }
         for Closed { target, key, value, waiters } in self.closed.drain(..) {
             let key = key.as_deref().map(str::as_bytes);
             let to = Destination { topic: &self.topic.name, partition: i32::try_from(target).ok(), key, value: Some(&value) };
@@ -113,7 +141,7 @@ mod tests {
     use super::*;
     use tollgate_core::digest::Digest;
     use tollgate_core::record::Offset;
-    use tollgate_core::signal::{KeyKind, SubjectKey, VolumeKind, read};
+    use tollgate_core::signal::{Fact, KeyKind, KeyKinds, PointKind, SubjectKey, Subjects, VolumeKind, read};
 
     fn topic(partitions: u32, record_bytes: usize) -> SignalTopic {
         SignalTopic { name: "signals".to_owned(), partitions, record_bytes }
@@ -174,6 +202,29 @@ mod tests {
             offsets.extend(signals.volumes.first().unwrap().amounts.iter().map(|(offset, _)| offset.0));
         }
         assert_eq!(offsets, (0..9).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_happened_does_not_wait_for_amounts() {
+        let mut targets = Targets::new(topic(16, 1 << 20));
+        targets.add(waiter(0), &signals(&["a", "b", "c", "d"]));
+        targets.close_where(|is_urgent| is_urgent);
+        assert!(targets.closed.is_empty());
+        let mut stop = EventSignals::default();
+        stop.begin(Some(1_000), true);
+        let user = Some(Digest::of(b"a"));
+        let fact = Fact::new(PointKind::SafetyStop, KeyKinds::OF_EVENTS);
+        stop.fact(fact, Subjects { user, ..Subjects::default() }, ("t", "e"));
+        targets.add(waiter(1), &stop);
+        targets.close_where(|is_urgent| is_urgent);
+        assert_eq!(targets.closed.len(), 1);
+        let closed = targets.closed.pop_front().unwrap();
+        let told = read(Some(&closed.value)).unwrap();
+        assert_eq!((told.points.len(), closed.waiters.len()), (1, 1 + told.volumes.len()), "with the amounts that came before it");
+        targets.close_where(|is_urgent| is_urgent);
+        assert!(targets.closed.is_empty(), "once");
+        targets.close_all();
+        assert!(!targets.closed.is_empty());
     }
 
     #[test]
