@@ -3,6 +3,8 @@
 mod chaos;
 mod reference;
 
+pub(crate) use chaos::kills_change_nothing;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -18,7 +20,7 @@ const HONEST: &str = "user-honest";
 const PLANTED: &str = "user-planted";
 
 pub(crate) fn kills_change_no_signal_alert_or_control(cluster: &Cluster) -> Result<()> {
-    chaos::kills_change_nothing(cluster, KILLS, |_| Ok(()))
+    kills_change_nothing(cluster, KILLS, |_| Ok(()))
 }
 
 /// Returns a deployment that suspends for 15 minutes who is stopped five times within an hour.
