@@ -210,8 +210,8 @@ impl Pardoned<'_> {
                 (Some(Ended::Pardoned), _) => say!("pardoned: the suspension of {name} is ended, and what it has done is forgotten"),
                 (Some(Ended::NotSuspended), _) => say!("{name} was not suspended by a rule; what it has done is forgotten all the same"),
                 (Some(Ended::StillSuspended), Some(key)) => say!(
-                    "tollgate: the abuse stage has read the pardon, and {name} is suspended by a rule all the same: it offended again, or the stage \
-                     knows nothing of this suspension; lift it with: {}",
+                    "tollgate: the abuse stage has read the pardon, and {name} is suspended by a rule all the same: it offended again; lift it \
+                     with: {}",
                     by("exempt", key)
                 ),
                 (Some(Ended::Requested), Some(key)) => say!("to lift the suspension at once: {}", by("exempt", key)),

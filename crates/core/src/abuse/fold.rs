@@ -176,7 +176,7 @@ impl Abuse {
         let mut found: Vec<(u8, Found)> = Vec::new();
         let mut counters = 0;
         for used in uses {
-            let Some((id, finding)) = self.count_in(&mut subject, used, signal, scene) else { continue };
+            let Some((id, finding)) = self.count_in(&mut subject, used, counters, signal, scene) else { continue };
             counters |= bit(id);
             found.extend(finding.map(|finding| (id, finding)));
         }
@@ -207,15 +207,22 @@ impl Abuse {
     }
 
     /// Counts a signal in one counter, which is made if it is not there. Returns the counter's id and what its rule has found. `None` if the
-    /// signal lacks what the rule counts by.
-    fn count_in(&self, subject: &mut Subject<'_>, used: &Use, signal: &Signal<'_>, scene: &Scene) -> Option<(u8, Option<Found>)> {
+    /// signal lacks what the rule counts by. The counters in `busy` have counted the signal before.
+    fn count_in(
+        &self,
+        subject: &mut Subject<'_>,
+        used: &Use,
+        busy: u64,
+        signal: &Signal<'_>,
+        scene: &Scene,
+    ) -> Option<(u8, Option<Found>)> {
         let (rule, number) = (self.program.rule(used.rule)?, self.program.number(used.rule)?);
         let (group, value) = match signal.point {
             Some(point) => (rule.group_of(point)?, rule.value_of(point)?),
             None if rule.group_by.dimensions.is_empty() => (String::new(), None),
             None => return None,
         };
-        let at = subject.counter(number, &group, || Window::of(rule))?;
+        let at = subject.counter(number, &group, busy, || Window::of(rule))?;
         let opened = subject.open(at).ok()?;
         // Before any source has told its time, it is that of the signal.
         let now_ms = scene.now_ms.unwrap_or(signal.time_ms);

@@ -29,7 +29,10 @@ impl Abuse {
         };
         let rules = std::sync::Arc::clone(self.program.rules());
         let before = self.state.subjects.take(at);
-        let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };
+        let Ok(mut subject) = Subject::read(&before) else {
+            scene.folded.controls.extend(control::lifted(key));
+            return self.state.subjects.remove(at);
+        };
         for place in 0..subject.counters.len() {
             let Some((number, group)) = subject.counters.get(place).map(|counter| (counter.rule, counter.group.clone())) else { continue };
             let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { continue };

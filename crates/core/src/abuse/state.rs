@@ -29,7 +29,7 @@ pub struct AbuseState {
 }
 
 impl AbuseState {
-    /// Returns whether it knows of any rule that has ever counted.
+    /// Returns whether it knows of no rule that has ever counted.
     pub(super) fn is_new(&self) -> bool {
         self.own == Own::default()
     }

@@ -234,11 +234,12 @@ fn finish(
     Ok(Step::Decided(Outcome::of(event, decided?)))
 }
 
-/// Notes when an event counts, if the policy has signals.
+/// Returns whether an event says which user it is on behalf of.
 fn names_user(event: &Event<'_>) -> bool {
     event.attribution.user_id.as_deref().is_some_and(|id| !id.is_empty())
 }
 
+/// Notes when an event counts, if the policy has signals.
 fn begin_signals(policy: &Policy, event: &Event<'_>, touch: Touch, out: &mut VerdictBuffer) {
     if policy.signals().is_some() {
         out.signals.begin(counted_time(event.time_ms, event.record_ms, touch.time_ms), names_user(event));

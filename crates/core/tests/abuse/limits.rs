@@ -160,3 +160,24 @@ fn made_up_dimensions_disarm_no_other_rule() {
         assert_eq!(shown(&stops, &["rule", "count"]), ["three 3"], "{mode:?}");
     }
 }
+
+/// Two rules of one signal, when there is no room: the counter that has just fired is not taken for the other rule.
+#[test]
+fn a_counter_that_fires_is_not_taken_for_another_rule() {
+    let by = |id: &str, gte, dimension| {
+        let group_by = GroupBy { kind: KeyKind::User, dimensions: vec![dimension] };
+        let detection = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
+        Rule { mode: Mode::Alert, group_by, detection, correlation: Correlation::EventCount { gte }, ..rule(id) }
+    };
+    let mut bench = Bench::new(rules(vec![by("each-tool", 1, Dimension::Tool), by("each-code", 2, Dimension::Code)]));
+    bench.clock(START);
+    for n in 0..200 {
+        let denial = point(PointKind::Denial, user("a"), 1, n, START);
+        let denial = Point { tool: Some(format!("tool-{n}").into()), code: Some(format!("code-{n}").into()), ..denial };
+        let alerts = bench.fold(&[part(denial)]);
+        assert!(alerts.iter().all(|alert| alert["rule"] == "each-tool"), "{n}");
+        if let Some(alert) = alerts.first() {
+            assert_eq!(alert["group"], serde_json::json!({"tool": format!("tool-{n}")}), "{n}");
+        }
+    }
+}

@@ -91,6 +91,8 @@ impl Signals {
     /// Drops what belongs to a partition, which its next owner writes.
     pub(super) fn forget(&mut self, partition: Partition) {
         self.sources.remove(&partition);
+        // If this member begins it again, its offsets come again, and are told apart by record.
+        self.targets.close_all();
     }
 
     /// Notes that a record is not decided yet.
@@ -141,9 +143,9 @@ impl Signals {
         self.calm.note(late.is_settled());
     }
 
-    /// Returns how many records hold signals that are not published yet.
+    /// Returns how many records hold signals that are not published yet; those that are gathered count as one, so that rounds go on.
     pub(super) fn held(&self) -> usize {
-        self.sources.values().map(Source::held).sum()
+        self.sources.values().map(Source::held).sum::<usize>() + usize::from(self.targets.is_gathering())
     }
 
     /// Adds the times of all sources to the next records.

@@ -91,7 +91,13 @@ impl Targets {
         }
     }
 
-    fn close_all(&mut self) {
+    /// Returns whether anything is to be published.
+    pub(super) fn is_gathering(&self) -> bool {
+        self.is_dirty
+    }
+
+    /// Closes all records: what comes now is in others.
+    pub(super) fn close_all(&mut self) {
         self.close_where(|_| true);
     }
 

@@ -13,12 +13,11 @@ use hashbrown::HashTable;
 use slab::Slab;
 
 use crate::digest::Digest;
-use crate::record::Offset;
 use crate::signal::{KeyKind, SubjectKey};
 
 pub(super) use counter::Opened;
 pub(super) use episode::Episode;
-use eviction::Candidates;
+use eviction::{Candidates, Rank};
 pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
 pub(super) use packed_id::PackedId;
 use subject::COUNTERS_MAX;
@@ -148,7 +147,7 @@ impl Subjects {
         let closeness = stamp.closeness.unwrap_or(HELD);
         // Who comes farther from a threshold goes sooner than its candidacy says. All others are looked at when it is their turn.
         if let Some(candidates) = self.candidates.as_mut().filter(|_| slot.closeness > closeness) {
-            candidates.push(closeness, stamp.applied, at);
+            candidates.push(Rank { closeness, applied: stamp.applied, tie: tie_of(&slot.hash) }, at);
         }
         slot.closeness = closeness;
         self.packed_bytes += buffer.len();
@@ -182,7 +181,7 @@ impl Subjects {
         let Some(slot) = self.slots.get_mut(at.at()) else { return };
         slot.closeness = stamp.closeness.unwrap_or(HELD);
         if let Some(candidates) = self.candidates.as_mut().filter(|_| slot.closeness != HELD) {
-            candidates.push(slot.closeness, stamp.applied, at);
+            candidates.push(Rank { closeness: slot.closeness, applied: stamp.applied, tie: tie_of(&slot.hash) }, at);
         }
     }
 
@@ -287,10 +286,11 @@ impl Subjects {
         }
     }
 
-    /// Returns the closeness and the last record of who is at a place; `None` for nobody, and for who must not be forgotten.
-    fn candidacy(slots: &Slab<Slot>, at: SlotKey) -> Option<(u8, Offset)> {
+    /// Returns the rank of who is at a place; `None` for nobody, and for who must not be forgotten.
+    fn candidacy(slots: &Slab<Slot>, at: SlotKey) -> Option<Rank> {
         let slot = slots.get(at.at()).filter(|slot| slot.closeness != HELD)?;
-        Subject::applied_of(&slot.packed).map(|applied| (slot.closeness, applied))
+        let (closeness, tie) = (slot.closeness, tie_of(&slot.hash));
+        Subject::applied_of(&slot.packed).map(|applied| Rank { closeness, applied, tie })
     }
 }
 
@@ -307,6 +307,10 @@ impl SlotKey {
 }
 
 const _: () = assert!(size_of::<Slot>() == 56, "every subject takes that much");
+
+fn tie_of(hash: &Digest) -> u32 {
+    (hash.first_u64() >> 32) as u32
+}
 
 /// Returns the bytes of a buffer in a box, the old one if they fit exactly.
 fn replaced(mut before: Box<[u8]>, buffer: &[u8]) -> Box<[u8]> {

@@ -73,15 +73,16 @@ impl<'p> Subject<'p> {
         (!is_held).then_some(closest)
     }
 
-    /// Returns the place of a counter, which is made if it is not there. `None` if there is room for none.
-    pub(in crate::abuse) fn counter(&mut self, rule: u32, group: &str, window: impl FnOnce() -> Window) -> Option<usize> {
+    /// Returns the place of a counter, which is made if it is not there, without taking the room of those in `busy`, a bit for each id. `None` if
+    /// there is room for none.
+    pub(in crate::abuse) fn counter(&mut self, rule: u32, group: &str, busy: u64, window: impl FnOnce() -> Window) -> Option<usize> {
         let found = self.counters.iter().position(|counter| counter.rule == rule && *counter.group == *group);
         if found.is_some() {
             return found;
         }
         if self.counters.len() >= COUNTERS_MAX {
             self.crowded += 1;
-            self.make_room()?;
+            self.make_room(busy)?;
         }
         let id = self.free_id()?;
         let content = Content::Opened(Opened { window: window(), episode: None });
@@ -90,11 +91,13 @@ impl<'p> Subject<'p> {
     }
 
     /// Removes a counter of the rule that has most: one that is not on the ladder if there is one, and among those the one that is farthest
-    /// from its threshold, or that was made first. One that suspends the subject stays: `None` if all do.
-    fn make_room(&mut self) -> Option<()> {
+    /// from its threshold, or that was made first. One that suspends the subject stays, and one that
+    /// has counted the signal at hand: `None` if all do.
+    fn make_room(&mut self, busy: u64) -> Option<()> {
         let count = |rule| self.counters.iter().filter(|counter| counter.rule == rule).count();
         let rank = |at: &usize, counter: &Counter<'_>| (Reverse(count(counter.rule)), counter.is_on_ladder, counter.closeness, *at);
-        let mut ranked: Vec<_> = self.counters.iter().enumerate().map(|(at, counter)| rank(&at, counter)).collect();
+        let free = self.counters.iter().enumerate().filter(|(_, counter)| busy & bit(counter.id) == 0);
+        let mut ranked: Vec<_> = free.map(|(at, counter)| rank(&at, counter)).collect();
         ranked.sort_unstable();
         let suspends = |opened: &mut Opened| opened.episode.as_ref().is_some_and(|episode| episode.until_ms.is_some());
         let goes = |(_, is_on_ladder, _, at): &(_, bool, _, usize)| !is_on_ladder || !self.open(*at).is_ok_and(suspends);
@@ -244,7 +247,7 @@ mod tests {
     fn count(subject: &mut Subject<'_>, counter: u32, group: &str, times: &[i64]) {
         let rule = rule();
         for time_ms in times {
-            let at = subject.counter(counter, group, || Window::of(&rule)).unwrap();
+            let at = subject.counter(counter, group, 0, || Window::of(&rule)).unwrap();
             let counted = Counted { time_ms: *time_ms, amount: 1, value: None, part: Part::Part };
             assert_eq!(subject.open(at).unwrap().window.add(&rule, &counted, i64::MIN, 0), None);
             subject.settle(at, &rule);
