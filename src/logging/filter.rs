@@ -8,13 +8,14 @@ use tracing_subscriber::filter::LevelFilter;
 const CRATES: [&str; 9] = ["tollgate", "tollgate_core", "tollgate_bench", "librdkafka", "rdkafka", "hyper", "hyper_util", "tokio", "axum"];
 
 /// The modules of this crate, which log under their paths.
-const MODULES: [&str; 21] = [
+const MODULES: [&str; 22] = [
     "admin",
     "capture",
     "commands",
     "config",
     "control_feed",
     "health",
+    "host_time",
     "kafka",
     "logging",
     "member",

@@ -225,8 +225,8 @@ mod tests {
         targets.close_where(|is_urgent| is_urgent);
         assert_eq!(targets.closed.len(), 1);
         let closed = targets.closed.pop_front().unwrap();
-        let told = read(Some(&closed.value)).unwrap();
-        assert_eq!((told.points.len(), closed.waiters.len()), (1, 1 + told.volumes.len()), "with the amounts that came before it");
+        let written = read(Some(&closed.value)).unwrap();
+        assert_eq!((written.points.len(), closed.waiters.len()), (1, 1 + written.volumes.len()), "with the amounts that came before it");
         targets.close_where(|is_urgent| is_urgent);
         assert!(targets.closed.is_empty(), "once");
         targets.close_all();
