@@ -151,3 +151,13 @@ fn a_changed_rule_counts_anew_and_leaves_subjects_where_they_are_on_its_ladder()
     assert!(fold(&mut stage, 2, stops("a", 5..7)).is_empty(), "two of before do not count");
     assert_eq!(shown(&fold(&mut stage, 3, stops("a", 7..8)), &["status", "step"]), ["escalated 2"]);
 }
+
+/// What suspends somebody may be of a state that was lost.
+#[test]
+fn a_pardon_of_a_subject_that_is_not_known_takes_its_control_back() {
+    let mut bench = Bench::new(rules(vec![rule("three")]));
+    bench.clock(START);
+    bench.request(&Request::Pardon(user("lost")));
+    let tombstones: Vec<_> = bench.last.controls.iter().map(|control| (control.key.as_str(), control.value.is_none())).collect();
+    assert_eq!(tombstones, [(&*format!("subject/{}/abuse", user("lost")), true)]);
+}

@@ -185,11 +185,15 @@ fn user_42_of_two_tenants_is_two_users() {
 #[test]
 fn an_event_without_a_user_is_unattributed_if_there_is_something_to_count() {
     let mut counting = begun();
-    let nobody = |event_value: Value| event(event_value, json!({"user_id": null, "tenant_id": null}));
-    let signals = counting.feed(&nobody(bash("deny-1")));
-    assert!(signals.is_unattributed() && !signals.names_user());
-    assert_eq!(told(signals), "denial acme.budget_spent", "there is no tenant to count the call for");
-    assert!(!counting.feed(&nobody(bash("c"))).is_unattributed());
+    // An empty id names nobody: all who send none would be one.
+    for (number, none) in [json!(null), json!("")].into_iter().enumerate() {
+        let nobody = |event_value: Value| event(event_value, json!({"user_id": none, "tenant_id": none}));
+        let signals = counting.feed(&nobody(bash(&format!("deny-1{number}"))));
+        assert!(signals.is_unattributed() && !signals.names_user(), "{none}");
+        assert!(signals.points((Partition(0), Offset(0))).all(|point| point.user.is_none() && point.tenant.is_none()), "{none}");
+        assert_eq!(told(signals), "denial acme.budget_spent", "there is no tenant to count the call for");
+        assert!(!counting.feed(&nobody(bash(&format!("c{number}")))).is_unattributed());
+    }
     let signals = counting.feed(&bash("deny-2"));
     assert!(!signals.is_unattributed() && signals.names_user());
 }
