@@ -23,16 +23,12 @@ impl Abuse {
     /// Forgets what a subject has done, ends its episodes, and lifts its suspension, whatever it is of. It stays active.
     fn pardon(&mut self, key: &SubjectKey, scene: &mut Scene) {
         scene.folded.counts.pardoned += 1;
-        let Some(at) = self.state.subjects.find(key) else {
-            // What suspends it may be of a state that was lost, or of other topics.
-            return scene.folded.controls.extend(control::lifted(key));
-        };
+        // What suspends it may be of a state that was lost, or of other topics, so that its control is taken back whatever is known of it.
+        scene.folded.controls.extend(control::lifted(key));
+        let Some(at) = self.state.subjects.find(key) else { return };
         let rules = std::sync::Arc::clone(self.program.rules());
         let before = self.state.subjects.take(at);
-        let Ok(mut subject) = Subject::read(&before) else {
-            scene.folded.controls.extend(control::lifted(key));
-            return self.state.subjects.remove(at);
-        };
+        let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };
         for place in 0..subject.counters.len() {
             let Some((number, group)) = subject.counters.get(place).map(|counter| (counter.rule, counter.group.clone())) else { continue };
             let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { continue };
@@ -43,9 +39,7 @@ impl Abuse {
         while !subject.counters.is_empty() {
             subject.remove(0);
         }
-        if !control::update(&mut subject, key, &self.program, scene.now_ms, &mut scene.folded) {
-            scene.folded.controls.extend(control::lifted(key));
-        }
+        subject.control_until_ms = None;
         self.expect(at, key, &subject);
         let mut buffer = std::mem::take(&mut self.buffer);
         let stamp = subject.stamp(&mut buffer);

@@ -17,6 +17,18 @@ codes! {
     }
 }
 
+impl Operator {
+    /// Returns whether the value of a field passes, given one of the values that it is compared with.
+    pub(super) fn accepts(self, found: &str, value: &str) -> bool {
+        match self {
+            Self::Equals => found == value,
+            Self::StartsWith => found.starts_with(value),
+            Self::EndsWith => found.ends_with(value),
+            Self::Contains => found.contains(value),
+        }
+    }
+}
+
 /// Which signals a rule counts: those of one kind whose fields all pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detection {
@@ -48,11 +60,6 @@ impl Detection {
 impl FieldTest {
     fn matches(&self, point: &Point<'_>) -> bool {
         let Some(found) = point.dimension(self.dimension) else { return false };
-        self.values.iter().any(|value| match self.operator {
-            Operator::Equals => *found == **value,
-            Operator::StartsWith => found.starts_with(value.as_str()),
-            Operator::EndsWith => found.ends_with(value.as_str()),
-            Operator::Contains => found.contains(value.as_str()),
-        })
+        self.values.iter().any(|value| self.operator.accepts(&found, value))
     }
 }

@@ -4,7 +4,7 @@ use crate::evaluate::FAILURES;
 use crate::settings::Section;
 use crate::signal::{Dimension, KeyKind};
 
-use super::fields::values_of;
+use super::fields::{instead, values_of};
 use super::{Detection, GroupBy, Operator};
 
 /// Adds a fault to the section `condition` of a rule that counts distinct values if it could never count so many.
@@ -19,19 +19,13 @@ pub(super) fn refuse_values(condition: &Section<'_>, (field, gte): (Dimension, u
 
 /// Returns what is wrong with a value of a field, and what to write instead, if no signal ever has it.
 pub(super) fn of_value(dimension: Dimension, operator: Operator, text: &str) -> Option<(&'static str, String)> {
-    let matches = |known: &str| match operator {
-        Operator::Equals => known == text,
-        Operator::StartsWith => known.starts_with(text),
-        Operator::EndsWith => known.ends_with(text),
-        Operator::Contains => known.contains(text),
-    };
     if dimension == Dimension::Code && operator == Operator::Equals && FAILURES.contains(&text) {
         let fix = "remove it: it says that a provider failed and nothing of the call, so that it is counted for nobody";
         return Some(("a code that no signal has", fix.to_owned()));
     }
     let known = values_of(dimension)?;
-    let is_possible = known.iter().any(|known| matches(known));
-    (!is_possible).then(|| ("a value that this field never has", super::fields::instead(text, &known)))
+    let is_possible = known.iter().any(|known| operator.accepts(known, text));
+    (!is_possible).then(|| ("a value that this field never has", instead(text, &known)))
 }
 
 fn is_grouped_by(field: Dimension, group_by: &GroupBy) -> bool {
