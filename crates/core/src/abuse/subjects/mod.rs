@@ -187,7 +187,7 @@ impl Subjects {
 
     /// Returns every place.
     pub(super) fn places(&self) -> Vec<SlotKey> {
-        self.slots.iter().filter_map(|(at, _)| u32::try_from(at).ok().map(SlotKey)).collect()
+        places_in(&self.slots).collect()
     }
 
     /// Returns the bytes at a place.
@@ -200,9 +200,8 @@ impl Subjects {
     pub(super) fn farthest(&mut self, spared: SlotKey) -> Option<SlotKey> {
         let Self { slots, candidates, .. } = self;
         let candidacy = |at| Self::candidacy(slots, at);
-        let places = || slots.iter().filter_map(|(at, _)| u32::try_from(at).ok().map(SlotKey));
         let order = |at: SlotKey| slots.get(at.at()).map(|slot| (slot.kind as u8, slot.hash.first_words()));
-        candidates.get_or_insert_with(|| Candidates::of(places(), candidacy)).first(spared, candidacy, order)
+        candidates.get_or_insert_with(|| Candidates::of(places_in(slots), candidacy)).first(spared, candidacy, order)
     }
 
     /// Removes a subject.
@@ -307,6 +306,10 @@ impl SlotKey {
 }
 
 const _: () = assert!(size_of::<Slot>() == 56, "every subject takes that much");
+
+fn places_in(slots: &Slab<Slot>) -> impl Iterator<Item = SlotKey> {
+    slots.iter().filter_map(|(at, _)| u32::try_from(at).ok().map(SlotKey))
+}
 
 fn tie_of(hash: &Digest) -> u32 {
     (hash.first_u64() >> 32) as u32
