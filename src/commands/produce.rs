@@ -16,8 +16,8 @@ use crate::kafka::{Linger, Right, make_producer, oauth_token, producer_config};
 use crate::settings::KafkaSettings;
 use tollgate_core::record::{Offset, Partition};
 
-/// How long the brokers may take to acknowledge the record.
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the brokers may take to acknowledge the record: as long as it takes until a partition whose leader has died has another one.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much longer to wait for librdkafka to report that they did not.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to serve the producer at a time.

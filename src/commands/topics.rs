@@ -1,15 +1,16 @@
 //! A reader of the configured topics for commands, with a time limit on every request.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use rdkafka::Offset as KafkaOffset;
 use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
-use rdkafka::message::BorrowedMessage;
+use rdkafka::message::{BorrowedMessage, Message as _};
 
-use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, partitions_of, reader_config};
-use crate::partition::{RestoreError, ends, read_messages, read_to_end};
+use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, partitions_of, reader_config};
+use crate::partition::{RestoreError, ends, read_messages};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
 use crate::topics::TopicRole;
@@ -17,11 +18,43 @@ use tollgate_core::record::{Offset, Partition};
 
 /// How long the brokers may take to list the topics.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
+/// For how long a partition is asked for again whose leader is away, as long as Kafka's own tools do: another broker becomes its leader
+/// meanwhile, and may fail in its turn.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait before it is asked for again, so that a broker that refuses at once is not flooded.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// A reader of the brokers' topics, in no consumer group.
 pub(super) struct Topics<'s> {
     kafka: &'s KafkaSettings,
     reader: Inquirer,
+    /// Whether it was said that a partition is asked for again.
+    has_said_again: Cell<bool>,
+}
+
+/// How long a partition is asked for again. It begins anew with each record that comes.
+struct Patience {
+    until: Instant,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { until: Instant::now() + PATIENCE }
+    }
+
+    /// Returns whether to try again after this error, a moment later.
+    fn tries_again(&self, error: &RestoreError) -> bool {
+        let is_away = match error {
+            RestoreError::Kafka { error, .. } => error.rdkafka_error_code().is_some_and(is_unreachable),
+            RestoreError::Silence => true,
+            _ => false,
+        };
+        let tries_again = is_away && Instant::now() + RETRY_PAUSE < self.until;
+        if tries_again {
+            std::thread::sleep(RETRY_PAUSE);
+        }
+        tries_again
+    }
 }
 
 /// A topic that exists.
@@ -35,7 +68,7 @@ pub(super) struct Topic<'s> {
 impl<'s> Topics<'s> {
     pub(super) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
         let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(|error| PropertyFault::of(&error, kafka))?;
-        Ok(Self { kafka, reader })
+        Ok(Self { kafka, reader, has_said_again: Cell::new(false) })
     }
 
     /// Finds the events topic.
@@ -113,23 +146,28 @@ impl<'s> Topics<'s> {
         anyhow!("the brokers at {} (kafka.brokers) do not answer: {reason}", self.kafka.shown_brokers())
     }
 
-    /// Reads a partition, showing each record with its offset.
+    /// Reads a partition, showing each record once, with its offset.
     pub(super) fn read(
         &self,
         topic: Topic<'_>,
         partition: Partition,
         mut show: impl FnMut(Offset, Option<&[u8]>, Option<&[u8]>),
     ) -> anyhow::Result<()> {
-        let read = read_to_end(self.reader.client(), topic.name, partition, |offset, _, key, value| {
-            show(offset, key, value);
+        self.read_messages(topic, partition, KafkaOffset::Beginning, |message| {
+            show(Offset(message.offset()), message.key(), message.payload());
             true
-        });
-        self.answer(read.map(drop), topic, partition)
+        })
     }
 
     /// Returns where a partition begins and ends.
     pub(super) fn ends(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
-        self.answer(ends(self.reader.client(), topic.name, partition), topic, partition)
+        let patience = Patience::new();
+        loop {
+            match ends(self.reader.client(), topic.name, partition) {
+                Err(error) if patience.tries_again(&error) => self.say_again(topic, partition, &error),
+                answer => return self.answer(answer, topic, partition),
+            }
+        }
     }
 
     /// Reads a partition from an offset that it has, until `show` returns `false` or the partition ends.
@@ -140,8 +178,36 @@ impl<'s> Topics<'s> {
         begin: Offset,
         show: impl FnMut(&BorrowedMessage<'_>) -> bool,
     ) -> anyhow::Result<()> {
-        let read = read_messages(self.reader.client(), topic.name, partition, KafkaOffset::Offset(begin.0), show);
-        self.answer(read.map(drop), topic, partition)
+        self.read_messages(topic, partition, KafkaOffset::Offset(begin.0), show)
+    }
+
+    /// Reads a partition, and goes on behind what was read if its leader is away for a while.
+    fn read_messages(
+        &self,
+        topic: Topic<'_>,
+        partition: Partition,
+        mut begin: KafkaOffset,
+        mut show: impl FnMut(&BorrowedMessage<'_>) -> bool,
+    ) -> anyhow::Result<()> {
+        let mut patience = Patience::new();
+        loop {
+            let read = read_messages(self.reader.client(), topic.name, partition, begin, |message| {
+                begin = KafkaOffset::Offset(message.offset().saturating_add(1));
+                patience = Patience::new();
+                show(message)
+            });
+            match read {
+                Err(error) if patience.tries_again(&error) => self.say_again(topic, partition, &error),
+                read => return self.answer(read.map(drop), topic, partition),
+            }
+        }
+    }
+
+    /// Says once that a partition is asked for again.
+    fn say_again(&self, topic: Topic<'_>, partition: Partition, error: &RestoreError) {
+        if !self.has_said_again.replace(true) {
+            say!("tollgate: partition {partition} of {}: {error}; trying for {} s", topic.name, PATIENCE.as_secs());
+        }
     }
 
     fn answer<T>(&self, read: Result<T, RestoreError>, topic: Topic<'_>, partition: Partition) -> anyhow::Result<T> {

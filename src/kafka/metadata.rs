@@ -54,6 +54,13 @@ pub(crate) fn cluster_topic<C: ConsumerContext>(
 
 /// Returns whether an error means that brokers cannot be reached for now. librdkafka connects again by itself.
 pub(crate) fn is_unreachable(code: RDKafkaErrorCode) -> bool {
-    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, LeaderNotAvailable, NotLeaderForPartition, OperationTimedOut, Resolve};
-    matches!(code, AllBrokersDown | BrokerTransportFailure | LeaderNotAvailable | NotLeaderForPartition | OperationTimedOut | Resolve)
+    use RDKafkaErrorCode::{
+        AllBrokersDown, BrokerTransportFailure, DestroyBroker, FencedLeaderEpoch, LeaderNotAvailable, NotLeaderForPartition,
+        OffsetNotAvailable, OperationTimedOut, Resolve, UnknownLeaderEpoch,
+    };
+    // A broker that nobody names any more ends its requests with `DestroyBroker`.
+    let is_away = matches!(code, AllBrokersDown | BrokerTransportFailure | DestroyBroker | OperationTimedOut | Resolve);
+    let has_no_leader_yet =
+        matches!(code, LeaderNotAvailable | NotLeaderForPartition | FencedLeaderEpoch | UnknownLeaderEpoch | OffsetNotAvailable);
+    is_away || has_no_leader_yet
 }

@@ -8,6 +8,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod abuse;
+#[path = "../kafka/abuse_commands.rs"]
+#[allow(dead_code, reason = "a cluster of three runs some of them")]
+mod abuse_commands;
 mod check;
 mod clock;
 mod events;
@@ -49,6 +52,9 @@ pub(crate) fn tollgate() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_tollgate"))
 }
 
+/// A test of both stages.
+type Case = fn(&mut Brokers) -> Result<()>;
+
 /// The brokers of the last run, if the next one can have them too.
 type Shared = Arc<Mutex<Option<Brokers>>>;
 
@@ -88,7 +94,13 @@ fn tests() -> Result<Vec<Test>> {
                 let (options, brokers) = (options.clone(), Arc::clone(&brokers));
                 tests.push(Test::ignorable_test(fault.to_string(), move || short(&options, fault, &brokers)));
             }
-            tests.push(Test::test("abuse::faults_change_no_signal_alert_or_control", move || both_stages(&brokers).map_err(failed)));
+            for (name, case) in [
+                ("abuse::faults_change_no_signal_alert_or_control", abuse::faults_change_no_signal_alert_or_control as Case),
+                ("abuse::an_offender_is_dealt_with_while_brokers_fail", abuse::an_offender_is_dealt_with_while_brokers_fail),
+            ] {
+                let brokers = Arc::clone(&brokers);
+                tests.push(Test::test(name, move || both_stages(case, &brokers).map_err(failed)));
+            }
         }
     }
     Ok(tests)
@@ -121,13 +133,15 @@ fn short(options: &Options, fault: Fault, shared: &Shared) -> Result<Completion,
 }
 
 /// Has both stages work while brokers are killed.
-fn both_stages(shared: &Shared) -> Result<()> {
-    let brokers = shared.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let mut brokers = match brokers {
+fn both_stages(case: Case, shared: &Shared) -> Result<()> {
+    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut brokers = match shared.take() {
         Some(brokers) => brokers,
         None => Brokers::start(&test_cache(&target_tmpdir()), &BrokersSettings::default())?,
     };
-    abuse::faults_change_no_signal_alert_or_control(&mut brokers)
+    case(&mut brokers)?;
+    *shared = Some(brokers);
+    Ok(())
 }
 
 fn judge(row: &Row) -> Result<()> {

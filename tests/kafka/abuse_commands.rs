@@ -190,8 +190,14 @@ fn wait_for_code(cluster: &Cluster, deployment: &Deployment, user: &str, code: &
 /// A user is suspended for three safety stops on three partitions, is shown with what was counted, and goes on after a pardon; an operator's
 /// suspension stays.
 pub(crate) fn an_offender_is_suspended_and_pardoned(cluster: &Cluster) -> Result<()> {
+    an_offender_is_dealt_with(cluster, || {})
+}
+
+/// The same with what is called once a worker decides.
+pub(crate) fn an_offender_is_dealt_with(cluster: &Cluster, begin: impl FnOnce()) -> Result<()> {
     let counting = Counting::new(cluster)?;
     let _worker = counting.deployment.start()?;
+    begin();
     let user = format!("user:{MARKER}");
     wait_for_code(cluster, &counting.deployment, MARKER, "allow")?;
     cluster.produce(&counting.deployment.events, &[stop(MARKER, 1), stop(MARKER, 2)])?;
