@@ -97,8 +97,10 @@ fn say(value: &[u8], is_new: impl Fn(i32, i64) -> bool) -> Result<Vec<Said>> {
     let points = list("signals").into_iter().filter(|point| is_new(source(point), number(&point["offset"])));
     let mut said: Vec<_> = points.map(|point| point.to_string()).collect();
     for volume in list("volumes") {
-        for amount in volume["amounts"].as_array().into_iter().flatten().filter(|amount| is_new(source(&volume), number(&amount[0]))) {
-            said.push(format!("{} {} {} {} {amount}", volume["volume"], volume["subject"], volume["partition"], volume["second"]));
+        for kind in ["call", "response", "tokens"] {
+            for amount in volume[kind].as_array().into_iter().flatten().filter(|amount| is_new(source(&volume), number(&amount[0]))) {
+                said.push(format!("{kind} {} {} {} {amount}", volume["subject"], volume["partition"], volume["second"]));
+            }
         }
     }
     Ok(said)

@@ -118,7 +118,8 @@ impl Controls {
     }
 
     /// Returns the suspension of a subject that an event is on behalf of, if one is in force at the event's time. A thread's suspension is
-    /// also that of its subagents' threads. Time is the event's own and never the host's. An event of unknown time is never past the end of a suspension: its subject stays suspended.
+    /// also that of its subagents' threads. Time is the event's own and never the host's. An event of unknown time is never past the end of a
+    /// suspension: its subject stays suspended.
     #[must_use]
     pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
         SubjectKind::ALL.into_iter().find_map(|kind| {

@@ -6,10 +6,10 @@ use crate::digest::Digest;
 use crate::json::ObjectWriter;
 use crate::record::{Offset, Partition};
 
-use super::{Clock, Point, SubjectKey, VERSION, VolumeKind};
+use super::{Clock, KeyKind, Point, SubjectKey, VERSION, VolumeKind};
 
-/// About how many bytes a sum takes besides its amounts, an amount, and a clock.
-const SUM_BYTES: usize = 160;
+/// About how many bytes a subject and second take besides their amounts, an amount, and a clock.
+const SUMS_BYTES: usize = 150;
 const AMOUNT_BYTES: usize = 16;
 const CLOCK_BYTES: usize = 64;
 
@@ -20,6 +20,8 @@ pub struct Batch {
     first: Option<SubjectKey>,
     points: Vec<u8>,
     sums: Vec<Sums>,
+    /// The amounts of all sums. Those of one kind in one sum are a chain, so that nothing is allocated for each.
+    amounts: Vec<Amount>,
     /// The place of each subject's sums. A batch may hold thousands of subjects.
     places: FxHashMap<SumsKey, usize>,
     clocks: Vec<Clock>,
@@ -34,7 +36,22 @@ type SumsKey = (SubjectKey, Partition, i64);
 #[derive(Debug)]
 struct Sums {
     key: SumsKey,
-    amounts: [Vec<(Offset, u64)>; VolumeKind::ALL.len()],
+    chains: [Option<Chain>; VolumeKind::ALL.len()],
+}
+
+/// The places of the first and the last amount.
+#[derive(Debug, Clone, Copy)]
+struct Chain {
+    first: usize,
+    last: usize,
+}
+
+/// An amount, and the place of the next one of its chain.
+#[derive(Debug)]
+struct Amount {
+    offset: Offset,
+    amount: u64,
+    next: Option<usize>,
 }
 
 impl Batch {
@@ -68,11 +85,20 @@ impl Batch {
             _ => *self.places.entry(key).or_insert(self.sums.len()),
         };
         if place == self.sums.len() {
-            self.sums.push(Sums { key, amounts: Default::default() });
+            self.sums.push(Sums { key, chains: Default::default() });
+            self.other_bytes += SUMS_BYTES;
         }
-        let Some(amounts) = self.sums.get_mut(place).and_then(|sums| sums.amounts.get_mut(kind as usize)) else { return };
-        self.other_bytes += AMOUNT_BYTES + if amounts.is_empty() { SUM_BYTES } else { 0 };
-        amounts.push((source.1, amount));
+        let Some(chain) = self.sums.get_mut(place).and_then(|sums| sums.chains.get_mut(kind as usize)) else { return };
+        let place = self.amounts.len();
+        match chain {
+            None => *chain = Some(Chain { first: place, last: place }),
+            Some(Chain { last, .. }) => {
+                self.amounts.get_mut(*last).into_iter().for_each(|before| before.next = Some(place));
+                *last = place;
+            }
+        }
+        self.amounts.push(Amount { offset: source.1, amount, next: None });
+        self.other_bytes += AMOUNT_BYTES;
     }
 
     /// Adds the clock of a source.
@@ -98,7 +124,7 @@ impl Batch {
             list.push(b']');
         }
         if !self.sums.is_empty() {
-            write_list(record.member("volumes"), self.sums.iter().flat_map(Sums::volumes), write_volume);
+            write_list(record.member("volumes"), &self.sums, |sums, out| write_sums(sums, &self.amounts, out));
         }
         if !self.clocks.is_empty() {
             write_list(record.member("clocks"), &self.clocks, write_clock);
@@ -107,15 +133,8 @@ impl Batch {
         (self.first, self.other_bytes) = (None, 0);
         self.places.clear();
         self.sums.clear();
+        self.amounts.clear();
         self.clocks.clear();
-    }
-}
-
-impl Sums {
-    /// Returns what there is of each kind.
-    fn volumes(&self) -> impl Iterator<Item = (VolumeKind, &SumsKey, &[(Offset, u64)])> {
-        let of_kinds = VolumeKind::ALL.iter().zip(&self.amounts).filter(|(_, amounts)| !amounts.is_empty());
-        of_kinds.map(|(kind, amounts)| (*kind, &self.key, amounts.as_slice()))
     }
 }
 
@@ -130,19 +149,23 @@ fn write_list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: i
     out.push(b']');
 }
 
-fn write_volume((kind, (subject, source, second), amounts): (VolumeKind, &SumsKey, &[(Offset, u64)]), out: &mut Vec<u8>) {
+fn write_sums(sums: &Sums, amounts: &[Amount], out: &mut Vec<u8>) {
+    let (subject, source, second) = sums.key;
     let mut object = ObjectWriter::begin(out);
-    object.plain("volume", &[kind.as_str().as_bytes()]);
-    key(&mut object, *subject);
+    key(&mut object, subject);
     whole(&mut object, "partition", source.0);
-    whole(&mut object, "second", *second);
-    write_list(object.member("amounts"), amounts, |(offset, amount), out| {
-        out.push(b'[');
-        out.extend_from_slice(itoa::Buffer::new().format(offset.0).as_bytes());
-        out.push(b',');
-        out.extend_from_slice(itoa::Buffer::new().format(*amount).as_bytes());
-        out.push(b']');
-    });
+    whole(&mut object, "second", second);
+    for (kind, chain) in VolumeKind::ALL.iter().zip(&sums.chains) {
+        let Some(chain) = chain else { continue };
+        let of_chain = std::iter::successors(amounts.get(chain.first), |amount| amounts.get(amount.next?));
+        write_list(object.member(kind.as_str()), of_chain, |Amount { offset, amount, .. }, out| {
+            out.push(b'[');
+            out.extend_from_slice(itoa::Buffer::new().format(offset.0).as_bytes());
+            out.push(b',');
+            out.extend_from_slice(itoa::Buffer::new().format(*amount).as_bytes());
+            out.push(b']');
+        });
+    }
     object.end();
 }
 
@@ -166,10 +189,10 @@ fn write_point(point: &Point<'_>, out: &mut Vec<u8>) {
     whole(&mut object, "time_ms", point.time_ms);
     text(&mut object, "thread_id", Some(&point.thread_id));
     text(&mut object, "event_id", Some(&point.event_id));
-    hash(&mut object, "user", point.user);
-    hash(&mut object, "tenant", point.tenant);
-    hash(&mut object, "agent", point.agent);
-    hash(&mut object, "thread", point.thread);
+    // The subject itself stands there already.
+    let others = [("user", KeyKind::User, point.user), ("tenant", KeyKind::Tenant, point.tenant), ("agent", KeyKind::Agent, point.agent)];
+    let others = others.into_iter().chain([("thread", KeyKind::Thread, point.thread)]);
+    others.filter(|(_, kind, _)| *kind != point.subject.kind).for_each(|(name, _, digest)| hash(&mut object, name, digest));
     text(&mut object, "tool", point.tool.as_deref());
     text(&mut object, "code", point.code.as_deref());
     hash(&mut object, "args_hash", point.args_hash);

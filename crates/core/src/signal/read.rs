@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::controls::parse_hash;
 use crate::record::{Offset, Partition};
 
-use super::{Point, PointKind, SubjectKey, VERSION, Volume, VolumeKind};
+use super::{KeyKind, Point, PointKind, SubjectKey, VERSION, Volume, VolumeKind};
 
 /// The time of a partition of the events topic: no event before an offset is later than this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub fn read(value: Option<&[u8]>) -> Result<Signals<'_>, SignalRejection> {
     let pardon = raw.pardon.map(|pardon| subject(&pardon.subject).map(Request::Pardon)).transpose()?;
     Ok(Signals {
         points: raw.signals.into_iter().map(RawPoint::into_point).collect::<Result<_, _>>()?,
-        volumes: raw.volumes.into_iter().map(RawVolume::into_volume).collect::<Result<_, _>>()?,
+        volumes: volumes(raw.volumes)?,
         clocks: raw.clocks.into_iter().map(RawClock::into_clock).collect(),
         request: pardon.or_else(|| raw.resume.map(|resume| Request::Resume(resume.rule.into_owned()))),
     })
@@ -112,7 +112,7 @@ struct RawSignals<'d> {
     #[serde(borrow, default)]
     signals: Vec<RawPoint<'d>>,
     #[serde(borrow, default)]
-    volumes: Vec<RawVolume<'d>>,
+    volumes: Vec<RawSums<'d>>,
     #[serde(default)]
     clocks: Vec<RawClock>,
     #[serde(borrow, default)]
@@ -158,15 +158,20 @@ struct RawPoint<'d> {
     detector: Option<Cow<'d, str>>,
 }
 
+/// The amounts of a subject in a second, by what was measured. A kind of amounts that is not known is none of this version.
 #[derive(Deserialize)]
-struct RawVolume<'d> {
-    #[serde(borrow)]
-    volume: Cow<'d, str>,
+#[serde(deny_unknown_fields)]
+struct RawSums<'d> {
     #[serde(borrow)]
     subject: Cow<'d, str>,
     partition: i32,
     second: i64,
-    amounts: Vec<(i64, u64)>,
+    #[serde(default)]
+    call: Vec<(i64, u64)>,
+    #[serde(default)]
+    response: Vec<(i64, u64)>,
+    #[serde(default)]
+    tokens: Vec<(i64, u64)>,
 }
 
 #[derive(Deserialize)]
@@ -193,9 +198,10 @@ struct RawResume<'d> {
 impl<'d> RawPoint<'d> {
     fn into_point(self) -> Result<Point<'d>, SignalRejection> {
         let subject = subject(&self.subject)?;
-        // Most copies hold the hash of their own subject once more.
         let hash =
             |text: Option<&str>| text.map(|text| parse_hash(text).ok_or(SignalRejection::Foreign("a hash that is none"))).transpose();
+        // That of the subject itself is written once.
+        let hash_of = |kind, text| if subject.kind == kind { Ok(Some(subject.hash)) } else { hash(text) };
         Ok(Point {
             kind: PointKind::from_name(&self.signal).ok_or(SignalRejection::Foreign("an unknown signal"))?,
             subject,
@@ -204,10 +210,10 @@ impl<'d> RawPoint<'d> {
             time_ms: self.time_ms,
             thread_id: self.thread_id,
             event_id: self.event_id,
-            user: hash(self.user)?,
-            tenant: hash(self.tenant)?,
-            agent: hash(self.agent)?,
-            thread: hash(self.thread)?,
+            user: hash_of(KeyKind::User, self.user)?,
+            tenant: hash_of(KeyKind::Tenant, self.tenant)?,
+            agent: hash_of(KeyKind::Agent, self.agent)?,
+            thread: hash_of(KeyKind::Thread, self.thread)?,
             args_hash: hash(self.args_hash)?,
             tool: self.tool,
             code: self.code,
@@ -219,16 +225,19 @@ impl<'d> RawPoint<'d> {
     }
 }
 
-impl RawVolume<'_> {
-    fn into_volume(self) -> Result<Volume, SignalRejection> {
-        Ok(Volume {
-            kind: VolumeKind::from_name(&self.volume).ok_or(SignalRejection::Foreign("an unknown volume"))?,
-            subject: subject(&self.subject)?,
-            source: Partition(self.partition),
-            second: self.second,
-            amounts: self.amounts.into_iter().map(|(offset, amount)| (Offset(offset), amount)).collect(),
-        })
+/// Returns the amounts, those of each kind on their own.
+fn volumes(sums: Vec<RawSums<'_>>) -> Result<Vec<Volume>, SignalRejection> {
+    let mut volumes = Vec::with_capacity(sums.len());
+    for RawSums { subject: name, partition, second, call, response, tokens } in sums {
+        let (subject, source) = (subject(&name)?, Partition(partition));
+        for (kind, amounts) in [(VolumeKind::Call, call), (VolumeKind::Response, response), (VolumeKind::Tokens, tokens)] {
+            if !amounts.is_empty() {
+                let amounts = amounts.into_iter().map(|(offset, amount)| (Offset(offset), amount)).collect();
+                volumes.push(Volume { kind, subject, source, second, amounts });
+            }
+        }
     }
+    Ok(volumes)
 }
 
 impl RawClock {
@@ -257,7 +266,7 @@ impl Request {
 mod tests {
     use super::*;
     use crate::digest::Digest;
-    use crate::signal::{Batch, KeyKind};
+    use crate::signal::Batch;
 
     fn digest(text: &str) -> Digest {
         Digest::of(text.as_bytes())
@@ -295,6 +304,7 @@ mod tests {
         batch.point(&point(6));
         batch.volume(VolumeKind::Tokens, subject, (Partition(3), Offset(5)), 1_999, 7);
         batch.volume(VolumeKind::Tokens, subject, (Partition(3), Offset(6)), 1_000, 8);
+        batch.volume(VolumeKind::Call, subject, (Partition(3), Offset(7)), 1_000, 1);
         batch.volume(VolumeKind::Tokens, subject, (Partition(3), Offset(7)), -1, 9);
         let clocks = [true, false].map(|has_begun| Clock { source: Partition(3), next: Offset(8), time_ms: 2_000, has_begun });
         clocks.into_iter().for_each(|clock| batch.clock(clock));
@@ -303,15 +313,16 @@ mod tests {
         assert!(batch.is_empty() && batch.key().is_none());
         let read = read(Some(&value)).unwrap();
         assert_eq!(read.points, [point(5), point(6)]);
-        let volume = |second, amounts: &[(i64, u64)]| Volume {
-            kind: VolumeKind::Tokens,
+        let volume = |kind, second, amounts: &[(i64, u64)]| Volume {
+            kind,
             subject,
             source: Partition(3),
             second,
             amounts: amounts.iter().map(|(offset, amount)| (Offset(*offset), *amount)).collect(),
         };
-        assert_eq!(read.volumes, [volume(1, &[(5, 7), (6, 8)]), volume(-1, &[(7, 9)])]);
-        assert_eq!(read.volumes.first().map(|volume| (volume.sum_behind(None), volume.sum_behind(Some(Offset(5))))), Some((15, 8)));
+        let (call, tokens) = (VolumeKind::Call, VolumeKind::Tokens);
+        assert_eq!(read.volumes, [volume(call, 1, &[(7, 1)]), volume(tokens, 1, &[(5, 7), (6, 8)]), volume(tokens, -1, &[(7, 9)])]);
+        assert_eq!(read.volumes.get(1).map(|volume| (volume.sum_behind(None), volume.sum_behind(Some(Offset(5))))), Some((15, 8)));
         assert_eq!((read.clocks.as_slice(), read.request), (clocks.as_slice(), None));
     }
 
@@ -327,12 +338,13 @@ mod tests {
         for newer in [r#"{"version":2}"#, r#"{"version":2,"signals":7}"#] {
             assert_eq!(read(Some(newer.as_bytes())), Err(SignalRejection::Newer { found: 2 }));
         }
-        let foreign: [Option<&[u8]>; 6] = [
+        let foreign: [Option<&[u8]>; 7] = [
             None,
             Some(b"\xff"),
             Some(b"{}"),
             Some(br#"{"version":0}"#),
             Some(br#"{"version":1,"signals":[{}]}"#),
+            Some(br#"{"version":1,"volumes":[{"subject":"user/1","partition":0,"second":0,"seconds":[]}]}"#),
             Some(br#"{"version":1,"pardon":{"subject":"user/1"}}"#),
         ];
         for value in foreign {

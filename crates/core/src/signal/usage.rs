@@ -1,5 +1,8 @@
 //! The tokens of a model's response, as its usage reports them, in the dialects that are read.
 
+use std::num::IntErrorKind;
+use std::ops::Range;
+
 use crate::decode::ModelBody;
 use crate::json::Value;
 use crate::safety::unwrap_message;
@@ -7,7 +10,8 @@ use crate::safety::unwrap_message;
 /// The most tokens of one response. No model writes as many, so that a larger number is an error or a lie.
 pub const TOKENS_MAX: u64 = 1_000_000_000;
 
-/// The members of a usage that are read.
+/// The members of a usage that are read: the spellings of the sum, of the input, of the output, and of what Anthropic counts apart from the
+/// input, which is what it writes to its cache and what it reads there.
 pub(crate) const USAGE_MEMBERS: [&str; 13] = [
     "total_tokens",
     "totalTokenCount",
@@ -23,6 +27,11 @@ pub(crate) const USAGE_MEMBERS: [&str; 13] = [
     "cache_creation_input_tokens",
     "cache_read_input_tokens",
 ];
+const TOTAL: Range<usize> = 0..3;
+const INPUT: Range<usize> = 3..7;
+const OUTPUT: Range<usize> = 7..11;
+const CACHE_WRITTEN: Range<usize> = 11..12;
+const CACHE_READ: Range<usize> = 12..13;
 
 /// Returns how many tokens a response took, input and output together, at most [`TOKENS_MAX`]; `None` where it does not say. Numbers that are
 /// not whole, or below zero, count as not said.
@@ -37,24 +46,26 @@ pub fn tokens_of(body: &ModelBody<'_>) -> Option<u64> {
     let usage = names.iter().find_map(|name| holder.get(name).filter(Value::is_object))?;
     let mut found = [None; USAGE_MEMBERS.len()];
     for (name, value) in usage.members() {
-        let known = USAGE_MEMBERS.iter().zip(&mut found).find(|(known, _)| name.is_text(known));
-        known.into_iter().for_each(|(_, found)| *found = whole(value));
+        let place = name.as_text().and_then(|name| USAGE_MEMBERS.iter().position(|known| known.as_bytes() == name.as_bytes()));
+        if let Some(found) = place.and_then(|place| found.get_mut(place)) {
+            *found = whole(value);
+        }
     }
-    // The spellings of one thing: the first that is there counts. Anthropic counts what it reads from its cache, and what it writes there,
-    // apart from the input.
-    let [a, b, c, input @ .., written, read] = found;
-    let [input @ .., e, f, g, h] = input;
-    let first = |spellings: &[Option<u64>]| spellings.iter().copied().flatten().next();
-    let parts = [first(&input), first(&[e, f, g, h]), written, read];
-    let sum = || parts.into_iter().flatten().reduce(u64::saturating_add);
-    first(&[a, b, c]).or_else(sum).map(|tokens| tokens.min(TOKENS_MAX))
+    // The spellings of one thing: the first that is there counts.
+    let first = |spellings: Range<usize>| found.get(spellings).into_iter().flatten().copied().flatten().next();
+    let sum = || [INPUT, OUTPUT, CACHE_WRITTEN, CACHE_READ].into_iter().filter_map(first).reduce(u64::saturating_add);
+    first(TOTAL).or_else(sum).map(|tokens| tokens.min(TOKENS_MAX))
 }
 
+/// Returns a whole number. One that is too large is the largest there is.
 fn whole(value: Value<'_>) -> Option<u64> {
-    let digits = value.source();
-    let is_whole = value.as_text().is_none() && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let add = |number: u64, digit: &u8| number.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
-    is_whole.then(|| digits.iter().fold(0, add))
+    if value.as_text().is_some() {
+        return None;
+    }
+    match std::str::from_utf8(value.source()).ok()?.parse() {
+        Ok(number) => Some(number),
+        Err(error) => (*error.kind() == IntErrorKind::PosOverflow).then_some(u64::MAX),
+    }
 }
 
 #[cfg(test)]

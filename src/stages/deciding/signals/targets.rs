@@ -10,9 +10,12 @@ use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
 use super::SignalTopic;
 
-/// For how long amounts are gathered under load. A record costs as much as deciding on an event, and so does each subject and second in it:
-/// amounts that come together share both. What happened is told at once.
+/// For how long signals are gathered under load: amounts, and what happened, which somebody may have to be stopped for. A record costs as much
+/// as deciding on an event, and so does each subject and second of amounts in it: those that come together share both.
 const GATHER_TIME: Duration = Duration::from_millis(50);
+const GATHER_TIME_URGENT: Duration = Duration::from_millis(25);
+/// As many buffers of records are kept to be used again.
+const SPARE_MAX: usize = 64;
 
 /// The records in the making.
 #[derive(Debug)]
@@ -26,12 +29,16 @@ pub(super) struct Targets {
     waiters: Vec<Vec<Waiter>>,
     /// Which of them hold more than amounts and clocks.
     urgent: Vec<bool>,
-    /// Since when anything is to be published.
+    /// Since when anything is to be published, and since when anything urgent is.
     since: Option<Instant>,
+    urgent_since: Option<Instant>,
     /// Records that are closed, in order.
     closed: VecDeque<Closed>,
-    /// Whether anything is to be published.
+    /// Buffers of records that were published.
+    spare: Vec<Vec<u8>>,
+    /// Whether anything is to be published, and whether anything urgent is.
     is_dirty: bool,
+    is_urgent: bool,
     /// The targets of the event at hand, reused.
     hit: Vec<Partition>,
 }
@@ -50,8 +57,9 @@ impl Targets {
         let waiters = (0..topic.partitions).map(|_| Vec::new()).collect();
         let partitions = SubjectPartitions::new(topic.partitions);
         let urgent = (0..topic.partitions).map(|_| false).collect();
-        let (closed, hit) = (VecDeque::new(), Vec::new());
-        Self { topic, partitions, batches, waiters, urgent, since: None, closed, is_dirty: false, hit }
+        let (closed, spare, hit) = (VecDeque::new(), Vec::new(), Vec::new());
+        let (since, urgent_since, is_dirty, is_urgent) = (None, None, false, false);
+        Self { topic, partitions, batches, waiters, urgent, since, urgent_since, closed, spare, is_dirty, is_urgent, hit }
     }
 
     /// Returns in how many records the signals of an event will be.
@@ -68,8 +76,8 @@ impl Targets {
             if let Some(waiters) = self.waiters.get_mut(target) {
                 waiters.push(waiter);
             }
-            if let Some(is_urgent) = self.urgent.get_mut(target) {
-                *is_urgent |= !signals.facts().is_empty();
+            if let Some(is_urgent) = self.urgent.get_mut(target).filter(|_| !signals.facts().is_empty()) {
+                (*is_urgent, self.is_urgent) = (true, true);
             }
             if self.batches.get(target).is_some_and(|batch| batch.bytes() >= self.topic.record_bytes) {
                 self.close(target);
@@ -82,9 +90,12 @@ impl Targets {
 
     fn close(&mut self, target: usize) {
         if let (Some(batch), Some(waiters)) = (self.batches.get_mut(target), self.waiters.get_mut(target)) {
-            let (key, mut value) = (batch.key().map(|subject| subject.to_string()), Vec::with_capacity(batch.bytes()));
+            let (key, mut value) = (batch.key().map(|subject| subject.to_string()), self.spare.pop().unwrap_or_default());
+            value.reserve(batch.bytes());
             batch.take(&mut value);
-            self.closed.push_back(Closed { target, key, value, waiters: std::mem::take(waiters) });
+            // The next record has about as many.
+            let next = Vec::with_capacity(waiters.len());
+            self.closed.push_back(Closed { target, key, value, waiters: std::mem::replace(waiters, next) });
         }
         if let Some(is_urgent) = self.urgent.get_mut(target) {
             *is_urgent = false;
@@ -122,22 +133,28 @@ impl Targets {
         self.is_dirty = true;
     }
 
-    /// Publishes the records that are due: all of them if nothing comes for now, or if amounts were gathered for long enough.
+    /// Publishes the records that are due: all of them if nothing comes for now, or if amounts were gathered for long enough; or those that
+    /// are urgent, if these were.
     pub(super) fn send(&mut self, now: Instant, is_quiet: bool, late: &mut LatePublications<'_>) {
         if !self.is_dirty {
             return;
         }
-        let since = *self.since.get_or_insert(now);
-        if is_quiet || now.saturating_duration_since(since) >= GATHER_TIME {
+        let is_over = |since: Instant, time: Duration| is_quiet || now.saturating_duration_since(since) >= time;
+        if is_over(*self.since.get_or_insert(now), GATHER_TIME) {
             self.close_all();
-            (self.is_dirty, self.since) = (false, None);
-        } else {
+            (self.is_dirty, self.is_urgent, self.since, self.urgent_since) = (false, false, None, None);
+        } else if self.is_urgent && is_over(*self.urgent_since.get_or_insert(now), GATHER_TIME_URGENT) {
             self.close_where(|is_urgent| is_urgent);
+            (self.is_urgent, self.urgent_since) = (false, None);
         }
-        for Closed { target, key, value, waiters } in self.closed.drain(..) {
+        for Closed { target, key, mut value, waiters } in self.closed.drain(..) {
             let key = key.as_deref().map(str::as_bytes);
             let to = Destination { topic: &self.topic.name, partition: i32::try_from(target).ok(), key, value: Some(&value) };
             late.send_shared(Role::Signals, to, waiters);
+            if self.spare.len() < SPARE_MAX {
+                value.clear();
+                self.spare.push(value);
+            }
         }
     }
 }
