@@ -9,7 +9,7 @@ use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message as _};
 
-use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, partitions_of, reader_config};
+use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, partitions_of, passes, reader_config};
 use crate::partition::{RestoreError, ends, read_messages};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
@@ -18,8 +18,8 @@ use tollgate_core::record::{Offset, Partition};
 
 /// How long the brokers may take to list the topics.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
-/// For how long a partition is asked for again whose leader is away, as long as Kafka's own tools do: another broker becomes its leader
-/// meanwhile, and may fail in its turn.
+/// For how long a partition is asked for again whose leader is away. Another broker becomes its leader meanwhile, and may fail in its turn.
+/// Kafka's own tools wait as long.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long to wait before it is asked for again, so that a broker that refuses at once is not flooded.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
@@ -28,8 +28,10 @@ const RETRY_PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct Topics<'s> {
     kafka: &'s KafkaSettings,
     reader: Inquirer,
-    /// Whether it was said that a partition is asked for again.
-    has_said_again: Cell<bool>,
+    /// The sign that ends the wait for a partition.
+    stop: Stop,
+    /// The last partition of which it was said that it is asked for again.
+    said: Cell<Option<Partition>>,
 }
 
 /// How long a partition is asked for again. It begins anew with each record that comes.
@@ -43,17 +45,17 @@ impl Patience {
     }
 
     /// Returns whether to try again after this error, a moment later.
-    fn tries_again(&self, error: &RestoreError) -> bool {
-        let is_away = match error {
-            RestoreError::Kafka { error, .. } => error.rdkafka_error_code().is_some_and(is_unreachable),
-            RestoreError::Silence => true,
-            _ => false,
-        };
-        let tries_again = is_away && Instant::now() + RETRY_PAUSE < self.until;
-        if tries_again {
-            std::thread::sleep(RETRY_PAUSE);
-        }
-        tries_again
+    fn tries_again(&self, error: &RestoreError, stop: &Stop) -> bool {
+        is_away(error) && Instant::now() + RETRY_PAUSE < self.until && !stop.wait(RETRY_PAUSE)
+    }
+}
+
+/// Returns whether the error goes away by itself. The topic was found before, so that a broker that does not know it has just started.
+fn is_away(error: &RestoreError) -> bool {
+    match error {
+        RestoreError::Kafka { error, .. } => error.rdkafka_error_code().is_some_and(passes),
+        RestoreError::Silence => true,
+        _ => false,
     }
 }
 
@@ -68,7 +70,12 @@ pub(super) struct Topic<'s> {
 impl<'s> Topics<'s> {
     pub(super) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
         let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(|error| PropertyFault::of(&error, kafka))?;
-        Ok(Self { kafka, reader, has_said_again: Cell::new(false) })
+        Ok(Self { kafka, reader, stop: Stop::default(), said: Cell::default() })
+    }
+
+    /// Has this sign end the wait for a partition whose leader is away.
+    pub(super) fn stopped_by(self, stop: &Stop) -> Self {
+        Self { stop: stop.clone(), ..self }
     }
 
     /// Finds the events topic.
@@ -164,10 +171,15 @@ impl<'s> Topics<'s> {
         let patience = Patience::new();
         loop {
             match ends(self.reader.client(), topic.name, partition) {
-                Err(error) if patience.tries_again(&error) => self.say_again(topic, partition, &error),
+                Err(error) if patience.tries_again(&error, &self.stop) => self.say_again(topic, partition, &error),
                 answer => return self.answer(answer, topic, partition),
             }
         }
+    }
+
+    /// Returns the same, and does not ask again.
+    pub(super) fn ends_at_once(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
+        self.answer(ends(self.reader.client(), topic.name, partition), topic, partition)
     }
 
     /// Reads a partition from an offset that it has, until `show` returns `false` or the partition ends.
@@ -179,6 +191,18 @@ impl<'s> Topics<'s> {
         show: impl FnMut(&BorrowedMessage<'_>) -> bool,
     ) -> anyhow::Result<()> {
         self.read_messages(topic, partition, KafkaOffset::Offset(begin.0), show)
+    }
+
+    /// Does the same, and does not ask again.
+    pub(super) fn read_at_once(
+        &self,
+        topic: Topic<'_>,
+        partition: Partition,
+        begin: Offset,
+        show: impl FnMut(&BorrowedMessage<'_>) -> bool,
+    ) -> anyhow::Result<()> {
+        let read = read_messages(self.reader.client(), topic.name, partition, KafkaOffset::Offset(begin.0), show);
+        self.answer(read.map(drop), topic, partition)
     }
 
     /// Reads a partition, and goes on behind what was read if its leader is away for a while.
@@ -197,15 +221,15 @@ impl<'s> Topics<'s> {
                 show(message)
             });
             match read {
-                Err(error) if patience.tries_again(&error) => self.say_again(topic, partition, &error),
+                Err(error) if patience.tries_again(&error, &self.stop) => self.say_again(topic, partition, &error),
                 read => return self.answer(read.map(drop), topic, partition),
             }
         }
     }
 
-    /// Says once that a partition is asked for again.
+    /// Says once of a partition that it is asked for again.
     fn say_again(&self, topic: Topic<'_>, partition: Partition, error: &RestoreError) {
-        if !self.has_said_again.replace(true) {
+        if self.said.replace(Some(partition)) != Some(partition) {
             say!("tollgate: partition {partition} of {}: {error}; trying for {} s", topic.name, PATIENCE.as_secs());
         }
     }

@@ -64,3 +64,22 @@ pub(crate) fn is_unreachable(code: RDKafkaErrorCode) -> bool {
         matches!(code, LeaderNotAvailable | NotLeaderForPartition | FencedLeaderEpoch | UnknownLeaderEpoch | OffsetNotAvailable);
     is_away || has_no_leader_yet
 }
+
+/// Returns whether an error goes away by itself where brokers are starting or moving.
+pub(crate) fn passes(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode::{
+        BrokerNotAvailable, InvalidReplicationFactor, NetworkException, NotController, RequestTimedOut, UnknownTopicOrPartition,
+        WaitingForCoordinator,
+    };
+    is_unreachable(code)
+        || matches!(
+            code,
+            BrokerNotAvailable
+                | InvalidReplicationFactor
+                | NetworkException
+                | NotController
+                | RequestTimedOut
+                | UnknownTopicOrPartition
+                | WaitingForCoordinator
+        )
+}

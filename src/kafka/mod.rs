@@ -27,7 +27,7 @@ pub use consumer::{consumer_config, heartbeat_interval};
 pub use failover::failover_table;
 pub use log::{PlainContext, log};
 pub use message::{headers_of, own_headers, with_record};
-pub(crate) use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of};
+pub(crate) use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes};
 pub use oauth::oauth_token;
 pub use principal::principal;
 pub use producer::{Linger, producer_config, reply_producer_config};

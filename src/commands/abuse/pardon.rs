@@ -71,7 +71,7 @@ struct Pardoned<'a> {
 pub(super) fn execute(args: &PardonArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let one = args.one(settings)?;
-    let topics = Topics::new(&settings.kafka)?;
+    let topics = Topics::new(&settings.kafka)?.stopped_by(&interrupt.stop);
     let (signals, before) = (topics.signals()?, switches::read(&topics)?);
     let subjects = match (one, args.rule.as_deref()) {
         (None, Some(rule)) => Pardoned { keys: all_of(rule, &before, settings, now_ms())?, rule: Some(rule) },

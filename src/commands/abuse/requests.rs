@@ -37,8 +37,7 @@ pub(super) struct StageView<'s> {
     topics: &'s Topics<'s>,
     inquirer: Inquirer,
     interrupt: &'s Interrupt,
-    /// When nobody waits any more.
-    deadline: Instant,
+    /// For how long the stage is waited for.
     wait: Duration,
     /// Where the alerts ended before the requests, if the stage commits no offsets.
     alert_ends: Option<Vec<Place>>,
@@ -52,8 +51,9 @@ impl<'s> StageView<'s> {
     pub(super) fn before(settings: &'s Settings, topics: &'s Topics<'s>, wait: Duration, interrupt: &'s Interrupt) -> anyhow::Result<Self> {
         let kafka = &settings.kafka;
         let inquirer = Inquirer::new(asker_config(kafka, &settings.abuse_group())).map_err(|error| PropertyFault::of(&error, kafka))?;
-        let mut view = Self { settings, topics, inquirer, interrupt, deadline: Instant::now() + wait, wait, alert_ends: None };
-        if !wait.is_zero() && matches!(view.look(&topics.signals()?.all()?), Some(Ok(committed)) if committed.is_empty()) {
+        let mut view = Self { settings, topics, inquirer, interrupt, wait, alert_ends: None };
+        let deadline = Instant::now() + wait;
+        if !wait.is_zero() && matches!(view.look(&topics.signals()?.all()?, deadline), Some(Ok(committed)) if committed.is_empty()) {
             // Who may not see the alerts sees less.
             view.alert_ends = Some(view.ends_of_alerts().unwrap_or_default());
         }
@@ -62,19 +62,21 @@ impl<'s> StageView<'s> {
 
     fn ends_of_alerts(&self) -> anyhow::Result<Vec<Place>> {
         let topic = self.topics.alerts()?;
-        topic.all()?.into_iter().map(|partition| Ok((partition, self.topics.ends(topic, partition)?.1))).collect()
+        topic.all()?.into_iter().map(|partition| Ok((partition, self.topics.ends_at_once(topic, partition)?.1))).collect()
     }
 
-    fn is_awaited(&self) -> bool {
-        Instant::now() < self.deadline && !self.interrupt.stop.is_given()
+    fn is_awaited(&self, deadline: Instant) -> bool {
+        Instant::now() < deadline && !self.interrupt.stop.is_given()
     }
 
     /// Waits until the abuse stage has obeyed all requests, for a time at most or until a signal comes. Returns for each whether it has.
     /// `pardoned` are the subjects of pardons, in the order of the requests.
     pub(super) fn await_obeyed(&self, places: &[Place], pardoned: &[SubjectKey]) -> Vec<bool> {
         let (mut obeyed, partitions) = (vec![false; places.len()], places.iter().map(|place| place.0).collect::<Vec<_>>());
-        while self.is_awaited() {
-            match self.look(&partitions) {
+        // The time begins once the requests are written, which takes a while if the leader of their partition is away.
+        let deadline = Instant::now() + self.wait;
+        while self.is_awaited(deadline) {
+            match self.look(&partitions, deadline) {
                 Some(Ok(committed)) => obeyed = passed(places, &committed),
                 Some(Err(error)) if self.is_refused(&error) => break,
                 Some(Err(_)) => {}
@@ -83,7 +85,7 @@ impl<'s> StageView<'s> {
             let alerted = self.alerted();
             pardoned.iter().zip(&mut obeyed).for_each(|(key, is_obeyed)| *is_obeyed |= alerted.contains(&key.to_string()));
             let is_over = obeyed.iter().all(|is_obeyed| *is_obeyed);
-            if is_over || self.interrupt.stop.wait(LOOK_INTERVAL.min(self.deadline.saturating_duration_since(Instant::now()))) {
+            if is_over || self.interrupt.stop.wait(LOOK_INTERVAL.min(deadline.saturating_duration_since(Instant::now()))) {
                 break;
             }
         }
@@ -95,14 +97,14 @@ impl<'s> StageView<'s> {
     }
 
     /// Asks for the offsets that the group has committed. Returns `None` if the answer is not wanted any more.
-    fn look(&self, partitions: &[Partition]) -> Option<Result<BTreeMap<Partition, Offset>, KafkaError>> {
+    fn look(&self, partitions: &[Partition], deadline: Instant) -> Option<Result<BTreeMap<Partition, Offset>, KafkaError>> {
         let partitions: BTreeSet<_> = partitions.iter().map(|partition| partition.0).collect();
         let mut list = TopicPartitionList::new();
         for partition in partitions {
             list.add_partition(&self.settings.kafka.topics.signals, partition);
         }
         // The brokers have answered before, so that there is nothing to say of them.
-        let watch = &mut Watch { is_wanted: &|| self.is_awaited(), say: &mut |_| {} };
+        let watch = &mut Watch { is_wanted: &|| self.is_awaited(deadline), say: &mut |_| {} };
         let answer = self.inquirer.ask_group(watch, move |client| client.committed_offsets(list, QUESTION_TIMEOUT))?;
         Some(answer.and_then(|list| {
             let mut committed = BTreeMap::new();
@@ -132,7 +134,7 @@ impl<'s> StageView<'s> {
         let mut subjects = BTreeSet::new();
         let Some((ends, topic)) = self.alert_ends.as_ref().zip(self.topics.alerts().ok()) else { return subjects };
         for (partition, from) in ends {
-            if !matches!(self.topics.ends(topic, *partition), Ok((_, end)) if end > *from) {
+            if !matches!(self.topics.ends_at_once(topic, *partition), Ok((_, end)) if end > *from) {
                 continue;
             }
             let take = |message: &BorrowedMessage<'_>| {
@@ -142,7 +144,7 @@ impl<'s> StageView<'s> {
                 true
             };
             // What cannot be read is looked at again.
-            let _read = self.topics.read_from(topic, *partition, *from, take);
+            let _read = self.topics.read_at_once(topic, *partition, *from, take);
         }
         subjects
     }

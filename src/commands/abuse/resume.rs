@@ -36,7 +36,7 @@ pub(in crate::commands) struct ResumeArgs {
 pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let rule = known_rule(&args.rule, &settings.abuse.rules)?;
-    let topics = Topics::new(&settings.kafka)?;
+    let topics = Topics::new(&settings.kafka)?.stopped_by(&interrupt.stop);
     let signals = topics.signals()?;
     let value = Request::Resume(rule.to_owned()).to_value();
     // A rule is paused in each partition for itself. A key belongs on one partition, so that the requests have none.

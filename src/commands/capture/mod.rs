@@ -72,7 +72,7 @@ pub(super) struct CaptureArgs {
 pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let kafka = &settings.kafka;
-    let topics = Topics::new(kafka)?;
+    let topics = Topics::new(kafka)?.stopped_by(&interrupt.stop);
     let name = args.topic.as_deref().unwrap_or(&kafka.topics.events);
     let key = if args.topic.is_some() { "--topic" } else { "kafka.topics.events" };
     let topic = topics.named(name, key)?;

@@ -97,10 +97,10 @@ pub(super) fn execute(args: &RedriveArgs, kafka: &KafkaSettings, screen: Screen)
     if let Some(ours) = kafka.topics.each().find(|topic| topic.name == target && topic.name != kafka.topics.events) {
         bail!("--to {target}: that is {}, and events would be read as something else there; name another topic", ours.spec.path());
     }
-    let topics = Topics::new(kafka)?;
+    let (runtime, stop) = (process::runtime()?, Stop::default());
+    let topics = Topics::new(kafka)?.stopped_by(&stop);
     let letters = topics.dlq()?;
     let target = topics.named(target, if args.to.is_some() { "--to" } else { "kafka.topics.events" })?;
-    let (runtime, stop) = (process::runtime()?, Stop::default());
     let given = stop.clone();
     runtime.spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {

@@ -6,11 +6,11 @@ use anyhow::bail;
 use rdkafka::admin::{AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication, TopicResult};
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 
-use crate::kafka::{Right, admin_error_code};
+use crate::kafka::{Right, admin_error_code, passes};
 use crate::settings::KafkaSettings;
 use crate::topics::{Change, TopicPlan};
 
-use super::find::{Finder, Found, REQUEST_TIMEOUT, passes};
+use super::find::{Finder, Found, REQUEST_TIMEOUT};
 
 /// What the brokers are to do with a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

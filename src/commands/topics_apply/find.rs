@@ -10,8 +10,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tokio::runtime::Runtime;
 
 use crate::kafka::{
-    Inquirer, PlainContext, PropertyFault, Right, TopicConfig, TopicMetadata, Watch, admin_error_code, cluster_topic, is_forbidden,
-    is_unreachable, reader_config, topic_admin, topic_configs,
+    Inquirer, PlainContext, PropertyFault, Right, TopicConfig, TopicMetadata, Watch, admin_error_code, cluster_topic, is_forbidden, passes,
+    reader_config, topic_admin, topic_configs,
 };
 use crate::settings::KafkaSettings;
 use crate::topics::{FoundTopic, Needed, Topic};
@@ -199,23 +199,4 @@ impl<'s> Finder<'s> {
             self.kafka.shown_brokers()
         )
     }
-}
-
-/// Returns whether an error goes away by itself where brokers are starting or moving.
-pub(super) fn passes(code: RDKafkaErrorCode) -> bool {
-    use RDKafkaErrorCode::{
-        BrokerNotAvailable, InvalidReplicationFactor, NetworkException, NotController, RequestTimedOut, UnknownTopicOrPartition,
-        WaitingForCoordinator,
-    };
-    is_unreachable(code)
-        || matches!(
-            code,
-            BrokerNotAvailable
-                | InvalidReplicationFactor
-                | NetworkException
-                | NotController
-                | RequestTimedOut
-                | UnknownTopicOrPartition
-                | WaitingForCoordinator
-        )
 }

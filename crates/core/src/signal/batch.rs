@@ -89,12 +89,12 @@ impl Batch {
             self.other_bytes += SUMS_BYTES;
         }
         let Some(chain) = self.sums.get_mut(place).and_then(|sums| sums.chains.get_mut(kind as usize)) else { return };
-        let place = self.amounts.len();
+        let at = self.amounts.len();
         match chain {
-            None => *chain = Some(Chain { first: place, last: place }),
+            None => *chain = Some(Chain { first: at, last: at }),
             Some(Chain { last, .. }) => {
-                self.amounts.get_mut(*last).into_iter().for_each(|before| before.next = Some(place));
-                *last = place;
+                self.amounts.get_mut(*last).into_iter().for_each(|before| before.next = Some(at));
+                *last = at;
             }
         }
         self.amounts.push(Amount { offset: source.1, amount, next: None });

@@ -158,7 +158,7 @@ struct RawPoint<'d> {
     detector: Option<Cow<'d, str>>,
 }
 
-/// The amounts of a subject in a second, by what was measured. A kind of amounts that is not known is none of this version.
+/// The amounts of a subject in a second, by what was measured. A record with another kind of amounts is refused.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawSums<'d> {
@@ -326,6 +326,33 @@ mod tests {
         assert_eq!((read.clocks.as_slice(), read.request), (clocks.as_slice(), None));
     }
 
+    fn each_kind(subjects: [SubjectKey; 2]) -> impl Iterator<Item = (SubjectKey, VolumeKind)> {
+        subjects.into_iter().flat_map(|subject| VolumeKind::ALL.iter().map(move |kind| (subject, *kind)))
+    }
+
+    #[test]
+    fn amounts_of_every_kind_and_of_several_subjects_are_read_as_they_were_written() {
+        let mut batch = Batch::default();
+        let subjects = ["a", "b"].map(|name| SubjectKey { kind: KeyKind::Agent, hash: digest(name) });
+        for round in 0..2 {
+            for offset in 0..5 {
+                for (subject, kind) in each_kind(subjects) {
+                    batch.volume(kind, subject, (Partition(3), Offset(offset)), 1_000, offset.unsigned_abs() + round);
+                }
+            }
+            let mut value = Vec::new();
+            batch.take(&mut value);
+            let amounts: Vec<_> = (0..5).map(|offset| (Offset(offset), offset.unsigned_abs() + round)).collect();
+            let expected = each_kind(subjects);
+            let expected =
+                expected.map(|(subject, kind)| Volume { kind, subject, source: Partition(3), second: 1, amounts: amounts.clone() });
+            assert_eq!(read(Some(&value)).unwrap().volumes, expected.collect::<Vec<_>>());
+            let known = String::from_utf8(value).unwrap();
+            let unknown = known.replacen("\"second\"", "\"parrots\":[],\"second\"", 1);
+            assert!(matches!(read(Some(unknown.as_bytes())), Err(SignalRejection::Foreign(_))));
+        }
+    }
+
     #[test]
     fn requests_are_read_as_they_were_written() {
         for request in [Request::Pardon(point(1).subject), Request::Resume("safety-stop-user".to_owned())] {
@@ -338,13 +365,12 @@ mod tests {
         for newer in [r#"{"version":2}"#, r#"{"version":2,"signals":7}"#] {
             assert_eq!(read(Some(newer.as_bytes())), Err(SignalRejection::Newer { found: 2 }));
         }
-        let foreign: [Option<&[u8]>; 7] = [
+        let foreign: [Option<&[u8]>; 6] = [
             None,
             Some(b"\xff"),
             Some(b"{}"),
             Some(br#"{"version":0}"#),
             Some(br#"{"version":1,"signals":[{}]}"#),
-            Some(br#"{"version":1,"volumes":[{"subject":"user/1","partition":0,"second":0,"seconds":[]}]}"#),
             Some(br#"{"version":1,"pardon":{"subject":"user/1"}}"#),
         ];
         for value in foreign {

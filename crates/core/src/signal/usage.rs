@@ -59,10 +59,11 @@ pub fn tokens_of(body: &ModelBody<'_>) -> Option<u64> {
 
 /// Returns a whole number. One that is too large is the largest there is.
 fn whole(value: Value<'_>) -> Option<u64> {
-    if value.as_text().is_some() {
+    let digits = value.source();
+    if value.as_text().is_some() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    match std::str::from_utf8(value.source()).ok()?.parse() {
+    match std::str::from_utf8(digits).ok()?.parse() {
         Ok(number) => Some(number),
         Err(error) => (*error.kind() == IntErrorKind::PosOverflow).then_some(u64::MAX),
     }
@@ -92,6 +93,8 @@ mod tests {
             (r#"{"usage":{"total_tokens":-1}}"#, None),
             (r#"{"usage":{"total_tokens":1.5}}"#, None),
             (r#"{"usage":{"total_tokens":1e3}}"#, None),
+            (r#"{"usage":{"total_tokens":100000000000000000000000.5}}"#, None),
+            (r#"{"usage":{"total_tokens":1000000000000000000000e0}}"#, None),
             (r#"{"usage":{"total_tokens":"12"}}"#, None),
             (r#"{"usage":[1]}"#, None),
             (r#"{"usage":{}}"#, None),

@@ -41,7 +41,7 @@ const RECORD_BYTES_MAX: u64 = 256 << 10;
 /// The share of what the topic takes that a record fills before it is closed: an event's signals are added whole.
 const RECORD_SHARE: u64 = 4;
 
-/// After how long without a decision amounts are not gathered any longer: a few rounds.
+/// After how long without a decision signals are not gathered any longer: a few rounds.
 const QUIET_TIME: Duration = Duration::from_millis(2);
 
 /// The signals topic, as deciding writes it.

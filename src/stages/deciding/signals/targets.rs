@@ -10,12 +10,14 @@ use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
 use super::SignalTopic;
 
-/// For how long signals are gathered under load: amounts, and what happened, which somebody may have to be stopped for. A record costs as much
-/// as deciding on an event, and so does each subject and second of amounts in it: those that come together share both.
+/// For how long amounts are gathered under load. A record costs as much as deciding on an event, and so does each subject and second in it:
+/// amounts that come together share both.
 const GATHER_TIME: Duration = Duration::from_millis(50);
+/// For how long what happened is gathered under load. It is less, because somebody may have to be suspended for it.
 const GATHER_TIME_URGENT: Duration = Duration::from_millis(25);
-/// As many buffers of records are kept to be used again.
-const SPARE_MAX: usize = 64;
+/// How many empty buffers of records are kept, and of how many bytes each.
+const SPARE_MAX: usize = 16;
+const SPARE_BYTES_MAX: usize = 64 << 10;
 
 /// The records in the making.
 #[derive(Debug)]
@@ -110,6 +112,12 @@ impl Targets {
     /// Closes all records: what comes now is in others.
     pub(super) fn close_all(&mut self) {
         self.close_where(|_| true);
+        (self.is_urgent, self.urgent_since) = (false, None);
+    }
+
+    fn close_urgent(&mut self) {
+        self.close_where(|is_urgent| is_urgent);
+        (self.is_urgent, self.urgent_since) = (false, None);
     }
 
     fn close_where(&mut self, is_due: impl Fn(bool) -> bool) {
@@ -133,25 +141,29 @@ impl Targets {
         self.is_dirty = true;
     }
 
-    /// Publishes the records that are due: all of them if nothing comes for now, or if amounts were gathered for long enough; or those that
-    /// are urgent, if these were.
-    pub(super) fn send(&mut self, now: Instant, is_quiet: bool, late: &mut LatePublications<'_>) {
+    /// Closes the records that are due: all of them if nothing comes for now or amounts were gathered for long enough, or else those with more
+    /// than amounts, if these were.
+    fn close_due(&mut self, now: Instant, is_quiet: bool) {
         if !self.is_dirty {
             return;
         }
         let is_over = |since: Instant, time: Duration| is_quiet || now.saturating_duration_since(since) >= time;
         if is_over(*self.since.get_or_insert(now), GATHER_TIME) {
             self.close_all();
-            (self.is_dirty, self.is_urgent, self.since, self.urgent_since) = (false, false, None, None);
+            (self.is_dirty, self.since) = (false, None);
         } else if self.is_urgent && is_over(*self.urgent_since.get_or_insert(now), GATHER_TIME_URGENT) {
-            self.close_where(|is_urgent| is_urgent);
-            (self.is_urgent, self.urgent_since) = (false, None);
+            self.close_urgent();
         }
+    }
+
+    /// Publishes the records that are due.
+    pub(super) fn send(&mut self, now: Instant, is_quiet: bool, late: &mut LatePublications<'_>) {
+        self.close_due(now, is_quiet);
         for Closed { target, key, mut value, waiters } in self.closed.drain(..) {
             let key = key.as_deref().map(str::as_bytes);
             let to = Destination { topic: &self.topic.name, partition: i32::try_from(target).ok(), key, value: Some(&value) };
             late.send_shared(Role::Signals, to, waiters);
-            if self.spare.len() < SPARE_MAX {
+            if self.spare.len() < SPARE_MAX && value.capacity() <= SPARE_BYTES_MAX {
                 value.clear();
                 self.spare.push(value);
             }
@@ -227,27 +239,37 @@ mod tests {
         assert_eq!(offsets, (0..9).collect::<Vec<_>>());
     }
 
-    #[test]
-    fn what_happened_does_not_wait_for_amounts() {
-        let mut targets = Targets::new(topic(16, 1 << 20));
-        targets.add(waiter(0), &signals(&["a", "b", "c", "d"]));
-        targets.close_where(|is_urgent| is_urgent);
-        assert!(targets.closed.is_empty());
+    fn safety_stop(name: &[u8]) -> EventSignals {
         let mut stop = EventSignals::default();
         stop.begin(Some(1_000), true);
-        let user = Some(Digest::of(b"a"));
         let fact = Fact::new(PointKind::SafetyStop, KeyKinds::OF_EVENTS);
-        stop.fact(fact, Subjects { user, ..Subjects::default() }, ("t", "e"));
-        targets.add(waiter(1), &stop);
-        targets.close_where(|is_urgent| is_urgent);
-        assert_eq!(targets.closed.len(), 1);
-        let closed = targets.closed.pop_front().unwrap();
-        let written = read(Some(&closed.value)).unwrap();
-        assert_eq!((written.points.len(), closed.waiters.len()), (1, 1 + written.volumes.len()), "with the amounts that came before it");
-        targets.close_where(|is_urgent| is_urgent);
-        assert!(targets.closed.is_empty(), "once");
-        targets.close_all();
-        assert!(!targets.closed.is_empty());
+        stop.fact(fact, Subjects { user: Some(Digest::of(name)), ..Subjects::default() }, ("t", "e"));
+        stop
+    }
+
+    #[test]
+    fn what_happened_waits_less_than_amounts() {
+        let mut targets = Targets::new(topic(16, 1 << 20));
+        let start = Instant::now();
+        let closed_at = |targets: &mut Targets, ms: u64, is_quiet: bool| {
+            targets.close_due(start + Duration::from_millis(ms), is_quiet);
+            targets.closed.drain(..).collect::<Vec<_>>()
+        };
+        targets.add(waiter(0), &signals(&["a", "b", "c", "d"]));
+        assert!(closed_at(&mut targets, 0, false).is_empty());
+        targets.add(waiter(1), &safety_stop(b"a"));
+        assert!(closed_at(&mut targets, 10, false).is_empty());
+        targets.add(waiter(2), &safety_stop(b"a"));
+        assert!(closed_at(&mut targets, 34, false).is_empty());
+        let urgent = closed_at(&mut targets, 35, false);
+        assert_eq!(urgent.len(), 1);
+        let written = read(Some(&urgent[0].value)).unwrap();
+        assert_eq!((written.points.len(), urgent[0].waiters.len()), (2, 2 + written.volumes.len()), "with the amounts that came before");
+        assert!(closed_at(&mut targets, 49, false).is_empty(), "once");
+        assert!(!closed_at(&mut targets, 50, false).is_empty(), "the amounts of the others");
+        assert!(closed_at(&mut targets, 1_000, true).is_empty() && !targets.is_gathering());
+        targets.add(waiter(3), &signals(&["a"]));
+        assert_eq!(closed_at(&mut targets, 1_001, true).len(), 1, "nothing comes for now");
     }
 
     #[test]
