@@ -9,15 +9,16 @@ use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message as _};
 
-use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, partitions_of, passes, reader_config};
+use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, partitions_of, passes, reader_config};
 use crate::partition::{RestoreError, ends, read_messages};
 use crate::settings::KafkaSettings;
 use crate::stop::Stop;
 use crate::topics::TopicRole;
 use tollgate_core::record::{Offset, Partition};
 
-/// How long the brokers may take to list the topics.
+/// How long the brokers may take to list the topics, and how long one request for that may take.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// For how long a partition is asked for again whose leader is away. Another broker becomes its leader meanwhile, and may fail in its turn.
 /// Kafka's own tools wait as long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,6 +48,21 @@ impl Patience {
     /// Returns whether to try again after this error, a moment later.
     fn tries_again(&self, error: &RestoreError, stop: &Stop) -> bool {
         is_away(error) && Instant::now() + RETRY_PAUSE < self.until && !stop.wait(RETRY_PAUSE)
+    }
+}
+
+/// Asks for the topics for up to [`METADATA_TIMEOUT`], in several requests: one that a dying broker has taken is never answered, and the next
+/// one goes to another.
+fn insist<T>(ask: impl Fn(Duration) -> Result<T, KafkaError>) -> Result<T, KafkaError> {
+    let deadline = Instant::now() + METADATA_TIMEOUT;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match ask(left.min(REQUEST_TIMEOUT)) {
+            Err(KafkaError::MetadataFetch(code)) if is_unreachable(code) && Instant::now() + RETRY_PAUSE < deadline => {
+                std::thread::sleep(RETRY_PAUSE);
+            }
+            answer => return answer,
+        }
     }
 }
 
@@ -125,11 +141,9 @@ impl<'s> Topics<'s> {
     /// Finds a topic by its name, which stands in a key of the configuration or in an option.
     pub(super) fn named<'n>(&self, name: &'n str, key: &str) -> anyhow::Result<Topic<'n>> {
         let brokers = self.kafka.shown_brokers();
-        let say = &mut say_why_not(self.kafka);
         let asked = name.to_owned();
-        // Nobody takes the wish back: Ctrl-C ends a command at once.
-        let answer =
-            self.reader.ask(&mut Watch { is_wanted: &|| true, say }, move |client| partitions_of(client, &asked, METADATA_TIMEOUT));
+        let watch = &mut Watch { is_wanted: &|| !self.stop.is_given(), say: &mut say_why_not(self.kafka) };
+        let answer = self.reader.ask(watch, move |client| insist(|timeout| partitions_of(client, &asked, timeout)));
         match answer.unwrap_or(Err(KafkaError::Canceled)) {
             Ok(0) => bail!("no such topic: {name} ({key}), at brokers {brokers} (kafka.brokers){}", self.nearest(name)),
             Ok(partitions) => Ok(Topic { name, partitions: u32::try_from(partitions)? }),
