@@ -35,22 +35,6 @@ pub(super) struct Topics<'s> {
     said: Cell<Option<Partition>>,
 }
 
-/// How long a partition is asked for again. It begins anew with each record that comes.
-struct Patience {
-    until: Instant,
-}
-
-impl Patience {
-    fn new() -> Self {
-        Self { until: Instant::now() + PATIENCE }
-    }
-
-    /// Returns whether to try again after this error, a moment later.
-    fn tries_again(&self, error: &RestoreError, stop: &Stop) -> bool {
-        is_away(error) && Instant::now() + RETRY_PAUSE < self.until && !stop.wait(RETRY_PAUSE)
-    }
-}
-
 /// Asks for the topics for up to [`METADATA_TIMEOUT`], in several requests: one that a dying broker has taken is never answered, and the next
 /// one goes to another.
 fn insist<T>(ask: impl Fn(Duration) -> Result<T, KafkaError>) -> Result<T, KafkaError> {
@@ -182,10 +166,10 @@ impl<'s> Topics<'s> {
 
     /// Returns where a partition begins and ends.
     pub(super) fn ends(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
-        let patience = Patience::new();
+        let until = Instant::now() + PATIENCE;
         loop {
             match ends(self.reader.client(), topic.name, partition) {
-                Err(error) if patience.tries_again(&error, &self.stop) => self.say_again(topic, partition, &error),
+                Err(error) if self.tries_again(topic, partition, until, &error) => {}
                 answer => return self.answer(answer, topic, partition),
             }
         }
@@ -227,25 +211,28 @@ impl<'s> Topics<'s> {
         mut begin: KafkaOffset,
         mut show: impl FnMut(&BorrowedMessage<'_>) -> bool,
     ) -> anyhow::Result<()> {
-        let mut patience = Patience::new();
+        // It begins anew with each record that comes.
+        let mut until = Instant::now() + PATIENCE;
         loop {
             let read = read_messages(self.reader.client(), topic.name, partition, begin, |message| {
                 begin = KafkaOffset::Offset(message.offset().saturating_add(1));
-                patience = Patience::new();
+                until = Instant::now() + PATIENCE;
                 show(message)
             });
             match read {
-                Err(error) if patience.tries_again(&error, &self.stop) => self.say_again(topic, partition, &error),
+                Err(error) if self.tries_again(topic, partition, until, &error) => {}
                 read => return self.answer(read.map(drop), topic, partition),
             }
         }
     }
 
-    /// Says once of a partition that it is asked for again.
-    fn say_again(&self, topic: Topic<'_>, partition: Partition, error: &RestoreError) {
-        if self.said.replace(Some(partition)) != Some(partition) {
+    /// Returns whether to ask for a partition again after this error, a moment later, and says so once of each partition.
+    fn tries_again(&self, topic: Topic<'_>, partition: Partition, until: Instant, error: &RestoreError) -> bool {
+        let tries_again = is_away(error) && Instant::now() + RETRY_PAUSE < until && !self.stop.wait(RETRY_PAUSE);
+        if tries_again && self.said.replace(Some(partition)) != Some(partition) {
             say!("tollgate: partition {partition} of {}: {error}; trying for {} s", topic.name, PATIENCE.as_secs());
         }
+        tries_again
     }
 
     fn answer<T>(&self, read: Result<T, RestoreError>, topic: Topic<'_>, partition: Partition) -> anyhow::Result<T> {

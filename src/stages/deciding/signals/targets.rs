@@ -38,9 +38,8 @@ pub(super) struct Targets {
     closed: VecDeque<Closed>,
     /// Buffers of records that were published.
     spare: Vec<Vec<u8>>,
-    /// Whether anything is to be published, and whether anything urgent is.
+    /// Whether anything is to be published.
     is_dirty: bool,
-    is_urgent: bool,
     /// The targets of the event at hand, reused.
     hit: Vec<Partition>,
 }
@@ -60,8 +59,8 @@ impl Targets {
         let partitions = SubjectPartitions::new(topic.partitions);
         let urgent = (0..topic.partitions).map(|_| false).collect();
         let (closed, spare, hit) = (VecDeque::new(), Vec::new(), Vec::new());
-        let (since, urgent_since, is_dirty, is_urgent) = (None, None, false, false);
-        Self { topic, partitions, batches, waiters, urgent, since, urgent_since, closed, spare, is_dirty, is_urgent, hit }
+        let (since, urgent_since) = (None, None);
+        Self { topic, partitions, batches, waiters, urgent, since, urgent_since, closed, spare, is_dirty: false, hit }
     }
 
     /// Returns in how many records the signals of an event will be.
@@ -78,8 +77,8 @@ impl Targets {
             if let Some(waiters) = self.waiters.get_mut(target) {
                 waiters.push(waiter);
             }
-            if let Some(is_urgent) = self.urgent.get_mut(target).filter(|_| !signals.facts().is_empty()) {
-                (*is_urgent, self.is_urgent) = (true, true);
+            if let Some(is_urgent) = self.urgent.get_mut(target) {
+                *is_urgent |= !signals.facts().is_empty();
             }
             if self.batches.get(target).is_some_and(|batch| batch.bytes() >= self.topic.record_bytes) {
                 self.close(target);
@@ -112,12 +111,7 @@ impl Targets {
     /// Closes all records: what comes now is in others.
     pub(super) fn close_all(&mut self) {
         self.close_where(|_| true);
-        (self.is_urgent, self.urgent_since) = (false, None);
-    }
-
-    fn close_urgent(&mut self) {
-        self.close_where(|is_urgent| is_urgent);
-        (self.is_urgent, self.urgent_since) = (false, None);
+        self.urgent_since = None;
     }
 
     fn close_where(&mut self, is_due: impl Fn(bool) -> bool) {
@@ -151,8 +145,9 @@ impl Targets {
         if is_over(*self.since.get_or_insert(now), GATHER_TIME) {
             self.close_all();
             (self.is_dirty, self.since) = (false, None);
-        } else if self.is_urgent && is_over(*self.urgent_since.get_or_insert(now), GATHER_TIME_URGENT) {
-            self.close_urgent();
+        } else if self.urgent.contains(&true) && is_over(*self.urgent_since.get_or_insert(now), GATHER_TIME_URGENT) {
+            self.close_where(|is_urgent| is_urgent);
+            self.urgent_since = None;
         }
     }
 
