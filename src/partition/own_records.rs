@@ -12,7 +12,8 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::checkpoint::{OwnRecords, StateError, StateKey, read_partition, read_rekey};
 use tollgate_core::record::{Offset, Partition};
 
-use super::restore::{POLL, RestoreError, SILENCE_MAX};
+use super::reading::{POLL, SILENCE_MAX};
+use super::restore_error::RestoreError;
 
 /// Where to begin, one attempt after the other, for partitions whose own record was not found before.
 const STARTS: [KafkaOffset; 3] = [KafkaOffset::OffsetTail(64), KafkaOffset::OffsetTail(4_096), KafkaOffset::Beginning];

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tollgate_core::checkpoint::Restored;
 use tollgate_core::record::{Offset, Partition};
 
-use super::restore::{RestoreError, Takeover};
+use super::restore::Takeover;
+use super::restore_error::RestoreError;
 
 /// What a stage does with the restored state of a partition before it goes to work, on the thread of the checkpoint writer. The last argument
 /// says whether the state is still wanted; `None` is returned where it is not.

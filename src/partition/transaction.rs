@@ -13,7 +13,7 @@ use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext}
 
 use crate::kafka::{StageTopics, make_producer, oauth_token, state_producer_config};
 use crate::settings::KafkaSettings;
-use tollgate_core::checkpoint::Checkpoint;
+use tollgate_core::checkpoint::{Checkpoint, StateRecord};
 use tollgate_core::record::Partition;
 
 use super::offset_step::OffsetStep;
@@ -92,6 +92,21 @@ impl Transactions {
         self.producer.init_transactions(FENCE_TIMEOUT)
     }
 
+    /// Writes records of the state without an offset, in a transaction that is committed or aborted.
+    pub(super) fn write_alone(&self, records: &[StateRecord], is_committed: bool) -> KafkaResult<()> {
+        self.producer.begin_transaction()?;
+        for record in records {
+            send_state(&self.producer, &self.topics.state, self.partition, record)?;
+        }
+        flush_state(&self.producer, STEP_TIMEOUT)?;
+        if is_committed { repeat_step(|| self.producer.commit_transaction(STEP_TIMEOUT)) } else { self.abort() }
+    }
+
+    /// Returns whether a step failed because another member has taken the state over.
+    pub(super) fn is_fenced(&self, error: &KafkaError) -> bool {
+        is_fenced(last_code(&self.producer, error))
+    }
+
     /// Returns whether the producer can do nothing any more.
     pub(super) fn has_failed(&self) -> bool {
         self.producer.client().fatal_error().is_some()
@@ -129,7 +144,7 @@ impl Transactions {
 
     /// Returns the outcome when nothing can be written any more. Whichever step failed, the producer knows whether it was fenced.
     fn lost(&self, error: KafkaError) -> Outcome {
-        if is_fenced(last_code(&self.producer, &error)) { Outcome::Fenced } else { Outcome::Lost(error) }
+        if self.is_fenced(&error) { Outcome::Fenced } else { Outcome::Lost(error) }
     }
 
     /// Does everything but the commit. Returns `false` if librdkafka hangs.

@@ -16,7 +16,8 @@ use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::record::Partition;
 
 use super::reports::{Prepare, Report, WriterReport};
-use super::restore::{Clients, RestoreError, RestoreParts, Takeover, take_over};
+use super::restore::{Clients, RestoreParts, Takeover, take_over};
+use super::restore_error::RestoreError;
 use super::transaction::{Job, Outcome, Transactions};
 
 /// The first pause before a failed restore is tried again; each pause is twice the one before.
@@ -208,6 +209,12 @@ impl<K: KeyedState> Work<K> {
                     return clients.map(Clients::into_transactions);
                 }
                 Ok(None) => return None,
+                // To try again would fence the other member in turn.
+                Err(RestoreError::Fenced) => {
+                    tracing::warn!(partition = %self.partition, "another member has taken the state over");
+                    self.report(Report::Fenced);
+                    return None;
+                }
                 Err(error) => {
                     metrics.restore_failures.with_label_values(&[error.reason()]).inc();
                     if let Some(right) = error.right_wanted(topics) {

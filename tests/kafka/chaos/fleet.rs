@@ -31,8 +31,14 @@ const PANICKED: &str = "workers that panicked";
 const UNDECIDED: &str = "ends that were not reached in time";
 
 /// Lines of workers' logs that are counted.
-const LOGGED: [(&str, &str); 4] =
-    [("restored", " restored "), ("assignments", " assigned "), ("revocations", " revoked "), ("member restarts", " member failed")];
+const LOGGED: [(&str, &str); 6] = [
+    ("restored", " restored "),
+    ("assignments", " assigned "),
+    ("revocations", " revoked "),
+    ("member restarts", " member failed"),
+    ("lost marks", " have lost the end of a transaction "),
+    ("checkpoints written again", " have lost the commit of a checkpoint"),
+];
 
 /// The workers of one group, and the faults done to them so far.
 pub(super) struct Fleet<'g> {

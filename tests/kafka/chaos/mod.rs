@@ -3,7 +3,8 @@
 //!
 //! The suite runs a short form of it. `TOLLGATE_CHAOS_KILLS=1000 cargo test --test kafka -- chaos --nocapture` runs a long one.
 //! `TOLLGATE_CHAOS_SEED` and `TOLLGATE_CHAOS_RATE` (events a second) set seed and rate. `TOLLGATE_CHAOS_LOG` names a file for what was done
-//! when, and the logs of all workers. With no kills (0) it runs for a while without any fault.
+//! when, and the logs of all workers. `TOLLGATE_CHAOS_KILLS_PER_CRASH` sets how many kills go by between two crashes of the broker. With no
+//! kills (0) it runs for a while without any fault.
 
 mod fleet;
 mod load;
@@ -37,14 +38,14 @@ const PAUSE_MS: std::ops::Range<usize> = 400..1_400;
 /// How many kills go by before the group is left to catch up, and how long that is waited for.
 const KILLS_PER_CATCH_UP: u64 = 20;
 const CATCH_UP_TIME_MAX: Duration = Duration::from_secs(30);
-/// How many kills go by between two crashes of the broker; it crashes at least once.
-const KILLS_PER_BROKER_RESTART: u64 = 150;
 
 /// The options of a run.
 struct Options {
     kills: u64,
     seed: u64,
     rate: u64,
+    /// How many kills go by between two crashes of the broker; it crashes at least once.
+    kills_per_crash: u64,
 }
 
 impl Options {
@@ -57,6 +58,7 @@ impl Options {
             kills: number("TOLLGATE_CHAOS_KILLS", 45)?,
             seed: number("TOLLGATE_CHAOS_SEED", 1)?,
             rate: number("TOLLGATE_CHAOS_RATE", 400)?,
+            kills_per_crash: number("TOLLGATE_CHAOS_KILLS_PER_CRASH", 150)?,
         })
     }
 }
@@ -122,7 +124,7 @@ fn do_faults(options: &Options, fleet: &mut Fleet<'_>, broker: &mut Broker, has_
         return fleet.tick();
     }
     let mut random = Random(options.seed ^ 0x5c4ed);
-    let broker_every = KILLS_PER_BROKER_RESTART.min(options.kills.div_ceil(2));
+    let broker_every = options.kills_per_crash.clamp(1, options.kills.div_ceil(2));
     let (mut next_broker, mut next_breath) = (broker_every, KILLS_PER_CATCH_UP);
     while fleet.deeds.kills < options.kills {
         let pause = Duration::from_millis((PAUSE_MS.start + random.below(PAUSE_MS.len())) as u64);

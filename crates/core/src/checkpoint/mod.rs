@@ -20,6 +20,7 @@ mod latest;
 mod layout;
 mod rekey;
 mod restore;
+mod search;
 mod threads;
 mod view;
 
@@ -27,6 +28,7 @@ pub use keyed_state::KeyedState;
 pub use latest::Latest;
 pub use rekey::{Anchor, KeyedFor, Keying, OwnRecords, Place, Portable, Rekey, RekeyMark, StateSum, adopted_clock};
 pub use restore::{Restore, Restored};
+pub use search::CheckpointSearch;
 pub use view::ThreadView;
 
 pub use crate::wire::Malformed;
@@ -44,6 +46,8 @@ pub const VERSION_MIN: u8 = 1;
 const PARTITION_KEY: &str = "partition";
 /// The key of the note that the entries of a partition are being moved.
 const REKEY_KEY: &str = "rekey";
+/// The key of a record that says nothing. No stage has such a key.
+const FILLER_KEY: &str = "none";
 
 /// One record of the state topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,6 +210,13 @@ impl StateRecord {
     #[must_use]
     pub fn rekey(mark: Option<&RekeyMark>) -> Self {
         Self { key: REKEY_KEY.to_owned(), value: mark.map(encode) }
+    }
+
+    /// Returns a record that says nothing, for a transaction that is only begun to be aborted. Its value is null, so that it removes nothing
+    /// and is no entry if it is read all the same.
+    #[must_use]
+    pub fn filler() -> Self {
+        Self { key: FILLER_KEY.to_owned(), value: None }
     }
 
     /// Returns the bytes of key and value.

@@ -9,7 +9,7 @@
 //! Nor does a checkpoint mix the state of two offsets. A key may still have records before `next` that wait for a response. Its entry is
 //! frozen when the last of these has been applied, and before the first record from `next` on is.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::checkpoint::{Checkpoint, KeyedState, PartitionState, StateOwner, StateRecord};
@@ -18,12 +18,17 @@ use crate::stage::Stage;
 
 use super::PartitionProcessor;
 
+/// How many written checkpoints are written once more after a refusal. A broker that crashes again and again may lose the marks of several.
+const RECENT_MAX: usize = 3;
+
 /// The state of a partition's checkpoint: there is at most one under way.
 #[derive(Debug)]
 pub(super) struct CheckpointProgress {
     step: Step,
     /// The offset that the last written checkpoint reached, or else where the partition began.
     written: Offset,
+    /// The keys of the last written checkpoints, the newest at the end. Their records are known to stay once later ones are written too.
+    recent: VecDeque<Vec<Box<str>>>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +54,7 @@ struct Frozen {
 impl CheckpointProgress {
     /// Returns the state of a partition that was restored as of an offset, with no checkpoint under way.
     pub(super) fn written_up_to(next: Offset) -> Self {
-        Self { step: Step::None, written: next }
+        Self { step: Step::None, written: next, recent: VecDeque::new() }
     }
 
     /// Ends the checkpoint that is being written and returns it. One that is only frozen stays: it was not handed out, so no report can be
@@ -116,15 +121,21 @@ impl<S: Stage> PartitionProcessor<S> {
     pub fn checkpoint_written(&mut self) {
         if let Some(checkpoint) = self.checkpoint.end_writing() {
             self.checkpoint.written = checkpoint.next;
+            if self.checkpoint.recent.len() >= RECENT_MAX {
+                self.checkpoint.recent.pop_front();
+            }
+            self.checkpoint.recent.push_back(checkpoint.keys::<S::State>().map(Into::into).collect());
         }
     }
 
     /// Notes that the checkpoint that was handed out was not written, or that it is unknown whether it was. Its changes become part of the
-    /// next one.
+    /// next one, and so do those of the last ones before it: brokers can lose the mark that ends a transaction, and what aborts this
+    /// transaction then aborts those too.
     pub fn checkpoint_refused(&mut self) {
         if let Some(checkpoint) = self.checkpoint.end_writing() {
-            let state = self.stage.state_mut();
-            checkpoint.keys::<S::State>().for_each(|key| state.mark_changed(key));
+            let (state, recent) = (self.stage.state_mut(), std::mem::take(&mut self.checkpoint.recent));
+            let keys: BTreeSet<&str> = recent.iter().flatten().map(AsRef::as_ref).chain(checkpoint.keys::<S::State>()).collect();
+            keys.into_iter().for_each(|key| state.mark_changed(key));
         }
     }
 
@@ -253,6 +264,27 @@ mod tests {
         processor.checkpoint_written();
         feed(&mut processor, 3, &call("t", "ls"));
         assert_eq!(checkpoint(&mut processor), records(4, [("thread/t", true)]));
+    }
+
+    /// Where the mark of a commit is lost, the next abort takes the committed records with it.
+    #[test]
+    fn what_was_written_before_a_refusal_is_written_once_more() {
+        let mut processor = processor();
+        let write = |processor: &mut PartitionProcessor<Deciding>, offset: i64, thread: &str| {
+            feed(processor, offset, &call(thread, "ls"));
+            assert_eq!(checkpoint(processor), records(offset + 1, [(format!("thread/{thread}").as_str(), true)]));
+            processor.checkpoint_written();
+        };
+        (0..).zip(["a", "ends", "b", "c"]).for_each(|(offset, thread)| write(&mut processor, offset, thread));
+        feed(&mut processor, 4, &end("ends"));
+        assert_eq!(checkpoint(&mut processor), records(5, [("thread/ends", false)]));
+        processor.checkpoint_refused();
+        let all = records(5, [("thread/b", true), ("thread/c", true), ("thread/ends", false)]);
+        assert_eq!(checkpoint(&mut processor), all, "and what was written before that stays");
+        processor.checkpoint_refused();
+        assert_eq!(checkpoint(&mut processor), all);
+        processor.checkpoint_written();
+        write(&mut processor, 5, "t");
     }
 
     #[test]

@@ -76,8 +76,19 @@ fn assert_seen(seen: &BTreeMap<&'static str, usize>, often: usize, troubles: &[&
 }
 
 /// What happens to a worker whether it has servers to ask or not.
-const ALWAYS: [&str; 9] =
-    ["value", "tombstone", "refused checkpoint", "unknown outcome, written", "crash", "revoke", "redelivery", "fenced", "compaction"];
+const ALWAYS: [&str; 11] = [
+    "value",
+    "tombstone",
+    "refused checkpoint",
+    "unknown outcome, written",
+    "crash",
+    "revoke",
+    "redelivery",
+    "fenced",
+    "compaction",
+    "commit lost",
+    "written again",
+];
 
 /// In the random schedules everything that can go wrong does go wrong.
 #[test]

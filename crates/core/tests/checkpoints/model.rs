@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_core::checkpoint::{Checkpoint, Restore, Restored};
+use tollgate_core::checkpoint::{Checkpoint, CheckpointSearch, Restore, Restored, StateRecord};
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;
 use tollgate_core::record::Offset;
@@ -20,12 +20,24 @@ use crate::worker::{Checked, OWNER, Outside, Worker};
 /// The most workers that were fenced and do not know it yet; with one more, the first of them notices.
 const ZOMBIES_MAX: usize = 2;
 
+/// The most marks that are lost in a row.
+const LOST_MARKS_MAX: usize = 3;
+
+/// A record of the state topic: offset, key, value.
+type Logged = (Offset, String, Option<Vec<u8>>);
+
 /// The model: the topics, the group's offset, and the workers.
 pub struct World<'t> {
     pub outside: Outside<'t>,
-    /// The state topic: offset, key, value.
-    state: Vec<(Offset, String, Option<Vec<u8>>)>,
+    /// The state topic without what was aborted.
+    state: Vec<Logged>,
+    /// What was aborted though it was committed, because the mark of the commit was lost.
+    aborted: Vec<Logged>,
     state_end: Offset,
+    /// Whether the mark of the next commit is lost.
+    loses_mark: bool,
+    /// From where on transactions are open whose marks were lost, and how many these are.
+    open: Option<(Offset, usize)>,
     committed: Option<Offset>,
     owner: Worker,
     zombies: Vec<Worker>,
@@ -36,7 +48,10 @@ impl<'t> World<'t> {
         Self {
             outside: Outside::new(policy, truth),
             state: Vec::new(),
+            aborted: Vec::new(),
             state_end: Offset(0),
+            loses_mark: false,
+            open: None,
             committed: None,
             owner: Worker::new(support::processor(PARTITION, policy), Offset(0), 0),
             zombies: Vec::new(),
@@ -49,6 +64,7 @@ impl<'t> World<'t> {
                 Some(checkpoint) => {
                     self.commit(&checkpoint)?;
                     self.owner.processor.checkpoint_written();
+                    self.owner.was_refused = false;
                     self.owner.written = checkpoint.next;
                     prop_assert_eq!(self.owner.processor.is_behind(), self.owner.next > checkpoint.next);
                     Ok(())
@@ -80,6 +96,10 @@ impl<'t> World<'t> {
                 self.see_waiting("revoke while waiting");
                 self.finish()?;
                 self.take_over(0).map(drop)
+            }
+            Step::LoseMark => {
+                self.loses_mark = true;
+                Ok(())
             }
             Step::Compact { upto, drops_tombstones } => {
                 self.compact(upto.index(self.state.len() + 1), *drops_tombstones);
@@ -118,12 +138,27 @@ impl<'t> World<'t> {
             Act::Settle { .. } => {
                 if worker.writing.take().is_some() {
                     worker.processor.checkpoint_refused();
+                    worker.was_refused = true;
                     prop_assert!(worker.processor.is_behind(), "what was refused is still to be written");
                     outside.see(if zombie.is_some() { "fenced" } else { "refused checkpoint" });
                 }
             }
         }
-        worker.check(outside.truth)
+        worker.check(outside.truth)?;
+        if zombie.is_none() && matches!(act, Act::Settle { .. }) && self.owner.was_refused {
+            self.abort();
+        }
+        Ok(())
+    }
+
+    /// Aborts what is open: what its transaction holds, and what came before it without a mark.
+    fn abort(&mut self) {
+        if let Some((from, _)) = self.open.take() {
+            let at = self.state.partition_point(|(offset, ..)| *offset < from);
+            self.aborted.extend(self.state.split_off(at));
+            self.outside.see("commit lost");
+        }
+        self.state_end = self.state_end.next();
     }
 
     /// Ends the transaction that a worker leaves behind. Its successor finds it written or not, whatever the worker knows of it.
@@ -131,10 +166,12 @@ impl<'t> World<'t> {
         match self.owner.writing.clone().filter(|_| is_written) {
             Some(checkpoint) => {
                 self.outside.see("unknown outcome, written");
-                self.commit(&checkpoint)
+                self.commit(&checkpoint)?;
             }
-            None => Ok(()),
+            None if self.owner.writing.is_some() => self.abort(),
+            None => {}
         }
+        Ok(())
     }
 
     /// Writes a checkpoint and commits its offset, both or neither.
@@ -148,32 +185,63 @@ impl<'t> World<'t> {
         for record in &checkpoint.records {
             prop_assert!(record.value.is_none() || written.insert(&record.key), "{} is written twice", record.key);
             let last = self.state.iter().rev().find(|(_, key, _)| *key == record.key).and_then(|(_, _, value)| value.as_ref());
-            prop_assert!(record.value.is_none() || record.value.as_ref() != last, "{} is written though it has not changed", record.key);
+            // After a refusal the checkpoints before it are written once more.
+            let is_news = record.value.is_none() || record.value.as_ref() != last || self.owner.was_refused;
+            prop_assert!(is_news, "{} is written though it has not changed", record.key);
             *self.outside.seen.entry(if record.value.is_some() { "value" } else { "tombstone" }).or_default() += 1;
             self.state.push((self.state_end, record.key.clone(), record.value.clone()));
             self.state_end = self.state_end.next();
         }
-        // The marker of the transaction takes an offset.
-        self.state_end = self.state_end.next();
+        let (first, open) = self.open.unwrap_or((Offset(self.state_end.0 - checkpoint.records.len() as i64), 0));
+        if std::mem::take(&mut self.loses_mark) && open < LOST_MARKS_MAX {
+            self.open = Some((first, open + 1));
+        } else {
+            // The mark of the transaction takes an offset, and ends those before it.
+            (self.state_end, self.open) = (self.state_end.next(), None);
+        }
         self.committed = Some(checkpoint.next);
-        self.restore().map(drop)
+        // What is open is not seen until its transactions end.
+        if self.open.is_none() { self.check(self.read()?.as_ref()) } else { Ok(()) }
     }
 
-    /// Restores the state, and checks that it is as of exactly the committed offset.
-    fn restore(&self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
+    fn read(&self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
         let mut restore = Restore::default();
         self.state.iter().for_each(|(offset, key, value)| restore.take(*offset, Some(key.as_bytes()), value.as_deref()));
-        let restored =
-            restore.finish(OWNER, self.outside.policy.store_limits()).map_err(|(_, error)| TestCaseError::fail(error.to_string()))?;
-        prop_assert_eq!(restored.as_ref().map(|restored| restored.next), self.committed);
-        if let Some(restored) = &restored {
+        restore.finish(OWNER, self.outside.policy.store_limits()).map_err(|(_, error)| TestCaseError::fail(error.to_string()))
+    }
+
+    /// Restores the state as a takeover does, and checks that it is as of exactly the committed offset.
+    fn restore(&mut self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
+        self.abort();
+        let mut restored = self.read()?;
+        let seen = restored.as_ref().map(|restored| restored.next);
+        if let Some(committed) = self.committed.filter(|committed| seen < Some(*committed)) {
+            let mut search = CheckpointSearch::<ThreadStore>::new(seen, committed);
+            let all: BTreeMap<Offset, &Logged> = self.state.iter().chain(&self.aborted).map(|logged| (logged.0, logged)).collect();
+            all.values().for_each(|(offset, key, value)| search.take(*offset, Some(key.as_bytes()), value.as_deref()));
+            for StateRecord { key, value } in search.finish().ok_or_else(|| TestCaseError::fail("a checkpoint is not in the log"))? {
+                self.state.push((self.state_end, key, value));
+                self.state_end = self.state_end.next();
+            }
+            self.state_end = self.state_end.next();
+            self.outside.see("written again");
+            restored = self.read()?;
+        }
+        self.check(restored.as_ref())?;
+        Ok(restored)
+    }
+
+    /// Checks that state is as of exactly the committed offset.
+    fn check(&self, restored: Option<&Restored<ThreadStore>>) -> Checked {
+        prop_assert_eq!(restored.map(|restored| restored.next), self.committed);
+        if let Some(restored) = restored {
             prop_assert_eq!(
                 &Snapshot::of_restored(restored),
                 self.outside.truth.snapshot(restored.next),
                 "what was restored, and what it should be"
             );
         }
-        Ok(restored)
+        Ok(())
     }
 
     /// Makes another worker the owner, which reads from up to `reread` records before the committed offset. Returns the owner before it.
@@ -193,12 +261,12 @@ impl<'t> World<'t> {
 
     /// Compacts the topic up to some record: of every key the last one stays, and a tombstone may go with what it deletes.
     fn compact(&mut self, upto: usize, drops_tombstones: bool) {
+        let open = self.open.map_or(self.state.len(), |(from, _)| self.state.partition_point(|(offset, ..)| *offset < from));
+        let upto = upto.min(open);
         let tail = self.state.split_off(upto);
         let head = std::mem::take(&mut self.state);
         let last: BTreeMap<String, Offset> = head.iter().map(|(offset, key, _)| (key.clone(), *offset)).collect();
-        let stays = |(offset, key, value): &(Offset, String, Option<Vec<u8>>)| {
-            last.get(key) == Some(offset) && !(drops_tombstones && value.is_none())
-        };
+        let stays = |(offset, key, value): &Logged| last.get(key) == Some(offset) && !(drops_tombstones && value.is_none());
         self.state = head.into_iter().filter(stays).chain(tail).collect();
         self.outside.see("compaction");
     }

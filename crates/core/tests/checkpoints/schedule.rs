@@ -37,6 +37,8 @@ pub enum Step {
     Usurp { is_written: bool, reread: usize },
     /// The owner gives the partition back in order.
     Revoke,
+    /// The brokers lose the mark of the next commit.
+    LoseMark,
     /// The state topic is compacted up to a record.
     Compact { upto: Index, drops_tombstones: bool },
 }
@@ -72,6 +74,7 @@ fn step(has_servers: bool) -> impl Strategy<Value = Step> {
             .prop_map(|(landed, is_written, reread)| Step::Crash { landed, is_written, reread }),
         1 => (any::<bool>(), reread).prop_map(|(is_written, reread)| Step::Usurp { is_written, reread }),
         1 => Just(Step::Revoke),
+        4 => Just(Step::LoseMark),
         3 => (any::<Index>(), any::<bool>()).prop_map(|(upto, drops_tombstones)| Step::Compact { upto, drops_tombstones }),
     ]
 }

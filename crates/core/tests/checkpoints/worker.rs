@@ -75,6 +75,8 @@ pub struct Worker {
     /// The offset of the checkpoint that was frozen and not handed out.
     frozen: Option<Offset>,
     pub writing: Option<Arc<Checkpoint>>,
+    /// Whether a checkpoint was refused and none has been written since.
+    pub was_refused: bool,
     out: VerdictBuffer,
 }
 
@@ -93,6 +95,7 @@ impl Worker {
             questions: BTreeMap::new(),
             frozen: None,
             writing: None,
+            was_refused: false,
             out: VerdictBuffer::default(),
         }
     }

@@ -308,7 +308,11 @@ impl Job<'_> {
     fn prepare(&self, rekey: Rekey, writer: &Writer<'_>) -> anyhow::Result<Placement> {
         let own = self.own_records()?;
         // The last transaction of an earlier run may have been on its way until now.
-        ensure!(own.iter().all(|own| own.mark.is_some()), "the marks are gone: another move has ended just now; run it again to see");
+        ensure!(
+            own.iter().all(|own| own.mark.is_some()),
+            "the marks are not to be seen: another move has ended just now, or the brokers have lost the end of a transaction; run it again to \
+             see, and if it stays so, start a worker with `tollgate run --drain-partitions`, which mends that"
+        );
         let begun = begun(&own);
         // What was written to old partitions since the move began was written after the change, by producers that do not know of it.
         if begun.is_none() {
