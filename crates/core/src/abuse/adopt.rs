@@ -88,9 +88,7 @@ impl Abuse {
         if is_changed && subject.control_until_ms.is_some() {
             // Its suspension may have been that of a rule that is gone.
             let soon = self.state.own.done_s.saturating_add(1);
-            if self.state.subjects.expect(at, soon) {
-                self.agenda.push(soon, at);
-            }
+            self.state.subjects.expect(at, soon);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let stamp = subject.stamp(&mut buffer);

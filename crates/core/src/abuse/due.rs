@@ -1,34 +1,4 @@
-//! What waits for the clock: when each subject has to be looked at.
-//!
-//! The clock may jump, for a source that lagged or because nothing came. Then all that was due on the way is done one after the other, as
-//! of the second at which it was due and in the order of the subjects, as if the clock had stopped at each. So it does not matter how often
-//! sources tell their time.
-
-use std::collections::BTreeMap;
-
-use super::subjects::SlotKey;
-
-/// Places of subjects by the second since the epoch at which they are looked at. A subject is in it at the second that its place says; other
-/// entries are out of date and passed over.
-#[derive(Debug, Default)]
-pub(super) struct Agenda(BTreeMap<u32, Vec<SlotKey>>);
-
-impl Agenda {
-    /// Adds a look at a place.
-    pub(super) fn push(&mut self, second: u32, at: SlotKey) {
-        self.0.entry(second).or_default().push(at);
-    }
-
-    /// Returns the next second at which there is something to look at.
-    pub(super) fn next(&self) -> Option<u32> {
-        self.0.first_key_value().map(|(second, _)| *second)
-    }
-
-    /// Takes out the places of the next second.
-    pub(super) fn take(&mut self) -> Vec<SlotKey> {
-        self.0.pop_first().map(|(_, places)| places).unwrap_or_default()
-    }
-}
+//! Seconds and minutes at which something is due.
 
 /// The second that nothing is looked at any more: a time as far ahead is forged, and what would wait for it waits for nothing.
 pub(super) const NEVER_S: u32 = u32::MAX;
@@ -42,6 +12,14 @@ pub(super) fn second_of(time_ms: i64) -> u32 {
 /// Returns a second as milliseconds since the epoch.
 pub(super) fn time_of(second: u32) -> i64 {
     i64::from(second) * 1_000
+}
+
+/// Returns the earlier of two times, either of which may be missing.
+pub(super) fn earlier(one_ms: Option<i64>, other_ms: Option<i64>) -> Option<i64> {
+    match (one_ms, other_ms) {
+        (Some(one_ms), Some(other_ms)) => Some(one_ms.min(other_ms)),
+        (one_ms, other_ms) => one_ms.or(other_ms),
+    }
 }
 
 /// Returns the first whole minute that is not before a time. What is merely dropped is dropped by the minute, so that there are fewer
@@ -60,5 +38,9 @@ mod tests {
         assert_eq!([1_000, 1_001, 2_000, -5, i64::MAX].map(second_of), [1, 2, 2, 1, u32::MAX]);
         assert_eq!([60_000, 60_001, -1].map(whole_minute), [60_000, 120_000, 0]);
         assert_eq!(time_of(second_of(1_500)), 2_000);
+        assert_eq!(
+            [earlier(Some(2), Some(1)), earlier(None, Some(3)), earlier(Some(4), None), earlier(None, None)],
+            [Some(1), Some(3), Some(4), None]
+        );
     }
 }

@@ -4,7 +4,7 @@ use crate::record::{Offset, Partition, Record};
 use crate::signal::{Point, Signals, SubjectKey, TIME_OFF_MS_MAX, Volume, dimension_text};
 
 use super::alert::Origin;
-use super::due::{NEVER_S, second_of, time_of, whole_minute};
+use super::due::{NEVER_S, earlier, second_of, time_of, whole_minute};
 use super::firing::Found;
 use super::outcome::Folded;
 use super::program::Use;
@@ -253,7 +253,7 @@ impl Abuse {
     pub(super) fn expect(&mut self, at: SlotKey, key: &SubjectKey, subject: &Subject<'_>) {
         let lateness_ms = self.program.rules().lateness_ms;
         let mut due_ms = subject.control_until_ms;
-        let mut sooner = |other_ms: Option<i64>| due_ms = [due_ms, other_ms].into_iter().flatten().min();
+        let mut sooner = |other_ms| due_ms = earlier(due_ms, other_ms);
         for (number, opened) in subject.opened() {
             let Some((_, rule)) = self.program.numbered(number) else { continue };
             sooner(opened.window.due_ms(rule.timespan_ms));
@@ -264,8 +264,8 @@ impl Abuse {
         let Some(due_ms) = due_ms else { return };
         // What was done is done: what comes behind it is looked at when the clock goes on.
         let second = second_of(due_ms).max(self.state.own.done_s.saturating_add(1));
-        if second < NEVER_S && self.state.subjects.expect(at, second) {
-            self.agenda.push(second, at);
+        if second < NEVER_S {
+            self.state.subjects.expect(at, second);
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::record::{Offset, Partition};
 use crate::signal::Clock;
 use crate::wire::{Input, Malformed, Wire};
 
+use super::due::earlier;
+
 /// After how long without a sign of it a source is left out of the partition's time, in milliseconds of the records' own timestamps.
 pub(super) const SILENCE_MS: i64 = 10 * 60 * 1_000;
 
@@ -142,10 +144,7 @@ impl Sources {
         }
         self.newest_ms = self.newest_ms.max(timestamp_ms);
         let due_ms = source.heard_ms.map(|heard_ms| heard_ms.saturating_add(SILENCE_MS));
-        self.silence_due_ms = match (self.silence_due_ms, due_ms) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        self.silence_due_ms = earlier(self.silence_due_ms, due_ms);
     }
 }
 

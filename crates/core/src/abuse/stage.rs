@@ -11,7 +11,6 @@ use crate::stage::{Progress, Resumed, Stage, Waiting};
 
 use super::adopt::adopt_rules;
 use super::blast_radius::Census;
-use super::due::Agenda;
 use super::fold::Scene;
 use super::outcome::Folded;
 use super::program::{Program, Use};
@@ -25,8 +24,6 @@ use super::subjects::SlotKey;
 pub struct Abuse {
     pub(super) program: Program,
     pub(super) state: AbuseState,
-    /// What waits for the clock.
-    pub(super) agenda: Agenda,
     /// Rules that have a grouped alert to raise.
     pub(super) grouped: BTreeSet<usize>,
     pub(super) census: Census,
@@ -62,7 +59,6 @@ impl Abuse {
         let mut stage = Self {
             program: Program::new(rules, numbers),
             state,
-            agenda: Agenda::default(),
             grouped: BTreeSet::new(),
             census: Census::default(),
             warming,

@@ -23,9 +23,7 @@ impl Abuse {
             scene.now_ms = Some(time_of(second));
             self.state.own.done_s = self.state.own.done_s.max(second);
             self.flush_groups(time_of(second), scene);
-            if self.agenda.next() == Some(second) {
-                self.look(second, scene);
-            }
+            self.look(second, scene);
         }
         self.state.own.done_s = self.state.own.done_s.max(to_s);
         scene.now_ms = Some(now_ms);
@@ -36,7 +34,7 @@ impl Abuse {
             let rule = self.program.rule(*at)?;
             self.state.rules.get(&*rule.id)?.grouping.due_ms().map(super::due::second_of)
         });
-        groups.chain(self.agenda.next()).min()
+        groups.chain(self.state.subjects.next_due()).min()
     }
 
     fn flush_groups(&mut self, now_ms: i64, scene: &mut Scene) {
@@ -51,12 +49,7 @@ impl Abuse {
 
     /// Looks at the subjects of a second, in their order.
     fn look(&mut self, second: u32, scene: &mut Scene) {
-        let mut places: Vec<(SubjectKey, SlotKey)> = Vec::new();
-        for at in self.agenda.take() {
-            places.extend(self.state.subjects.looked_at(at, second).map(|key| (key, at)));
-        }
-        places.sort_unstable_by_key(|(key, _)| (key.kind as u8, key.hash.hex()));
-        for (key, at) in places {
+        for (key, at) in self.state.subjects.take_due(second) {
             self.visit(&key, at, time_of(second), scene);
         }
     }

@@ -106,7 +106,12 @@ type Published = (Vec<AlertRecord>, Vec<ControlRecord>);
 
 fn processor(restored: Option<Restored<AbuseState>>) -> PartitionProcessor<Abuse> {
     match restored {
-        Some(Restored { next, state }) => PartitionProcessor::restored(PARTITION, Abuse::new(all_rules(), state), next),
+        Some(Restored { next, state }) => {
+            // As a worker does it: one stage is shown what new rules missed, and another is made of its state.
+            let mut shown = Abuse::new(all_rules(), state);
+            shown.warmed();
+            PartitionProcessor::restored(PARTITION, Abuse::new(all_rules(), shown.into_state()), next)
+        }
         None => PartitionProcessor::new(PARTITION, Abuse::new(all_rules(), AbuseState::default())),
     }
 }

@@ -98,6 +98,20 @@ fn take_stage(past: &Past, rules_now: Vec<Rule>) -> Abuse {
     Abuse::new(rules(rules_now), restore.finish(OWNER, ()).unwrap().unwrap().state)
 }
 
+/// The stage that was shown the log is not the one that goes on, and what waits for the clock goes from one to the other.
+#[test]
+fn what_is_due_is_done_by_a_stage_that_is_made_of_another_ones_state() {
+    let past = Past::with(vec![rule("three")]);
+    let mut shown = take_stage(&past, vec![rule("three"), five()]);
+    past.log.iter().zip(0..).for_each(|(value, offset)| shown.warm(&record(offset, LOG, value)));
+    shown.warmed();
+    let mut stage = Abuse::new(Arc::clone(shown.rules()), shown.into_state());
+    let value = value_of(&[clock(0, 5, START + 30 * DAY)]);
+    let folded = stage.fold(&record(5, LOG + 30 * DAY, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
+    assert_eq!(folded.alerts.len(), 1, "the ladder of the rule that has fired ends");
+    assert_eq!(stage.subjects(), 0, "and its subject is forgotten");
+}
+
 /// Whoever dies in the middle of it begins it anew, and counts nothing twice.
 #[test]
 fn a_warming_that_did_not_end_begins_anew() {

@@ -72,6 +72,8 @@ struct Worker {
     undecided: Vec<usize>,
     frozen: Option<Offset>,
     writing: Option<Arc<Checkpoint>>,
+    /// Whether a checkpoint was refused and none has been written since.
+    was_refused: bool,
     written: Offset,
 }
 
@@ -82,7 +84,18 @@ impl Worker {
             None => (PartitionProcessor::new(PARTITION, Signals::default()), Offset(0)),
         };
         let (unacknowledged, asked, undecided) = (Vec::new(), Vec::new(), Vec::new());
-        Self { processor, restored_at, at, unacknowledged, asked, undecided, frozen: None, writing: None, written: restored_at }
+        Self {
+            processor,
+            restored_at,
+            at,
+            unacknowledged,
+            asked,
+            undecided,
+            frozen: None,
+            writing: None,
+            was_refused: false,
+            written: restored_at,
+        }
     }
 
     /// Returns the first record that waits, or of which an acknowledgement is due.
@@ -243,9 +256,11 @@ impl<'t> World<'t> {
             self.commit(&checkpoint)?;
             self.worker.written = checkpoint.next;
             self.worker.processor.checkpoint_written();
+            self.worker.was_refused = false;
         } else {
             self.see("refused");
             self.worker.processor.checkpoint_refused();
+            self.worker.was_refused = true;
             prop_assert!(self.worker.processor.is_behind(), "what was refused is still to be written");
         }
         Ok(())
@@ -261,7 +276,9 @@ impl<'t> World<'t> {
         for record in &checkpoint.records {
             prop_assert!(written.insert(&record.key), "{} is written twice", record.key);
             let last = self.state.iter().rev().find(|(key, _)| *key == record.key).and_then(|(_, value)| value.as_ref());
-            prop_assert!(record.value.is_none() || record.value.as_ref() != last, "{} is written though it has not changed", record.key);
+            // After a refusal the checkpoints before it are written once more.
+            let is_news = record.value.is_none() || record.value.as_ref() != last || self.worker.was_refused;
+            prop_assert!(is_news, "{} is written though it has not changed", record.key);
             self.see(if record.value.is_some() { "value" } else { "tombstone" });
             self.state.push((record.key.clone(), record.value.clone()));
         }

@@ -1,5 +1,6 @@
 //! The subjects of a partition, found by kind and hash, each as the bytes that its state record holds.
 
+mod agenda;
 mod counter;
 mod episode;
 mod eviction;
@@ -15,6 +16,7 @@ use slab::Slab;
 use crate::digest::Digest;
 use crate::signal::{KeyKind, SubjectKey};
 
+use agenda::Agenda;
 pub(super) use counter::Opened;
 pub(super) use episode::Episode;
 use eviction::{Candidates, Rank};
@@ -52,6 +54,8 @@ pub(super) struct Subjects {
     slots: Slab<Slot>,
     index: HashTable<SlotKey>,
     seeds: Seeds,
+    /// What waits for the clock.
+    agenda: Agenda,
     /// Who goes first when there are too many; `None` while nobody has to go.
     candidates: Option<Candidates>,
     /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
@@ -216,22 +220,31 @@ impl Subjects {
         }
     }
 
-    /// Notes when the clock has to look at a place, in seconds since the epoch. Returns whether that is news: it looks there earlier than
-    /// it would have.
-    pub(super) fn expect(&mut self, at: SlotKey, due_s: u32) -> bool {
-        let Some(slot) = self.slots.get_mut(at.at()) else { return false };
-        let is_news = slot.due_s == 0 || due_s < slot.due_s;
-        if is_news {
-            slot.due_s = due_s;
+    /// Has the clock look at a place at a second since the epoch, unless it looks there earlier.
+    pub(super) fn expect(&mut self, at: SlotKey, second: u32) {
+        let Some(slot) = self.slots.get_mut(at.at()) else { return };
+        if slot.due_s == 0 || second < slot.due_s {
+            slot.due_s = second;
+            self.agenda.push(second, at);
         }
-        is_news
     }
 
-    /// Notes that the clock looks at a place. Returns who is there, if the clock was expected there at this second.
-    pub(super) fn looked_at(&mut self, at: SlotKey, second: u32) -> Option<SubjectKey> {
-        let slot = self.slots.get_mut(at.at()).filter(|slot| slot.due_s == second)?;
-        slot.due_s = 0;
-        Some(slot.key())
+    /// Returns the next second since the epoch at which the clock may have something to look at.
+    pub(super) fn next_due(&self) -> Option<u32> {
+        self.agenda.next()
+    }
+
+    /// Returns whom the clock looks at at a second since the epoch, in their order, and notes that it does.
+    pub(super) fn take_due(&mut self, second: u32) -> Vec<(SubjectKey, SlotKey)> {
+        let mut due = Vec::new();
+        for at in self.agenda.take(second) {
+            if let Some(slot) = self.slots.get_mut(at.at()).filter(|slot| slot.due_s == second) {
+                slot.due_s = 0;
+                due.push((slot.key(), at));
+            }
+        }
+        due.sort_unstable_by_key(|(key, _)| (key.kind as u8, key.hash.hex()));
+        due
     }
 
     /// Calls `show` for every change since the last time: first for subjects that are gone, then for those that have changed.
