@@ -60,7 +60,6 @@ impl<'a> Input<'a> {
     }
 
     /// Reads a number of bytes.
-    /// Reads one byte.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
         self.rest = rest;
@@ -130,8 +129,13 @@ impl Wire for u64 {
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let mut value = 0;
-        for shift in (0..u64::BITS).step_by(7) {
+        let first = input.byte()?;
+        // Most numbers are small.
+        if first < 0x80 {
+            return Ok(u64::from(first));
+        }
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..u64::BITS).step_by(7) {
             let byte = input.byte()?;
             value |= u64::from(byte & 0x7f) << shift;
             // The tenth byte has room for one bit only.
@@ -325,6 +329,8 @@ mod tests {
     fn bytes_that_nothing_writes_are_refused() {
         assert_eq!(Input::new(1, &[2]).whole::<bool>(), Err(Malformed::Invalid("a flag")));
         assert_eq!(Input::new(1, &[0xff; 10]).whole::<u64>(), Err(Malformed::Invalid("an integer")));
+        let tenth = |byte: u8| Input::new(1, &[[0xff; 9].as_slice(), &[byte]].concat()).whole::<u64>();
+        assert_eq!([tenth(1), tenth(2)], [Ok(u64::MAX), Err(Malformed::Invalid("an integer"))]);
         assert_eq!(Input::new(1, &[0xff; 3]).whole::<u64>(), Err(Malformed::Truncated));
         assert_eq!(Input::new(1, &[0, 0]).whole::<bool>(), Err(Malformed::Trailing(1)));
         assert_eq!(Input::new(1, &[1, 0xff]).whole::<String>(), Err(Malformed::Invalid("a text")));
