@@ -65,6 +65,8 @@ pub struct Prepared {
     suspension: Option<Suspension>,
     /// Where the providers stand; `None` if they have no say.
     guardrails: Option<Progress>,
+    /// Whether a remote provider was asked, so that a suspension may have come meanwhile.
+    has_asked: bool,
     /// Whether nothing was remembered of the thread.
     is_new_thread: bool,
 }
@@ -128,7 +130,8 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
         Body::ToolResult(result) => (Some(CallKey::of(&result.tool_call_id, tools.fingerprint(&result.tool_name))), None, None),
         _ => (None, None, None),
     };
-    Prepared { event: fingerprint, call, suspension, guardrails, is_new_thread }
+    let has_asked = matches!(guardrails, Some(Progress::Asking(_)));
+    Prepared { event: fingerprint, call, suspension, guardrails, has_asked, is_new_thread }
 }
 
 /// The identity of a call, as state holds it.
@@ -170,7 +173,9 @@ pub fn fold(
 ) -> Result<Option<Decided>, Rejection> {
     let start = out.len();
     let mut prepared = prepared.unanswered(policy, event, ProviderError::NotAsked);
-    let (suspension, emitter) = (prepared.suspension.take(), Emitter::new(policy, event, signals));
+    let later = || policy.controls().suspension(event);
+    let suspension = prepared.suspension.take().or_else(|| prepared.has_asked.then(later).flatten());
+    let emitter = Emitter::new(policy, event, signals);
     let mut fold = Fold { policy, event, fingerprint: prepared.event, suspension, emitter };
     if prepared.is_new_thread {
         fold.emitter.thread_start();
@@ -219,7 +224,7 @@ struct Fold<'e> {
     policy: &'e Policy,
     event: &'e Event<'e>,
     fingerprint: Fingerprint,
-    /// The suspension that was in force when the event was prepared.
+    /// The suspension that is in force, of a call.
     suspension: Option<Suspension>,
     emitter: Emitter<'e>,
 }
@@ -277,7 +282,7 @@ impl<'e> Fold<'e> {
     ) -> Ruling {
         let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
             Ruling::new(vec![Reason::Suppressed], None)
-        } else if let Some(suspension) = self.suspension.clone().or_else(|| self.policy.controls().suspension(self.event)) {
+        } else if let Some(suspension) = self.suspension.clone() {
             Ruling::new(vec![Reason::SubjectSuspended(Box::new(suspension))], None)
         } else if !guardrails.denial.is_empty() {
             Ruling::new([guardrails.denial, guardrails.notes].concat(), None)

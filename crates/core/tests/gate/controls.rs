@@ -179,27 +179,34 @@ fn neither_ids_nor_hashes_stand_in_a_verdict() {
     assert!(verdict.contains("subject_suspended") && !verdict.contains("MARKER") && !verdict.contains(&hash.to_string()), "{verdict}");
 }
 
-/// Controls change while a call waits for a remote provider: what was in force when it was prepared decides as well as what is now.
+/// Controls change while a call waits for a remote provider: what was in force when it was prepared decides as well as what is now. A call
+/// that waits for nobody is prepared and decided at once.
 #[test]
 fn a_change_between_asking_and_deciding_never_opens() {
     let controls = Arc::new(Controls::new(Some(KEY)));
-    let policy = policy_under(&controls);
-    let decide = |id: &str, meanwhile: &dyn Fn()| {
+    let server = json!({"use": "http", "config": {"url": "http://127.0.0.1:1/"}});
+    let remote = settings(&json!({"guardrails": {"enabled": true, "provider": server}}));
+    let (local, remote) = (policy_under(&controls), Policy::under(&remote, Arc::clone(&controls)));
+    let decide = |policy: &Policy, id: &str, meanwhile: &dyn Fn()| {
         let value = call_of(id, json!({})).to_string();
         let (partition, offset) = (Partition(0), Offset(0));
         let record = Record { topic: "t", partition, offset, timestamp_ms: None, key: None, value: Some(value.as_bytes()), headers: &[] };
         let mut parser = Parser::new();
         let event = decode(&record, &mut parser, 10_000).unwrap();
         let (mut thread, mut out) = (Thread::default(), Vec::new());
-        let prepared = prepare(&policy, &mut Tools::default(), &mut thread, &event);
+        let prepared = prepare(policy, &mut Tools::default(), &mut thread, &event);
+        let is_asking = prepared.question().is_some();
         meanwhile();
-        fold(&policy, &mut thread, &event, prepared, &mut out, &mut EventSignals::default()).unwrap();
-        serde_json::from_slice::<Value>(&out).unwrap()
+        fold(policy, &mut thread, &event, prepared, &mut out, &mut EventSignals::default()).unwrap();
+        (is_asking, serde_json::from_slice::<Value>(&out).unwrap())
     };
     let suspend = || set(&controls, SubjectKind::User, "acme", "42", json!({}));
     let resume = || lift(&controls, SubjectKind::User, "acme", "42");
     // The provider would deny this one, and was not asked while the user was suspended.
     suspend();
-    assert_has("resumed meanwhile", &decide("deny-1", &resume), &suspended("user", None));
-    assert_has("suspended meanwhile", &decide("c1", &suspend), &suspended("user", None));
+    let (_, resumed) = decide(&local, "deny-1", &resume);
+    assert_has("resumed meanwhile", &resumed, &suspended("user", None));
+    let (is_asking, stopped) = decide(&remote, "c1", &suspend);
+    assert!(is_asking);
+    assert_has("suspended meanwhile", &stopped, &suspended("user", None));
 }
