@@ -102,7 +102,7 @@ impl Signals {
         }
     }
 
-    /// Takes the signals of a decided record, which then waits for the records that hold them.
+    /// Takes the signals of a decided record, which then waits for the records that hold them, or is behind one that does.
     pub(super) fn decided(&mut self, signals: &EventSignals, publications: &mut Publications<'_>) {
         self.has_decided = true;
         let (waiter, time_ms) = (publications.waiter(), signals.time_ms());
@@ -126,7 +126,7 @@ impl Signals {
                 if let Some(clock) = source.release(waiter, time_ms) {
                     self.targets.began(clock);
                 }
-                signals.iter().for_each(|signals| _ = self.targets.add(waiter, signals));
+                signals.iter().for_each(|signals| self.targets.add_counted(waiter, signals));
             }
         }
         self.counts.left_out(signals);

@@ -27,7 +27,7 @@ pub(super) struct Targets {
     partitions: SubjectPartitions,
     /// The open records, by target.
     batches: Vec<Batch>,
-    /// Who waits for each of them.
+    /// Who waits for each of them, in the order of the offsets of each partition.
     waiters: Vec<Vec<Waiter>>,
     /// Which of them hold more than amounts and clocks.
     urgent: Vec<bool>,
@@ -69,13 +69,30 @@ impl Targets {
         u32::try_from(self.hit.len()).unwrap_or(u32::MAX)
     }
 
-    /// Adds the signals of an event, all of those for a target to one record. Returns in how many records they are.
+    /// Adds the signals of an event, all of those for a target to one record. Returns for how many records the event has to wait: for those
+    /// in which it is the first of its partition. An offset is committed only behind all earlier ones, so that those that come after it in the
+    /// same record wait for it.
     pub(super) fn add(&mut self, waiter: Waiter, signals: &EventSignals) -> u32 {
-        let mut hit = std::mem::take(&mut self.hit);
+        self.add_if(waiter, signals, |waiters| !waiters.iter().rev().any(|before| before.partition == waiter.partition))
+    }
+
+    /// Adds the signals of an event that waits for each record that has some of them: [`Self::count`] has said for how many.
+    pub(super) fn add_counted(&mut self, waiter: Waiter, signals: &EventSignals) {
+        self.add_if(waiter, signals, |_| true);
+    }
+
+    /// Adds the signals of an event, and has it wait for the records of which `waits` is true, given who waits for them already. Returns how
+    /// many these are.
+    fn add_if(&mut self, waiter: Waiter, signals: &EventSignals, waits: impl Fn(&[Waiter]) -> bool) -> u32 {
+        let (mut hit, mut awaited) = (std::mem::take(&mut self.hit), 0);
         signals.add_to((waiter.partition, waiter.offset), &mut self.partitions, &mut self.batches, &mut hit);
+        self.is_dirty |= !hit.is_empty();
         for target in hit.iter().filter_map(|target| usize::try_from(target.0).ok()) {
-            if let Some(waiters) = self.waiters.get_mut(target) {
+            if let Some(waiters) = self.waiters.get_mut(target)
+                && waits(waiters)
+            {
                 waiters.push(waiter);
+                awaited += 1;
             }
             if let Some(is_urgent) = self.urgent.get_mut(target) {
                 *is_urgent |= !signals.facts().is_empty();
@@ -84,9 +101,8 @@ impl Targets {
                 self.close(target);
             }
         }
-        let count = u32::try_from(hit.len()).unwrap_or(u32::MAX);
-        (self.hit, self.is_dirty) = (hit, self.is_dirty || count > 0);
-        count
+        self.hit = hit;
+        awaited
     }
 
     fn close(&mut self, target: usize) {
@@ -196,27 +212,31 @@ mod tests {
     }
 
     #[test]
-    fn signals_are_on_the_partition_of_their_subject_and_records_wait_once_for_each() {
+    fn signals_are_on_the_partition_of_their_subject_and_the_first_record_of_a_partition_waits_for_each() {
         let signals = signals(&["a", "b", "c", "d", "e", "f"]);
         let mut targets = Targets::new(topic(3, 1 << 20));
         let mut due = 0;
-        for offset in 0..4 {
-            assert_eq!(targets.count(&signals), targets.add(waiter(offset), &signals));
-            due += targets.count(&signals);
+        let other = Waiter { partition: Partition(2), generation: 1, offset: Offset(0) };
+        for (waiter, waits) in [(waiter(0), true), (waiter(1), false), (other, true), (waiter(2), false)] {
+            let awaited = targets.add(waiter, &signals);
+            assert_eq!(awaited, if waits { targets.count(&signals) } else { 0 }, "an offset is committed behind all earlier ones");
+            due += awaited;
         }
+        targets.add_counted(waiter(3), &signals);
+        due += targets.count(&signals);
         let closed = closed(&mut targets);
         assert_eq!(closed.iter().map(|record| record.waiters.len()).sum::<usize>(), due as usize);
         let mut seen = 0;
         for record in &closed {
             let target = i32::try_from(record.target).unwrap();
             for volume in read(Some(&record.value)).unwrap().volumes {
-                assert_eq!((volume.subject.partition(3).0, volume.amounts.len()), (target, 4));
-                seen += 1;
+                assert_eq!(volume.subject.partition(3).0, target);
+                seen += volume.amounts.len();
             }
             let key = SubjectKey::parse(record.key.as_deref().unwrap()).unwrap();
             assert_eq!(key.partition(3).0, target, "the key says the same");
         }
-        assert_eq!(seen, 6);
+        assert_eq!(seen, 6 * 5);
     }
 
     #[test]
@@ -259,7 +279,7 @@ mod tests {
         let urgent = closed_at(&mut targets, 35, false);
         assert_eq!(urgent.len(), 1);
         let written = read(Some(&urgent[0].value)).unwrap();
-        assert_eq!((written.points.len(), urgent[0].waiters.len()), (2, 2 + written.volumes.len()), "with the amounts that came before");
+        assert_eq!((written.points.len(), urgent[0].waiters.len()), (2, 1), "with the amounts that came before");
         assert!(closed_at(&mut targets, 49, false).is_empty(), "once");
         assert!(!closed_at(&mut targets, 50, false).is_empty(), "the amounts of the others");
         assert!(closed_at(&mut targets, 1_000, true).is_empty() && !targets.is_gathering());
