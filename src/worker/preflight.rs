@@ -134,7 +134,7 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
                 }
                 let mut refusals: Vec<_> =
                     topics.iter().zip(&counts).filter(|(_, count)| count.is_none()).flat_map(|(topic, _)| needs.rights_on(topic)).collect();
-                refusals.extend(group_refusal(&inquirer, &group, watch));
+                refusals.extend(group_refusal(&inquirer, &group, &is_wanted));
                 if !refusals.is_empty() {
                     return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
                 }
@@ -166,9 +166,11 @@ fn found(topics: &[Topic<'_>], counts: &[usize]) -> Result<Preflight, PreflightE
     Ok(Preflight { signal_partitions: count_of(TopicRole::Signals), ..Preflight::of(count_of(TopicRole::Events)) })
 }
 
-/// Returns the right to a group if the brokers refuse it. A group whose coordinator does not answer yet is left to the members.
-fn group_refusal(inquirer: &Inquirer, group: &StageTopics, watch: &mut Watch<'_>) -> Option<Right> {
+/// Returns the right to a group if the brokers refuse it. A group whose coordinator does not answer yet is left to the members. The brokers
+/// have answered by now: that one of them cannot be reached is no problem of the worker.
+fn group_refusal(inquirer: &Inquirer, group: &StageTopics, is_wanted: &dyn Fn() -> bool) -> Option<Right> {
     let topic = group.input.clone();
+    let watch = &mut Watch { is_wanted, say: &mut |_| {} };
     let answer = inquirer.ask_group(watch, move |client| {
         let mut list = TopicPartitionList::with_capacity(1);
         list.add_partition(&topic, 0);
@@ -242,4 +244,47 @@ async fn describe(kafka: &KafkaSettings, topics: &[Topic<'_>]) -> Result<Vec<Opt
         tracing::warn!("how topic {name} is configured is not checked: {}", Right::describe_configs(name).refusal(kafka));
     }
     Ok(described)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::thread::{sleep, spawn};
+
+    use rdkafka::mocking::{MockCluster, MockCoordinator};
+
+    #[test]
+    fn brokers_that_leave_while_the_group_is_asked_for_are_no_problem_for_ever() {
+        let cluster = MockCluster::new(2).unwrap();
+        let mut kafka = crate::config::load(None, []).unwrap().kafka;
+        kafka.brokers = cluster.bootstrap_servers();
+        let needs = Needs::deciding();
+        for topic in needs.topics(&kafka) {
+            cluster.create_topic(topic.name, 2, 1).unwrap();
+        }
+        cluster.coordinator(MockCoordinator::Group(kafka.group_id.clone()), 2).unwrap();
+        cluster.broker_down(2).unwrap();
+        // Slow enough that it is heard that the other one is away.
+        cluster.broker_round_trip_time(1, Duration::from_millis(100)).unwrap();
+
+        let health = Arc::new(Health::default());
+        let asking = spawn({
+            let (kafka, health) = (kafka.clone(), Arc::clone(&health));
+            move || check_topics(&kafka, &needs, &health, &Stop::default())
+        });
+        let wait_for = |has_problems: bool| {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while health.has_problems() != has_problems {
+                assert!(!asking.is_finished() && Instant::now() < deadline, "{:?}", health.report().problems);
+                sleep(Duration::from_millis(1));
+            }
+        };
+        wait_for(true);
+        wait_for(false);
+        // The topics are known. Now the group is asked for, whose coordinator does not answer, and the first broker leaves too.
+        cluster.broker_down(1).unwrap();
+        assert_eq!(asking.join().unwrap().unwrap().partitions, 2);
+        assert_eq!(health.report().problems, [""; 0]);
+    }
 }
