@@ -103,9 +103,10 @@ pub(crate) fn a_broker_that_is_away_delays_a_replay(cluster: &Cluster, broker: &
     let deployment = Deployment::new(cluster, 1)?;
     let target = cluster.topic("target", 1, &[])?;
     let value = |at: usize| format!(r#"{{"type":"turn_start","event_id":"{at}"}}"#);
+    // A broker that restarts forgets producers whose last record is older than a day, and takes a record twice whose acknowledgement was lost.
+    let now_ms = std::time::UNIX_EPOCH.elapsed()?.as_millis() as u64;
     let line = |at: usize| {
-        let record =
-            serde_json::json!({"topic": "t", "partition": 0, "offset": at, "timestamp": 1, "key": "k", "headers": [], "value": value(at)});
+        let record = serde_json::json!({"topic": "t", "partition": 0, "offset": at, "timestamp": now_ms, "key": "k", "headers": [], "value": value(at)});
         format!("{record}\n")
     };
     let file = tempfile::NamedTempFile::new()?;

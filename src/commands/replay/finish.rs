@@ -11,6 +11,8 @@ use super::verdict_watch::lock;
 use super::{PARTLY, ReplayArgs};
 
 const POLL: Duration = Duration::from_millis(20);
+/// How long a replay that is to stop waits for the next acknowledgement.
+const STOPPING_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A replay that has sent all it will send.
 pub(super) struct Ended {
@@ -76,14 +78,28 @@ impl Ended {
     }
 }
 
-/// Waits until every record was acknowledged or refused.
+/// Waits until every record was acknowledged or refused. If the replay is to stop, it waits no longer than [`STOPPING_TIME_MAX`] for the next
+/// of them.
 fn settle(run: &mut Run) -> anyhow::Result<()> {
     let deadline = Instant::now() + Sender::report_time_max();
+    let (mut settled, mut stopping_since) = (run.counts.settled(), None);
     while !run.sender.settle(POLL) {
         run.look()?;
+        if run.counts.settled() > settled {
+            (settled, stopping_since) = (run.counts.settled(), None);
+        }
+        if run.stop.is_given() && stopping_since.get_or_insert_with(Instant::now).elapsed() >= STOPPING_TIME_MAX {
+            break;
+        }
         anyhow::ensure!(Instant::now() < deadline, "the brokers did not acknowledge all records in time; they are away");
     }
-    run.look()
+    run.look()?;
+    let open = run.counts.sent.saturating_sub(run.counts.settled());
+    if open > 0 {
+        run.clear_line();
+        say!("tollgate: not acknowledged: {open} of the records sent; the brokers may have them or not");
+    }
+    Ok(())
 }
 
 /// Waits until every event has its verdict, or for that long.

@@ -42,6 +42,13 @@ pub(super) struct Counts {
     pub(super) bytes: u64,
 }
 
+impl Counts {
+    /// Returns how many of the records that were sent have been acknowledged or refused.
+    pub(super) fn settled(&self) -> u64 {
+        self.acknowledged + self.refused
+    }
+}
+
 /// A replay that runs.
 pub(super) struct Run {
     pub(super) sender: Sender,
