@@ -73,10 +73,10 @@ pub struct Agreement {
 
 /// What was seen of a run at one moment.
 #[derive(Debug, Clone, Copy)]
-struct Sample {
-    elapsed: Duration,
-    verdicts: u64,
-    cpu_seconds: f64,
+pub(super) struct Sample {
+    pub(super) elapsed: Duration,
+    pub(super) verdicts: u64,
+    pub(super) cpu_seconds: f64,
 }
 
 /// Action and code by event.
@@ -88,10 +88,10 @@ pub(super) struct Preloaded {
     /// The beginning of its name.
     stem: String,
     pub(super) topic: String,
-    partitions: u32,
+    pub(super) partitions: u32,
     pub(super) events: usize,
     /// Events that get a verdict.
-    awaited: u64,
+    pub(super) awaited: u64,
 }
 
 /// A worker that drains in every round, and its results so far.
@@ -277,7 +277,7 @@ fn is_enough(elapsed: Duration, cut_after: Duration, verdicts: u64, awaited: u64
 }
 
 /// Returns the figures of a run, behind its warm-up.
-fn measured_round(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
+pub(super) fn measured_round(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
     let verdicts = samples.last().map_or(0, |last| last.verdicts);
     let is_warm = |sample: &&Sample| sample.verdicts as f64 >= verdicts as f64 * WARM_UP;
     // Verdicts may come in leaps: then the last look but one has to do.

@@ -69,7 +69,7 @@ impl Ratio {
         Some(Self { median, min: *ratios.first()?, max: *ratios.last()? })
     }
 
-    /// Returns the ratio of two measurements that were made in turns, round by round.
+    /// Returns the ratio of two measurements that were made in turns or at the same time, round by round.
     #[must_use]
     pub fn between(over: &[f64], under: &[f64]) -> Option<Self> {
         Self::of(over.iter().zip(under).map(|(over, under)| over / under))

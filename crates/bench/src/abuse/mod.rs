@@ -7,10 +7,12 @@
 //! | `alerted` | from an event to its alert, beside other traffic |
 //! | `blocked` | from an event to the first blocked call on every partition |
 //! | `counted` | events per second until their signals are counted |
+//! | `deciding` | CPU per event of deciding, beside a worker without abuse |
 
 mod alerted;
 mod blocked;
 mod counted;
+mod deciding;
 mod offence;
 mod settings;
 
@@ -30,13 +32,13 @@ pub use alerted::Delays;
 use settings::SUBJECT_KEY;
 
 /// How long the core's benchmark may take once it is built, and how long building it.
-const FOLD_TIME_MAX: Duration = Duration::from_secs(1_200);
+const FOLD_TIME_MAX: Duration = Duration::from_secs(2_400);
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The figures of abuse over the fleet; a part that failed is left out.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AbuseFindings {
-    /// CPU per event of deciding with the pack and suspended subjects, over that with neither, draining in turns.
+    /// CPU per event of deciding with the pack and suspended subjects, over that with neither, draining at the same time.
     pub cpu: Option<Ratio>,
     /// The fold alone, beside a naive one.
     pub fold: Vec<FoldCost>,
@@ -97,23 +99,12 @@ impl Session {
         keep("blocked calls", self.blocked().map(|delays| found.blocked = Some(delays)));
         keep("alerts at half of peak", self.alerted(&mut found, rate));
         keep("throughput", self.counted(drained, rounds).map(|ratio| found.throughput = ratio));
-        keep("CPU of deciding", self.deciding_cost(drained, rounds).map(|ratio| found.cpu = ratio));
+        keep("CPU of deciding", self.deciding(drained, rounds).map(|ratio| found.cpu = ratio));
         match fold(checkout, &self.progress) {
             Ok(fold) => found.fold = fold,
             Err(absence) => findings.absences.push(absence),
         }
         findings.abuse = Some(found);
-    }
-
-    /// Returns the CPU per event of deciding with the pack on and subjects suspended over that without, draining the same topic in turns.
-    fn deciding_cost(&self, events: usize, rounds: usize) -> Result<Option<Ratio>> {
-        let subjects = [settings::without_abuse(), settings::with_pack()];
-        let drained = self.drain(&subjects, events, rounds)?;
-        if let Some(failure) = drained.iter().find_map(|drained| drained.failure.as_ref()) {
-            anyhow::bail!("{failure}");
-        }
-        let [off, on] = drained.as_slice() else { anyhow::bail!("two workers were to be compared") };
-        Ok(Ratio::between(&on.cpu_us(), &off.cpu_us()))
     }
 
     /// Writes so many suspensions, of users whom the traffic does not have: every event is looked up among them, and none is blocked.
