@@ -14,6 +14,7 @@ use crate::settings::KafkaSettings;
 use super::oauth::OauthSettings;
 use super::{
     Linger, PlainContext, StageTopics, consumer_config, producer_config, reader_config, reply_producer_config, state_producer_config,
+    verdict_producer_config,
 };
 
 /// A batch size that every configuration takes, in bytes.
@@ -94,6 +95,7 @@ pub fn check_clients(kafka: &KafkaSettings) -> Result<(), PropertyFault> {
     check::<BaseConsumer<PlainContext>>(reader_config(kafka, &kafka.group_id), kafka)?;
     for linger in [Linger::None, Linger::Moment] {
         check::<BaseProducer<PlainContext>>(producer_config(kafka, BATCH_BYTES_MAX, linger), kafka)?;
+        check::<BaseProducer<PlainContext>>(verdict_producer_config(kafka, BATCH_BYTES_MAX, linger), kafka)?;
     }
     check::<BaseProducer<PlainContext>>(reply_producer_config(kafka, BATCH_BYTES_MAX), kafka)?;
     check::<BaseProducer<PlainContext>>(state_producer_config(kafka, &topics, Partition(0), BATCH_BYTES_MAX), kafka)

@@ -30,7 +30,7 @@ pub use message::{headers_of, own_headers, with_record};
 pub(crate) use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes};
 pub use oauth::oauth_token;
 pub use principal::principal;
-pub use producer::{Linger, producer_config, reply_producer_config};
+pub use producer::{Linger, producer_config, reply_producer_config, verdict_producer_config};
 pub use reason::Reason;
 pub use rights::{Resource, Right, is_forbidden};
 pub use secret_files::{ChangedSecrets, SecretFiles};

@@ -26,7 +26,13 @@ pub enum Linger {
     Moment,
 }
 
-/// Returns the configuration of a producer of verdicts. The user's properties override ours, except those that correctness depends on.
+/// Returns the configuration of a producer that loses nothing and keeps the order of a partition. The user's properties override ours,
+/// except those that correctness depends on.
+///
+/// Idempotence alone does not do that. A broker that has just come to lead a partition may refuse a producer's first batch and take the
+/// second, which was in flight behind it: it knows nothing of this producer yet, and takes any batch as its first. From the acknowledgement
+/// of the second, librdkafka concludes that the first was written too (`rd_kafka_dr_implicit_ack`). With one request in flight at a broker,
+/// none is sent before the one ahead of it is taken.
 #[must_use]
 pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Linger) -> ClientConfig {
     let mut config = ClientConfig::new();
@@ -56,19 +62,30 @@ pub fn producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Ling
         config.remove("message.timeout.ms");
     }
     set_properties(&mut config, kafka);
+    set_lossless(&mut config);
+    config.set("bootstrap.servers", &kafka.brokers).set("partitioner", "murmur2_random");
     config
-        .set("bootstrap.servers", &kafka.brokers)
-        // Idempotence limits the requests in flight to five, so that tiny batches cannot flood the broker. It also preserves order.
-        .set("enable.idempotence", "true")
-        .set("acks", "all")
-        .set("partitioner", "murmur2_random");
+}
+
+/// Sets what makes acknowledgements true: see [`producer_config`].
+pub(super) fn set_lossless(config: &mut ClientConfig) {
+    config.set("enable.idempotence", "true").set("acks", "all").set("max.in.flight", "1");
+}
+
+/// Returns the configuration of a producer of verdicts: requests for several partitions may be in flight at a broker. With one, a verdict
+/// would wait for those of all other partitions, which multiplies its latency. So the caller has to hold back what follows on the same
+/// partition until an acknowledgement comes, and must not believe one without an offset.
+#[must_use]
+pub fn verdict_producer_config(kafka: &KafkaSettings, batch_bytes_max: u64, linger: Linger) -> ClientConfig {
+    let mut config = producer_config(kafka, batch_bytes_max, linger);
+    config.set("max.in.flight", "5");
     config
 }
 
 /// Returns the configuration of the reply producer, which differs from that of verdicts in giving up after a while.
 #[must_use]
 pub fn reply_producer_config(kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
-    let mut config = producer_config(kafka, batch_bytes_max, Linger::None);
+    let mut config = verdict_producer_config(kafka, batch_bytes_max, Linger::None);
     // These are two names of one property, of which either could win.
     config.remove("delivery.timeout.ms").set("message.timeout.ms", REPLY_TIMEOUT_MS);
     config

@@ -9,7 +9,7 @@ use crate::settings::KafkaSettings;
 use super::clients::set_properties;
 use super::consumer_config;
 use super::failover::set_failover;
-use super::producer::{ACKNOWLEDGE_TIMEOUT_MS, MESSAGE_BYTES_MAX};
+use super::producer::{ACKNOWLEDGE_TIMEOUT_MS, MESSAGE_BYTES_MAX, set_lossless};
 
 pub use crate::metrics::ABUSE;
 
@@ -106,6 +106,7 @@ pub(crate) fn state_producer_config(
         // The producer of verdicts retries for ever, but a transaction cannot.
         .remove("message.timeout.ms")
         .remove("delivery.timeout.ms");
+    set_lossless(&mut config);
     config
         .set("bootstrap.servers", &kafka.brokers)
         .set("transactional.id", topics.transactional_id(partition))
@@ -113,9 +114,7 @@ pub(crate) fn state_producer_config(
         .set("linger.ms", "0")
         // A topic refuses a batch as a whole if it is larger than the topic takes.
         .set("batch.size", batch_bytes_max.to_string())
-        .set("message.max.bytes", MESSAGE_BYTES_MAX)
-        .set("enable.idempotence", "true")
-        .set("acks", "all");
+        .set("message.max.bytes", MESSAGE_BYTES_MAX);
     config
 }
 

@@ -173,7 +173,10 @@ impl ProducerContext for DeliveryQueue {
 
     fn delivery(&self, result: &DeliveryResult<'_>, delivery: Box<Delivery>) {
         let outcome = match result {
-            Ok(_) => DeliveryOutcome::Acknowledged,
+            Ok(message) if message.offset() >= 0 => DeliveryOutcome::Acknowledged,
+            // librdkafka concludes it from the acknowledgement of a later record. The broker itself never took this one: see
+            // `crate::kafka::producer_config`. This is how brokers call a record that is missing before another.
+            Ok(_) => DeliveryOutcome::Failed(RDKafkaErrorCode::OutOfOrderSequenceNumber),
             Err((error, message)) if is_too_large(error.rdkafka_error_code()) => DeliveryOutcome::TooLarge(Box::new(Returned {
                 topic: message.topic().to_owned(),
                 partition: Some(message.partition()).filter(|partition| *partition >= 0),

@@ -11,6 +11,8 @@ mod delivery;
 mod producers;
 mod publications;
 mod shared;
+#[cfg(test)]
+mod tests;
 
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Reduced, Returned, Role, Waiter};
 pub use producers::{ProducerKind, Producers, Publication};

@@ -3,11 +3,12 @@
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
+use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::OwnedHeaders;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
-use crate::kafka::{Linger, producer_config, reply_producer_config};
+use crate::kafka::{Linger, producer_config, reply_producer_config, verdict_producer_config};
 use crate::settings::KafkaSettings;
 
 use super::delivery::is_too_large;
@@ -23,10 +24,13 @@ const QUEUE_FULL_MAX: Duration = Duration::from_secs(60);
 /// The producers of a member that a publication can go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProducerKind {
-    /// The low-latency producer, which sends at once.
+    /// The low-latency producer of verdicts, which sends at once.
     LowLatency,
-    /// The batched producer, which gathers for a moment.
+    /// The batched producer of verdicts, which gathers for a moment.
     Batched,
+    /// The sequential producer, which has one request in flight at each broker, so that the order of records that are not held back here is
+    /// kept too.
+    Sequential,
     /// The reply producer, which sends at once and gives up after a while. The sender chose the reply topic, and a reply topic without a
     /// leader must not hold verdicts up.
     Reply,
@@ -36,11 +40,20 @@ impl ProducerKind {
     /// Returns the producer of a publication that is not batched by its partition.
     pub(super) fn of(role: Role) -> Self {
         match role {
-            // A control is obeyed by everybody, and its alert waits for it.
-            Role::Verdict | Role::Control => Self::LowLatency,
+            // One that takes the place of a verdict which was too large: all behind it wait.
+            Role::Verdict => Self::LowLatency,
             Role::Reply => Self::Reply,
-            // Nobody waits for a dead letter or an alert. Signals are gathered already, and leave with those of other partitions.
-            Role::DeadLetter | Role::Signals | Role::Alert => Self::Batched,
+            // No tool waits for any of these.
+            Role::DeadLetter | Role::Signals | Role::Alert | Role::Control => Self::Sequential,
+        }
+    }
+
+    fn config(self, kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
+        match self {
+            Self::LowLatency => verdict_producer_config(kafka, batch_bytes_max, Linger::None),
+            Self::Batched => verdict_producer_config(kafka, batch_bytes_max, Linger::Moment),
+            Self::Sequential => producer_config(kafka, batch_bytes_max, Linger::Moment),
+            Self::Reply => reply_producer_config(kafka, batch_bytes_max),
         }
     }
 }
@@ -66,6 +79,8 @@ pub struct Publication<'a> {
 pub struct Producers {
     low_latency: BaseProducer<DeliveryQueue>,
     batched: BaseProducer<DeliveryQueue>,
+    /// Created for the first record that it has to publish.
+    sequential: OnceCell<BaseProducer<DeliveryQueue>>,
     /// Created when the first reply is asked for.
     replies: OnceCell<BaseProducer<DeliveryQueue>>,
     kafka: KafkaSettings,
@@ -86,9 +101,10 @@ impl Producers {
     /// Returns an error for a property that librdkafka does not know, or a value that it does not take.
     pub fn new(kafka: &KafkaSettings, batch_bytes_max: u64) -> KafkaResult<Self> {
         let queue = DeliveryQueue::default();
-        let low_latency = producer_config(kafka, batch_bytes_max, Linger::None).create_with_context(queue.clone())?;
-        let batched = producer_config(kafka, batch_bytes_max, Linger::Moment).create_with_context(queue.clone())?;
-        Ok(Self { low_latency, batched, replies: OnceCell::new(), kafka: kafka.clone(), batch_bytes_max, queue })
+        let make = |kind: ProducerKind| kind.config(kafka, batch_bytes_max).create_with_context(queue.clone());
+        let (low_latency, batched) = (make(ProducerKind::LowLatency)?, make(ProducerKind::Batched)?);
+        let (sequential, replies) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { low_latency, batched, sequential, replies, kafka: kafka.clone(), batch_bytes_max, queue })
     }
 
     /// Hands a record to librdkafka. If the queue is full, the producer is served until there is room: a verdict or dead letter is never
@@ -115,17 +131,23 @@ impl Producers {
     }
 
     fn producer(&self, kind: ProducerKind) -> Result<&BaseProducer<DeliveryQueue>, RDKafkaErrorCode> {
-        match kind {
+        let late = match kind {
             ProducerKind::LowLatency => return Ok(&self.low_latency),
             ProducerKind::Batched => return Ok(&self.batched),
-            ProducerKind::Reply => {}
+            ProducerKind::Sequential => &self.sequential,
+            ProducerKind::Reply => &self.replies,
+        };
+        if let Some(producer) = late.get() {
+            return Ok(producer);
         }
-        if let Some(replies) = self.replies.get() {
-            return Ok(replies);
-        }
-        let made = reply_producer_config(&self.kafka, self.batch_bytes_max).create_with_context(self.queue.clone());
+        let made = kind.config(&self.kafka, self.batch_bytes_max).create_with_context(self.queue.clone());
         let made = made.map_err(|error| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail))?;
-        Ok(self.replies.get_or_init(|| made))
+        Ok(late.get_or_init(|| made))
+    }
+
+    /// Returns the producers of what is never given up: all but that of replies.
+    fn lasting(&self) -> impl Iterator<Item = &BaseProducer<DeliveryQueue>> {
+        [&self.low_latency, &self.batched].into_iter().chain(self.sequential.get())
     }
 
     /// Serves the producers and returns the outcomes of publications since the last time. If there are none yet, it waits for up to
@@ -134,7 +156,7 @@ impl Producers {
     pub fn poll(&self, timeout: Duration) -> Vec<(Delivery, DeliveryOutcome)> {
         let deadline = Instant::now() + timeout;
         loop {
-            [&self.low_latency, &self.batched].into_iter().chain(self.replies.get()).for_each(|producer| self.serve(producer));
+            self.lasting().chain(self.replies.get()).for_each(|producer| self.serve(producer));
             let reports = self.queue.take();
             let left = deadline.saturating_duration_since(Instant::now());
             if !reports.is_empty() || left.is_zero() {
@@ -156,14 +178,13 @@ impl Producers {
 
     /// Returns why a producer has failed for good, if one has.
     pub(super) fn fatal_error(&self) -> Option<RDKafkaErrorCode> {
-        [&self.low_latency, &self.batched].into_iter().find_map(|producer| producer.client().fatal_error()).map(|(code, _)| code)
+        self.lasting().find_map(|producer| producer.client().fatal_error()).map(|(code, _)| code)
     }
 
     /// Returns how many publications are not acknowledged, without replies.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        let count = |producer: &BaseProducer<DeliveryQueue>| usize::try_from(producer.in_flight_count()).unwrap_or_default();
-        count(&self.low_latency) + count(&self.batched)
+        self.lasting().map(|producer| usize::try_from(producer.in_flight_count()).unwrap_or_default()).sum()
     }
 }
 

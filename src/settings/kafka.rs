@@ -12,7 +12,7 @@ pub use crate::topics::TopicSettings;
 use tollgate_core::settings::{Entry, REDACTED, Section, Spelling, shape};
 
 /// Properties that correctness depends on. Tollgate sets them itself.
-const OURS: [&str; 12] = [
+const OURS: [&str; 14] = [
     "bootstrap.servers",
     "metadata.broker.list",
     "group.id",
@@ -22,6 +22,8 @@ const OURS: [&str; 12] = [
     "enable.idempotence",
     "acks",
     "request.required.acks",
+    "max.in.flight",
+    "max.in.flight.requests.per.connection",
     "partitioner",
     "transactional.id",
     "isolation.level",

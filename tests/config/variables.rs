@@ -97,8 +97,8 @@ fn wrong_variables_and_arguments() {
         ("-X of ours", with(&[], &["-X", "group.id=x"]), "-X group.id: Tollgate sets this property itself"),
         (
             "-X of ours by its other name",
-            with(&[], &["-X", "request.required.acks=1"]),
-            "-X request.required.acks: Tollgate sets this property itself",
+            with(&[], &["-X", "max.in.flight.requests.per.connection=5"]),
+            "-X max.in.flight.requests.per.connection: Tollgate sets this property itself",
         ),
         ("-X without a key", with(&[], &["-X", "=x"]), "-X wants key=value"),
         ("-X of ours in a file", with(&[], &["-X", "group.id_file=/run/group"]), "-X group.id_file: Tollgate sets this property itself"),
