@@ -14,25 +14,29 @@
 //! | `source` | a partition of the events topic: what is held back, and its time |
 //! | `clocks` | the times of all sources of a member, idle ones included |
 //! | `counts` | what is written, and what is left out |
+//! | `pace` | for how long signals are gathered |
 //! | `targets` | the records in the making, by partition of the signals topic |
 
 mod clocks;
 mod counts;
+mod pace;
 mod source;
 mod targets;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::signal::EventSignals;
 
+use crate::host_time::now_ms;
 use crate::metrics::Metrics;
 use crate::outbox::{LatePublications, Publications};
 use crate::settings::KafkaSettings;
 
 use clocks::Calm;
 use counts::SignalCounts;
+use pace::Decisions;
 use source::{Held, Source};
 use targets::Targets;
 
@@ -40,9 +44,6 @@ use targets::Targets;
 const RECORD_BYTES_MAX: u64 = 256 << 10;
 /// The share of what the topic takes that a record fills before it is closed: an event's signals are added whole.
 const RECORD_SHARE: u64 = 4;
-
-/// After how long without a decision signals are not gathered any longer: a few rounds.
-const QUIET_TIME: Duration = Duration::from_millis(2);
 
 /// The signals topic, as deciding writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,16 +72,13 @@ pub(super) struct Signals {
     targets: Targets,
     calm: Calm,
     counts: SignalCounts,
-    /// Whether a record was decided since the last round.
-    has_decided: bool,
-    /// When a record was last decided, as of the rounds.
-    decided_at: Option<Instant>,
+    decisions: Decisions,
 }
 
 impl Signals {
     pub(super) fn new(topic: SignalTopic, metrics: &Metrics) -> Self {
         let (targets, counts) = (Targets::new(topic), SignalCounts::new(metrics));
-        Self { sources: FxHashMap::default(), targets, calm: Calm::default(), counts, has_decided: false, decided_at: None }
+        Self { sources: FxHashMap::default(), targets, calm: Calm::default(), counts, decisions: Decisions::default() }
     }
 
     /// Begins a partition. `new_end` is where it ended if nothing is known of it.
@@ -104,8 +102,8 @@ impl Signals {
 
     /// Takes the signals of a decided record, which then waits for the records that hold them, or is behind one that does.
     pub(super) fn decided(&mut self, signals: &EventSignals, publications: &mut Publications<'_>) {
-        self.has_decided = true;
         let (waiter, time_ms) = (publications.waiter(), signals.time_ms());
+        self.decisions.note(time_ms);
         let Some(source) = self.sources.get_mut(&waiter.partition) else { return };
         if source.decided(waiter.offset) {
             if let Some(clock) = source.release(waiter, time_ms) {
@@ -135,11 +133,8 @@ impl Signals {
     /// Publishes what is due of what was gathered.
     pub(super) fn round(&mut self, late: &mut LatePublications<'_>) {
         let now = Instant::now();
-        if std::mem::take(&mut self.has_decided) {
-            self.decided_at = Some(now);
-        }
-        let is_quiet = self.decided_at.is_none_or(|at| now.saturating_duration_since(at) >= QUIET_TIME);
-        self.targets.send(now, is_quiet, late);
+        let pace = self.decisions.round(now, now_ms);
+        self.targets.send(now, pace, late);
         self.calm.note(late.is_settled());
     }
 

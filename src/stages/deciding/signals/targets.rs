@@ -9,12 +9,8 @@ use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
 use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
 use super::SignalTopic;
+use super::pace::Pace;
 
-/// For how long amounts are gathered under load. A record costs as much as deciding on an event, and so does each subject and second in it:
-/// amounts that come together share both.
-const GATHER_TIME: Duration = Duration::from_millis(50);
-/// For how long what happened is gathered under load. It is less, because somebody may have to be suspended for it.
-const GATHER_TIME_URGENT: Duration = Duration::from_millis(25);
 /// How many empty buffers of records are kept, and of how many bytes each.
 const SPARE_MAX: usize = 16;
 const SPARE_BYTES_MAX: usize = 64 << 10;
@@ -151,25 +147,25 @@ impl Targets {
         self.is_dirty = true;
     }
 
-    /// Closes the records that are due: all of them if nothing comes for now or amounts were gathered for long enough, or else those with more
-    /// than amounts, if these were.
-    fn close_due(&mut self, now: Instant, is_quiet: bool) {
+    /// Closes the records that are due: all of them if amounts were gathered for long enough, or else those with more than amounts, if these
+    /// were.
+    fn close_due(&mut self, now: Instant, pace: Pace) {
         if !self.is_dirty {
             return;
         }
-        let is_over = |since: Instant, time: Duration| is_quiet || now.saturating_duration_since(since) >= time;
-        if is_over(*self.since.get_or_insert(now), GATHER_TIME) {
+        let is_over = |since: Instant, time: Duration| now.saturating_duration_since(since) >= time;
+        if is_over(*self.since.get_or_insert(now), pace.gather_time()) {
             self.close_all();
             (self.is_dirty, self.since) = (false, None);
-        } else if self.urgent.contains(&true) && is_over(*self.urgent_since.get_or_insert(now), GATHER_TIME_URGENT) {
+        } else if self.urgent.contains(&true) && is_over(*self.urgent_since.get_or_insert(now), pace.gather_time_urgent()) {
             self.close_where(|is_urgent| is_urgent);
             self.urgent_since = None;
         }
     }
 
     /// Publishes the records that are due.
-    pub(super) fn send(&mut self, now: Instant, is_quiet: bool, late: &mut LatePublications<'_>) {
-        self.close_due(now, is_quiet);
+    pub(super) fn send(&mut self, now: Instant, pace: Pace, late: &mut LatePublications<'_>) {
+        self.close_due(now, pace);
         for Closed { target, key, mut value, waiters } in self.closed.drain(..) {
             let key = key.as_deref().map(str::as_bytes);
             let to = Destination { topic: &self.topic.name, partition: i32::try_from(target).ok(), key, value: Some(&value) };
@@ -266,25 +262,28 @@ mod tests {
     fn what_happened_waits_less_than_amounts() {
         let mut targets = Targets::new(topic(16, 1 << 20));
         let start = Instant::now();
-        let closed_at = |targets: &mut Targets, ms: u64, is_quiet: bool| {
-            targets.close_due(start + Duration::from_millis(ms), is_quiet);
+        let closed_at = |targets: &mut Targets, ms: u64, pace: Pace| {
+            targets.close_due(start + Duration::from_millis(ms), pace);
             targets.closed.drain(..).collect::<Vec<_>>()
         };
         targets.add(waiter(0), &signals(&["a", "b", "c", "d"]));
-        assert!(closed_at(&mut targets, 0, false).is_empty());
+        assert!(closed_at(&mut targets, 0, Pace::Steady).is_empty());
         targets.add(waiter(1), &safety_stop(b"a"));
-        assert!(closed_at(&mut targets, 10, false).is_empty());
+        assert!(closed_at(&mut targets, 10, Pace::Steady).is_empty());
         targets.add(waiter(2), &safety_stop(b"a"));
-        assert!(closed_at(&mut targets, 34, false).is_empty());
-        let urgent = closed_at(&mut targets, 35, false);
+        assert!(closed_at(&mut targets, 34, Pace::Steady).is_empty());
+        let urgent = closed_at(&mut targets, 35, Pace::Steady);
         assert_eq!(urgent.len(), 1);
         let written = read(Some(&urgent[0].value)).unwrap();
         assert_eq!((written.points.len(), urgent[0].waiters.len()), (2, 1), "with the amounts that came before");
-        assert!(closed_at(&mut targets, 49, false).is_empty(), "once");
-        assert!(!closed_at(&mut targets, 50, false).is_empty(), "the amounts of the others");
-        assert!(closed_at(&mut targets, 1_000, true).is_empty() && !targets.is_gathering());
+        assert!(closed_at(&mut targets, 49, Pace::Steady).is_empty(), "once");
+        assert!(!closed_at(&mut targets, 50, Pace::Steady).is_empty(), "the amounts of the others");
+        assert!(closed_at(&mut targets, 1_000, Pace::Quiet).is_empty() && !targets.is_gathering());
         targets.add(waiter(3), &signals(&["a"]));
-        assert_eq!(closed_at(&mut targets, 1_001, true).len(), 1, "nothing comes for now");
+        assert_eq!(closed_at(&mut targets, 1_001, Pace::Quiet).len(), 1, "nothing comes for now");
+        targets.add(waiter(4), &safety_stop(b"a"));
+        assert!([2_000, 2_199].iter().all(|ms| closed_at(&mut targets, *ms, Pace::Behind).is_empty()), "others are late anyway");
+        assert_eq!(closed_at(&mut targets, 2_200, Pace::Behind).len(), 1);
     }
 
     #[test]
