@@ -32,6 +32,9 @@ pub(super) fn warm_up(
     (partition, restored): (Partition, Restored<AbuseState>),
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<Option<Restored<AbuseState>>, RestoreError> {
+    if !restored.state.has_new(rules) {
+        return Ok(Some(restored));
+    }
     let Restored { state, next } = restored;
     let mut abuse = Abuse::new(Arc::clone(rules), state);
     let warming = abuse.warming();

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::entry::RuleState;
 use super::grouping::Grouping;
 use super::program::Program;
-use super::rules::AbuseRules;
+use super::rules::{AbuseRules, Rule};
 use super::stage::Abuse;
 use super::state::AbuseState;
 use super::subjects::{SlotKey, Subject};
@@ -51,6 +51,16 @@ pub(super) fn adopt_rules(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u3
         }
     }
     (numbers, anew)
+}
+
+impl AbuseState {
+    /// Returns whether a stage with these rules would have any to warm up: one that the state does not know, knows in another version, or has
+    /// not finished warming up. It takes no look at the subjects.
+    #[must_use]
+    pub fn has_new(&self, rules: &AbuseRules) -> bool {
+        let is_known = |rule: &Rule| self.rules.get(&*rule.id).is_some_and(|known| known.version == rule.version && !known.is_warming);
+        !self.is_new() && !rules.rules.iter().all(is_known)
+    }
 }
 
 impl Abuse {

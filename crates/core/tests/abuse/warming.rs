@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::abuse::{Abuse, AbuseState, Mode, Rule, Warming};
-use tollgate_core::checkpoint::Restore;
+use tollgate_core::checkpoint::{Restore, Restored};
 use tollgate_core::processor::PartitionProcessor;
 use tollgate_core::record::Offset;
 
@@ -38,12 +38,16 @@ impl Past {
         processor.checkpoint_written();
     }
 
-    fn restore(&self, rules_now: Vec<Rule>) -> PartitionProcessor<Abuse> {
+    fn restored(&self) -> Restored<AbuseState> {
         let mut restore = Restore::<AbuseState>::default();
         for ((key, value), offset) in self.state.iter().zip(0..) {
             restore.take(Offset(offset), Some(key.as_bytes()), value.as_deref());
         }
-        let restored = restore.finish(OWNER, ()).unwrap().unwrap();
+        restore.finish(OWNER, ()).unwrap().unwrap()
+    }
+
+    fn restore(&self, rules_now: Vec<Rule>) -> PartitionProcessor<Abuse> {
+        let restored = self.restored();
         PartitionProcessor::restored(PARTITION, Abuse::new(rules(rules_now), restored.state), restored.next)
     }
 }
@@ -59,6 +63,7 @@ fn alerts(stage: &mut Abuse, offset: i64, value: &[u8]) -> usize {
 
 #[test]
 fn a_new_rule_is_warming_where_there_is_state_and_not_where_there_is_none() {
+    assert!(!AbuseState::default().has_new(&rules(vec![five()])));
     assert!(Abuse::new(rules(vec![five()]), AbuseState::default()).warming().is_empty());
     let mut processor = Past::with(vec![rule("three")]).restore(vec![rule("three"), five()]);
     let warming = processor.stage().warming();
@@ -67,6 +72,23 @@ fn a_new_rule_is_warming_where_there_is_state_and_not_where_there_is_none() {
     let value = value_of(&(10..40).map(|offset| part(stop("b", offset, START))).collect::<Vec<_>>());
     processor.apply(&record(5, LOG, &value), &mut ()).unwrap();
     assert_eq!(processor.stage().warming().len(), 1);
+}
+
+#[test]
+fn a_state_says_which_rules_would_be_warming() {
+    let past = Past::with(vec![rule("three")]);
+    let changed = Rule { suppress_ms: 1, ..rule("three") };
+    for now in [vec![], vec![rule("three")], vec![five()], vec![rule("three"), five()], vec![changed]] {
+        let restored = past.restored().state;
+        let has_new = restored.has_new(&rules(now.clone()));
+        let mut stage = Abuse::new(rules(now.clone()), restored);
+        assert_eq!(has_new, !stage.warming().is_empty(), "{now:?}");
+        // One that was interrupted begins anew, and one that has ended does not.
+        let unfinished = Abuse::new(rules(now.clone()), past.restored().state).into_state();
+        assert_eq!(unfinished.has_new(&rules(now.clone())), has_new);
+        stage.warmed();
+        assert!(!stage.into_state().has_new(&rules(now)));
+    }
 }
 
 #[test]
