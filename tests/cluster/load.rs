@@ -87,7 +87,7 @@ impl ProducerContext for Reports {
 /// Starts sending so many events a second.
 pub(crate) fn send(cluster: &Cluster, topic: &str, rate: u64, seed: u64, noted: &Arc<Events>) -> Running {
     let (mut config, topic, noted) = (quick(cluster), topic.to_owned(), Arc::clone(noted));
-    config.set("partitioner", "murmur2_random").set("enable.idempotence", "true").set("acks", "all");
+    config.set("partitioner", "murmur2_random").set("enable.idempotence", "true").set("acks", "all").set("max.in.flight", "1");
     // No event is given up, however long brokers are away. Requests to one that is silent are.
     config.set("message.timeout.ms", "0").set("linger.ms", "2").set("request.timeout.ms", "3000");
     Running::start(move |is_over| {

@@ -196,8 +196,12 @@ pub(crate) fn an_offender_is_suspended_and_pardoned(cluster: &Cluster) -> Result
 /// The same with what is called once a worker decides.
 pub(crate) fn an_offender_is_dealt_with(cluster: &Cluster, begin: impl FnOnce()) -> Result<()> {
     let counting = Counting::new(cluster)?;
-    let _worker = counting.deployment.start()?;
+    let worker = counting.deployment.start()?;
     begin();
+    deal_with_offender(cluster, &counting).with_context(|| format!("the worker's log:\n{}", worker.log()))
+}
+
+fn deal_with_offender(cluster: &Cluster, counting: &Counting) -> Result<()> {
     let user = format!("user:{MARKER}");
     wait_for_code(cluster, &counting.deployment, MARKER, "allow")?;
     cluster.produce(&counting.deployment.events, &[stop(MARKER, 1), stop(MARKER, 2)])?;
@@ -213,9 +217,16 @@ pub(crate) fn an_offender_is_dealt_with(cluster: &Cluster, begin: impl FnOnce())
     cluster.produce(&counting.deployment.events, &[stop(MARKER, 3)])?;
     wait_for_code(cluster, &counting.deployment, MARKER, "subject_suspended")?;
     wait_for_code(cluster, &counting.deployment, "another", "allow")?;
-    let shown = counting.show(&user)?;
-    let verdict = shown["verdict"].as_str().unwrap_or_default();
-    assert!(verdict.contains("because of 3 safety stops within 1h: thread stop-"), "{verdict}");
+    // The alert is published once the control is acknowledged.
+    let deadline = Instant::now() + TIME_MAX;
+    loop {
+        let shown = counting.show(&user)?;
+        let verdict = shown["verdict"].as_str().unwrap_or_default();
+        if verdict.contains("because of 3 safety stops within 1h: thread stop-") {
+            break;
+        }
+        ensure!(Instant::now() < deadline, "no reason is shown: {verdict}");
+    }
     assert_eq!(counting.lines(&["blocklist", "-o", "json"])?.len(), 1);
 
     let mut suspend = counting.deployment.command("control");

@@ -84,6 +84,7 @@ fn send(mut config: ClientConfig, topic: &str, rate: u64, seed: u64, is_over: &A
     let producer: BaseProducer<Reports> = config
         .set("partitioner", "murmur2_random")
         .set("enable.idempotence", "true")
+        .set("max.in.flight", "1")
         // No event is given up, however long the broker is away.
         .set("message.timeout.ms", "0")
         .set("linger.ms", "0")

@@ -48,6 +48,8 @@ impl Cluster {
         let producer = client(&bootstrap)
             .set("partitioner", "murmur2_random")
             .set("enable.idempotence", "true")
+            // As the worker's own do, so that a new leader loses nothing.
+            .set("max.in.flight", "1")
             .set("linger.ms", "0")
             .set("message.max.bytes", "10000000")
             .create_with_context(Acknowledgements)?;
