@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, parsed};
 
-const TIME_MAX: Duration = Duration::from_secs(40);
+/// Where brokers are killed in turn, a group may be without members for twenty seconds at each of them.
+const TIME_MAX: Duration = Duration::from_secs(120);
 const SIGNAL_PARTITIONS: i32 = 3;
 /// Stands for an id that must not be seen anywhere else.
 const MARKER: &str = "MARKER-51c9";
@@ -232,7 +233,7 @@ fn deal_with_offender(cluster: &Cluster, counting: &Counting) -> Result<()> {
     let mut suspend = counting.deployment.command("control");
     suspend.args(["suspend", "--kind", "user", "--tenant", "acme", "--id", MARKER]);
     ensure!(suspend.output()?.status.success(), "it is suspended");
-    let pardon = counting.abuse(&["pardon", &user, "--tenant", "acme", "--wait", "40s"])?;
+    let pardon = counting.abuse(&["pardon", &user, "--tenant", "acme", "--wait", "2m"])?;
     let said = String::from_utf8(pardon.stderr)?;
     assert!(pardon.status.success() && said.contains("pardoned: the suspension of user/"), "{said}");
     assert!(said.contains("an operator suspends user/"), "{said}");
@@ -241,7 +242,7 @@ fn deal_with_offender(cluster: &Cluster, counting: &Counting) -> Result<()> {
     resume.args(["resume", "--kind", "user", "--tenant", "acme", "--id", MARKER]);
     ensure!(resume.output()?.status.success(), "it is resumed");
     wait_for_code(cluster, &counting.deployment, MARKER, "allow")?;
-    let again = counting.lines(&["pardon", &user, "--tenant", "acme", "--wait", "40s"])?;
+    let again = counting.lines(&["pardon", &user, "--tenant", "acme", "--wait", "2m"])?;
     assert_eq!((again.len(), &again[0]["outcome"]), (2, &json!("not_suspended")), "one request for each key");
     Ok(())
 }
@@ -258,7 +259,7 @@ pub(crate) fn a_rule_is_forgiven_and_resumed(cluster: &Cluster) -> Result<()> {
     }
     let refused = counting.abuse(&["pardon", "--rule", "stops"])?;
     assert!(String::from_utf8(refused.stderr)?.contains("2 subjects are suspended by rule stops; add --yes"));
-    let pardoned = counting.lines(&["pardon", "--rule", "stops", "--yes", "--wait", "40s"])?;
+    let pardoned = counting.lines(&["pardon", "--rule", "stops", "--yes", "--wait", "2m"])?;
     let outcomes: Vec<_> = pardoned.iter().map(|line| line["outcome"].as_str()).collect();
     assert_eq!(outcomes, [Some("pardoned"); 2]);
     for user in ["one", "two"] {
@@ -266,7 +267,7 @@ pub(crate) fn a_rule_is_forgiven_and_resumed(cluster: &Cluster) -> Result<()> {
     }
     let nobody = counting.abuse(&["pardon", "--rule", "stops", "--yes"])?;
     assert!(nobody.status.success() && nobody.stdout.is_empty(), "{nobody:?}");
-    let resumed = counting.lines(&["resume", "stops", "--wait", "40s"])?;
+    let resumed = counting.lines(&["resume", "stops", "--wait", "2m"])?;
     assert!(resumed.len() == 3 && resumed.iter().all(|line| line["outcome"] == "resumed"), "{resumed:?}");
     assert_eq!(worker.metric("tollgate_misplaced_records_total")?, 0.0);
     // Nobody reads any more, and nothing is claimed, though there is no suspension to wait for.
