@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -18,6 +19,11 @@ use crate::stop::Stop;
 use crate::threads::{MustRun, THREAD_ENDED};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{GuardrailSettings, PolicySettings};
+
+/// How long leaving the group may take after the drain timeout.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often to check for the sign to stop.
+const STOP_POLL: Duration = Duration::from_millis(100);
 
 /// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as shells report it.
 const ENDED_AT_ONCE: i32 = 143;
@@ -63,6 +69,27 @@ pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc
         fail::fail_point!("admin");
         admin.serve(listener, ConnectionLimits::default(), std::future::pending()).await;
     })
+}
+
+/// Waits until members that were asked to stop should have done so.
+pub(super) async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
+    stopping(stop).await;
+    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
+}
+
+/// Waits for the sign to stop.
+pub(super) async fn stopping(stop: &Stop) {
+    while !stop.is_given() {
+        tokio::time::sleep(STOP_POLL).await;
+    }
+}
+
+/// Ends a process whose members do not stop: the brokers are away and the group cannot be left, or librdkafka hangs in leaving it. Nothing is
+/// lost: what is not committed is decided again.
+pub(super) fn end_late(health: &Health) -> ! {
+    tracing::error!("not stopped in time; ending");
+    finish_logging();
+    std::process::exit(if health.threads().has_ended() { THREAD_ENDED.into() } else { 1 });
 }
 
 /// Returns the exit code of a process that has stopped: success, unless it had to stop because a thread ended.

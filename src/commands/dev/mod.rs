@@ -176,6 +176,7 @@ impl Dev {
         while !health.is_ready() && !stop.is_given() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        let (drain_timeout, stopping) = (Duration::from_millis(settings.worker.drain_timeout_ms.into()), stop.clone());
         let shown = tokio::task::spawn_blocking(move || {
             let shown = Console::new(&kafka, self.screen, self.is_sample.then_some((Script::Fleet, Play::AsItStands)), self.is_once)
                 .and_then(|console| {
@@ -190,7 +191,10 @@ impl Dev {
             feed.join();
             shown
         });
-        shown.await??;
+        tokio::select! {
+            shown = shown => shown??,
+            () = process::stop_deadline(&stopping, drain_timeout) => process::end_late(&health),
+        }
         Ok(process::stopped(&health))
     }
 

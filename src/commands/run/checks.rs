@@ -9,8 +9,8 @@ use crate::stop::Stop;
 use crate::worker::{Needs, Preflight, PreflightError, check_configs, check_keying, check_subject_keying, check_topics};
 use tollgate_core::policy::PolicySettings;
 
-use super::super::UsageError;
-use super::{OneStage, RunArgs, stopped};
+use super::super::{UsageError, process};
+use super::{OneStage, RunArgs};
 
 /// What the checks have found.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ async fn preflight(
     match checked.await? {
         Ok(topics) => tokio::select! {
             checked = check_configs(kafka, needs, topics, thread_bytes_max) => Ok(Some(checked?)),
-            () = stopped(stop) => Ok(None),
+            () = process::stopping(stop) => Ok(None),
         },
         Err(error @ PreflightError::Stopped(_)) => {
             tracing::info!("{error}");

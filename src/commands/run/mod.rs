@@ -20,23 +20,17 @@ use clap::{Args, ValueEnum};
 use crate::admin::Admin;
 use crate::health::Health;
 use crate::kafka::SecretFiles;
-use crate::logging::{finish_logging, start_logging};
+use crate::logging::start_logging;
 use crate::member::Membership;
 use crate::metrics::Metrics;
 use crate::settings::{KafkaSettings, Settings};
 use crate::stop::Stop;
-use crate::threads::THREAD_ENDED;
 use crate::worker::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
 use tollgate_core::shadow::Sample;
 
 use super::process;
 use checks::{Checked, checked, needs};
 use stages::{Decision, Running, start_abuse};
-
-/// How long leaving the group may take after the drain timeout.
-const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often to check for the sign to stop.
-const STOP_POLL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -120,12 +114,7 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
     let growth = std::mem::take(&mut running.growth);
     tokio::select! {
         joined = tokio::task::spawn_blocking(move || running.join()) => joined?,
-        () = stop_deadline(&parts.stop, drain_timeout) => {
-            // The brokers are away and the group cannot be left. Nothing is lost: what is not committed is decided again.
-            tracing::error!("not stopped in time; ending");
-            finish_logging();
-            std::process::exit(if parts.health.threads().has_ended() { THREAD_ENDED.into() } else { 1 });
-        }
+        () = process::stop_deadline(&parts.stop, drain_timeout) => process::end_late(&parts.health),
     }
     tracing::info!("stopped");
     // A thread that has ended is the worse of the two.
@@ -139,17 +128,4 @@ fn watch_secrets(kafka: &Arc<KafkaSettings>, metrics: &Metrics, health: &Arc<Hea
     let (kafka, health) = (Arc::clone(kafka), Arc::clone(health));
     Renewal { kafka, metrics: metrics.clone(), health, stop: stop.clone(), parts: parts.clone() }.start(files)?;
     Ok(parts)
-}
-
-/// Waits until a worker that was asked to stop should have done so.
-async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
-    stopped(stop).await;
-    tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
-}
-
-/// Waits for the sign to stop.
-async fn stopped(stop: &Stop) {
-    while !stop.is_given() {
-        tokio::time::sleep(STOP_POLL).await;
-    }
 }
