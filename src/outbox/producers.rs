@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::OwnedHeaders;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
@@ -48,13 +47,15 @@ impl ProducerKind {
         }
     }
 
-    fn config(self, kafka: &KafkaSettings, batch_bytes_max: u64) -> ClientConfig {
-        match self {
+    /// Makes the producer, whose delivery reports go into the queue.
+    fn make(self, kafka: &KafkaSettings, batch_bytes_max: u64, queue: &DeliveryQueue) -> KafkaResult<BaseProducer<DeliveryQueue>> {
+        let config = match self {
             Self::LowLatency => verdict_producer_config(kafka, batch_bytes_max, Linger::None),
             Self::Batched => verdict_producer_config(kafka, batch_bytes_max, Linger::Moment),
             Self::Sequential => producer_config(kafka, batch_bytes_max, Linger::Moment),
             Self::Reply => reply_producer_config(kafka, batch_bytes_max),
-        }
+        };
+        config.create_with_context(queue.clone())
     }
 }
 
@@ -101,7 +102,7 @@ impl Producers {
     /// Returns an error for a property that librdkafka does not know, or a value that it does not take.
     pub fn new(kafka: &KafkaSettings, batch_bytes_max: u64) -> KafkaResult<Self> {
         let queue = DeliveryQueue::default();
-        let make = |kind: ProducerKind| kind.config(kafka, batch_bytes_max).create_with_context(queue.clone());
+        let make = |kind: ProducerKind| kind.make(kafka, batch_bytes_max, &queue);
         let (low_latency, batched) = (make(ProducerKind::LowLatency)?, make(ProducerKind::Batched)?);
         let (sequential, replies) = (OnceCell::new(), OnceCell::new());
         Ok(Self { low_latency, batched, sequential, replies, kafka: kafka.clone(), batch_bytes_max, queue })
@@ -140,7 +141,7 @@ impl Producers {
         if let Some(producer) = late.get() {
             return Ok(producer);
         }
-        let made = kind.config(&self.kafka, self.batch_bytes_max).create_with_context(self.queue.clone());
+        let made = kind.make(&self.kafka, self.batch_bytes_max, &self.queue);
         let made = made.map_err(|error| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail))?;
         Ok(late.get_or_init(|| made))
     }

@@ -34,7 +34,7 @@ pub(super) fn adopt_rules(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u3
         let number = known.as_ref().map_or(state.own.next_rule, |known| known.number);
         numbers.push(number);
         match known {
-            Some(known) if known.version == rule.version && !known.is_warming => {}
+            Some(known) if known.is_in_force(rule) => {}
             Some(known) => {
                 // A warming that did not end begins anew.
                 (known.version, known.is_warming) = (rule.version, true);
@@ -53,12 +53,19 @@ pub(super) fn adopt_rules(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u3
     (numbers, anew)
 }
 
+impl RuleState {
+    /// Returns whether this is the state of a rule as it is now, which has seen what it needs of the log.
+    fn is_in_force(&self, rule: &Rule) -> bool {
+        self.version == rule.version && !self.is_warming
+    }
+}
+
 impl AbuseState {
     /// Returns whether a stage with these rules would have any to warm up: one that the state does not know, knows in another version, or has
     /// not finished warming up. It takes no look at the subjects.
     #[must_use]
     pub fn has_new(&self, rules: &AbuseRules) -> bool {
-        let is_known = |rule: &Rule| self.rules.get(&*rule.id).is_some_and(|known| known.version == rule.version && !known.is_warming);
+        let is_known = |rule: &Rule| self.rules.get(&*rule.id).is_some_and(|known| known.is_in_force(rule));
         !self.is_new() && !rules.rules.iter().all(is_known)
     }
 }
