@@ -2,7 +2,7 @@
 //!
 //! `TOLLGATE_EARLIER_RELEASE` is the binary of an earlier release. `tests/kafka/earlier-release` builds it, and `./test` has it built.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::membership::{under_load, wait_until};
 use crate::state::{quick_deployment, readiness};
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::harness::NotHere;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, text};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, by_thread, header, text};
 
 const TIME_MAX: Duration = Duration::from_secs(90);
 const PARTITIONS: i32 = 4;
@@ -82,19 +82,26 @@ pub(crate) fn an_older_release_waits_where_the_state_is_newer(cluster: &Cluster)
     let (first, second) = (deployment.start()?, deployment.start()?);
     wait_until("both have partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
     deployment.use_binary(this);
-    let events = conversations(1_500, 47);
+    let (mut events, probes) = (conversations(1_500, 47), one_call_to_each_partition());
     let (mut waited, mut workers) = (false, Vec::new());
     under_load(cluster, &deployment, &events, || {
+        wait_until("they have written state", || Ok(!versions_of_state(cluster, &deployment)?.is_empty()))?;
         ensure!(first.stop()?.success());
+        let version_before = newest_version(cluster, &deployment)?;
         let upgraded = deployment.start()?;
         wait_until("the upgraded worker has partitions", || Ok(upgraded.partitions()?.len() == 2))?;
-        wait_until("it has written state", || Ok(upgraded.metric("tollgate_checkpoints_total{outcome=\"written\"}")? >= 2.0))?;
+        cluster.produce(&deployment.events, &probes)?;
+        wait_until("its state is of a newer version on both", || {
+            let newer = partitions_of_newer_state(cluster, &deployment, version_before)?;
+            Ok(upgraded.partitions()?.iter().all(|partition| newer.contains(partition)))
+        })?;
         upgraded.kill()?;
         wait_until("the older worker has all partitions", || Ok(second.partitions()?.len() == PARTITIONS as usize))?;
         wait_until("it says that two of them wait", || {
             let ready = readiness(&second)?;
             Ok(ready["members"][0]["failed"].as_array().is_some_and(|failed| failed.len() == 2))
-        })?;
+        })
+        .with_context(|| format!("the older worker's log:\n{}", second.log()))?;
         waited = second.metric("tollgate_unrestored_partitions")? >= 2.0 && second.log().contains("the record is of version");
         let upgraded = deployment.start()?;
         wait_until("the upgraded worker has partitions again", || Ok(upgraded.partitions()?.len() == 2))?;
@@ -107,11 +114,39 @@ pub(crate) fn an_older_release_waits_where_the_state_is_newer(cluster: &Cluster)
         Ok(())
     })?;
     ensure!(waited, "the older worker says which state it cannot read, in its log and by its gauge");
+    events.extend(probes);
     verdicts_are_those_of_this_release(cluster, &deployment, &events)?;
     for worker in workers {
         assert!(worker.stop()?.success());
     }
     Ok(())
+}
+
+/// Returns a call for each partition, of threads that have no other event.
+fn one_call_to_each_partition() -> Vec<Outgoing> {
+    let call = |partition| {
+        let thread = format!("probe-{partition}");
+        let event =
+            json!({"type": "tool_call", "thread_id": thread, "event_id": thread, "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
+        Outgoing::new(thread, event.to_string()).partition(partition)
+    };
+    (0..PARTITIONS).map(call).collect()
+}
+
+/// Returns the partition and the version, which is the first byte, of each record of state.
+fn versions_of_state(cluster: &Cluster, deployment: &Deployment) -> Result<Vec<(i64, u8)>> {
+    let records = cluster.read_all(&deployment.state)?;
+    let version = |record: &Record| Some((i64::from(record.partition), *record.value.as_ref()?.first()?));
+    Ok(records.iter().filter_map(version).collect())
+}
+
+fn newest_version(cluster: &Cluster, deployment: &Deployment) -> Result<u8> {
+    versions_of_state(cluster, deployment)?.iter().map(|(_, version)| *version).max().context("the earlier release has written state")
+}
+
+fn partitions_of_newer_state(cluster: &Cluster, deployment: &Deployment, version: u8) -> Result<BTreeSet<i64>> {
+    let records = versions_of_state(cluster, deployment)?;
+    Ok(records.into_iter().filter(|(_, found)| *found > version).map(|(partition, _)| partition).collect())
 }
 
 /// A change of policy is rolled out, worker by worker. Every verdict names the policy that gave it, and each thread goes from the one to the

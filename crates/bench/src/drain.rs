@@ -12,13 +12,12 @@ use rdkafka::message::Message as _;
 use serde::{Deserialize, Serialize};
 
 use super::reader::header;
-use super::{Reader, Sender, Session, Subject, Worker};
+use super::watched::Watched;
+use super::{Reader, Sender, Session, Subject};
 use tollgate_testkit::Mix;
 
-/// The share of a run that does not count.
-const WARM_UP: f64 = 0.5;
 /// The time between two looks at a worker. A look takes about a millisecond of the cores that the worker runs on.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 const SAMPLE_INTERVAL_FEW: Duration = Duration::from_millis(5);
 const FEW_EVENTS: usize = 100_000;
 /// A worker that has published nothing for this long is done, or stuck if verdicts are missing.
@@ -71,14 +70,6 @@ pub struct Agreement {
     pub examples: Vec<[String; 3]>,
 }
 
-/// What was seen of a run at one moment.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
-    pub(super) elapsed: Duration,
-    pub(super) verdicts: u64,
-    pub(super) cpu_seconds: f64,
-}
-
 /// Action and code by event.
 type Verdicts = HashMap<String, Decision>;
 
@@ -86,7 +77,7 @@ type Verdicts = HashMap<String, Decision>;
 #[derive(Debug)]
 pub(super) struct Preloaded {
     /// The beginning of its name.
-    stem: String,
+    pub(super) stem: String,
     pub(super) topic: String,
     pub(super) partitions: u32,
     pub(super) events: usize,
@@ -175,15 +166,11 @@ impl Session {
         cut_after: Duration,
     ) -> Result<(DrainRound, Option<Verdicts>)> {
         let name = self.unique();
-        let mut topics = self.topics().create(&name, preloaded.partitions)?;
-        topics.events.clone_from(&preloaded.topic);
         let run = || {
-            self.suspend(&topics.controls, subject.suspended())?;
-            let counter = Reader::counter(self.kafka(), &topics.decisions)?;
-            let mut worker = Worker::start(self.invocation(), subject, &topics, &name)?;
-            let samples = self.watch(&mut worker, &counter, subject, preloaded, cut_after)?;
-            worker.stop()?;
-            let found = measured_round(&samples, preloaded)?;
+            let topics = self.drained_topics(subject, &name, preloaded)?;
+            let mut watched = Watched::start(self, subject, &topics, &name)?;
+            self.watch(&mut watched, subject, preloaded, cut_after)?;
+            let found = watched.stop(preloaded)?;
             let read_all = || read(&Reader::new(self.kafka(), &topics.decisions, Offset::Beginning)?, found.verdicts);
             Ok((found, compares.then(read_all).transpose()?))
         };
@@ -193,38 +180,23 @@ impl Session {
     }
 
     /// Looks at a worker until it has answered everything, or for as long as it may take.
-    fn watch(
-        &self,
-        worker: &mut Worker,
-        counter: &Reader,
-        subject: &Subject,
-        preloaded: &Preloaded,
-        cut_after: Duration,
-    ) -> Result<Vec<Sample>> {
+    fn watch(&self, watched: &mut Watched, subject: &Subject, preloaded: &Preloaded, cut_after: Duration) -> Result<()> {
         let start = Instant::now();
-        let mut samples: Vec<Sample> = Vec::new();
-        let mut last_progress = Instant::now();
         loop {
-            worker.check()?;
-            let verdicts = counter.count()?;
-            let cpu_seconds = worker.usage()?.cpu_seconds;
-            if samples.last().is_none_or(|last| verdicts > last.verdicts) {
-                last_progress = Instant::now();
-                samples.push(Sample { elapsed: start.elapsed(), verdicts, cpu_seconds });
-            }
+            let verdicts = watched.look(start)?;
             self.progress.show(&format!("{}, draining", subject.name()), usize::try_from(verdicts)?, preloaded.events);
-            let is_done = verdicts >= preloaded.awaited && last_progress.elapsed() > DONE_AFTER;
+            let is_done = verdicts >= preloaded.awaited && watched.idle(start) > DONE_AFTER;
             if is_done || is_enough(start.elapsed(), cut_after, verdicts, preloaded.awaited) {
                 self.progress.clear();
-                return Ok(samples);
+                return Ok(());
             }
             ensure!(
-                last_progress.elapsed() < STUCK_AFTER,
+                watched.idle(start) < STUCK_AFTER,
                 "{} has given {verdicts} verdicts where {} are awaited, and no more for {} s; its log:\n{}",
                 subject.name(),
                 preloaded.awaited,
                 STUCK_AFTER.as_secs(),
-                worker.log_tail()
+                watched.log_tail()
             );
             std::thread::sleep(if preloaded.events < FEW_EVENTS { SAMPLE_INTERVAL_FEW } else { SAMPLE_INTERVAL });
         }
@@ -276,25 +248,6 @@ fn is_enough(elapsed: Duration, cut_after: Duration, verdicts: u64, awaited: u64
     elapsed > cut_after && (is_warm || (verdicts > 0 && elapsed > cut_after * 2))
 }
 
-/// Returns the figures of a run, behind its warm-up.
-pub(super) fn measured_round(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
-    let verdicts = samples.last().map_or(0, |last| last.verdicts);
-    let is_warm = |sample: &&Sample| sample.verdicts as f64 >= verdicts as f64 * WARM_UP;
-    // Verdicts may come in leaps: then the last look but one has to do.
-    let before = samples.split_last().and_then(|(_, before)| before.iter().find(is_warm).or(before.last()));
-    let (from, to) = (before, samples.last());
-    let (Some(from), Some(to)) = (from, to) else { anyhow::bail!("nothing was seen of the run") };
-    let cpu_seconds = to.cpu_seconds - from.cpu_seconds;
-    ensure!(to.verdicts > from.verdicts && cpu_seconds > 0.0, "the run was over before it could be measured: drain more events");
-    // Events without a verdict (turn boundaries, in most workers) are work too. Of a run that was cut more verdicts would have come.
-    let measured = (to.verdicts - from.verdicts) as f64 * preloaded.events as f64 / verdicts.max(preloaded.awaited) as f64;
-    Ok(DrainRound {
-        events_per_second: measured / (to.elapsed - from.elapsed).as_secs_f64(),
-        events_per_cpu_second: measured / cpu_seconds,
-        verdicts,
-    })
-}
-
 fn read(reader: &Reader, count: u64) -> Result<Verdicts> {
     let mut verdicts = Verdicts::new();
     reader.take(count, |message| {
@@ -336,29 +289,6 @@ fn compare(ours: &Verdicts, theirs: &Verdicts, is_cut: bool) -> Option<Agreement
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_first_half_of_a_run_does_not_count() {
-        let preloaded = |events, awaited| Preloaded { stem: String::new(), topic: String::new(), partitions: 1, events, awaited };
-        let sample = |ms, verdicts, cpu_seconds| Sample { elapsed: Duration::from_millis(ms), verdicts, cpu_seconds };
-        let samples = [sample(0, 0, 0.0), sample(9_000, 300, 8.0), sample(9_500, 600, 8.5), sample(10_000, 1_000, 9.0)];
-        // 2,000 events got 1,000 verdicts; 400 of these count.
-        let found = measured_round(&samples, &preloaded(2_000, 1_000)).unwrap();
-        assert_eq!(found, DrainRound { events_per_second: 1_600.0, events_per_cpu_second: 1_600.0, verdicts: 1_000 });
-        // It was cut when it had decided on a quarter.
-        assert_eq!(measured_round(&samples, &preloaded(8_000, 4_000)).unwrap(), found);
-        // It answers what others do not.
-        assert_eq!(measured_round(&samples, &preloaded(1_000, 900)).unwrap().events_per_second, 800.0);
-        assert!(measured_round(&[], &preloaded(10, 10)).is_err());
-        assert!(measured_round(&samples[3..], &preloaded(10, 10)).is_err());
-        // All verdicts in one leap.
-        assert_eq!(
-            measured_round(&samples[1..2].iter().chain(&samples[3..]).copied().collect::<Vec<_>>(), &preloaded(1_000, 1_000))
-                .unwrap()
-                .events_per_second,
-            700.0
-        );
-    }
 
     #[test]
     fn a_run_is_cut_when_it_is_warm_or_has_taken_its_time_twice() {

@@ -33,6 +33,7 @@ mod suite;
 mod topics;
 mod usage;
 mod versus;
+mod watched;
 mod worker;
 
 pub use binary::build as build_worker;
