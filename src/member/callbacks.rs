@@ -10,6 +10,7 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
 use rdkafka::statistics::Statistics;
+use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::{Health, MemberId, MemberPhase};
@@ -20,6 +21,7 @@ use tollgate_core::record::{Offset, Partition};
 use crate::stages::StageRuntime;
 
 use super::Assignment;
+use super::closing::{Closes, Closing, rebalance};
 
 /// How long a revocation waits at most for acknowledgements and the last checkpoint, however long a stop may take. What is not written by
 /// then is decided again by the next owner, to the same bytes. Waiting longer would only keep everybody else waiting: while brokers are in
@@ -45,6 +47,8 @@ pub struct MemberContext<R: StageRuntime> {
     pub metrics: Metrics,
     /// Whether the member has drained and has written its state for the last time.
     pub is_leaving: AtomicBool,
+    /// Whether its consumer closes.
+    pub closing: Closing,
 }
 
 impl<R: StageRuntime> MemberContext<R> {
@@ -129,7 +133,17 @@ impl<R: StageRuntime> ClientContext for MemberContext<R> {
     }
 }
 
+impl<R: StageRuntime> Closes for MemberContext<R> {
+    fn closing(&self) -> &Closing {
+        &self.closing
+    }
+}
+
 impl<R: StageRuntime> ConsumerContext for MemberContext<R> {
+    fn rebalance(&self, consumer: &BaseConsumer<Self>, code: RDKafkaRespErr, list: &mut TopicPartitionList) {
+        rebalance(self, consumer, code, list);
+    }
+
     fn post_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
         let Rebalance::Assign(list) = rebalance else { return };
         // The pause throws away what librdkafka has fetched by now. It is fetched again when the state is restored.

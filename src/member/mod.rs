@@ -13,10 +13,12 @@
 //! | `flow_control` | which partitions are paused |
 //! | `misplaced` | warns of records on other partitions than their keys hash to |
 //! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
+//! | `closing` | how the group is answered while the consumer closes |
 
 mod assignment;
 mod callbacks;
 mod checkpointing;
+mod closing;
 mod flow_control;
 mod misplaced;
 
@@ -45,6 +47,7 @@ use crate::stop::Stop;
 use assignment::Assignment;
 use callbacks::MemberContext;
 use checkpointing::Checkpointing;
+use closing::{Closing, GroupConsumer};
 use flow_control::FlowControl;
 
 /// How long to wait for a record when nothing is in flight.
@@ -159,7 +162,8 @@ impl<R: StageRuntime> Member<R> {
     /// # Errors
     /// Returns [`MemberError`]. Then too, nothing is committed without an acknowledged verdict.
     pub fn run(&self) -> Result<(), MemberError> {
-        let consumer = self.join()?;
+        let joined = self.join()?;
+        let consumer = &joined.0;
         let limit = self.parts.settings.in_flight_max as usize;
         let mut flow = FlowControl::default();
         let beat_interval = self.parts.heartbeat_interval();
@@ -167,15 +171,15 @@ impl<R: StageRuntime> Member<R> {
         while !self.parts.stop.is_given() {
             self.parts.health.beat(self.id);
             fail::fail_point!("member");
-            let in_flight = self.load(&consumer);
-            if flow.update(&consumer, in_flight, limit).map_err(MemberError::Consumer)? {
+            let in_flight = self.load(consumer);
+            if flow.update(consumer, in_flight, limit).map_err(MemberError::Consumer)? {
                 self.parts.metrics.backpressure.inc();
             }
             if !flow.is_waiting() {
-                self.take_records(&consumer, in_flight)?;
+                self.take_records(consumer, in_flight)?;
             }
             consumer.context().assignment().settle(if flow.is_waiting() { WAITING_POLL } else { Duration::ZERO });
-            self.check_failure(&consumer)?;
+            self.check_failure(consumer)?;
             let now = Instant::now();
             if now >= beat_due {
                 beat_due = now + beat_interval;
@@ -187,17 +191,17 @@ impl<R: StageRuntime> Member<R> {
                 checkpoint_due = now + CHECKPOINT_POLL;
                 consumer.context().assignment().checkpoint(&|| consumer.group_metadata());
                 let changes = consumer.context().assignment().take_writer_reports();
-                flow.apply(&consumer, changes).map_err(MemberError::Consumer)?;
+                flow.apply(consumer, changes).map_err(MemberError::Consumer)?;
             }
             if now >= report_due {
                 report_due = now + REPORT_INTERVAL;
-                self.report_rights(&consumer);
+                self.report_rights(consumer);
                 consumer.context().assignment().tick(now);
                 consumer.context().assignment().report();
                 consumer.context().show_partitions();
             }
         }
-        self.leave(&consumer)
+        self.leave(consumer)
     }
 
     /// Reports rights that were refused and are there now. What the member has got by now shows which.
@@ -227,7 +231,7 @@ impl<R: StageRuntime> Member<R> {
         if is_full { in_flight.max(settings.in_flight_max as usize) } else { in_flight }
     }
 
-    fn join(&self) -> Result<BaseConsumer<MemberContext<R>>, MemberError> {
+    fn join(&self) -> Result<GroupConsumer<MemberContext<R>>, MemberError> {
         let parts = &self.parts;
         let producers = Producers::new(&parts.kafka, parts.batch_bytes_max).map_err(MemberError::Client)?;
         let outbox = Outbox::new(producers, self.stage.output.clone(), Arc::clone(&self.stage.reduce), parts.metrics.clone());
@@ -242,17 +246,19 @@ impl<R: StageRuntime> Member<R> {
             health: Arc::clone(&parts.health),
             metrics: parts.metrics.clone(),
             is_leaving: AtomicBool::new(false),
+            closing: Closing::default(),
         };
         let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.id.number));
         let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
-        let consumer: BaseConsumer<MemberContext<R>> = config.create_with_context(context).map_err(MemberError::Client)?;
+        let joined = GroupConsumer(config.create_with_context(context).map_err(MemberError::Client)?);
+        let consumer: &BaseConsumer<MemberContext<R>> = &joined.0;
         parts.health.set(self.id, MemberPhase::Starting, MemberPartitions::default());
         match parts.membership {
             Membership::Group => consumer.subscribe(&[&parts.topics.input]),
-            Membership::Alone => self.assign_all(&consumer),
+            Membership::Alone => self.assign_all(consumer),
         }
         .map_err(MemberError::Consumer)?;
-        Ok(consumer)
+        Ok(joined)
     }
 
     fn assign_all(&self, consumer: &BaseConsumer<MemberContext<R>>) -> KafkaResult<()> {

@@ -1,0 +1,192 @@
+//! How a consumer answers its group while it closes.
+//!
+//! librdkafka leaves assignments and revocations to the application, as events that it has to answer. While a consumer closes, librdkafka
+//! takes the first answer for all: it gives up all partitions and ends its part of the group. Anything that is asked after that gets no
+//! answer, and whoever asks waits for ever. If two events wait (an assignment that has just come, and the revocation for which closing is
+//! the reason), answering one after the other does just that. So all of them are taken first, and one answer is given.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rdkafka::TopicPartitionList;
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext, Rebalance, RebalanceProtocol};
+use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaRespErr;
+
+/// What a consumer's context knows of its closing. Only the consumer's own thread uses it.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    has_begun: AtomicBool,
+    /// Whether an event is being dealt with, which answers for those that come meanwhile.
+    has_answerer: AtomicBool,
+    events: AtomicUsize,
+}
+
+/// A context that knows whether its consumer closes.
+pub(super) trait Closes: ConsumerContext {
+    fn closing(&self) -> &Closing;
+}
+
+/// A consumer in a group, which says that it closes before it does.
+pub(super) struct GroupConsumer<C: Closes>(pub(super) BaseConsumer<C>);
+
+impl<C: Closes> Drop for GroupConsumer<C> {
+    fn drop(&mut self) {
+        self.0.context().closing().has_begun.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Deals with an event of the group. It has the context do its part before and behind the answer, as rdkafka's own method does.
+pub(super) fn rebalance<C: Closes>(context: &C, consumer: &BaseConsumer<C>, code: RDKafkaRespErr, list: &TopicPartitionList) {
+    let event = match code {
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => Rebalance::Assign(list),
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => Rebalance::Revoke(list),
+        _ => Rebalance::Error(KafkaError::Rebalance(code.into())),
+    };
+    if context.closing().has_begun.load(Ordering::Relaxed) {
+        return answer_all(context, consumer, &event);
+    }
+    context.pre_rebalance(consumer, &event);
+    log_failure(answer(consumer, &event));
+    context.post_rebalance(consumer, &event);
+}
+
+fn answer<C: Closes>(consumer: &BaseConsumer<C>, event: &Rebalance<'_>) -> Result<(), KafkaError> {
+    match (event, consumer.rebalance_protocol()) {
+        (Rebalance::Assign(list), RebalanceProtocol::Cooperative) => consumer.incremental_assign(list),
+        (Rebalance::Assign(list), _) => consumer.assign(list),
+        (Rebalance::Revoke(list), RebalanceProtocol::Cooperative) => consumer.incremental_unassign(list),
+        (Rebalance::Revoke(_) | Rebalance::Error(_), _) => consumer.unassign(),
+    }
+}
+
+/// Takes this event and all behind it, and gives one answer.
+fn answer_all<C: Closes>(context: &C, consumer: &BaseConsumer<C>, event: &Rebalance<'_>) {
+    let closing = context.closing();
+    closing.events.fetch_add(1, Ordering::Relaxed);
+    // Partitions that come now are never taken.
+    if !matches!(event, Rebalance::Assign(_)) {
+        context.pre_rebalance(consumer, event);
+    }
+    if closing.has_answerer.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // librdkafka serves what it is asked in order: once it has answered this, it knows that the consumer closes, and all events are there.
+    // It does answer, because it waits for ours.
+    let _served = consumer.rebalance_protocol();
+    loop {
+        let before = closing.events.load(Ordering::Relaxed);
+        let record = consumer.poll(Duration::ZERO);
+        if record.is_none() && closing.events.load(Ordering::Relaxed) == before {
+            break;
+        }
+    }
+    log_failure(consumer.unassign());
+    closing.has_answerer.store(false, Ordering::Relaxed);
+}
+
+fn log_failure(answered: Result<(), KafkaError>) {
+    if let Err(error) = answered {
+        tracing::warn!(%error, "the group's assignment could not be answered");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    use rdkafka::mocking::MockCluster;
+    use rdkafka::{ClientConfig, ClientContext};
+
+    use super::*;
+
+    const TIME_MAX: Duration = Duration::from_secs(30);
+    /// The embedded broker lets the first members of a group join after three seconds.
+    const JOINED_AFTER: Duration = Duration::from_secs(5);
+
+    struct Context {
+        closing: Closing,
+        delay: Duration,
+    }
+
+    impl ClientContext for Context {}
+
+    impl ConsumerContext for Context {
+        fn rebalance(&self, consumer: &BaseConsumer<Self>, code: RDKafkaRespErr, list: &mut TopicPartitionList) {
+            rebalance(self, consumer, code, list);
+        }
+
+        /// A member gives its partitions up here. Meanwhile librdkafka ends: it matters when just it does.
+        fn pre_rebalance(&self, _: &BaseConsumer<Self>, event: &Rebalance<'_>) {
+            let start = Instant::now();
+            while matches!(event, Rebalance::Revoke(_)) && start.elapsed() < self.delay {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    impl Closes for Context {
+        fn closing(&self) -> &Closing {
+            &self.closing
+        }
+    }
+
+    fn join(brokers: &str, group: &str, strategy: &str, delay: Duration) -> GroupConsumer<Context> {
+        let consumer: BaseConsumer<Context> = ClientConfig::new()
+            .set("bootstrap.servers", brokers)
+            .set("group.id", group)
+            .set("heartbeat.interval.ms", "100")
+            .set("partition.assignment.strategy", strategy)
+            .create_with_context(Context { closing: Closing::default(), delay })
+            .unwrap();
+        consumer.subscribe(&["t"]).unwrap();
+        GroupConsumer(consumer)
+    }
+
+    /// Drops a consumer, and returns whether it has closed in time.
+    fn closes(consumer: GroupConsumer<Context>) -> bool {
+        let (sender, closed) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(consumer);
+            _ = sender.send(());
+        });
+        closed.recv_timeout(TIME_MAX).is_ok()
+    }
+
+    /// The revocation comes right behind the assignment. With rdkafka's own method, some of them wait for ever.
+    #[test]
+    fn a_consumer_closes_while_its_first_assignment_waits() {
+        let cluster = MockCluster::new(1).unwrap();
+        cluster.create_topic("t", 2, 1).unwrap();
+        let delays = (0..60_u32).map(|number| Duration::from_micros(10) * number);
+        let consumers: Vec<_> =
+            delays.map(|delay| join(&cluster.bootstrap_servers(), &format!("{delay:?}"), "cooperative-sticky", delay)).collect();
+        std::thread::sleep(JOINED_AFTER);
+        let hung: Vec<_> = consumers
+            .into_iter()
+            .map(|consumer| (consumer.0.context().delay, closes(consumer)))
+            .filter(|(_, is_closed)| !is_closed)
+            .collect();
+        assert!(hung.is_empty(), "{hung:?}");
+    }
+
+    /// One that has the partition, one that has none, and one that has just come, and whose coming waits for the others.
+    #[test]
+    fn consumers_close_while_a_change_waits() {
+        for strategy in ["cooperative-sticky", "range"] {
+            let cluster = MockCluster::new(1).unwrap();
+            cluster.create_topic("t", 1, 1).unwrap();
+            let join = || join(&cluster.bootstrap_servers(), "g", strategy, Duration::ZERO);
+            let members = [join(), join()];
+            let start = Instant::now();
+            while start.elapsed() < JOINED_AFTER {
+                members.iter().for_each(|member| drop(member.0.poll(Duration::from_millis(10))));
+            }
+            assert_eq!(members.iter().map(|member| member.0.assignment().unwrap().count()).sum::<usize>(), 1);
+            let third = join();
+            std::thread::sleep(JOINED_AFTER);
+            assert!(members.into_iter().chain([third]).all(closes), "{strategy}");
+        }
+    }
+}
