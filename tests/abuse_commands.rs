@@ -201,6 +201,29 @@ fn diff_tells_whom_other_rules_catch_and_which_calls_that_blocks() {
 }
 
 #[test]
+fn diff_counts_whom_no_alert_names_and_says_what_was_left_out() {
+    // A minute has twenty alerts of a rule; the others of the hundred are in one.
+    let mut lines: Vec<_> = (0..100).flat_map(|user| (0..3).map(move |minute| stop(&format!("u{user}"), minute))).collect();
+    lines.extend([stop("late", 60), stop("late", 1)]);
+    let none = config(9);
+    for (rules, action, caught, suspended) in [(config(3), "enforce", 100, 20), (config(3).replace("enforce", "shadow"), "shadow", 100, 0)]
+    {
+        let (one, other, source) = (temporary(&none), temporary(&rules), temporary(&lines.join("\n")));
+        let mut command = tollgate();
+        command.arg("diff").arg(source.path()).arg("--policy").arg(one.path()).arg("--policy").arg(other.path()).args(["-o", "json"]);
+        let ran = run(&mut command, b"");
+        let abuse = ran.json_lines().remove(0)["abuse"].clone();
+        let found = json!({"caught": [0, caught], "suspended": [0, suspended], "gained": caught, "paused": [false, action == "enforce"]});
+        assert_has(action, &abuse["rules"][0], &found);
+        let names = |list: &str| abuse["rules"][0]["examples"][list].as_array().unwrap().len();
+        assert_eq!((names("gained"), names("lost"), names("suspended")), (5, 0, suspended.min(5)));
+        assert!(abuse["uncounted"][1][0].as_str().unwrap().starts_with("4 signals came too late"), "{abuse}");
+    }
+    let ran = eval(&config(3), &["--alerts", "/dev/null"], &lines.join("\n"));
+    assert!(ran.exit == Some(0) && ran.stderr.contains("4 signals came too late"), "{ran:?}");
+}
+
+#[test]
 fn a_limit_of_suspensions_fails_a_build() {
     let limited = |one, other, limit| {
         let ran = diff(&config(one), &config(other), &["--fail-on", limit]);

@@ -16,6 +16,7 @@ mod lines;
 mod order;
 mod partitions;
 mod sweep;
+mod uncounted;
 mod writer;
 
 pub(crate) use contents::{Contents, LastLine, contents};
@@ -28,4 +29,5 @@ pub(crate) use lines::{Line, read_line};
 pub(crate) use order::Order;
 pub(crate) use partitions::Partitions;
 pub(crate) use sweep::{Sweep, Swept, Visitor, visitors_max};
+pub(crate) use uncounted::Uncounted;
 pub(crate) use writer::CaptureWriter;

@@ -15,6 +15,38 @@ const BEFORE_MAX: usize = 60;
 /// The longest word that is shown in place of another, in bytes. Secrets are longer, or hold more than letters.
 const WORD_BYTES_MAX: usize = 12;
 const HIDDEN: &str = "[redacted]";
+/// Where the rules against abuse stand. They are a list of mappings, whose keys are not among those of the configuration itself.
+const RULES: &str = "abuse.rules[].";
+/// What of a rule is shown: numbers, durations and words that the rules' format knows. Whom a rule is about, and its texts, are not.
+const SHOWN_OF_RULES: &[&str] = &[
+    "id",
+    "level",
+    "mode",
+    "suppress",
+    "detection.signal",
+    "detection.category",
+    "detection.stage",
+    "detection.provider",
+    "detection.detector",
+    "detection.code",
+    "detection.tool",
+    "correlation.type",
+    "correlation.group-by",
+    "correlation.timespan",
+    "correlation.condition.gte",
+    "correlation.condition.field",
+    "correlation.over.signal",
+    "correlation.min",
+    "correlation.factor",
+    "correlation.floor",
+    "correlation.history",
+    "correlation.warmup",
+    "correlation.for",
+    "escalation.steps",
+    "escalation.decay",
+];
+/// The longest value of a rule that is shown, in bytes.
+const RULE_VALUE_BYTES_MAX: usize = 32;
 
 /// A configuration file, and what its keys may be.
 pub(super) struct Source<'s> {
@@ -90,6 +122,9 @@ impl Source<'_> {
                 known.push(character);
             }
         }
+        if let Some(key) = known.strip_prefix(RULES) {
+            return is_plain_in_rule(key, &scalar.text.0);
+        }
         // An element of a list of texts is known by the list.
         let (key, is_element) = known.strip_suffix("[]").map_or((known.as_str(), false), |list| (list, true));
         let is_plain = |accepted: &Accepted| is_element == (*accepted == Accepted::Texts) && is_plain(accepted, &scalar.text.0);
@@ -125,6 +160,14 @@ fn is_plain(accepted: &Accepted, text: &str) -> bool {
         Accepted::Text | Accepted::Texts => !text.contains("://") && !text.contains('@'),
         Accepted::Anything | Accepted::Section | Accepted::Sections | Accepted::Mapping => false,
     }
+}
+
+/// Returns whether a value of a rule against abuse can be shown. `detection` has keys with modifiers, such as `provider|startswith`.
+fn is_plain_in_rule(key: &str, text: &str) -> bool {
+    let key = key.strip_suffix("[]").unwrap_or(key);
+    let key = key.split_once('|').map_or(key, |(key, _)| key);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    SHOWN_OF_RULES.contains(&key) && text.len() <= RULE_VALUE_BYTES_MAX && text.chars().all(is_plain)
 }
 
 /// Returns a line up to what may be a comment.

@@ -302,6 +302,10 @@ fn each_mistake_of_baselines_groups_ladders_and_exceptions_is_named() {
             "{correlation: {group-by: [call]}, escalation: {steps: [15m]}}".to_owned(),
             "rules[0].escalation.steps: found a suspension of a `call`, which cannot be suspended",
         ),
+        (
+            "{detection: {signal: suspended_call}, escalation: {steps: [15m]}}".to_owned(),
+            "rules[0].escalation.steps: found a suspension for calls that a suspension has blocked, which would prolong itself; write [warn]",
+        ),
         ("{escalation: {steps: [ban]}}".to_owned(), "rules[0].escalation.steps: found a step that is neither `warn` nor a duration"),
         ("{escalation: {steps: [2h, 15m]}}".to_owned(), "escalation.steps: found a suspension that is shorter than the one before it"),
         ("{escalation: {steps: [2h, warn]}}".to_owned(), "escalation.steps: found `warn` behind a suspension"),

@@ -88,7 +88,8 @@ pub(super) fn execute(args: &PardonArgs, settings: &Settings, hints: &Hints) -> 
     }
     let stage = StageView::before(settings, &topics, args.wait, &interrupt)?;
     let places = send(settings, signals, &subjects.keys)?;
-    let obeyed = stage.await_obeyed(&places, &subjects.keys);
+    let keys: Vec<_> = subjects.keys.iter().map(ToString::to_string).collect();
+    let obeyed = stage.await_obeyed(&places, &keys);
     let after = switches::read(&topics)?;
     let outcomes = subjects.outcomes(&obeyed, &before, &after);
     if args.output.format() == OutputFormat::Json {

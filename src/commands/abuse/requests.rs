@@ -2,7 +2,7 @@
 //!
 //! The stage commits its offset only behind records whose effects are published. So a request is obeyed once the offset that the stage's group
 //! has committed on its partition is greater than the request's own. A stage that commits nothing, as that of `tollgate dev`, is seen only by
-//! the alert that it raises of a pardon.
+//! the alert that it raises of a pardon, or of a rule that is paused no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -16,7 +16,6 @@ use crate::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
 use crate::settings::Settings;
 use tollgate_core::abuse::Action;
 use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::SubjectKey;
 
 use super::super::hints::Hints;
 use super::super::interrupt::Interrupt;
@@ -25,6 +24,8 @@ use super::alerts::Alert;
 
 /// How often the group's offsets are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// What alerts say of requests that were obeyed.
+const OBEYED: [Action; 2] = [Action::Pardoned, Action::EnforcementResumed];
 /// How long the brokers may take to tell them.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -70,8 +71,8 @@ impl<'s> StageView<'s> {
     }
 
     /// Waits until the abuse stage has obeyed all requests, for a time at most or until a signal comes. Returns for each whether it has.
-    /// `pardoned` are the subjects of pardons, in the order of the requests.
-    pub(super) fn await_obeyed(&self, places: &[Place], pardoned: &[SubjectKey]) -> Vec<bool> {
+    /// `keys` are those of the alerts that the stage raises of them, in the same order.
+    pub(super) fn await_obeyed(&self, places: &[Place], keys: &[String]) -> Vec<bool> {
         let (mut obeyed, partitions) = (vec![false; places.len()], places.iter().map(|place| place.0).collect::<Vec<_>>());
         // The time begins once the requests are written, which takes a while if the leader of their partition is away.
         let deadline = Instant::now() + self.wait;
@@ -83,7 +84,7 @@ impl<'s> StageView<'s> {
                 None => break,
             }
             let alerted = self.alerted();
-            pardoned.iter().zip(&mut obeyed).for_each(|(key, is_obeyed)| *is_obeyed |= alerted.contains(&key.to_string()));
+            keys.iter().zip(&mut obeyed).for_each(|(key, is_obeyed)| *is_obeyed |= alerted.contains(key));
             let is_over = obeyed.iter().all(|is_obeyed| *is_obeyed);
             if is_over || self.interrupt.stop.wait(LOOK_INTERVAL.min(deadline.saturating_duration_since(Instant::now()))) {
                 break;
@@ -129,10 +130,11 @@ impl<'s> StageView<'s> {
         right.is_some()
     }
 
-    /// Returns the subjects whose pardons were alerted since the requests. A stage that commits no offsets is seen by nothing else.
+    /// Returns the keys of alerts that a request was obeyed, of those since the requests. A stage that commits no offsets is seen by nothing
+    /// else.
     fn alerted(&self) -> BTreeSet<String> {
-        let mut subjects = BTreeSet::new();
-        let Some((ends, topic)) = self.alert_ends.as_ref().zip(self.topics.alerts().ok()) else { return subjects };
+        let mut keys = BTreeSet::new();
+        let Some((ends, topic)) = self.alert_ends.as_ref().zip(self.topics.alerts().ok()) else { return keys };
         for (partition, from) in ends {
             if !matches!(self.topics.ends_at_once(topic, *partition), Ok((_, end)) if end > *from) {
                 continue;
@@ -140,13 +142,14 @@ impl<'s> StageView<'s> {
             let take = |message: &BorrowedMessage<'_>| {
                 let place = (*partition, message.offset());
                 let alert = Alert::read(place, None, message.key(), message.payload());
-                subjects.extend(alert.filter(|alert| alert.text("action") == Action::Pardoned.as_str()).map(|alert| alert.key));
+                let is_answer = |alert: &Alert| OBEYED.iter().any(|action| alert.text("action") == action.as_str());
+                keys.extend(alert.filter(is_answer).map(|alert| alert.key));
                 true
             };
             // What cannot be read is looked at again.
             let _read = self.topics.read_at_once(topic, *partition, *from, take);
         }
-        subjects
+        keys
     }
 
     /// Says that requests stand in the log, and that the stage is not known to have obeyed them. `what` names them: `the pardon of
@@ -164,7 +167,7 @@ impl<'s> StageView<'s> {
         if self.alert_ends.is_some() {
             say!(
                 "tollgate: requested, and not known to be obeyed: {what} stands in {topic}, and the group {group} has committed no offset {within}: \
-                 no worker has run the abuse stage yet (`{run}`, or `{run_stage}`), or it runs in `tollgate dev`, which never commits"
+                 no worker has run the abuse stage yet (`{run}`, or `{run_stage}`), or it runs in `tollgate dev`, which never commits, and had nothing to pardon or resume"
             );
         } else {
             say!(

@@ -170,7 +170,8 @@ impl Dev {
             return Ok(process::stopped(&health));
         }
         let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
-        let signals = needs.writes_signals.then(|| SignalTopic::of(&kafka, topics.signal_partitions, topics.batch_bytes_max));
+        let signals =
+            needs.writes_signals.then(|| SignalTopic::of(&kafka, [topics.signal_partitions, topics.partitions], topics.batch_bytes_max));
         let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None, signals)))?;
         let counting = needs.abuse_group.as_deref().map(|group_id| start_abuse(&settings.abuse, group_id, &parts)).transpose()?;
         while !health.is_ready() && !stop.is_given() {

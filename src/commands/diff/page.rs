@@ -58,21 +58,31 @@ fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
 
 /// Writes what the rules against abuse find.
 fn write_abuse(out: &mut String, abuse: &Suspensions) -> fmt::Result {
-    let Suspensions { calls, blocked: [one, other], suspended, freed, rules } = abuse;
+    let Suspensions { calls, blocked: [one, other], suspended, freed, rules, uncounted } = abuse;
     write!(out, "<h2>Abuse</h2><p>Suspensions by rules block {one} calls under A and {other} under B, of {calls}. ")?;
     write!(
         out,
         "<span id=\"suspended\">{suspended}</span> calls ({}) are blocked by one under B and not under A, ",
         percent(*suspended, *calls)
     )?;
-    write!(out, "{freed} the other way.</p><table id=\"abuse\"><tr><th>rule</th>")?;
+    write!(out, "{freed} the other way.</p>")?;
+    for (label, sentences) in ["A", "B"].into_iter().zip(uncounted) {
+        sentences.iter().try_for_each(|sentence| write!(out, "<p>{label}: {}</p>", escaped(sentence)))?;
+    }
+    write!(out, "<table id=\"abuse\"><tr><th>rule</th>")?;
     for title in ["A catches", "B catches", "gained", "lost", "A suspends", "B suspends"] {
         write!(out, "<th class=\"number\">{title}</th>")?;
     }
     write!(out, "</tr>")?;
     for found in rules {
         write!(out, "<tr><td>{}<details><summary>examples</summary>", escaped(&found.rule))?;
-        found.examples.iter().try_for_each(|subject| write!(out, "<p><code>{}</code></p>", escaped(subject)))?;
+        for (what, subjects) in found.examples.lists() {
+            write!(out, "<p>{what}:</p>")?;
+            subjects.iter().try_for_each(|subject| write!(out, "<p><code>{}</code></p>", escaped(subject)))?;
+        }
+        for (label, _) in ["A", "B"].into_iter().zip(found.paused).filter(|(_, is_paused)| *is_paused) {
+            write!(out, "<p>paused under {label}, because it was about to suspend too many at once</p>")?;
+        }
         write!(out, "</details></td>")?;
         let [caught_one, caught_other] = found.caught;
         let [suspended_one, suspended_other] = found.suspended;

@@ -15,7 +15,7 @@ use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::record::Record;
 use tollgate_core::signal::SubjectKey;
 
-use crate::capture::{Fleet, Follower};
+use crate::capture::{Fleet, Follower, Uncounted};
 
 use super::flip::Side;
 
@@ -53,9 +53,17 @@ pub(super) struct Fleets {
 /// Whom the rules of a side have caught.
 #[derive(Debug)]
 struct Caught {
-    controls: Arc<Controls>,
-    /// The subjects that each rule found, and those that it suspended.
-    rules: BTreeMap<String, [FxHashSet<SubjectKey>; 2]>,
+    side: SideRules,
+    rules: BTreeMap<String, OfRule>,
+    uncounted: Uncounted,
+}
+
+/// Whom a rule has caught.
+#[derive(Debug, Default)]
+struct OfRule {
+    caught: FxHashSet<SubjectKey>,
+    suspended: FxHashSet<SubjectKey>,
+    is_paused: bool,
 }
 
 /// What was found, as it is shown.
@@ -71,13 +79,15 @@ pub(super) struct Suspensions {
     pub(super) freed: u64,
     /// By rule, in the order of their ids.
     pub(super) rules: Vec<RuleFound>,
+    /// What was left out on each side, in words.
+    pub(super) uncounted: [Vec<String>; 2],
 }
 
 /// Whom a rule finds on each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct RuleFound {
     pub(super) rule: String,
-    /// Subjects with an alert, on each side.
+    /// Subjects that the rule fired on, in whatever mode, on each side.
     pub(super) caught: [usize; 2],
     /// Subjects that were suspended, on each side.
     pub(super) suspended: [usize; 2],
@@ -85,8 +95,29 @@ pub(super) struct RuleFound {
     pub(super) gained: usize,
     /// Subjects that only the first side catches.
     pub(super) lost: usize,
-    /// Some of those that only one side catches, in the order of their names.
-    pub(super) examples: Vec<String>,
+    /// Whether the rule ended paused, because it was about to suspend too many, on each side.
+    pub(super) paused: [bool; 2],
+    /// Some of those whom the sides treat differently.
+    pub(super) examples: Examples,
+}
+
+/// Some subjects, in the order of their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Examples {
+    /// Of those that only the second side catches.
+    pub(super) gained: Vec<String>,
+    /// Of those that only the first side catches.
+    pub(super) lost: Vec<String>,
+    /// Of those that only the second side suspends.
+    pub(super) suspended: Vec<String>,
+}
+
+impl Examples {
+    /// Returns the lists, each with what it is.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        let all = [("gained", &self.gained), ("lost", &self.lost), ("suspended by B alone", &self.suspended)];
+        all.into_iter().filter(|(_, list)| !list.is_empty()).map(|(what, list)| (what, list.as_slice()))
+    }
 }
 
 impl Fleets {
@@ -94,7 +125,7 @@ impl Fleets {
     pub(super) fn new(topic: &str, sides: &[SideRules; 2]) -> Self {
         Self {
             fleets: sides.each_ref().map(|side| Fleet::new(topic, &side.rules, SIGNAL_PARTITIONS)),
-            caught: sides.each_ref().map(|side| Caught { controls: Arc::clone(&side.controls), rules: BTreeMap::new() }),
+            caught: sides.clone().map(|side| Caught { side, rules: BTreeMap::new(), uncounted: Uncounted::default() }),
             calls: 0,
             blocked: [0; 2],
             gained: 0,
@@ -144,50 +175,66 @@ impl Fleets {
         }
         let [one, other] = &self.caught;
         let ids: std::collections::BTreeSet<_> = one.rules.keys().chain(other.rules.keys()).collect();
-        let nobody = Default::default();
+        let nobody = OfRule::default();
         let rules =
             ids.into_iter().map(|id| RuleFound::of(id, one.rules.get(id).unwrap_or(&nobody), other.rules.get(id).unwrap_or(&nobody)));
-        Ok(Suspensions { calls: self.calls, blocked: self.blocked, suspended: self.gained, freed: self.lost, rules: rules.collect() })
+        let uncounted = self.caught.each_ref().map(|caught| caught.uncounted.sentences().collect());
+        let (calls, blocked, rules) = (self.calls, self.blocked, rules.collect());
+        Ok(Suspensions { calls, blocked, suspended: self.gained, freed: self.lost, rules, uncounted })
     }
 }
 
 impl RuleFound {
-    fn of(
-        rule: &str,
-        [caught_one, suspended_one]: &[FxHashSet<SubjectKey>; 2],
-        [caught_other, suspended_other]: &[FxHashSet<SubjectKey>; 2],
-    ) -> Self {
-        let mut examples: Vec<_> = caught_one.symmetric_difference(caught_other).map(SubjectKey::to_string).collect();
-        examples.sort_unstable();
-        examples.truncate(EXAMPLES_MAX);
+    fn of(rule: &str, one: &OfRule, other: &OfRule) -> Self {
         Self {
             rule: rule.to_owned(),
-            caught: [caught_one.len(), caught_other.len()],
-            suspended: [suspended_one.len(), suspended_other.len()],
-            gained: caught_other.difference(caught_one).count(),
-            lost: caught_one.difference(caught_other).count(),
-            examples,
+            caught: [one.caught.len(), other.caught.len()],
+            suspended: [one.suspended.len(), other.suspended.len()],
+            gained: other.caught.difference(&one.caught).count(),
+            lost: one.caught.difference(&other.caught).count(),
+            paused: [one.is_paused, other.is_paused],
+            examples: Examples {
+                gained: some(other.caught.difference(&one.caught)),
+                lost: some(one.caught.difference(&other.caught)),
+                suspended: some(other.suspended.difference(&one.suspended)),
+            },
         }
+    }
+}
+
+fn some<'s>(subjects: impl Iterator<Item = &'s SubjectKey>) -> Vec<String> {
+    let mut names: Vec<_> = subjects.map(SubjectKey::to_string).collect();
+    names.sort_unstable();
+    names.truncate(EXAMPLES_MAX);
+    names
+}
+
+impl Caught {
+    /// Returns what is known of a rule, by its index.
+    fn rule(&mut self, at: usize) -> Option<&mut OfRule> {
+        let rule = self.side.rules.rules.get(at)?;
+        Some(self.rules.entry(rule.id.clone()).or_default())
     }
 }
 
 impl Follower for Caught {
     fn follow(&mut self, _: &Record<'_>, folded: Folded) -> anyhow::Result<()> {
         for control in &folded.controls {
-            let applied = self.controls.apply(Some(control.key.as_bytes()), control.value.as_deref());
+            let applied = self.side.controls.apply(Some(control.key.as_bytes()), control.value.as_deref());
             applied.map_err(|rejection| anyhow::anyhow!("a control of the abuse stage is refused: {rejection}"))?;
         }
-        for alert in &folded.alerts {
-            let fields: serde_json::Value = serde_json::from_slice(&alert.value)?;
-            let text = |field: &str| fields.get(field).and_then(serde_json::Value::as_str);
-            if let Some((subject, rule)) = SubjectKey::parse(&alert.key).zip(text("rule")) {
-                let [caught, suspended] = self.rules.entry(rule.to_owned()).or_default();
-                caught.insert(subject);
-                if text("action") == Some(Action::Suspended.as_str()) {
-                    suspended.insert(subject);
-                }
+        // Alerts would tell less: those of a minute may be in one, and a rule in shadow mode raises none.
+        for firing in &folded.firings {
+            let Some(rule) = self.rule(firing.rule) else { continue };
+            rule.caught.insert(firing.subject);
+            if firing.action == Some(Action::Suspended) {
+                rule.suspended.insert(firing.subject);
             }
         }
+        for at in &folded.counts.paused_rules {
+            self.rule(*at).into_iter().for_each(|rule| rule.is_paused = true);
+        }
+        self.uncounted.add(&folded);
         Ok(())
     }
 }
@@ -204,7 +251,11 @@ mod tests {
         let of = |ids: &[&str]| {
             ids.iter().map(|id| SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) }).collect::<FxHashSet<_>>()
         };
-        let found = RuleFound::of("r", &[of(&["a", "b", "c"]), of(&["a"])], &[of(&["b", "d"]), of(&[])]);
-        assert_eq!((found.caught, found.suspended, found.gained, found.lost, found.examples.len()), ([3, 2], [1, 0], 1, 2, 3));
+        let one = OfRule { caught: of(&["a", "b", "c"]), suspended: of(&["a"]), is_paused: false };
+        let other = OfRule { caught: of(&["b", "d"]), suspended: of(&["b", "d"]), is_paused: true };
+        let found = RuleFound::of("r", &one, &other);
+        assert_eq!((found.caught, found.suspended, found.gained, found.lost), ([3, 2], [1, 2], 1, 2));
+        let lists: Vec<_> = found.examples.lists().map(|(what, list)| (what, list.len())).collect();
+        assert_eq!((found.paused, lists), ([false, true], vec![("gained", 1), ("lost", 2), ("suspended by B alone", 2)]));
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::output::{Column, DIM, OutputFormat, Screen, TITLE, Table, shown, style_of};
 use super::summary::{ChangeSummary, Named, SideSummary, Summary};
-use super::suspended::Suspensions;
+use super::suspended::{RuleFound, Suspensions};
 
 /// How many cells the longest bar takes.
 const BAR_CELLS: f64 = 24.0;
@@ -68,9 +68,12 @@ const RULES: &[Column] = &[
 
 /// Writes what the rules against abuse find.
 fn write_abuse(out: &mut impl Write, abuse: &Suspensions, screen: Screen) -> io::Result<()> {
-    let Suspensions { calls, blocked: [one, other], suspended, freed, rules } = abuse;
+    let Suspensions { calls, blocked: [one, other], suspended, freed, rules, uncounted } = abuse;
     writeln!(out, "suspensions by rules block {one} calls under A and {other} under B, of {calls}")?;
     writeln!(out, "{suspended} calls ({}) are blocked by one under B and not under A, {freed} the other way", percent(*suspended, *calls))?;
+    for (label, sentences) in ["A", "B"].into_iter().zip(uncounted) {
+        sentences.iter().try_for_each(|sentence| writeln!(out, "{label}: {sentence}"))?;
+    }
     if rules.is_empty() {
         return writeln!(out, "no rule finds anybody");
     }
@@ -82,7 +85,21 @@ fn write_abuse(out: &mut impl Write, abuse: &Suspensions, screen: Screen) -> io:
         table.row(std::iter::once(found.rule.clone()).chain(numbers.iter().map(usize::to_string)).collect());
     }
     writeln!(out, "\n{}", screen.paint(TITLE, "Subjects that rules against abuse catch"))?;
-    table.lines(false, screen.size().0.saturating_sub(2)).iter().try_for_each(|line| writeln!(out, "  {line}"))
+    table.lines(false, screen.size().0.saturating_sub(2)).iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+    rules.iter().try_for_each(|found| write_found(out, found, screen))
+}
+
+/// Writes what the figures of a rule do not say: whether it was paused, and some of those whom the sides treat differently.
+fn write_found(out: &mut impl Write, found: &RuleFound, screen: Screen) -> io::Result<()> {
+    for (label, _) in ["A", "B"].into_iter().zip(found.paused).filter(|(_, is_paused)| *is_paused) {
+        let rule = &found.rule;
+        writeln!(out, "{rule} is paused under {label}: it was about to suspend too many at once, and suspended nobody from then on")?;
+    }
+    for (what, subjects) in found.examples.lists() {
+        writeln!(out, "\n  {}", screen.paint(DIM, &format!("{}, {what}, for example (`tollgate abuse show SUBJECT`):", found.rule)))?;
+        subjects.iter().try_for_each(|subject| writeln!(out, "    {subject}"))?;
+    }
+    Ok(())
 }
 
 fn side_line(side: &SideSummary) -> String {

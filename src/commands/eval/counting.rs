@@ -10,7 +10,7 @@ use tollgate_core::abuse::Folded;
 use tollgate_core::controls::Controls;
 use tollgate_core::record::Record;
 
-use crate::capture::{CaptureWriter, Follower, write_envelope};
+use crate::capture::{CaptureWriter, Follower, Uncounted, write_envelope};
 
 use super::super::UsageError;
 use super::super::output::check_output;
@@ -82,6 +82,7 @@ impl CountingArgs {
             controls: lines("--controls-out", &self.controls_out)?,
             signals: self.signals_out.as_deref().map(capture).transpose()?,
             line: Vec::new(),
+            uncounted: Uncounted::default(),
         })
     }
 }
@@ -104,12 +105,14 @@ pub(super) struct Sinks {
     controls: Option<Box<dyn Write>>,
     signals: Option<CaptureWriter>,
     line: Vec<u8>,
+    uncounted: Uncounted,
 }
 
 impl Sinks {
     /// Writes what follows from a record of the signals topic: controls before the alerts that report them.
     pub(super) fn write(&mut self, folded: &Folded) -> io::Result<()> {
-        let Self { alerts, controls, line, .. } = self;
+        let Self { alerts, controls, line, uncounted, .. } = self;
+        uncounted.add(folded);
         for control in &folded.controls {
             write_line(controls.as_mut(), line, &control.key, control.value.as_deref())?;
         }
@@ -118,6 +121,7 @@ impl Sinks {
 
     /// Writes what is left.
     pub(super) fn finish(mut self) -> io::Result<()> {
+        self.uncounted.sentences().for_each(|sentence| say!("tollgate: {sentence}"));
         for out in [self.alerts.as_mut(), self.controls.as_mut()].into_iter().flatten() {
             out.flush()?;
         }

@@ -101,7 +101,7 @@ impl Decision {
             "joining"
         );
         let export = Export::start(&settings.traces, kafka, metrics, (health.threads(), stop))?;
-        let signals = writes_signals.then(|| SignalTopic::of(kafka, topics.signal_partitions, topics.batch_bytes_max));
+        let signals = writes_signals.then(|| SignalTopic::of(kafka, [topics.signal_partitions, topics.partitions], topics.batch_bytes_max));
         let start = || {
             if args.pass_through {
                 return Worker::start(parts, pass_through(kafka, metrics));

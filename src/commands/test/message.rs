@@ -30,6 +30,8 @@ pub(super) struct Message {
     key: Option<Vec<u8>>,
     value: Option<Vec<u8>>,
     headers: Vec<(String, Option<Vec<u8>>)>,
+    /// The time that the event itself has, in milliseconds since the epoch. Its record is not older.
+    time_ms: Option<i64>,
 }
 
 impl Message {
@@ -60,7 +62,8 @@ impl Message {
             event.entry("thread_id").or_insert_with(|| THREAD_ID.into());
             event.entry("event_id").or_insert_with(|| format!("event-{number}").into());
         }
-        Self { value: serde_json::to_vec(&event).ok(), ..Self::default() }
+        let time = event.get("timestamp").or_else(|| event.get("time")).and_then(Value::as_str);
+        Self { value: serde_json::to_vec(&event).ok(), time_ms: time.and_then(decode::parse_timestamp), ..Self::default() }
     }
 
     fn of_record(section: &Section<'_>) -> Self {
@@ -79,7 +82,8 @@ impl Message {
             }
             (name.clone(), bytes)
         };
-        Self { key: bytes("key"), value: bytes("value"), headers: headers.into_iter().flatten().map(header).collect() }
+        let headers = headers.into_iter().flatten().map(header).collect();
+        Self { key: bytes("key"), value: bytes("value"), headers, time_ms: None }
     }
 
     /// Calls `use_record` with the record of this place in its case, from 1.
@@ -90,7 +94,7 @@ impl Message {
             topic,
             partition: Partition(0),
             offset: Offset(offset),
-            timestamp_ms: Some(BEGIN_MS.saturating_add(offset.saturating_mul(STEP_MS))),
+            timestamp_ms: self.time_ms.max(Some(BEGIN_MS.saturating_add(offset.saturating_mul(STEP_MS)))),
             key: self.key.as_deref(),
             value: self.value.as_deref(),
             headers: &headers,

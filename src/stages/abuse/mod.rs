@@ -62,6 +62,7 @@ pub fn abuse(
             rules: Arc::clone(&rules),
             alerts: WaitingAlerts::default(),
             counts: FoldedCounts::new(&metrics, &own, &rules),
+            metrics: metrics.clone(),
         }),
     }
 }
@@ -74,6 +75,8 @@ pub struct AbuseRuntime {
     rules: Arc<AbuseRules>,
     alerts: WaitingAlerts,
     counts: FoldedCounts,
+    /// The metrics of the process.
+    metrics: Metrics,
 }
 
 impl StageRuntime for AbuseRuntime {
@@ -101,7 +104,10 @@ impl StageRuntime for AbuseRuntime {
 
     fn prepare(&self) -> Option<Prepare<AbuseState>> {
         let (kafka, topics, rules) = (Arc::clone(&self.kafka), Arc::clone(&self.topics), Arc::clone(&self.rules));
-        Some(Arc::new(move |partition, restored, is_wanted| warm_up::warm_up(&kafka, &topics, &rules, (partition, restored), is_wanted)))
+        let metrics = self.metrics.clone();
+        Some(Arc::new(move |partition, restored, is_wanted| {
+            warm_up::warm_up(&kafka, &topics, (&rules, &metrics), (partition, restored), is_wanted)
+        }))
     }
 
     fn publish(&mut self, done: Done<'_, Abuse>, publications: &mut Publications<'_>) {

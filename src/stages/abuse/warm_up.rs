@@ -7,15 +7,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prometheus::IntGauge;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::message::Message;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
-use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState};
+use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Warming};
 use tollgate_core::checkpoint::Restored;
 use tollgate_core::record::{Offset, Partition};
 
 use crate::kafka::{PlainContext, StageTopics, make_consumer, reader_config, with_record};
+use crate::metrics::Metrics;
 use crate::partition::{RestoreError, ends, read_messages};
 use crate::settings::KafkaSettings;
 
@@ -28,7 +30,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) fn warm_up(
     kafka: &KafkaSettings,
     topics: &StageTopics,
-    rules: &Arc<AbuseRules>,
+    (rules, metrics): (&Arc<AbuseRules>, &Metrics),
     (partition, restored): (Partition, Restored<AbuseState>),
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<Option<Restored<AbuseState>>, RestoreError> {
@@ -43,6 +45,7 @@ pub(super) fn warm_up(
         abuse.warmed();
         return Ok(Some(Restored { state: abuse.into_state(), next }));
     };
+    let _shown = WarmingGauges::of(&warming, metrics);
     let (started, names) = (Instant::now(), warming.iter().map(|warming| warming.rule.as_str()).collect::<Vec<_>>().join(", "));
     tracing::info!(%partition, rules = names, "rules that are new are shown what came before");
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
@@ -78,6 +81,23 @@ pub(super) fn warm_up(
     abuse.warmed();
     tracing::info!(%partition, records, seconds = started.elapsed().as_secs_f64(), "the new rules are in force");
     Ok(Some(Restored { state: abuse.into_state(), next }))
+}
+
+/// The gauges of the rules that are warming in a partition, which show it for as long as this lives.
+struct WarmingGauges(Vec<IntGauge>);
+
+impl WarmingGauges {
+    fn of(warming: &[Warming], metrics: &Metrics) -> Self {
+        let gauges: Vec<_> = warming.iter().map(|warming| metrics.abuse_warming_rules.with_label_values(&[&warming.rule])).collect();
+        gauges.iter().for_each(IntGauge::inc);
+        Self(gauges)
+    }
+}
+
+impl Drop for WarmingGauges {
+    fn drop(&mut self) {
+        self.0.iter().for_each(IntGauge::dec);
+    }
 }
 
 /// Returns the offset of the first record of a time or later; `None` if there is none.

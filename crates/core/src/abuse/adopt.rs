@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::blast_radius;
 use super::entry::RuleState;
 use super::grouping::Grouping;
 use super::program::Program;
@@ -90,11 +91,12 @@ impl Abuse {
         let before = self.state.subjects.take(at);
         let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };
         let is_changed = drop_old(&mut subject, &self.program, anew);
-        let ids: Vec<u8> = subject.counters.iter().map(|counter| counter.id).collect();
-        for place in ids.into_iter().filter_map(|id| subject.place(id)).collect::<Vec<_>>() {
-            let number = subject.counters.get(place).map(|counter| counter.rule);
-            let suspended_ms = subject.open(place).ok().and_then(|opened| opened.episode.as_ref()?.suspended_ms);
-            let Some((number, (_, rule))) = number.and_then(|number| Some((number, self.program.numbered(number)?))) else { continue };
+        // What is looked at by the clock has to be opened.
+        (0..subject.counters.len()).for_each(|place| _ = subject.open(place));
+        let numbers: BTreeSet<u32> = subject.counters.iter().map(|counter| counter.rule).collect();
+        for number in numbers {
+            let suspended_ms = blast_radius::suspended_ms(&mut subject, number);
+            let Some((_, rule)) = self.program.numbered(number) else { continue };
             let forgiven_ms = self.state.rules.get(&*rule.id).and_then(|state| state.forgiven_ms);
             let suspended_ms = suspended_ms.filter(|time_ms| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms));
             self.census.suspended(number, None, suspended_ms);

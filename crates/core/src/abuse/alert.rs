@@ -44,6 +44,8 @@ codes! {
         Pardoned = "pardoned",
         /// The rule suspends nobody until an operator says so.
         EnforcementPaused = "enforcement_paused",
+        /// An operator has said so.
+        EnforcementResumed = "enforcement_resumed",
         /// A source is left out of the partition's time.
         SourceSilent = "source_silent",
         /// A source has begun again.

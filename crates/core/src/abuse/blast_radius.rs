@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 
 use crate::signal::KeyKind;
 
+use super::subjects::{Counter, Subject};
+
 /// As many subjects a rule may suspend in any case.
 pub(super) const SUSPENDED_FREE: u64 = 20;
 /// One of so many active subjects a rule may suspend: 2 %.
@@ -25,6 +27,21 @@ pub(super) struct Tally(BTreeMap<i64, u64>);
 pub(super) struct Census {
     active: FxHashMap<KeyKind, Tally>,
     suspended: FxHashMap<u32, Tally>,
+}
+
+/// Returns the latest firing by which a rule suspended a subject, in any of its groups: a subject counts once, however many groups of a
+/// rule's dimensions it is found in.
+pub(super) fn suspended_ms(subject: &mut Subject<'_>, rule: u32) -> Option<i64> {
+    let places = 0..subject.counters.len();
+    let is_of_rule = |counter: &Counter<'_>| counter.rule == rule && counter.is_on_ladder;
+    let mut latest_ms = None;
+    for at in places {
+        if subject.counters.get(at).is_some_and(is_of_rule) {
+            let opened = subject.open(at).ok();
+            latest_ms = latest_ms.max(opened.and_then(|opened| opened.episode.as_ref()?.suspended_ms));
+        }
+    }
+    latest_ms
 }
 
 impl Tally {

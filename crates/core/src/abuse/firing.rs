@@ -3,11 +3,12 @@
 use crate::signal::SubjectKey;
 
 use super::alert::{self, Action, Alert, Origin, Status, alert_id, describe, span};
+use super::blast_radius;
 use super::control;
 use super::fold::Scene;
 use super::grouping::MINUTE_MS;
 use super::ladder::{Climb, climb, enforces, stay};
-use super::outcome::AlertRecord;
+use super::outcome::{AlertRecord, Firing};
 use super::rules::{Level, Mode, Rule};
 use super::stage::Abuse;
 use super::subjects::{EVIDENCE_MAX, Episode, Subject, Witness};
@@ -52,6 +53,9 @@ impl Abuse {
             scene.folded.counts.rule(found.rule, |counts| counts.firings += 1);
         }
         if scene.is_warming || rule.mode == Mode::Shadow {
+            if !scene.is_warming {
+                scene.folded.firings.push(Firing { rule: found.rule, subject: *key, action: None });
+            }
             if is_empty {
                 subject.remove(at);
             }
@@ -84,7 +88,10 @@ impl Abuse {
         let before = subject.open(at).ok()?.episode.as_deref().cloned();
         let from = before.as_ref().map_or(0, |episode| episode.step);
         let mut climb = climb(rule, from);
-        let action = self.action(key, rule, found, before.as_ref(), climb, scene);
+        let number = subject.counters.get(at)?.rule;
+        let suspended_ms = blast_radius::suspended_ms(subject, number);
+        let action = self.action(key, rule, found, suspended_ms, climb, scene);
+        scene.folded.firings.push(Firing { rule: found.rule, subject: *key, action: Some(action) });
         if action == Action::Paused {
             climb = stay(from, climb);
         }
@@ -118,16 +125,9 @@ impl Abuse {
         Some((!is_repeat).then_some(Dealt { group, status, action, climb, episode, suppressed }))
     }
 
-    /// Returns what a firing leads to. A rule that is about to suspend too many is paused by it.
-    fn action(
-        &mut self,
-        key: &SubjectKey,
-        rule: &Rule,
-        found: &Found,
-        episode: Option<&Episode>,
-        climb: Climb,
-        scene: &mut Scene,
-    ) -> Action {
+    /// Returns what a firing leads to. A rule that is about to suspend too many is paused by it. `before_ms` is the latest firing by which the
+    /// rule suspended the subject.
+    fn action(&mut self, key: &SubjectKey, rule: &Rule, found: &Found, before_ms: Option<i64>, climb: Climb, scene: &mut Scene) -> Action {
         let Some(suspends_ms) = climb.suspends_ms else { return Action::Warned };
         if !enforces(rule) || key.kind.subject_kind().is_none() {
             return Action::WouldSuspend;
@@ -143,7 +143,6 @@ impl Abuse {
         if !rule_state.is_paused {
             let forgiven_ms = rule_state.forgiven_ms;
             let counts = |time_ms: &i64| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms);
-            let before_ms = episode.and_then(|episode| episode.suspended_ms);
             let after_ms = before_ms.max(Some(found.at_ms));
             self.census.suspended(number, before_ms.filter(counts), after_ms.filter(counts));
             if !self.census.is_too_much(number, key.kind, found.at_ms.saturating_sub(rule.timespan_ms)) {
@@ -152,15 +151,17 @@ impl Abuse {
             }
             // This one is not suspended after all.
             self.census.suspended(number, after_ms.filter(counts), before_ms.filter(counts));
-            self.pause(rule, found.at_ms, scene);
+            self.pause(rule, scene);
         }
         scene.folded.counts.rule(found.rule, |counts| counts.paused += 1);
         Action::Paused
     }
 
-    fn pause(&mut self, rule: &Rule, at_ms: i64, scene: &mut Scene) {
-        self.state.change_rule(&rule.id, |state| state.is_paused = true);
-        let key = format!("rule/{}", rule.id);
+    fn pause(&mut self, rule: &Rule, scene: &mut Scene) {
+        let since_ms = self.state.change_rule(&rule.id, |state| {
+            state.is_paused = true;
+            state.forgiven_ms
+        });
         let message = format!(
             "rule {} was about to suspend more than 2 % of the active subjects of partition {} within {}: it suspends nobody until `tollgate abuse resume {}`",
             rule.id,
@@ -168,9 +169,23 @@ impl Abuse {
             span(rule.timespan_ms),
             rule.id
         );
-        let alert = Alert::about(&key, at_ms, Level::Critical, Action::EnforcementPaused, message);
-        let alert = Alert { rule: Some(rule), ..alert };
-        scene.folded.alerts.push(alert.record(key, false));
+        Self::tell_of_rule(rule, since_ms.flatten(), (Status::Firing, Action::EnforcementPaused), message, scene);
+    }
+
+    /// Raises an alert that a rule enforces nothing any more, or again. Both have one id: nothing has been forgiven between them.
+    pub(super) fn tell_of_rule(
+        rule: &Rule,
+        forgiven_ms: Option<i64>,
+        (status, action): (Status, Action),
+        message: String,
+        scene: &mut Scene,
+    ) {
+        let key = format!("rule/{}", rule.id);
+        let about = format!("{key} {}", scene.partition);
+        let Alert { alert_id, .. } =
+            Alert::about(&about, forgiven_ms.unwrap_or(i64::MIN), rule.level, Action::EnforcementPaused, String::new());
+        let alert = Alert::about(&key, 0, Level::Critical, action, message);
+        scene.folded.alerts.push(Alert { alert_id, rule: Some(rule), status, ..alert }.record(key, false));
     }
 
     /// Raises an alert of a rule, or leaves it to the grouped one if there were too many within the minute. Who is suspended is told of in any

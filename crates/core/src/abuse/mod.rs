@@ -31,7 +31,7 @@ mod window;
 
 pub use alert::{Action, Status};
 pub use entry::Entry;
-pub use outcome::{AlertRecord, ControlRecord, FoldCounts, Folded, RuleCounts};
+pub use outcome::{AlertRecord, ControlRecord, Firing, FoldCounts, Folded, RuleCounts};
 pub use rules::{
     AbuseRules, AbuseSettings, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack,
     RULE_ID_BYTES_MAX, RULES_MAX, Ratio, Rule, Step, THRESHOLD_MAX, TIMESPAN_MS_MAX, add_abuse_rules, fields_of,

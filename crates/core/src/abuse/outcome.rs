@@ -1,6 +1,8 @@
 //! What follows from one record of the signals topic: alerts, controls and counts, as data.
 
-use crate::signal::SignalRejection;
+use crate::signal::{SignalRejection, SubjectKey};
+
+use super::alert::Action;
 
 /// The outcome of one record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -9,8 +11,22 @@ pub struct Folded {
     pub alerts: Vec<AlertRecord>,
     /// Controls, in the order in which they came about. No key stands twice.
     pub controls: Vec<ControlRecord>,
+    /// Whom the rules fired on, in the order in which they did. Some of it is in no alert: firings of rules in shadow mode, repeats, and what
+    /// a grouped alert stands for.
+    pub firings: Vec<Firing>,
     /// What was counted.
     pub counts: FoldCounts,
+}
+
+/// A rule fired on a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Firing {
+    /// The rule, as an index into the rules in force.
+    pub rule: usize,
+    /// The subject.
+    pub subject: SubjectKey,
+    /// What was done; `None` in shadow mode, in which nobody goes up a ladder.
+    pub action: Option<Action>,
 }
 
 /// A record of the alerts topic.

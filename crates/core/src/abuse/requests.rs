@@ -3,7 +3,8 @@
 use crate::record::Partition;
 use crate::signal::{Request, SubjectKey};
 
-use super::alert::{Action, Alert};
+use super::alert::{Action, Alert, Status};
+use super::blast_radius;
 use super::control;
 use super::firing::ended;
 use super::fold::Scene;
@@ -31,9 +32,10 @@ impl Abuse {
         let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };
         for place in 0..subject.counters.len() {
             let Some((number, group)) = subject.counters.get(place).map(|counter| (counter.rule, counter.group.clone())) else { continue };
+            let suspended_ms = blast_radius::suspended_ms(&mut subject, number);
             let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { continue };
             let Some(rule) = self.program.place(number).and_then(|at| rules.rules.get(at)) else { continue };
-            self.no_longer_suspended(number, &rule.id, episode.suspended_ms);
+            self.suspended_otherwise(number, &rule.id, suspended_ms, blast_radius::suspended_ms(&mut subject, number));
             scene.folded.alerts.push(ended(rule, key, &group, &episode, Action::Pardoned).record(key.to_string(), false));
         }
         while !subject.counters.is_empty() {
@@ -49,14 +51,18 @@ impl Abuse {
     }
 
     /// Lets a rule enforce again. Whom it has suspended so far no longer counts against it.
-    fn resume_rule(&mut self, id: &str, scene: &Scene) {
+    fn resume_rule(&mut self, id: &str, scene: &mut Scene) {
         let Some(number) = self.state.rules.get(id).filter(|state| state.is_paused).map(|state| state.number) else { return };
         let latest_ms = self.census.forget(number);
         let forgiven_ms = latest_ms.max(scene.now_ms);
-        self.state.change_rule(id, |state| {
+        let before_ms = self.state.change_rule(id, |state| {
             state.is_paused = false;
-            state.forgiven_ms = state.forgiven_ms.max(forgiven_ms);
+            let forgiven_ms = state.forgiven_ms.max(forgiven_ms);
+            std::mem::replace(&mut state.forgiven_ms, forgiven_ms)
         });
+        let Some(rule) = self.program.rules().rules.iter().find(|rule| rule.id == id) else { return };
+        let message = format!("rule {id} may suspend again on partition {}, as an operator has asked for", scene.partition);
+        Self::tell_of_rule(rule, before_ms.flatten(), (Status::Ended, Action::EnforcementResumed), message, scene);
     }
 
     /// Raises the alert that a source is left out of the partition's time.

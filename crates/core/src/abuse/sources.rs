@@ -17,6 +17,9 @@ use super::due::earlier;
 /// After how long without a sign of it a source is left out of the partition's time, in milliseconds of the records' own timestamps.
 pub(super) const SILENCE_MS: i64 = 10 * 60 * 1_000;
 
+/// The most sources that are waited for because somebody has said that there are so many. A forged number must not take the memory.
+const SOURCES_MAX: u32 = 1 << 14;
+
 /// One source. Times are in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Source {
@@ -36,6 +39,8 @@ pub(super) struct Sources {
     sources: BTreeMap<Partition, Source>,
     /// Sources that have changed since a checkpoint last saw them.
     changed: BTreeSet<Partition>,
+    /// As many sources as there are known to be.
+    expected: u32,
     /// The latest timestamp of any record.
     newest_ms: Option<i64>,
     /// The earliest timestamp at which any source may have been silent for too long.
@@ -47,6 +52,21 @@ impl Sources {
     pub(super) fn restored(sources: BTreeMap<Partition, Source>) -> Self {
         let newest_ms = sources.values().filter_map(|source| source.heard_ms).max();
         Self { sources, newest_ms, silence_due_ms: newest_ms, ..Self::default() }
+    }
+
+    /// Notes how many sources there are, by a record with this timestamp. Those that nothing was heard of yet are waited for, like any that
+    /// fall silent.
+    pub(super) fn expect(&mut self, count: u32, timestamp_ms: Option<i64>) {
+        let count = count.min(SOURCES_MAX);
+        if count <= self.expected || timestamp_ms.is_none() {
+            return;
+        }
+        self.expected = count;
+        for number in (0..count).filter_map(|number| i32::try_from(number).ok().map(Partition)) {
+            if !self.sources.contains_key(&number) {
+                self.change(number, timestamp_ms, |_| {});
+            }
+        }
     }
 
     /// Returns the last offset of a source that was applied.
@@ -101,10 +121,11 @@ impl Sources {
         fallen
     }
 
-    /// Returns the partition's time: the least of all sources that are heard of. `None` before any source has told its time, and where all
-    /// have fallen silent.
+    /// Returns the partition's time: the least of all sources that are not silent. `None` while one of them has not told its time yet, and
+    /// where all have fallen silent.
     pub(super) fn now_ms(&self) -> Option<i64> {
-        self.sources.values().filter(|source| !source.is_silent).filter_map(|source| source.time_ms).min()
+        // None is less than any time.
+        self.sources.values().filter(|source| !source.is_silent).map(|source| source.time_ms).min().flatten()
     }
 
     /// Returns how many sources there are.
@@ -208,6 +229,22 @@ mod tests {
         assert_eq!(sources.now_ms(), Some(300), "it holds up the time again, so that it loses nothing");
         sources.tick(&clock(1, 1, 900, false), Some(SILENCE_MS * 2 + 401));
         assert_eq!(sources.fall_silent(), [Partition(0)]);
+    }
+
+    #[test]
+    fn a_source_without_a_time_is_waited_for_and_left_out_at_last() {
+        let mut sources = Sources::default();
+        sources.expect(3, Some(1_000));
+        sources.tick(&clock(0, 1, 500, false), Some(1_000));
+        sources.tick(&clock(1, 1, 300, false), Some(1_100));
+        assert_eq!(sources.now_ms(), None, "the third may be behind");
+        sources.expect(2, Some(2_000));
+        sources.expect(3, Some(SILENCE_MS));
+        sources.tick(&clock(0, 1, 900, false), Some(SILENCE_MS + 1_000));
+        sources.tick(&clock(1, 1, 800, false), Some(SILENCE_MS + 1_000));
+        assert_eq!((sources.fall_silent(), sources.now_ms()), (vec![Partition(2)], Some(800)));
+        sources.expect(u32::MAX, Some(SILENCE_MS + 2_000));
+        assert_eq!((sources.len(), sources.now_ms()), (1 << 14, None), "there is a limit");
     }
 
     #[test]

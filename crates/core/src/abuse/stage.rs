@@ -90,6 +90,7 @@ impl Abuse {
     pub fn warm(&mut self, record: &Record<'_>) {
         let Ok(signals) = signal::read(record.value) else { return };
         let mut scene = Scene::new(record, true);
+        signals.sources.into_iter().for_each(|count| self.past.expect(count, record.timestamp_ms));
         for clock in &signals.clocks {
             self.past.begin(clock, record.timestamp_ms);
         }
@@ -145,6 +146,7 @@ impl Abuse {
     pub fn fold(&mut self, record: &Record<'_>, signals: &Signals<'_>) -> Folded {
         let mut scene = Scene::new(record, false);
         self.state.applied = record.offset;
+        signals.sources.into_iter().for_each(|count| self.state.sources.expect(count, record.timestamp_ms));
         (scene.now_ms, scene.log_ms) = (self.state.sources.now_ms(), self.state.sources.log_ms(record.timestamp_ms));
         for clock in &signals.clocks {
             if self.state.sources.begin(clock, record.timestamp_ms) {

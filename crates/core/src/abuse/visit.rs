@@ -3,6 +3,7 @@
 use crate::signal::SubjectKey;
 
 use super::alert::{Action, Alert, Origin};
+use super::blast_radius;
 use super::control;
 use super::due::{NEVER_S, time_of, whole_minute};
 use super::firing::{Found, ended};
@@ -130,21 +131,21 @@ impl Abuse {
         if episode.step > 0 {
             return;
         }
-        let Some(episode) = opened.episode.take() else { return };
-        let (number_in_partition, group) = match subject.counters.get(place) {
-            Some(counter) => (counter.rule, counter.group.clone()),
-            None => return,
-        };
-        self.no_longer_suspended(number_in_partition, &rule.id, episode.suspended_ms);
+        let Some(counter) = subject.counters.get(place) else { return };
+        let (number_in_partition, group) = (counter.rule, counter.group.clone());
+        let suspended_ms = blast_radius::suspended_ms(subject, number_in_partition);
+        let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { return };
+        self.suspended_otherwise(number_in_partition, &rule.id, suspended_ms, blast_radius::suspended_ms(subject, number_in_partition));
         let alert = ended(rule, key, &group, &episode, Action::None).record(key.to_string(), false);
         self.raise(number, now_ms, alert, scene);
     }
 
-    /// Notes that a subject is down from a rule's ladder, so that it no longer counts as suspended.
-    pub(super) fn no_longer_suspended(&mut self, number: u32, id: &str, suspended_ms: Option<i64>) {
+    /// Notes that a subject is down from a rule's ladder in one of its groups: when the rule last suspended it in any of them, before that
+    /// and without that one.
+    pub(super) fn suspended_otherwise(&mut self, number: u32, id: &str, before_ms: Option<i64>, now_ms: Option<i64>) {
         let forgiven_ms = self.state.rules.get(id).and_then(|state| state.forgiven_ms);
-        let suspended_ms = suspended_ms.filter(|time_ms| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms));
-        self.census.suspended(number, suspended_ms, None);
+        let counts = |time_ms: &i64| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms);
+        self.census.suspended(number, before_ms.filter(counts), now_ms.filter(counts));
     }
 
     /// Forgets those who are farthest from any threshold while there are more subjects than there may be. The newcomer stays until the next

@@ -118,15 +118,16 @@ impl Controls {
     }
 
     /// Returns the suspension of a subject that an event is on behalf of, if one is in force at the event's time. A thread's suspension is
-    /// also that of its subagents' threads. Time is the event's own and never the host's. An event of unknown time is never past the end of a
-    /// suspension: its subject stays suspended.
+    /// also that of its subagents' threads. Time is the event's own, never the host's, and not later than that of its record: nobody gets out
+    /// by a time that has not come. An event of unknown time is never past the end of a suspension: its subject stays suspended.
     #[must_use]
     pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
+        let time_ms = event.time_ms.map(|time_ms| event.record_ms.map_or(time_ms, |record_ms| time_ms.min(record_ms)));
         SubjectKind::ALL.into_iter().find_map(|kind| {
             if self.suspended_count(kind) == 0 {
                 return None;
             }
-            Subject::all_of(event, kind).find_map(|subject| self.suspension_of(&subject, event.time_ms))
+            Subject::all_of(event, kind).find_map(|subject| self.suspension_of(&subject, time_ms))
         })
     }
 
@@ -288,6 +289,8 @@ mod tests {
         assert_eq!(at(Some(UNTIL - 1)).as_deref(), Some("chargeback"));
         assert_eq!(at(Some(UNTIL)), None);
         assert_eq!(at(None).as_deref(), Some("chargeback"));
+        let ahead = |record_ms| controls.suspension(&Event { record_ms: Some(record_ms), ..event(Some("42"), None, Some(UNTIL + 9)) });
+        assert_eq!([UNTIL - 1, UNTIL].map(|record_ms| ahead(record_ms).is_some()), [true, false], "anybody can write a time");
     }
 
     /// Returns the abuse stage's record about a user.

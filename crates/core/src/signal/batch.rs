@@ -25,6 +25,8 @@ pub struct Batch {
     /// The place of each subject's sums. A batch may hold thousands of subjects.
     places: FxHashMap<SumsKey, usize>,
     clocks: Vec<Clock>,
+    /// How many sources there are, if that is told.
+    sources: Option<u32>,
     /// About how many bytes the sums and the clocks will take.
     other_bytes: usize,
 }
@@ -107,6 +109,11 @@ impl Batch {
         self.clocks.push(clock);
     }
 
+    /// Tells how many sources there are, with the clocks.
+    pub fn sources(&mut self, count: u32) {
+        self.sources = Some(count);
+    }
+
     /// Returns the subject that gives the record its key; `None` for a batch of clocks alone.
     #[must_use]
     pub fn key(&self) -> Option<SubjectKey> {
@@ -128,6 +135,9 @@ impl Batch {
         }
         if !self.clocks.is_empty() {
             write_list(record.member("clocks"), &self.clocks, write_clock);
+            if let Some(sources) = self.sources {
+                whole(&mut record, "sources", sources);
+            }
         }
         record.end();
         (self.first, self.other_bytes) = (None, 0);
@@ -135,6 +145,7 @@ impl Batch {
         self.sums.clear();
         self.amounts.clear();
         self.clocks.clear();
+        self.sources = None;
     }
 }
 

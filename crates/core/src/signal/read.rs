@@ -40,6 +40,8 @@ pub struct Signals<'d> {
     pub volumes: Vec<Volume>,
     /// The times of sources.
     pub clocks: Vec<Clock>,
+    /// How many sources there are: the partitions of the events topic. `None` if the record tells no times, or an older version wrote it.
+    pub sources: Option<u32>,
     /// What an operator asks for.
     pub request: Option<Request>,
 }
@@ -87,6 +89,7 @@ pub fn read(value: Option<&[u8]>) -> Result<Signals<'_>, SignalRejection> {
         points: raw.signals.into_iter().map(RawPoint::into_point).collect::<Result<_, _>>()?,
         volumes: volumes(raw.volumes)?,
         clocks: raw.clocks.into_iter().map(RawClock::into_clock).collect(),
+        sources: raw.sources,
         request: pardon.or_else(|| raw.resume.map(|resume| Request::Resume(resume.rule.into_owned()))),
     })
 }
@@ -115,6 +118,8 @@ struct RawSignals<'d> {
     volumes: Vec<RawSums<'d>>,
     #[serde(default)]
     clocks: Vec<RawClock>,
+    #[serde(default)]
+    sources: Option<u32>,
     #[serde(borrow, default)]
     pardon: Option<RawPardon<'d>>,
     #[serde(borrow, default)]

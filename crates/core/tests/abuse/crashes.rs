@@ -135,6 +135,8 @@ struct World<'l> {
     writing: Option<Arc<Checkpoint>>,
     crashes: usize,
     repeated: usize,
+    /// Whether a checkpoint was refused since one was written: then the last written ones are written once more.
+    is_refused: bool,
 }
 
 impl<'l> World<'l> {
@@ -142,7 +144,18 @@ impl<'l> World<'l> {
         let mut straight = processor(None);
         let truth = log.iter().enumerate().map(|(offset, logged)| apply(&mut straight, offset, logged).unwrap()).collect();
         let (state, unacknowledged) = (BTreeMap::new(), Vec::new());
-        Self { log, truth, state, processor: processor(None), at: 0, unacknowledged, writing: None, crashes: 0, repeated: 0 }
+        Self {
+            log,
+            truth,
+            state,
+            processor: processor(None),
+            at: 0,
+            unacknowledged,
+            writing: None,
+            crashes: 0,
+            repeated: 0,
+            is_refused: false,
+        }
     }
 
     fn step(&mut self, step: &Step) -> Result<(), TestCaseError> {
@@ -167,8 +180,10 @@ impl<'l> World<'l> {
                 if *is_written {
                     self.write(&checkpoint)?;
                     self.processor.checkpoint_written();
+                    self.is_refused = false;
                 } else {
                     self.processor.checkpoint_refused();
+                    self.is_refused = true;
                 }
             }
             Step::Crash { is_written } => {
@@ -195,7 +210,8 @@ impl<'l> World<'l> {
             if record.key != "partition" {
                 let is_new = self.state.get(&record.key).is_none_or(|before| *before != record.value);
                 // A source, a rule and the partition carry the offset that they are as of.
-                prop_assert!(is_new || record.value.is_none() || self.crashes > 0, "{} is written though it has not changed", record.key);
+                let is_repeated = self.crashes > 0 || self.is_refused;
+                prop_assert!(is_new || record.value.is_none() || is_repeated, "{} is written though it has not changed", record.key);
             }
             self.state.insert(record.key.clone(), record.value.clone());
         }

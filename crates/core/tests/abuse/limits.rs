@@ -1,9 +1,10 @@
 //! What bounds the stage: memory, the blast radius, and how many alerts a minute has.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use tollgate_core::abuse::{AbuseRules, Correlation, Detection, GroupBy, Mode, Rule};
-use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, Request};
+use tollgate_core::abuse::{Abuse, AbuseRules, Action, Correlation, Detection, GroupBy, Mode, Rule};
+use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, Request, SignalKind};
 
 use crate::fixture::*;
 
@@ -78,8 +79,11 @@ fn a_rule_that_would_suspend_too_many_stops_until_it_is_told_to_go_on() {
     assert_eq!((paused.len(), &paused[0]["rule"], &paused[0]["level"]), (1, &"three".into(), &"critical".into()));
     assert_eq!(bench.stage.paused().collect::<Vec<_>>(), ["three"]);
     assert!(bench.last.counts.rules[0].paused > 0 && bench.last.counts.rules[0].suspensions == 0);
-    bench.request(&Request::Resume("three".to_owned()));
-    assert_eq!(bench.stage.paused().count(), 0);
+    let id = paused[0]["alert_id"].clone();
+    let told = bench.request(&Request::Resume("three".to_owned()));
+    assert_eq!(shown(&told, &["rule", "status", "action"]), ["three ended enforcement_resumed"]);
+    assert_eq!((bench.stage.paused().count(), &told[0]["alert_id"]), (0, &id), "one episode");
+    assert!(bench.request(&Request::Resume("three".to_owned())).is_empty(), "it is not paused any more");
     offend(&mut bench, 5_000, 90_000);
     assert_eq!(suspended(&bench), 41);
 }
@@ -90,6 +94,55 @@ fn a_few_may_be_suspended_however_few_there_are() {
     bench.clock(START);
     (0..30).for_each(|n| offend(&mut bench, n, 10 * n as i64));
     assert_eq!(suspended(&bench), 20);
+}
+
+/// Or else somebody who tries many tools could have the rule stop.
+#[test]
+fn a_subject_that_is_found_in_many_groups_counts_once() {
+    let group_by = GroupBy { kind: KeyKind::User, dimensions: vec![Dimension::Tool] };
+    let detection = Detection { signal: SignalKind::Point(PointKind::Denial), fields: Vec::new() };
+    let by_tool = Rule { group_by, detection, ..rule("three") };
+    let mut bench = Bench::new(rules(vec![by_tool.clone()]));
+    bench.clock(START);
+    let denied = |bench: &mut Bench, id: &str, tool: &str, offset: i64, time_ms: i64| {
+        let denial = Point { tool: Some(tool.to_owned().into()), ..point(PointKind::Denial, user(id), 0, offset, time_ms) };
+        bench.fold(&[part(denial)])
+    };
+    for tool in 0..60 {
+        (0..6).for_each(|n| drop(denied(&mut bench, "eve", &format!("t{tool}"), 10 * tool + n, START)));
+    }
+    assert_eq!((bench.stage.paused().count(), suspended(&bench)), (0, 1));
+    let fires = |bench: &mut Bench, id: usize, offset: i64| {
+        (0..6).for_each(|n| drop(denied(bench, &id.to_string(), "t", offset + n, START)));
+    };
+    (1..20).for_each(|id| fires(&mut bench, id, 1_000 * id as i64));
+    assert_eq!((bench.stage.paused().count(), suspended(&bench)), (0, 20), "twenty in all");
+    // The same is counted where the state is taken over, and when she is pardoned.
+    bench.stage = Abuse::new(rules(vec![by_tool]), bench.stage.into_state());
+    bench.request(&Request::Pardon(user("eve")));
+    fires(&mut bench, 20, 50_000);
+    assert_eq!((bench.stage.paused().count(), suspended(&bench)), (0, 20));
+    fires(&mut bench, 21, 60_000);
+    assert_eq!((bench.stage.paused().count(), suspended(&bench)), (1, 20));
+}
+
+/// What no alert tells one by one is among the firings, with what was done.
+#[test]
+fn every_firing_is_told_whatever_alert_it_has() {
+    let mut bench = Bench::new(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }, Rule { mode: Mode::Shadow, ..rule("shadow") }]));
+    bench.clock(START);
+    let mut firings = Vec::new();
+    for id in 0..50 {
+        for n in 0..3 {
+            bench.stop(&id.to_string(), 10 * id + n, START);
+            firings.extend(bench.last.firings.iter().copied());
+        }
+    }
+    let of =
+        |rule, action| firings.iter().filter(move |firing| firing.rule == rule && firing.action == action).map(|firing| firing.subject);
+    assert_eq!((firings.len(), bench.alerts.len()), (100, 20));
+    assert_eq!(of(0, Some(Action::Warned)).collect::<HashSet<_>>().len(), 50);
+    assert_eq!(of(1, None).collect::<HashSet<_>>().len(), 50);
 }
 
 /// Detection is never muted: what is not told one by one is told as a number.

@@ -52,16 +52,19 @@ pub struct SignalTopic {
     pub name: String,
     /// How many partitions it has.
     pub partitions: u32,
+    /// How many partitions the events topic has, each of which is a source.
+    pub sources: u32,
     /// From how many bytes on a record is closed.
     pub record_bytes: usize,
 }
 
 impl SignalTopic {
-    /// Returns the topic, with the partitions that it has and the largest batch that it takes, in bytes.
+    /// Returns the topic, with the partitions that it and the events topic have, and the largest batch that it takes, in bytes.
     #[must_use]
-    pub fn of(kafka: &KafkaSettings, partitions: u32, batch_bytes_max: u64) -> Self {
+    pub fn of(kafka: &KafkaSettings, [partitions, sources]: [u32; 2], batch_bytes_max: u64) -> Self {
         let bytes = (batch_bytes_max / RECORD_SHARE).min(RECORD_BYTES_MAX);
-        Self { name: kafka.topics.signals.clone(), partitions, record_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
+        let record_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self { name: kafka.topics.signals.clone(), partitions, sources, record_bytes }
     }
 }
 

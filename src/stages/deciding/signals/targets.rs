@@ -143,7 +143,10 @@ impl Targets {
 
     /// Tells every target the time of a source.
     pub(super) fn clock(&mut self, clock: Clock) {
-        self.batches.iter_mut().for_each(|batch| batch.clock(clock));
+        for batch in &mut self.batches {
+            batch.clock(clock);
+            batch.sources(self.topic.sources);
+        }
         self.is_dirty = true;
     }
 
@@ -186,7 +189,7 @@ mod tests {
     use tollgate_core::signal::{Fact, KeyKind, KeyKinds, PointKind, SubjectKey, Subjects, VolumeKind, read};
 
     fn topic(partitions: u32, record_bytes: usize) -> SignalTopic {
-        SignalTopic { name: "signals".to_owned(), partitions, record_bytes }
+        SignalTopic { name: "signals".to_owned(), partitions, sources: 4, record_bytes }
     }
 
     fn waiter(offset: i64) -> Waiter {
@@ -294,6 +297,7 @@ mod tests {
         let closed = closed(&mut targets);
         let clocks: Vec<_> = closed.iter().map(|record| read(Some(&record.value)).unwrap().clocks.len()).collect();
         assert_eq!(clocks, [1, 1, 0]);
+        assert_eq!(read(Some(&closed[0].value)).unwrap().sources, Some(4));
         assert!(closed[0].key.is_none() && closed[0].waiters.is_empty());
     }
 }

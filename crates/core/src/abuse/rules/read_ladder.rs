@@ -1,9 +1,9 @@
 //! Reading `escalation`: the steps that a subject goes up, and how it comes down.
 
 use crate::settings::{Section, duration_text, parse_duration};
-use crate::signal::KeyKind;
+use crate::signal::{KeyKind, PointKind, SignalKind};
 
-use super::{GroupBy, Ladder, Mode, Step};
+use super::{Detection, GroupBy, Ladder, Mode, Step};
 
 const KEY: &str = "escalation";
 /// The word of a step that is an alert.
@@ -19,7 +19,7 @@ const MOST_MS: i64 = 366 * 86_400_000;
 const DECAY_MS: i64 = 86_400_000;
 
 /// Reads the ladder of a rule.
-pub(super) fn read_ladder(rule: &Section<'_>, mode: Mode, group_by: &GroupBy) -> Ladder {
+pub(super) fn read_ladder(rule: &Section<'_>, mode: Mode, detection: &Detection, group_by: &GroupBy) -> Ladder {
     let section = rule.section(KEY);
     let steps = read_steps(&section);
     let decay_ms = section.duration("decay", LEAST_MS, MOST_MS).unwrap_or(DECAY_MS);
@@ -29,6 +29,13 @@ pub(super) fn read_ladder(rule: &Section<'_>, mode: Mode, group_by: &GroupBy) ->
             "steps",
             "a suspension of a `call`, which cannot be suspended",
             "write [warn], or another kind of subject in `group-by`",
+        );
+    }
+    if suspends && detection.signal == SignalKind::Point(PointKind::SuspendedCall) {
+        section.fault(
+            "steps",
+            "a suspension for calls that a suspension has blocked, which would prolong itself",
+            "write [warn], or another `signal`",
         );
     }
     if !suspends && mode == Mode::Enforce {

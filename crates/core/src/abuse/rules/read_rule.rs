@@ -43,7 +43,7 @@ pub(super) fn read_rule(section: &Section<'_>, reading: Reading<'_>) -> ReadRule
     let detection = read_detection(section, reading.hasher);
     let correlated = read_correlation(section, &detection);
     let (correlation, group_by, timespan_ms) = (correlated.correlation, correlated.group_by, correlated.timespan_ms);
-    let ladder = read_ladder(section, mode, &group_by);
+    let ladder = read_ladder(section, mode, &detection, &group_by);
     let counted = Counted { detection: &detection, correlation: &correlation, group_by: &group_by };
     let exceptions = read_exceptions(section, &counted, reading.hasher, reading.now_ms);
     let suppress_ms = section.duration("suppress", 0, TIMESPAN_MS_MAX).unwrap_or(timespan_ms);

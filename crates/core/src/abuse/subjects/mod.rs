@@ -17,7 +17,7 @@ use crate::digest::Digest;
 use crate::signal::{KeyKind, SubjectKey};
 
 use agenda::Agenda;
-pub(super) use counter::Opened;
+pub(super) use counter::{Counter, Opened};
 pub(super) use episode::Episode;
 use eviction::{Candidates, Rank};
 pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
