@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tollgate_core::abuse::{
-    AbuseSettings, Baseline, Correlation, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack, Ratio, Rule, Step,
+    AbuseRules, AbuseSettings, Baseline, Correlation, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack, Ratio,
+    Rule, Step,
 };
 use tollgate_core::controls::{Subject, SubjectHasher};
 use tollgate_core::ruling::SubjectKind;
@@ -89,9 +90,33 @@ fn a_rule_is_what_is_written() {
             fields: vec![(Dimension::Tenant, vec![hash(SubjectKind::Tenant, "", "red-team")])],
             until_ms: Some(1_798_761_600_000),
             reason: "ordered tests".to_owned(),
+            without_tenant: false,
         }]
     );
     assert_eq!((settings.rules.lateness_ms, settings.rules.subjects_max, settings.signals), (300_000, 1_000_000, true));
+}
+
+/// An id is hashed within its tenant, which stands beside it even where what is counted has no tenant.
+#[test]
+fn an_exception_names_an_id_with_its_tenant_and_one_without_is_told_of() {
+    let alice = hash(SubjectKind::User, "acme", "alice");
+    for (counted, fields) in [
+        ("detection: {signal: safety_stop}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 3}}", 2),
+        ("detection: {signal: tokens}, correlation: {type: value_sum, group-by: [user], timespan: 1h, condition: {gte: 3}}", 1),
+    ] {
+        let of = |exception: &str| rule(&format!("{{id: r, {counted}, exceptions: [{{{exception}, reason: x}}]}}"));
+        let read = of("user: \"id:alice\", tenant: \"id:acme\"").unwrap();
+        let exception = &read.exceptions[0];
+        assert_eq!((exception.fields.len(), exception.without_tenant), (fields, false));
+        assert!(exception.fields.contains(&(Dimension::User, vec![alice.clone()])), "{exception:?}");
+        assert!(of("user: \"id:alice\", tenant: acme").is_err());
+        assert!(of(&format!("user: \"hash:{alice}\"")).is_ok_and(|rule| !rule.exceptions[0].without_tenant));
+        let rules = AbuseRules { rules: vec![of("user: \"id:alice\"").unwrap()], lateness_ms: 0, subjects_max: 1 };
+        assert!(
+            rules.exceptions_without_tenant().all(|said| said.starts_with("abuse rule r: exceptions[0] names an id without its tenant"))
+        );
+        assert_eq!((rules.exceptions_without_tenant().count(), rules.ended_exceptions(i64::MAX).count()), (1, 0));
+    }
 }
 
 #[test]

@@ -121,12 +121,14 @@ impl PardonArgs {
     }
 }
 
-/// Returns everybody whom a rule has suspended and who is so at a time.
+/// Returns everybody whom a rule has suspended until a later time. Who is exempt is among them: the suspension comes into force when the
+/// exemption ends.
 ///
 /// # Errors
 /// There is nobody, and the configuration does not have the rule.
 fn all_of(rule: &str, all: &AllSwitches, settings: &Settings, now_ms: i64) -> anyhow::Result<Vec<SubjectKey>> {
-    let is_of = |said: &switches::Switches| said.machines_at(now_ms).is_some_and(|suspended| suspended.rule == rule);
+    let is_of =
+        |said: &switches::Switches| said.machines.as_ref().is_some_and(|suspended| suspended.rule == rule && now_ms < suspended.until_ms);
     let keys: Vec<_> = all.0.values().filter(|(_, said)| is_of(said)).map(|(key, _)| *key).collect();
     let rules = || settings.abuse.rules.rules.iter().map(|rule| rule.id.as_str());
     if keys.is_empty() && !rules().any(|id| id == rule) {
@@ -264,7 +266,7 @@ impl Ended {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::controls::AbuseSuspension;
+    use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
     use tollgate_core::digest::Digest;
     use tollgate_core::signal::KeyKind;
 
@@ -310,6 +312,10 @@ mod tests {
         let all = suspended(&[("a", "gone", 100), ("b", "gone", 50), ("c", "safety-stop-user", 100)]);
         assert_eq!(all_of("gone", &all, &settings, 50).unwrap(), [key("a")]);
         assert_eq!(all_of("safety-stop-user", &all, &settings, 100).unwrap(), []);
+        let mut exempt = suspended(&[("d", "gone", 100)]);
+        let operators = Some(SubjectState::Exempt(HoldsUntil { until_ms: None, reason: None }));
+        exempt.0.values_mut().for_each(|(_, said)| said.operators.clone_from(&operators));
+        assert_eq!(all_of("gone", &exempt, &settings, 50).unwrap(), [key("d")]);
         let error = all_of("safety-stop-usr", &all, &settings, 0).unwrap_err();
         assert!(error.is::<UsageError>() && error.to_string().ends_with("did you mean safety-stop-user?"), "{error}");
     }

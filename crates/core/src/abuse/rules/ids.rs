@@ -31,6 +31,11 @@ impl<'v> Tenants<'v> {
     }
 }
 
+/// Returns whether a value of a subject's field is an id in clear.
+pub(super) fn is_id(value: &&str) -> bool {
+    value.starts_with(ID)
+}
+
 /// Returns the hashes, in hex digits, that a value of a subject's field stands for: one for each tenant beside it.
 ///
 /// # Errors

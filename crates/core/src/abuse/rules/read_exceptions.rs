@@ -6,9 +6,12 @@ use crate::settings::Section;
 use crate::signal::{Dimension, SignalKind};
 
 use super::fields::{fields_of, listed};
-use super::ids::Tenants;
+use super::ids::{Tenants, is_id};
 use super::read_values::{read_values, strings_of};
 use super::{Correlation, Detection, Exception, GroupBy, Operator};
+
+/// The subjects whose ids are hashed within their tenant.
+const WITHIN_TENANTS: [Dimension; 3] = [Dimension::User, Dimension::Agent, Dimension::Thread];
 
 /// The most exceptions of a rule.
 pub(super) const EXCEPTIONS_MAX: usize = 64;
@@ -53,12 +56,15 @@ pub(super) fn read_exceptions(rule: &Section<'_>, counted: &Counted<'_>, hasher:
 }
 
 fn read_exception(section: &Section<'_>, allowed: &[Dimension], hasher: &SubjectHasher, now_ms: i64) -> Exception {
-    let tenant = section.value(Dimension::Tenant.as_str()).filter(|_| allowed.contains(&Dimension::Tenant));
+    let tenant = section.value(Dimension::Tenant.as_str());
     let tenants = Tenants::of(&tenant.and_then(strings_of).unwrap_or_default());
     let mut fields = Vec::new();
     for dimension in Dimension::ALL.iter().copied() {
         let key = dimension.as_str();
-        if !allowed.contains(&dimension) {
+        // An amount has no tenant, but the id of its subject is hashed within one.
+        let is_beside_an_id = dimension == Dimension::Tenant && allowed.iter().any(|dimension| section.is_written(dimension.as_str()));
+        let is_tested = allowed.contains(&dimension);
+        if !is_tested && !is_beside_an_id {
             section.refuse(
                 key,
                 "a field that what is counted does not have",
@@ -68,7 +74,8 @@ fn read_exception(section: &Section<'_>, allowed: &[Dimension], hasher: &Subject
         }
         let Some(value) = section.value(key) else { continue };
         match read_values((dimension, Operator::Equals), value, &tenants, hasher) {
-            Ok(values) => fields.push((dimension, values)),
+            Ok(values) if is_tested => fields.push((dimension, values)),
+            Ok(_) => {}
             Err((found, fix)) => section.fault(key, found, fix),
         }
     }
@@ -76,7 +83,10 @@ fn read_exception(section: &Section<'_>, allowed: &[Dimension], hasher: &Subject
     if reason.len() > REASON_BYTES_MAX {
         section.fault("reason", "a longer string", format!("write {REASON_BYTES_MAX} bytes at most"));
     }
-    Exception { fields, until_ms: read_until(section, now_ms), reason }
+    let has_id =
+        |dimension: &Dimension| section.value(dimension.as_str()).is_some_and(|value| strings_of(value).iter().flatten().any(is_id));
+    let without_tenant = tenant.is_none() && WITHIN_TENANTS.iter().any(has_id);
+    Exception { fields, until_ms: read_until(section, now_ms), reason, without_tenant }
 }
 
 fn read_until(section: &Section<'_>, now_ms: i64) -> Option<i64> {
