@@ -13,6 +13,9 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext, Rebalance,
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaRespErr;
 
+/// How long to wait for another event, all of which are there.
+const EVENT_WAIT: Duration = Duration::from_millis(10);
+
 /// What a consumer's context knows of its closing. Only the consumer's own thread uses it.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
@@ -76,7 +79,8 @@ fn answer_all<C: Closes>(context: &C, consumer: &BaseConsumer<C>, event: &Rebala
     let _served = consumer.rebalance_protocol();
     loop {
         let before = closing.events.load(Ordering::Relaxed);
-        let record = consumer.poll(Duration::ZERO);
+        // With no time left, a poll ends behind any event, such as one of statistics.
+        let record = consumer.poll(EVENT_WAIT);
         if record.is_none() && closing.events.load(Ordering::Relaxed) == before {
             break;
         }

@@ -164,6 +164,9 @@ impl Counts {
             line.paused = Some(alert.time_ms.map(stamp).unwrap_or_default());
             return;
         }
+        if alert.text("action") == Action::EnforcementResumed.as_str() {
+            return;
+        }
         let (firings, is_suspension) = (alert.firings(), alert.text("action") == Action::Suspended.as_str());
         // A pardon finds nobody. It may tell of firings before it that raised no alert.
         let is_alert = alert.text("action") != Action::Pardoned.as_str();

@@ -75,13 +75,14 @@ fn write_abuse(out: &mut String, abuse: &Suspensions) -> fmt::Result {
     }
     write!(out, "</tr>")?;
     for found in rules {
-        write!(out, "<tr><td>{}<details><summary>examples</summary>", escaped(&found.rule))?;
+        write!(out, "<tr><td>{}", escaped(&found.rule))?;
+        for (label, _) in ["A", "B"].into_iter().zip(found.paused).filter(|(_, is_paused)| *is_paused) {
+            write!(out, "<p>paused under {label}, because it was about to suspend too many at once</p>")?;
+        }
+        write!(out, "<details><summary>examples</summary>")?;
         for (what, subjects) in found.examples.lists() {
             write!(out, "<p>{what}:</p>")?;
             subjects.iter().try_for_each(|subject| write!(out, "<p><code>{}</code></p>", escaped(subject)))?;
-        }
-        for (label, _) in ["A", "B"].into_iter().zip(found.paused).filter(|(_, is_paused)| *is_paused) {
-            write!(out, "<p>paused under {label}, because it was about to suspend too many at once</p>")?;
         }
         write!(out, "</details></td>")?;
         let [caught_one, caught_other] = found.caught;

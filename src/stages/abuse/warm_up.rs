@@ -40,7 +40,7 @@ pub(super) fn warm_up(
     let Restored { state, next } = restored;
     let mut abuse = Abuse::new(Arc::clone(rules), state);
     let warming = abuse.warming();
-    let (Some(back_ms), Some(clock_ms)) = (warming.iter().map(|warming| warming.back_ms).max(), abuse.clock_ms()) else {
+    let (Some(back_ms), Some(clock_ms)) = (warming.iter().map(|warming| warming.back_ms).max(), abuse.reached_ms()) else {
         // Nothing was counted yet that a rule could have missed.
         abuse.warmed();
         return Ok(Some(Restored { state: abuse.into_state(), next }));

@@ -158,9 +158,9 @@ impl Abuse {
     }
 
     fn pause(&mut self, rule: &Rule, scene: &mut Scene) {
-        let since_ms = self.state.change_rule(&rule.id, |state| {
+        let pause = self.state.change_rule(&rule.id, |state| {
             state.is_paused = true;
-            state.forgiven_ms
+            (state.number, state.forgiven_ms)
         });
         let message = format!(
             "rule {} was about to suspend more than 2 % of the active subjects of partition {} within {}: it suspends nobody until `tollgate abuse resume {}`",
@@ -169,22 +169,23 @@ impl Abuse {
             span(rule.timespan_ms),
             rule.id
         );
-        Self::tell_of_rule(rule, since_ms.flatten(), (Status::Firing, Action::EnforcementPaused), message, scene);
+        pause.into_iter().for_each(|pause| Self::tell_of_rule(rule, pause, (Status::Firing, Action::EnforcementPaused), &message, scene));
     }
 
-    /// Raises an alert that a rule enforces nothing any more, or again. Both have one id: nothing has been forgiven between them.
+    /// Raises an alert that a rule enforces nothing any more, or again. Both have one id, made of the rule's number and the time up to which
+    /// suspensions were forgiven when it was paused.
     pub(super) fn tell_of_rule(
         rule: &Rule,
-        forgiven_ms: Option<i64>,
+        (number, forgiven_ms): (u32, Option<i64>),
         (status, action): (Status, Action),
-        message: String,
+        message: &str,
         scene: &mut Scene,
     ) {
         let key = format!("rule/{}", rule.id);
-        let about = format!("{key} {}", scene.partition);
+        let about = format!("{key} {} {number}", scene.partition);
         let Alert { alert_id, .. } =
             Alert::about(&about, forgiven_ms.unwrap_or(i64::MIN), rule.level, Action::EnforcementPaused, String::new());
-        let alert = Alert::about(&key, 0, Level::Critical, action, message);
+        let alert = Alert::about(&key, 0, Level::Critical, action, message.to_owned());
         scene.folded.alerts.push(Alert { alert_id, rule: Some(rule), status, ..alert }.record(key, false));
     }
 
@@ -212,7 +213,10 @@ impl Abuse {
         let key = format!("rule/{}", rule.id);
         let message = format!("{} more alerts of rule {} within a minute, each {}", group.alerts, rule.id, describe(rule));
         let to_ms = group.from_ms.saturating_add(MINUTE_MS);
-        let alert = Alert::about(&key, group.from_ms, rule.level, Action::None, message);
+        // Each partition has a group of its own.
+        let Alert { alert_id, .. } =
+            Alert::about(&format!("{key} {}", scene.partition), group.from_ms, rule.level, Action::None, String::new());
+        let alert = Alert { alert_id, ..Alert::about(&key, group.from_ms, rule.level, Action::None, message) };
         let (count, window) = (f64::from(group.alerts), Some((group.from_ms, to_ms)));
         let alert = Alert { rule: Some(rule), status: Status::Grouped, count, window, ..alert };
         scene.folded.counts.rule(at, |counts| counts.alerts += 1);

@@ -224,10 +224,11 @@ impl Abuse {
         };
         let at = subject.counter(number, &group, busy, || Window::of(rule))?;
         let opened = subject.open(at).ok()?;
-        // Before any source has told its time, it is that of the signal.
-        let now_ms = scene.now_ms.unwrap_or(signal.time_ms);
+        // While a source has not told its time, any time may come, so that a window may need everything.
+        let horizon_ms = scene.now_ms.map_or(i64::MIN, |now_ms| self.horizon_ms(rule, now_ms));
+        let look_ms = self.time_to_look_ms(scene.now_ms.unwrap_or(signal.time_ms));
         let counted = Counted { time_ms: signal.time_ms, amount: signal.amount, value, part: used.part };
-        let finding = opened.window.add(rule, &counted, self.horizon_ms(rule, now_ms), self.time_to_look_ms(now_ms));
+        let finding = opened.window.add(rule, &counted, horizon_ms, look_ms);
         subject.settle(at, rule);
         let id = subject.counters.get(at)?.id;
         Some((id, finding.map(|finding| Found { rule: used.rule, finding, at_ms: signal.time_ms, origin: signal.origin })))

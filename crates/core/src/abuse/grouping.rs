@@ -41,7 +41,8 @@ impl Grouping {
     /// Counts an alert, and returns whether it is raised by itself. What is over has to be flushed before.
     pub(super) fn raises(&mut self, now_ms: i64) -> bool {
         let minute = now_ms.div_euclid(MINUTE_MS);
-        if minute != self.minute {
+        // While a source has not told its time, that of the signals goes back and forth.
+        if minute > self.minute {
             (self.minute, self.raised) = (minute, 0);
         }
         let is_raised = self.raised < ALERTS_PER_MINUTE_MAX;

@@ -74,7 +74,8 @@ pub struct FoldCounts {
     pub rules: Vec<RuleCounts>,
     /// The rules that enforce nothing for now, as indices into the rules in force.
     pub paused_rules: Vec<usize>,
-    /// The record's timestamp less the partition's time, in milliseconds; `None` if either is not known.
+    /// The record's timestamp less the partition's time, in milliseconds, or while that is waited for less what is known of it; `None` if
+    /// either is not known.
     pub clock_lag_ms: Option<i64>,
 }
 

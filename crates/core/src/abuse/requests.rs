@@ -55,14 +55,14 @@ impl Abuse {
         let Some(number) = self.state.rules.get(id).filter(|state| state.is_paused).map(|state| state.number) else { return };
         let latest_ms = self.census.forget(number);
         let forgiven_ms = latest_ms.max(scene.now_ms);
-        let before_ms = self.state.change_rule(id, |state| {
+        let pause = self.state.change_rule(id, |state| {
             state.is_paused = false;
             let forgiven_ms = state.forgiven_ms.max(forgiven_ms);
-            std::mem::replace(&mut state.forgiven_ms, forgiven_ms)
+            (state.number, std::mem::replace(&mut state.forgiven_ms, forgiven_ms))
         });
-        let Some(rule) = self.program.rules().rules.iter().find(|rule| rule.id == id) else { return };
+        let Some((rule, pause)) = self.program.rules().rules.iter().find(|rule| rule.id == id).zip(pause) else { return };
         let message = format!("rule {id} may suspend again on partition {}, as an operator has asked for", scene.partition);
-        Self::tell_of_rule(rule, before_ms.flatten(), (Status::Ended, Action::EnforcementResumed), message, scene);
+        Self::tell_of_rule(rule, pause, (Status::Ended, Action::EnforcementResumed), &message, scene);
     }
 
     /// Raises the alert that a source is left out of the partition's time.

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Offset, Partition};
-use crate::signal::Clock;
+use crate::signal::{Clock, Signals};
 use crate::wire::{Input, Malformed, Wire};
 
 use super::due::earlier;
@@ -29,7 +29,7 @@ pub(super) struct Source {
     time_ms: Option<i64>,
     /// The latest timestamp of a record with a sign of it.
     heard_ms: Option<i64>,
-    /// Whether it is left out of the partition's time.
+    /// Whether it is left out of the partition's time: nothing is heard of it, or it has nothing to tell.
     is_silent: bool,
 }
 
@@ -54,18 +54,35 @@ impl Sources {
         Self { sources, newest_ms, silence_due_ms: newest_ms, ..Self::default() }
     }
 
-    /// Notes how many sources there are, by a record with this timestamp. Those that nothing was heard of yet are waited for, like any that
-    /// fall silent.
-    pub(super) fn expect(&mut self, count: u32, timestamp_ms: Option<i64>) {
+    /// Notes which sources there are, as a record with this timestamp says.
+    pub(super) fn note(&mut self, signals: &Signals<'_>, timestamp_ms: Option<i64>) {
+        signals.sources.into_iter().for_each(|count| self.expect(count, timestamp_ms));
+        signals.idle.iter().for_each(|source| self.idle(*source, timestamp_ms));
+    }
+
+    /// Notes how many sources there are. Those that nothing was heard of yet are waited for, like any that fall silent.
+    fn expect(&mut self, count: u32, timestamp_ms: Option<i64>) {
         let count = count.min(SOURCES_MAX);
         if count <= self.expected || timestamp_ms.is_none() {
             return;
         }
         self.expected = count;
+        // As of the log: a worker whose clock is slow must not have them fall silent at once.
+        let timestamp_ms = self.log_ms(timestamp_ms);
         for number in (0..count).filter_map(|number| i32::try_from(number).ok().map(Partition)) {
             if !self.sources.contains_key(&number) {
                 self.change(number, timestamp_ms, |_| {});
             }
+        }
+    }
+
+    /// Notes that a source is caught up and has no time to tell, so that nobody has to wait for it. One whose time is known stays what it is.
+    fn idle(&mut self, number: Partition, timestamp_ms: Option<i64>) {
+        let is_known = |source: &Source| source.time_ms.is_some() || source.applied.is_some();
+        if !self.sources.get(&number).is_some_and(is_known) {
+            self.change(number, timestamp_ms, |_| {});
+            self.sources.entry(number).and_modify(|source| source.is_silent = true);
+            self.changed.insert(number);
         }
     }
 
@@ -107,10 +124,11 @@ impl Sources {
         let Some(newest_ms) = self.newest_ms.filter(|newest_ms| self.silence_due_ms.is_some_and(|due_ms| due_ms <= *newest_ms)) else {
             return Vec::new();
         };
-        let is_overdue = |heard_ms: i64| newest_ms.saturating_sub(heard_ms) >= SILENCE_MS;
+        // A source without a time of record would be waited for for ever.
+        let is_overdue = |heard_ms: Option<i64>| heard_ms.is_none_or(|heard_ms| newest_ms.saturating_sub(heard_ms) >= SILENCE_MS);
         let mut fallen = Vec::new();
         for (number, source) in &mut self.sources {
-            if !source.is_silent && source.heard_ms.is_some_and(is_overdue) {
+            if !source.is_silent && is_overdue(source.heard_ms) {
                 source.is_silent = true;
                 fallen.push(*number);
             }
@@ -126,6 +144,12 @@ impl Sources {
     pub(super) fn now_ms(&self) -> Option<i64> {
         // None is less than any time.
         self.sources.values().filter(|source| !source.is_silent).map(|source| source.time_ms).min().flatten()
+    }
+
+    /// Returns how far all sources are for certain that are not silent: one that has not told its time is as far as when it was first heard
+    /// of. `None` where there is none.
+    pub(super) fn reached_ms(&self) -> Option<i64> {
+        self.sources.values().filter(|source| !source.is_silent).filter_map(|source| source.time_ms.or(source.heard_ms)).min()
     }
 
     /// Returns how many sources there are.
@@ -237,12 +261,25 @@ mod tests {
         sources.expect(3, Some(1_000));
         sources.tick(&clock(0, 1, 500, false), Some(1_000));
         sources.tick(&clock(1, 1, 300, false), Some(1_100));
-        assert_eq!(sources.now_ms(), None, "the third may be behind");
+        assert_eq!((sources.now_ms(), sources.reached_ms()), (None, Some(300)), "the third may be behind");
+        let taken = sources.take_changes();
+        sources.idle(Partition(2), Some(1_000));
+        assert_eq!((taken.len(), sources.take_changes().len(), sources.now_ms()), (3, 1, Some(300)), "a checkpoint has it too");
+        sources.apply(Partition(2), Offset(0), Some(1_000));
+        assert_eq!(sources.now_ms(), None, "it has signals, and its time is still to come");
         sources.expect(2, Some(2_000));
         sources.expect(3, Some(SILENCE_MS));
         sources.tick(&clock(0, 1, 900, false), Some(SILENCE_MS + 1_000));
         sources.tick(&clock(1, 1, 800, false), Some(SILENCE_MS + 1_000));
         assert_eq!((sources.fall_silent(), sources.now_ms()), (vec![Partition(2)], Some(800)));
+        // One that has nothing to tell is not waited for until it has.
+        sources.expect(4, Some(SILENCE_MS + 2_000));
+        assert_eq!(sources.now_ms(), None);
+        sources.idle(Partition(3), Some(SILENCE_MS + 3_000));
+        sources.idle(Partition(0), Some(SILENCE_MS + 3_000));
+        assert_eq!((sources.now_ms(), sources.fall_silent()), (Some(800), vec![]));
+        sources.tick(&clock(3, 1, 700, false), Some(SILENCE_MS + 4_000));
+        assert_eq!(sources.now_ms(), Some(700));
         sources.expect(u32::MAX, Some(SILENCE_MS + 2_000));
         assert_eq!((sources.len(), sources.now_ms()), (1 << 14, None), "there is a limit");
     }

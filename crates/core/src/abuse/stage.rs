@@ -90,7 +90,7 @@ impl Abuse {
     pub fn warm(&mut self, record: &Record<'_>) {
         let Ok(signals) = signal::read(record.value) else { return };
         let mut scene = Scene::new(record, true);
-        signals.sources.into_iter().for_each(|count| self.past.expect(count, record.timestamp_ms));
+        self.past.note(&signals, record.timestamp_ms);
         for clock in &signals.clocks {
             self.past.begin(clock, record.timestamp_ms);
         }
@@ -130,10 +130,17 @@ impl Abuse {
         self.state
     }
 
-    /// Returns the partition's time, in milliseconds since the epoch; `None` before any source has told its time.
+    /// Returns the partition's time, in milliseconds since the epoch; `None` before all sources have told theirs.
     #[must_use]
     pub fn clock_ms(&self) -> Option<i64> {
         self.state.sources.now_ms()
+    }
+
+    /// Returns how far the log is for certain, in milliseconds since the epoch: the partition's time, or while that is waited for the least
+    /// time that is known. `None` before anything was heard of any source.
+    #[must_use]
+    pub fn reached_ms(&self) -> Option<i64> {
+        self.state.sources.reached_ms()
     }
 
     /// Returns how many subjects are remembered.
@@ -146,7 +153,7 @@ impl Abuse {
     pub fn fold(&mut self, record: &Record<'_>, signals: &Signals<'_>) -> Folded {
         let mut scene = Scene::new(record, false);
         self.state.applied = record.offset;
-        signals.sources.into_iter().for_each(|count| self.state.sources.expect(count, record.timestamp_ms));
+        self.state.sources.note(signals, record.timestamp_ms);
         (scene.now_ms, scene.log_ms) = (self.state.sources.now_ms(), self.state.sources.log_ms(record.timestamp_ms));
         for clock in &signals.clocks {
             if self.state.sources.begin(clock, record.timestamp_ms) {
@@ -167,8 +174,7 @@ impl Abuse {
         let mut folded = scene.folded;
         folded.settle_controls();
         folded.counts.paused_rules = self.paused_rules();
-        folded.counts.clock_lag_ms =
-            record.timestamp_ms.zip(self.state.sources.now_ms()).map(|(at_ms, now_ms)| at_ms.saturating_sub(now_ms));
+        folded.counts.clock_lag_ms = record.timestamp_ms.zip(self.reached_ms()).map(|(at_ms, reached_ms)| at_ms.saturating_sub(reached_ms));
         folded
     }
 

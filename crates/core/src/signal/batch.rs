@@ -27,6 +27,8 @@ pub struct Batch {
     clocks: Vec<Clock>,
     /// How many sources there are, if that is told.
     sources: Option<u32>,
+    /// Sources that are caught up and have no time to tell.
+    idle: Vec<Partition>,
     /// About how many bytes the sums and the clocks will take.
     other_bytes: usize,
 }
@@ -60,7 +62,7 @@ impl Batch {
     /// Returns whether there is nothing to write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.points.is_empty() && self.sums.is_empty() && self.clocks.is_empty()
+        self.points.is_empty() && self.sums.is_empty() && self.clocks.is_empty() && self.idle.is_empty()
     }
 
     /// Returns about how many bytes the record has so far.
@@ -114,6 +116,12 @@ impl Batch {
         self.sources = Some(count);
     }
 
+    /// Tells that a source is caught up and has no time to tell, since no event of it was decided.
+    pub fn idle(&mut self, source: Partition) {
+        self.other_bytes += AMOUNT_BYTES;
+        self.idle.push(source);
+    }
+
     /// Returns the subject that gives the record its key; `None` for a batch of clocks alone.
     #[must_use]
     pub fn key(&self) -> Option<SubjectKey> {
@@ -135,9 +143,12 @@ impl Batch {
         }
         if !self.clocks.is_empty() {
             write_list(record.member("clocks"), &self.clocks, write_clock);
-            if let Some(sources) = self.sources {
-                whole(&mut record, "sources", sources);
-            }
+        }
+        if !self.idle.is_empty() {
+            write_list(record.member("idle"), &self.idle, |source, out| out.extend_from_slice(source.to_string().as_bytes()));
+        }
+        if let Some(sources) = self.sources {
+            whole(&mut record, "sources", sources);
         }
         record.end();
         (self.first, self.other_bytes) = (None, 0);
@@ -145,7 +156,7 @@ impl Batch {
         self.sums.clear();
         self.amounts.clear();
         self.clocks.clear();
-        self.sources = None;
+        (self.sources, self.idle) = (None, Vec::new());
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Signals<'d> {
     pub clocks: Vec<Clock>,
     /// How many sources there are: the partitions of the events topic. `None` if the record tells no times, or an older version wrote it.
     pub sources: Option<u32>,
+    /// Sources that are caught up and have no time to tell, since no event of theirs was decided.
+    pub idle: Vec<Partition>,
     /// What an operator asks for.
     pub request: Option<Request>,
 }
@@ -90,6 +92,7 @@ pub fn read(value: Option<&[u8]>) -> Result<Signals<'_>, SignalRejection> {
         volumes: volumes(raw.volumes)?,
         clocks: raw.clocks.into_iter().map(RawClock::into_clock).collect(),
         sources: raw.sources,
+        idle: raw.idle.into_iter().map(Partition).collect(),
         request: pardon.or_else(|| raw.resume.map(|resume| Request::Resume(resume.rule.into_owned()))),
     })
 }
@@ -120,6 +123,8 @@ struct RawSignals<'d> {
     clocks: Vec<RawClock>,
     #[serde(default)]
     sources: Option<u32>,
+    #[serde(default)]
+    idle: Vec<i32>,
     #[serde(borrow, default)]
     pardon: Option<RawPardon<'d>>,
     #[serde(borrow, default)]

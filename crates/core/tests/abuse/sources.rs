@@ -1,7 +1,7 @@
 //! Sources: how far each is, what was applied of it, and what becomes of one that is silent or begins again.
 
 use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Clock, PointKind, SignalRejection};
+use tollgate_core::signal::{Batch, Clock, Point, PointKind, SignalRejection};
 
 use crate::fixture::*;
 
@@ -14,6 +14,34 @@ fn nothing_of_a_source_that_lags_is_late() {
     assert_eq!(bench.stage.clock_ms(), Some(START));
     let alerts: Vec<_> = (0..3).flat_map(|n| bench.fold(&[part(point(PointKind::SafetyStop, user("a"), 1, n, START + MINUTE))])).collect();
     assert_eq!((alerts.len(), bench.last.counts.late), (1, 0));
+}
+
+/// Nor does one that nothing was heard of yet: whatever the others bring, its signals still count together.
+#[test]
+fn nothing_of_a_source_that_is_not_heard_of_yet_is_late() {
+    let mut bench = Bench::new(rules(vec![rule("three")]));
+    let (mut batch, mut value) = (Batch::default(), Vec::new());
+    for source in [0, 1] {
+        batch.clock(Clock { source: Partition(source), next: Offset(0), time_ms: START + 10 * HOUR, has_begun: false });
+    }
+    batch.sources(3);
+    batch.take(&mut value);
+    bench.fold(&[]);
+    bench.fold_at(LOG, &value);
+    assert_eq!((bench.stage.clock_ms(), bench.stage.reached_ms()), (None, Some(START + 10 * HOUR)));
+    let stop = |bench: &mut Bench, source, offset, time_ms| {
+        let point = Point { source: Partition(source), ..point(PointKind::SafetyStop, user("eve"), source, offset, time_ms) };
+        bench.fold(&[part(point)])
+    };
+    let mut alerts = Vec::new();
+    for n in 0..3 {
+        alerts.extend(stop(&mut bench, 2, n, START + MINUTE * n));
+        // Hours apart from each other and from those.
+        alerts.extend(stop(&mut bench, 0, n, START + 2 * HOUR * (n + 2)));
+    }
+    assert_eq!((shown(&alerts, &["rule", "count"]), bench.last.counts.late), (vec!["three 3".to_owned()], 0));
+    bench.fold(&[clock(2, 9, START)]);
+    assert_eq!(bench.stage.clock_ms(), Some(START));
 }
 
 #[test]

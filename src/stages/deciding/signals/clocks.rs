@@ -41,8 +41,17 @@ impl Calm {
     }
 }
 
+/// What is told of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// How far it has come.
+    Clock(Clock),
+    /// It is caught up, and no event of any source of its member was decided. So it has no time to tell, and nobody has to wait for it.
+    Idle(Partition),
+}
+
 /// Calls `tell` for each source whose clock has changed. `is_calm` says that the brokers take clocks.
-pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now: Instant, mut tell: impl FnMut(Clock)) {
+pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now: Instant, mut tell: impl FnMut(Told)) {
     for source in sources.values_mut() {
         if std::mem::take(&mut source.is_active) || source.active_at.is_none() {
             source.active_at = Some(now);
@@ -56,13 +65,20 @@ pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now
         if source.idle_ticks >= CALM_TICKS && farthest > source.time_ms {
             (source.time_ms, source.active_at) = (farthest, Some(now));
         }
-        let Some(time_ms) = source.time_ms else { continue };
+        let Some(time_ms) = source.time_ms else {
+            let is_new = source.idle_at.is_none_or(|at| now.saturating_duration_since(at) >= REPEAT_INTERVAL);
+            if source.idle_ticks >= CALM_TICKS && is_new {
+                source.idle_at = Some(now);
+                tell(Told::Idle(*partition));
+            }
+            continue;
+        };
         let is_published = source.published.is_some_and(|(next, published_ms, at)| {
             (next, published_ms) == (source.next, time_ms) && now.saturating_duration_since(at) < REPEAT_INTERVAL
         });
         if !is_published {
             source.published = Some((source.next, time_ms, now));
-            tell(Clock { source: *partition, next: source.next, time_ms, has_begun: false });
+            tell(Told::Clock(Clock { source: *partition, next: source.next, time_ms, has_begun: false }));
         }
     }
 }
@@ -108,7 +124,12 @@ mod tests {
             self.now += Duration::from_secs(1);
             self.calm.note(is_settled);
             let (is_calm, mut published) = (self.calm.tick(), Vec::new());
-            due(&mut self.sources, is_calm, self.now, |clock| published.push((clock.source.0, clock.time_ms)));
+            due(&mut self.sources, is_calm, self.now, |told| {
+                published.push(match told {
+                    Told::Clock(clock) => (clock.source.0, clock.time_ms),
+                    Told::Idle(source) => (source.0, -1),
+                });
+            });
             published.sort_unstable();
             published
         }
@@ -147,6 +168,20 @@ mod tests {
         assert_eq!(member.second(true), [(0, 30_000), (1, 30_000)], "the other is still idle");
         member.event(1, 0, 8_500);
         assert_eq!(member.second(true), [(1, 30_000)], "it does not go back");
+    }
+
+    #[test]
+    fn a_source_without_a_time_says_so_once_it_is_caught_up() {
+        let mut member = Member::new();
+        let published: Vec<_> = (0..9).flat_map(|_| member.second(true)).collect();
+        assert_eq!(published, [], "it may have events that were not taken");
+        member.caught_up();
+        let published: Vec<_> = (0..CALM_TICKS).flat_map(|_| member.second(true)).collect();
+        assert_eq!(published, [(0, -1), (1, -1)]);
+        let published: Vec<_> = (0..60).flat_map(|_| member.second(true)).collect();
+        assert_eq!(published, [(0, -1), (1, -1)], "it is still there");
+        member.event(0, 0, 5_000);
+        assert_eq!(member.second(true)[0], (0, 5_000));
     }
 
     #[test]

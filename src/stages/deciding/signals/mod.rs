@@ -34,7 +34,7 @@ use crate::metrics::Metrics;
 use crate::outbox::{LatePublications, Publications};
 use crate::settings::KafkaSettings;
 
-use clocks::Calm;
+use clocks::{Calm, Told};
 use counts::SignalCounts;
 use pace::Decisions;
 use source::{Held, Source};
@@ -149,7 +149,10 @@ impl Signals {
     /// Adds the times of all sources to the next records.
     pub(super) fn tick(&mut self, now: Instant) {
         let is_calm = self.calm.tick();
-        clocks::due(&mut self.sources, is_calm, now, |clock| self.targets.clock(clock));
+        clocks::due(&mut self.sources, is_calm, now, |told| match told {
+            Told::Clock(clock) => self.targets.clock(clock),
+            Told::Idle(source) => self.targets.idle(source),
+        });
     }
 
     /// Hands over what was counted.

@@ -39,6 +39,8 @@ pub(super) struct Source {
     pub(super) idle_ticks: u32,
     /// What was last published, and when.
     pub(super) published: Option<(Offset, i64, Instant)>,
+    /// When it was last said that it has no time to tell.
+    pub(super) idle_at: Option<Instant>,
 }
 
 impl Source {
@@ -55,6 +57,7 @@ impl Source {
             is_caught_up: false,
             idle_ticks: 0,
             published: None,
+            idle_at: None,
         }
     }
 

@@ -150,6 +150,15 @@ impl Targets {
         self.is_dirty = true;
     }
 
+    /// Tells every target that a source is caught up and has no time to tell.
+    pub(super) fn idle(&mut self, source: Partition) {
+        for batch in &mut self.batches {
+            batch.idle(source);
+            batch.sources(self.topic.sources);
+        }
+        self.is_dirty = true;
+    }
+
     /// Closes the records that are due: all of them if amounts were gathered for long enough, or else those with more than amounts, if these
     /// were.
     fn close_due(&mut self, now: Instant, pace: Pace) {
