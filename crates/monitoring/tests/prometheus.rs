@@ -26,7 +26,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Metrics that this run gives no reason to show. Each has labels, and a series appears when there is something to say. Files that may be
 /// open are without a limit on some machines.
-const SILENT: [&str; 21] = [
+const SILENT: [&str; 22] = [
     "tollgate_shadow_flips_total",
     "tollgate_shadow_publish_failures_total",
     "tollgate_secret_changes_total",
@@ -48,6 +48,7 @@ const SILENT: [&str; 21] = [
     "tollgate_abuse_sources_total",
     "tollgate_abuse_suppressed_total",
     "tollgate_abuse_suspensions_total",
+    "tollgate_abuse_warming_rules",
 ];
 
 /// What the traffic gives reason for, without the times that alerts wait.

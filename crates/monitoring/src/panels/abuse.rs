@@ -28,10 +28,16 @@ fn caught() -> [Panel; 6] {
             .rate("paused: {{rule}}", "rule", "tollgate_abuse_paused_total"),
         Panel::new("Controls of subjects", "Suspensions of rules and of people, and exemptions, by the worker that knows most.", "none", 8)
             .query("{{job}}", "max by (job) (tollgate_controls{@, type=\"subject\"})"),
-        Panel::new("Paused rules", "Partitions of the signals in which a rule suspends nobody until it is resumed.", "none", 8)
-            .look(Look::Table)
-            .query("{{rule}}", "sum by (rule) (tollgate_abuse_paused_rules{@}) > 0")
-            .red_from(1.0),
+        Panel::new(
+            "Paused rules",
+            "Partitions of the signals in which a rule suspends nobody until it is resumed, or warms up, which ends by itself.",
+            "none",
+            8,
+        )
+        .look(Look::Table)
+        .query("{{rule}}", "sum by (rule) (tollgate_abuse_paused_rules{@}) > 0")
+        .query("warming: {{rule}}", "sum by (rule) (tollgate_abuse_warming_rules{@}) > 0")
+        .red_from(1.0),
         Panel::new("Not alerted", "Repeats within the time of suppression, and signals that exceptions left out.", "cps", 8)
             .rate("suppressed: {{rule}}", "rule", "tollgate_abuse_suppressed_total")
             .rate("exempt: {{rule}}", "rule", "tollgate_abuse_exempt_total"),
