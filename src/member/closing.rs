@@ -183,11 +183,11 @@ mod tests {
             cluster.create_topic("t", 1, 1).unwrap();
             let join = || join(&cluster.bootstrap_servers(), "g", strategy, Duration::ZERO);
             let members = [join(), join()];
-            let start = Instant::now();
-            while start.elapsed() < JOINED_AFTER {
+            let (start, held) = (Instant::now(), |member: &GroupConsumer<Context>| member.0.assignment().unwrap().count());
+            while start.elapsed() < JOINED_AFTER || members.iter().map(held).sum::<usize>() != 1 {
+                assert!(start.elapsed() < TIME_MAX, "nobody gets the partition");
                 members.iter().for_each(|member| drop(member.0.poll(Duration::from_millis(10))));
             }
-            assert_eq!(members.iter().map(|member| member.0.assignment().unwrap().count()).sum::<usize>(), 1);
             let third = join();
             std::thread::sleep(JOINED_AFTER);
             assert!(members.into_iter().chain([third]).all(closes), "{strategy}");
