@@ -43,7 +43,7 @@ impl Calm {
 
 /// What is told of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Report {
     /// How far it has come.
     Clock(Clock),
     /// It is caught up, and no event of any source of its member was decided. So it has no time to tell, and nobody has to wait for it.
@@ -51,7 +51,7 @@ pub(super) enum Told {
 }
 
 /// Calls `tell` for each source whose clock has changed. `is_calm` says that the brokers take clocks.
-pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now: Instant, mut tell: impl FnMut(Told)) {
+pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now: Instant, mut tell: impl FnMut(Report)) {
     for source in sources.values_mut() {
         if std::mem::take(&mut source.is_active) || source.active_at.is_none() {
             source.active_at = Some(now);
@@ -69,7 +69,7 @@ pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now
             let is_new = source.idle_at.is_none_or(|at| now.saturating_duration_since(at) >= REPEAT_INTERVAL);
             if source.idle_ticks >= CALM_TICKS && is_new {
                 source.idle_at = Some(now);
-                tell(Told::Idle(*partition));
+                tell(Report::Idle(*partition));
             }
             continue;
         };
@@ -78,7 +78,7 @@ pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now
         });
         if !is_published {
             source.published = Some((source.next, time_ms, now));
-            tell(Told::Clock(Clock { source: *partition, next: source.next, time_ms, has_begun: false }));
+            tell(Report::Clock(Clock { source: *partition, next: source.next, time_ms, has_begun: false }));
         }
     }
 }
@@ -124,10 +124,10 @@ mod tests {
             self.now += Duration::from_secs(1);
             self.calm.note(is_settled);
             let (is_calm, mut published) = (self.calm.tick(), Vec::new());
-            due(&mut self.sources, is_calm, self.now, |told| {
-                published.push(match told {
-                    Told::Clock(clock) => (clock.source.0, clock.time_ms),
-                    Told::Idle(source) => (source.0, -1),
+            due(&mut self.sources, is_calm, self.now, |report| {
+                published.push(match report {
+                    Report::Clock(clock) => (clock.source.0, clock.time_ms),
+                    Report::Idle(source) => (source.0, -1),
                 });
             });
             published.sort_unstable();
