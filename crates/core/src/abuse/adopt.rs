@@ -97,9 +97,8 @@ impl Abuse {
         for number in numbers {
             let suspended_ms = blast_radius::suspended_ms(&mut subject, number);
             let Some((_, rule)) = self.program.numbered(number) else { continue };
-            let forgiven_ms = self.state.rules.get(&*rule.id).and_then(|state| state.forgiven_ms);
-            let suspended_ms = suspended_ms.filter(|time_ms| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms));
-            self.census.suspended(number, None, suspended_ms);
+            let Some(state) = self.state.rules.get(&*rule.id) else { continue };
+            self.census.suspended(number, None, state.counted(suspended_ms));
         }
         subject.active_ms = subject.active_ms.filter(|_| self.program.active_ms(key.kind).is_some());
         self.census.active(key.kind, None, subject.active_ms);

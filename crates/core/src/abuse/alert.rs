@@ -90,9 +90,8 @@ pub(super) struct Alert<'a> {
 impl<'a> Alert<'a> {
     /// Returns an alert about something other than a subject.
     pub(super) fn about(key: &str, at_ms: i64, level: Level, action: Action, message: String) -> Self {
-        let alert_id = Digest::of_parts(&[key.as_bytes(), action.as_str().as_bytes(), &at_ms.to_be_bytes()]).fingerprint();
         Self {
-            alert_id,
+            alert_id: id_about(key, at_ms, action),
             rule: None,
             level,
             status: Status::Firing,
@@ -173,6 +172,11 @@ impl<'a> Alert<'a> {
         }
         out.push(b']');
     }
+}
+
+/// Returns the id of an alert about something other than a subject.
+pub(super) fn id_about(key: &str, at_ms: i64, action: Action) -> Fingerprint {
+    Digest::of_parts(&[key.as_bytes(), action.as_str().as_bytes(), &at_ms.to_be_bytes()]).fingerprint()
 }
 
 /// Returns the id of an episode's alerts.

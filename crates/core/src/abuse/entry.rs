@@ -70,6 +70,13 @@ pub(super) struct Own {
     pub limit_alerted_ms: Option<i64>,
 }
 
+impl RuleState {
+    /// Returns the time of a suspension, unless it no longer counts against the rule.
+    pub(super) fn counted(&self, suspended_ms: Option<i64>) -> Option<i64> {
+        suspended_ms.filter(|time_ms| self.forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms))
+    }
+}
+
 layout! {
     RuleState { number, version, is_warming, is_paused, forgiven_ms, grouping }
     Own { done_s, next_rule, limit_alerted_ms }

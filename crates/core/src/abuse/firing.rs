@@ -2,7 +2,7 @@
 
 use crate::signal::SubjectKey;
 
-use super::alert::{self, Action, Alert, Origin, Status, alert_id, describe, span};
+use super::alert::{self, Action, Alert, Origin, Status, alert_id, describe, id_about, span};
 use super::blast_radius;
 use super::control;
 use super::fold::Scene;
@@ -141,16 +141,15 @@ impl Abuse {
             None => return Action::WouldSuspend,
         };
         if !rule_state.is_paused {
-            let forgiven_ms = rule_state.forgiven_ms;
-            let counts = |time_ms: &i64| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms);
-            let after_ms = before_ms.max(Some(found.at_ms));
-            self.census.suspended(number, before_ms.filter(counts), after_ms.filter(counts));
+            let after_ms = rule_state.counted(before_ms.max(Some(found.at_ms)));
+            let before_ms = rule_state.counted(before_ms);
+            self.census.suspended(number, before_ms, after_ms);
             if !self.census.is_too_much(number, key.kind, found.at_ms.saturating_sub(rule.timespan_ms)) {
                 scene.folded.counts.rule(found.rule, |counts| counts.suspensions += 1);
                 return Action::Suspended;
             }
             // This one is not suspended after all.
-            self.census.suspended(number, after_ms.filter(counts), before_ms.filter(counts));
+            self.census.suspended(number, after_ms, before_ms);
             self.pause(rule, scene);
         }
         scene.folded.counts.rule(found.rule, |counts| counts.paused += 1);
@@ -183,8 +182,7 @@ impl Abuse {
     ) {
         let key = format!("rule/{}", rule.id);
         let about = format!("{key} {} {number}", scene.partition);
-        let Alert { alert_id, .. } =
-            Alert::about(&about, forgiven_ms.unwrap_or(i64::MIN), rule.level, Action::EnforcementPaused, String::new());
+        let alert_id = id_about(&about, forgiven_ms.unwrap_or(i64::MIN), Action::EnforcementPaused);
         let alert = Alert::about(&key, 0, Level::Critical, action, message.to_owned());
         scene.folded.alerts.push(Alert { alert_id, rule: Some(rule), status, ..alert }.record(key, false));
     }
@@ -214,8 +212,7 @@ impl Abuse {
         let message = format!("{} more alerts of rule {} within a minute, each {}", group.alerts, rule.id, describe(rule));
         let to_ms = group.from_ms.saturating_add(MINUTE_MS);
         // Each partition has a group of its own.
-        let Alert { alert_id, .. } =
-            Alert::about(&format!("{key} {}", scene.partition), group.from_ms, rule.level, Action::None, String::new());
+        let alert_id = id_about(&format!("{key} {}", scene.partition), group.from_ms, Action::None);
         let alert = Alert { alert_id, ..Alert::about(&key, group.from_ms, rule.level, Action::None, message) };
         let (count, window) = (f64::from(group.alerts), Some((group.from_ms, to_ms)));
         let alert = Alert { rule: Some(rule), status: Status::Grouped, count, window, ..alert };

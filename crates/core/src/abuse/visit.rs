@@ -143,9 +143,8 @@ impl Abuse {
     /// Notes that a subject is down from a rule's ladder in one of its groups: when the rule last suspended it in any of them, before that
     /// and without that one.
     pub(super) fn suspended_otherwise(&mut self, number: u32, id: &str, before_ms: Option<i64>, now_ms: Option<i64>) {
-        let forgiven_ms = self.state.rules.get(id).and_then(|state| state.forgiven_ms);
-        let counts = |time_ms: &i64| forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms);
-        self.census.suspended(number, before_ms.filter(counts), now_ms.filter(counts));
+        let Some(state) = self.state.rules.get(id) else { return };
+        self.census.suspended(number, state.counted(before_ms), state.counted(now_ms));
     }
 
     /// Forgets those who are farthest from any threshold while there are more subjects than there may be. The newcomer stays until the next

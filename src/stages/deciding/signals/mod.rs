@@ -34,7 +34,7 @@ use crate::metrics::Metrics;
 use crate::outbox::{LatePublications, Publications};
 use crate::settings::KafkaSettings;
 
-use clocks::{Calm, Report};
+use clocks::Calm;
 use counts::SignalCounts;
 use pace::Decisions;
 use source::{Held, Source};
@@ -149,10 +149,7 @@ impl Signals {
     /// Adds the times of all sources to the next records.
     pub(super) fn tick(&mut self, now: Instant) {
         let is_calm = self.calm.tick();
-        clocks::due(&mut self.sources, is_calm, now, |report| match report {
-            Report::Clock(clock) => self.targets.clock(clock),
-            Report::Idle(source) => self.targets.idle(source),
-        });
+        clocks::due(&mut self.sources, is_calm, now, |report| self.targets.tell(report));
     }
 
     /// Hands over what was counted.

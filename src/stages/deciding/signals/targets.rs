@@ -9,6 +9,7 @@ use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
 use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
 use super::SignalTopic;
+use super::clocks::Report;
 use super::pace::Pace;
 
 /// How many empty buffers of records are kept, and of how many bytes each.
@@ -137,23 +138,17 @@ impl Targets {
 
     /// Tells every target that a source begins, in records that end with it: what comes after counts anew.
     pub(super) fn began(&mut self, clock: Clock) {
-        self.clock(clock);
+        self.tell(Report::Clock(clock));
         self.close_all();
     }
 
-    /// Tells every target the time of a source.
-    pub(super) fn clock(&mut self, clock: Clock) {
+    /// Tells every target what there is to say of a source, and how many there are.
+    pub(super) fn tell(&mut self, report: Report) {
         for batch in &mut self.batches {
-            batch.clock(clock);
-            batch.sources(self.topic.sources);
-        }
-        self.is_dirty = true;
-    }
-
-    /// Tells every target that a source is caught up and has no time to tell.
-    pub(super) fn idle(&mut self, source: Partition) {
-        for batch in &mut self.batches {
-            batch.idle(source);
+            match report {
+                Report::Clock(clock) => batch.clock(clock),
+                Report::Idle(source) => batch.idle(source),
+            }
             batch.sources(self.topic.sources);
         }
         self.is_dirty = true;
