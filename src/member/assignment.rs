@@ -323,6 +323,13 @@ impl<R: StageRuntime> Assignment<R> {
         self.checkpointing.take_flow_changes()
     }
 
+    /// Has the stage do what goes on beside the records of its partitions.
+    pub fn attend(&mut self) {
+        for (partition, assigned) in &mut self.partitions {
+            assigned.stage_mut().into_iter().for_each(|stage| self.runtime.attend(*partition, stage));
+        }
+    }
+
     /// Has the stage do what is due once a second.
     pub fn tick(&mut self, now: Instant) {
         self.runtime.tick(now);

@@ -10,7 +10,7 @@ use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Stage;
 
 use crate::metrics::Metrics;
-use crate::partition::{AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, Prepare, WriterParts, WriterReport};
+use crate::partition::{AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, WriterParts, WriterReport};
 use crate::stages::StageRuntime;
 
 use super::MemberParts;
@@ -55,14 +55,13 @@ impl<K> Checkpointing<K>
 where
     K: KeyedState<Limits: Send + Sync + 'static> + Send + 'static,
 {
-    pub(super) fn new(parts: &MemberParts, limits: K::Limits, prepare: Option<Prepare<K>>) -> Self {
+    pub(super) fn new(parts: &MemberParts, limits: K::Limits) -> Self {
         let (sender, reports) = channel();
         let owner = parts.topics.owner();
         let parts_of_writers = WriterParts {
             kafka: parts.kafka.clone(),
             topics: parts.topics.clone(),
             limits,
-            prepare,
             batch_bytes_max: parts.state_batch_bytes_max,
             metrics: parts.metrics.clone(),
             health: Arc::clone(&parts.health),

@@ -58,7 +58,7 @@ const BUSY_POLL: Duration = Duration::from_millis(1);
 const WAITING_POLL: Duration = Duration::from_millis(10);
 /// How long to wait for a record while a checkpoint writer may report a restored state.
 const RESTORING_POLL: Duration = Duration::from_millis(5);
-/// How often the checkpoint writers are served.
+/// How often the checkpoint writers are served, and what goes on beside the records.
 const CHECKPOINT_POLL: Duration = Duration::from_millis(10);
 /// How many records are taken at most before everything else is served.
 const RECORDS_PER_ROUND: usize = 256;
@@ -189,6 +189,7 @@ impl<R: StageRuntime> Member<R> {
             }
             if now >= checkpoint_due {
                 checkpoint_due = now + CHECKPOINT_POLL;
+                consumer.context().assignment().attend();
                 consumer.context().assignment().checkpoint(&|| consumer.group_metadata());
                 let changes = consumer.context().assignment().take_writer_reports();
                 flow.apply(consumer, changes).map_err(MemberError::Consumer)?;
@@ -236,7 +237,7 @@ impl<R: StageRuntime> Member<R> {
         let producers = Producers::new(&parts.kafka, parts.batch_bytes_max).map_err(MemberError::Client)?;
         let outbox = Outbox::new(producers, self.stage.output.clone(), Arc::clone(&self.stage.reduce), parts.metrics.clone());
         let runtime = (self.stage.runtime)();
-        let checkpointing = Checkpointing::new(parts, runtime.limits(), runtime.prepare());
+        let checkpointing = Checkpointing::new(parts, runtime.limits());
         let assignment = Assignment::new(runtime, outbox, checkpointing, parts, parts.metrics.member(self.id.number));
         let context = MemberContext {
             member: self.id,

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `phase` | the phases and what leads from one to the next, without I/O |
 //! | `writer` | the thread that takes the state over, and then writes checkpoints |
-//! | `reports` | what checkpoint writers report, and what a stage does on their threads |
+//! | `reports` | what checkpoint writers report |
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
 //! | `restore_error` | why that failed |
 //! | `reading` | reading a partition to its end |
@@ -43,7 +43,7 @@ mod writer;
 pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
 pub use reading::{ends, read_messages, read_to_end};
-pub use reports::{Prepare, Report, WriterReport};
+pub use reports::{Report, WriterReport};
 pub use restore::Takeover;
 pub use restore_error::RestoreError;
 pub use state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state};
@@ -111,6 +111,11 @@ impl<S: Stage> AssignedPartition<S> {
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Returns the stage while the partition is at work, for what goes on beside its records.
+    pub fn stage_mut(&mut self) -> Option<&mut S> {
+        self.phase.at_work_mut().map(|work| work.processor.stage_mut())
     }
 
     /// Returns the phase.

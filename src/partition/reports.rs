@@ -1,16 +1,9 @@
-//! What checkpoint writers report to their member, and what a stage does on their threads.
+//! What checkpoint writers report to their member.
 
-use std::sync::Arc;
-
-use tollgate_core::checkpoint::Restored;
 use tollgate_core::record::{Offset, Partition};
 
 use super::restore::Takeover;
 use super::restore_error::RestoreError;
-
-/// What a stage does with the restored state of a partition before it goes to work, on the thread of the checkpoint writer. The last argument
-/// says whether the state is still wanted; `None` is returned where it is not.
-pub type Prepare<K> = Arc<dyn Fn(Partition, Restored<K>, &dyn Fn() -> bool) -> Result<Option<Restored<K>>, RestoreError> + Send + Sync>;
 
 /// A report of a checkpoint writer, with the partition that it is about.
 #[derive(Debug)]

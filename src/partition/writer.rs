@@ -15,7 +15,7 @@ use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::record::Partition;
 
-use super::reports::{Prepare, Report, WriterReport};
+use super::reports::{Report, WriterReport};
 use super::restore::{Clients, RestoreParts, Takeover, take_over};
 use super::restore_error::RestoreError;
 use super::transaction::{Job, Outcome, Transactions};
@@ -41,8 +41,6 @@ pub struct WriterParts<K: KeyedState> {
     pub topics: Arc<StageTopics>,
     /// The limits of the restored state.
     pub limits: K::Limits,
-    /// What the stage does with restored state first, if anything.
-    pub prepare: Option<Prepare<K>>,
     /// The largest batch that the state topic takes, in bytes.
     pub batch_bytes_max: u64,
     /// The metrics to count in.
@@ -65,7 +63,6 @@ impl<K: KeyedState> Clone for WriterParts<K> {
             kafka: Arc::clone(&self.kafka),
             topics: Arc::clone(&self.topics),
             limits: self.limits,
-            prepare: self.prepare.clone(),
             batch_bytes_max: self.batch_bytes_max,
             metrics: self.metrics.clone(),
             health: Arc::clone(&self.health),
@@ -246,15 +243,7 @@ impl<K: KeyedState> Work<K> {
             }
             None => Clients::new(parts)?,
         };
-        let taken = take_over::<K>(parts, clients.insert(usable), limits, || self.is_wanted())?;
-        let Some(mut takeover) = taken else { return Ok(None) };
-        if let Some(prepare) = &self.parts.prepare
-            && let Some(restored) = takeover.restored.take()
-        {
-            let Some(prepared) = prepare(self.partition, restored, &|| self.is_wanted())? else { return Ok(None) };
-            takeover.restored = Some(prepared);
-        }
-        Ok(Some(takeover))
+        take_over(parts, clients.insert(usable), limits, || self.is_wanted())
     }
 
     /// Returns a producer in place of one that hangs, with as many attempts as it needs. It fences that one, whose open transaction the

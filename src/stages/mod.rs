@@ -17,7 +17,6 @@ use tollgate_core::stage::Stage;
 
 use crate::kafka::StageTopics;
 use crate::outbox::{Delivery, LatePublications, OutboxTopics, Publications, Reduce};
-use crate::partition::Prepare;
 
 /// A stage as one member runs it: the pure stage with its publications, requests and metrics.
 ///
@@ -43,10 +42,8 @@ pub trait StageRuntime: Send + 'static {
     /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;
 
-    /// Returns what is done with restored state before the partition goes to work, if anything.
-    fn prepare(&self) -> Option<Prepare<StateOf<Self>>> {
-        None
-    }
+    /// Does what goes on beside a partition's records. It is called now and then between rounds of them, while the partition is at work.
+    fn attend(&mut self, _partition: Partition, _stage: &mut Self::Stage) {}
 
     /// Notes that a record is taken. It is then asked about, waits, is finished, or nothing follows because it was known already.
     fn taken(&mut self, _record: &Record<'_>) {}

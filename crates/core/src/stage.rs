@@ -55,6 +55,9 @@ pub trait Stage: Sized {
 
     /// Returns the state, for checkpoints to take the changes.
     fn state_mut(&mut self) -> &mut Self::State;
+
+    /// Notes that a checkpoint is written that holds the state as of `next`, the first record that is not in it.
+    fn checkpoint_written(&mut self, _next: Offset) {}
 }
 
 /// The result of applying a record.

@@ -262,7 +262,7 @@ impl Dev {
 /// Starts to count signals beside deciding. Its state is in memory, as the embedded broker is.
 fn start_abuse(settings: &AbuseSettings, group_id: &str, parts: &WorkerParts) -> anyhow::Result<Worker> {
     let (rules, own) = (Arc::new(settings.rules.clone()), parts.for_abuse(settings.members)?);
-    Ok(Worker::start(&own, abuse(&own.kafka, &rules, group_id, (&parts.metrics, &own.metrics)))?)
+    Ok(Worker::start(&own, abuse(&own.kafka, &rules, group_id, (&parts.metrics, &own.metrics), parts.health.threads()))?)
 }
 
 /// Serves metrics and health, and returns the endpoint's address.

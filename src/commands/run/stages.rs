@@ -137,7 +137,7 @@ pub(super) fn start_abuse(
         rules = rules.rules.len(),
         "joining to count signals"
     );
-    let start = || Worker::start(&own, abuse(&own.kafka, &rules, group_id, (&parts.metrics, &own.metrics)));
+    let start = || Worker::start(&own, abuse(&own.kafka, &rules, group_id, (&parts.metrics, &own.metrics), parts.health.threads()));
     let (worker, growth) = watched(&own, &topics, own.topics.partitions, renewed, start)?;
     running.workers.push(worker);
     running.growth.push(growth);

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `alerts` | alerts that wait for the controls of their record |
 //! | `counts` | what is counted of the fold |
-//! | `warm_up` | rules that are new to a state are shown what came before |
+//! | `warm_up` | rules that are new to a state are shown what came before, while the others go on |
 
 mod alerts;
 mod counts;
@@ -24,28 +24,31 @@ use tollgate_core::record::{Offset, Partition};
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;
 use crate::outbox::{Delivery, Destination, LatePublications, OutboxTopics, Publications, Role};
-use crate::partition::Prepare;
 use crate::settings::KafkaSettings;
+use crate::threads::Threads;
 
 use super::{Done, RequestId, StageRuntime, StageSetup};
 
 use alerts::WaitingAlerts;
 use counts::FoldedCounts;
+use warm_up::{ReaderParts, WarmUps};
 
 /// The version of the stage, for logs: its rules have versions of their own.
 const VERSION: &str = "abuse";
 
 /// Returns the stage that counts signals by these rules, in a group of this id. `metrics` are those of the process, and `own` those of the
-/// stage, which has partitions of its own.
+/// stage, which has partitions of its own; `threads` are those of the process.
 #[must_use]
 pub fn abuse(
     kafka: &Arc<KafkaSettings>,
     rules: &Arc<AbuseRules>,
     group_id: &str,
     (metrics, own): (&Metrics, &Metrics),
+    threads: &Arc<Threads>,
 ) -> StageSetup<AbuseRuntime> {
     let topics = Arc::new(StageTopics::of_abuse(kafka, group_id));
-    let (kafka, rules, metrics, own, input) = (Arc::clone(kafka), Arc::clone(rules), metrics.clone(), own.clone(), Arc::clone(&topics));
+    let readers = Arc::new(ReaderParts::new(kafka, &topics, threads));
+    let (kafka, rules, metrics, own) = (Arc::clone(kafka), Arc::clone(rules), metrics.clone(), own.clone());
     StageSetup {
         output: OutboxTopics {
             output: kafka.topics.alerts.clone(),
@@ -58,11 +61,10 @@ pub fn abuse(
         version: VERSION.to_owned(),
         runtime: Box::new(move || AbuseRuntime {
             kafka: Arc::clone(&kafka),
-            topics: Arc::clone(&input),
             rules: Arc::clone(&rules),
             alerts: WaitingAlerts::default(),
             counts: FoldedCounts::new(&metrics, &own, &rules),
-            metrics: metrics.clone(),
+            warm_ups: WarmUps::new(&readers, &metrics),
         }),
     }
 }
@@ -71,12 +73,10 @@ pub fn abuse(
 #[derive(Debug)]
 pub struct AbuseRuntime {
     kafka: Arc<KafkaSettings>,
-    topics: Arc<StageTopics>,
     rules: Arc<AbuseRules>,
     alerts: WaitingAlerts,
     counts: FoldedCounts,
-    /// The metrics of the process.
-    metrics: Metrics,
+    warm_ups: WarmUps,
 }
 
 impl StageRuntime for AbuseRuntime {
@@ -93,21 +93,19 @@ impl StageRuntime for AbuseRuntime {
 
     fn lost(&mut self, partition: Partition) {
         self.alerts.forget(partition);
+        self.warm_ups.forget(partition);
     }
 
     fn given_up(&mut self, partition: Partition) {
         self.alerts.forget(partition);
         self.counts.given_up(partition);
+        self.warm_ups.forget(partition);
     }
 
     fn limits(&self) {}
 
-    fn prepare(&self) -> Option<Prepare<AbuseState>> {
-        let (kafka, topics, rules) = (Arc::clone(&self.kafka), Arc::clone(&self.topics), Arc::clone(&self.rules));
-        let metrics = self.metrics.clone();
-        Some(Arc::new(move |partition, restored, is_wanted| {
-            warm_up::warm_up(&kafka, &topics, (&rules, &metrics), (partition, restored), is_wanted)
-        }))
+    fn attend(&mut self, partition: Partition, stage: &mut Abuse) {
+        self.warm_ups.attend(partition, stage);
     }
 
     fn publish(&mut self, done: Done<'_, Abuse>, publications: &mut Publications<'_>) {

@@ -2,8 +2,10 @@
 
 mod chaos;
 mod reference;
+mod warming;
 
 pub(crate) use chaos::kills_change_nothing;
+pub(crate) use warming::a_new_rule_warms_up_while_the_others_go_on;
 
 use std::time::Duration;
 
@@ -28,18 +30,16 @@ fn deployment(cluster: &Cluster) -> Result<Deployment> {
     let mut deployment = Deployment::new(cluster, PARTITIONS)?;
     deployment.watch_for_abuse(cluster, 3)?;
     deployment.configure("/privacy/subject_key", json!("a key"));
-    deployment.configure(
-        "/abuse",
-        json!({
-            "pack": "off",
-            "rules": [{
-                "id": "planted", "level": "high", "mode": "enforce", "detection": {"signal": "safety_stop"},
-                "correlation": {"type": "event_count", "group-by": ["user"], "timespan": "1h", "condition": {"gte": 5}},
-                "escalation": {"steps": ["15m"], "decay": "24h"},
-            }],
-        }),
-    );
+    deployment.configure("/abuse", json!({"pack": "off", "rules": [planted()]}));
     Ok(deployment)
+}
+
+fn planted() -> Value {
+    json!({
+        "id": "planted", "level": "high", "mode": "enforce", "detection": {"signal": "safety_stop"},
+        "correlation": {"type": "event_count", "group-by": ["user"], "timespan": "1h", "condition": {"gte": 5}},
+        "escalation": {"steps": ["15m"], "decay": "24h"},
+    })
 }
 
 /// Returns an event of a user on a partition.

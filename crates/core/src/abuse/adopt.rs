@@ -61,16 +61,6 @@ impl RuleState {
     }
 }
 
-impl AbuseState {
-    /// Returns whether a stage with these rules would have any to warm up: one that the state does not know, knows in another version, or has
-    /// not finished warming up. It takes no look at the subjects.
-    #[must_use]
-    pub fn has_new(&self, rules: &AbuseRules) -> bool {
-        let is_known = |rule: &Rule| self.rules.get(&*rule.id).is_some_and(|known| known.is_in_force(rule));
-        !self.is_new() && !rules.rules.iter().all(is_known)
-    }
-}
-
 impl Abuse {
     /// Makes of the subjects what is not in the checkpoint. Counters of rules that are gone are dropped, and those of changed rules emptied;
     /// who is on the ladder of a changed rule stays on it.

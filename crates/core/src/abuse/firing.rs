@@ -49,11 +49,12 @@ impl Abuse {
         let is_empty = opened.window.over_ms(rule, 0).is_none() && opened.episode.is_none();
         subject.evidence.release(id);
         subject.settle(at, rule);
-        if !scene.is_warming {
+        let is_quiet = self.is_quiet(found.rule);
+        if !is_quiet {
             scene.folded.counts.rule(found.rule, |counts| counts.firings += 1);
         }
-        if scene.is_warming || rule.mode == Mode::Shadow {
-            if !scene.is_warming {
+        if is_quiet || rule.mode == Mode::Shadow {
+            if !is_quiet {
                 scene.folded.firings.push(Firing { rule: found.rule, subject: *key, action: None });
             }
             if is_empty {

@@ -26,8 +26,6 @@ pub(super) struct Scene {
     pub log_ms: Option<i64>,
     /// The partition's time before the record, in milliseconds since the epoch.
     pub now_ms: Option<i64>,
-    /// Whether the record is of the past, and shown to the rules that are warming.
-    pub is_warming: bool,
     /// What follows from it.
     pub folded: Folded,
 }
@@ -38,9 +36,9 @@ impl Scene {
         self.log_ms.filter(|log_ms| time_ms > log_ms.saturating_add(TIME_OFF_MS_MAX)).unwrap_or(time_ms)
     }
 
-    pub(super) fn new(record: &Record<'_>, is_warming: bool) -> Self {
+    pub(super) fn new(record: &Record<'_>) -> Self {
         let Record { partition, offset, timestamp_ms, .. } = *record;
-        Self { partition, offset, timestamp_ms, log_ms: timestamp_ms, now_ms: None, is_warming, folded: Folded::default() }
+        Self { partition, offset, timestamp_ms, log_ms: timestamp_ms, now_ms: None, folded: Folded::default() }
     }
 }
 
@@ -78,12 +76,12 @@ impl Abuse {
         }
         self.places = places;
         for (source, offset) in highest {
-            self.sources_of(scene).apply(source, offset, scene.timestamp_ms);
+            self.state.sources.apply(source, offset, scene.timestamp_ms);
         }
     }
 
     fn fold_point(&mut self, point: &Point<'_>, place: Option<SlotKey>, scene: &mut Scene) {
-        let is_repeated = self.sources_of(scene).applied(point.source) >= Some(point.offset);
+        let is_repeated = self.state.sources.applied(point.source) >= Some(point.offset);
         let time_ms = scene.counted_ms(point.time_ms);
         if is_repeated || self.is_late(time_ms, scene) {
             let counts = &mut scene.folded.counts;
@@ -102,7 +100,7 @@ impl Abuse {
     }
 
     fn fold_volume(&mut self, volume: &Volume, place: Option<SlotKey>, scene: &mut Scene) {
-        let applied = self.sources_of(scene).applied(volume.source);
+        let applied = self.state.sources.applied(volume.source);
         let (amount, time_ms) = (volume.sum_behind(applied), scene.counted_ms(volume.second.saturating_mul(1_000)));
         let Some(last) = volume.last().filter(|last| applied < Some(*last)) else {
             scene.folded.counts.repeated += 1;
@@ -127,15 +125,11 @@ impl Abuse {
         scene.now_ms.is_some_and(|now_ms| time_ms < now_ms.saturating_sub(self.program.rules().lateness_ms))
     }
 
-    /// Keeps the rules that count signals of this kind of record, the past or the present, and that make no exception.
+    /// Keeps the rules that make no exception.
     fn keep_countable(&self, uses: &mut Vec<Use>, spares: impl Fn(&Rule) -> bool, scene: &mut Scene) {
-        let has_warming = self.has_warming();
         uses.retain(|used| {
-            if (has_warming || scene.is_warming) && self.is_warming(used.rule) != scene.is_warming {
-                return false;
-            }
             let is_spared = self.program.rule(used.rule).is_some_and(|rule| !rule.exceptions.is_empty() && spares(rule));
-            if is_spared && !scene.is_warming {
+            if is_spared {
                 scene.folded.counts.rule(used.rule, |counts| counts.exempt += 1);
             }
             !is_spared
@@ -161,7 +155,8 @@ impl Abuse {
             let (thread, event) = (PackedId::of(thread), PackedId::of(event));
             Witness { counters: 0, kind: point.kind, time_ms: signal.time_ms, thread, event }
         });
-        if witness.is_some_and(|witness| self.is_known(&subject, &witness, scene)) {
+        // The same event may be sent again, at another offset.
+        if witness.is_some_and(|witness| subject.evidence.knows(&witness)) {
             scene.folded.counts.applied -= 1;
             scene.folded.counts.repeated += 1;
             drop(subject);
@@ -196,14 +191,6 @@ impl Abuse {
         if is_new {
             self.keep_within_limit(at, scene);
         }
-    }
-
-    /// Returns whether a signal was counted already, in an event that was sent before. What is shown to warming rules was counted by the others.
-    fn is_known(&self, subject: &Subject<'_>, signal: &Witness<'_>, scene: &Scene) -> bool {
-        let Some(known) = subject.evidence.known(signal) else { return false };
-        let is_warming = |number| self.program.place(number).is_some_and(|rule| self.is_warming(rule));
-        let mut behind = subject.counters.iter().filter(|counter| known.counters & bit(counter.id) != 0);
-        !scene.is_warming || behind.any(|counter| is_warming(counter.rule))
     }
 
     /// Counts a signal in one counter, which is made if it is not there. Returns the counter's id and what its rule has found. `None` if the

@@ -27,6 +27,7 @@ mod state;
 mod subjects;
 mod view;
 mod visit;
+mod warm_up;
 mod window;
 
 pub use alert::{Action, Status};
@@ -36,6 +37,7 @@ pub use rules::{
     AbuseRules, AbuseSettings, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack,
     RULE_ID_BYTES_MAX, RULES_MAX, Ratio, Rule, Step, THRESHOLD_MAX, TIMESPAN_MS_MAX, add_abuse_rules, fields_of,
 };
-pub use stage::{Abuse, Warming};
+pub use stage::Abuse;
 pub use state::AbuseState;
 pub use view::{CounterView, SubjectView};
+pub use warm_up::WarmUp;

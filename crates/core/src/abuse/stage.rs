@@ -14,10 +14,10 @@ use super::blast_radius::Census;
 use super::fold::Scene;
 use super::outcome::Folded;
 use super::program::{Program, Use};
-use super::rules::{AbuseRules, Correlation, Rule};
-use super::sources::Sources;
+use super::rules::{AbuseRules, Rule};
 use super::state::AbuseState;
 use super::subjects::SlotKey;
+use super::warm_up::{Kept, Standing, WarmUp};
 
 /// The stage that counts signals by subject.
 #[derive(Debug)]
@@ -27,10 +27,14 @@ pub struct Abuse {
     /// Rules that have a grouped alert to raise.
     pub(super) grouped: BTreeSet<usize>,
     pub(super) census: Census,
-    /// The rules that are warming, as indices.
-    warming: BTreeSet<usize>,
-    /// The sources as they were when the records of the past were written, which the warming rules are shown.
-    past: Sources,
+    /// What this fold does with each rule.
+    pub(super) standings: Vec<Standing>,
+    /// A warm-up that was offered.
+    pub(super) arriving: Option<Box<WarmUp>>,
+    /// The latest records, for a warm-up that is behind.
+    pub(super) kept: Option<Kept>,
+    /// The record before which a warm-up was taken in whose rules are not in force yet.
+    pub(super) taken_in: Option<Offset>,
     /// Where a subject is written to.
     pub(super) buffer: Vec<u8>,
     /// The rules that count the signal that is being folded.
@@ -39,76 +43,42 @@ pub struct Abuse {
     pub(super) places: Vec<Option<SlotKey>>,
 }
 
-/// A rule that is new to a partition, and has yet to be shown what came before it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warming {
-    /// The rule's id.
-    pub rule: String,
-    /// How far back the rule needs the log, in milliseconds before the partition's time.
-    pub back_ms: i64,
-}
-
 impl Abuse {
     /// Returns a stage with these rules and the state of a checkpoint. State of rules that are no longer there is dropped. A rule that the
-    /// state does not know, or knows in another version, is warming, unless the state is empty.
+    /// state does not know, or knows in another version, has to warm up, unless the state is empty: see [`Abuse::warm_up`].
     #[must_use]
     pub fn new(rules: Arc<AbuseRules>, mut state: AbuseState) -> Self {
         let (numbers, anew) = adopt_rules(&rules, &mut state);
         let is_warming = |rule: &Rule| state.rules.get(&*rule.id).is_some_and(|state| state.is_warming);
-        let warming = rules.rules.iter().enumerate().filter(|(_, rule)| is_warming(rule)).map(|(at, _)| at).collect();
-        let mut stage = Self {
-            program: Program::new(rules, numbers),
+        let standing = |rule| if is_warming(rule) { Standing::Elsewhere } else { Standing::InForce };
+        let standings: Vec<Standing> = rules.rules.iter().map(standing).collect();
+        let program = Program::new(rules, numbers, |at| standings.get(at) != Some(&Standing::Elsewhere));
+        let mut stage = Self::of(program, state, standings);
+        stage.adopt_subjects(&anew);
+        stage
+    }
+
+    /// Returns a stage that has adopted no subjects yet.
+    pub(super) fn of(program: Program, state: AbuseState, standings: Vec<Standing>) -> Self {
+        Self {
+            program,
             state,
             grouped: BTreeSet::new(),
             census: Census::default(),
-            warming,
-            past: Sources::default(),
+            standings,
+            arriving: None,
+            kept: None,
+            taken_in: None,
             buffer: Vec::new(),
             uses: Vec::new(),
             places: Vec::new(),
-        };
-        stage.adopt_subjects(&anew);
-        stage
+        }
     }
 
     /// Returns the rules in force.
     #[must_use]
     pub fn rules(&self) -> &Arc<AbuseRules> {
         self.program.rules()
-    }
-
-    /// Returns the rules that are warming. They count nothing of what is applied, raise no alert and suspend nobody.
-    #[must_use]
-    pub fn warming(&self) -> Vec<Warming> {
-        let rules = self.program.rules();
-        let warming = self.warming.iter().filter_map(|at| rules.rules.get(*at));
-        warming.map(|rule| Warming { rule: rule.id.clone(), back_ms: back_ms(rule, rules.lateness_ms) }).collect()
-    }
-
-    /// Folds a record of the log for the warming rules alone. The records are given in order, from as far back as the rules need up to the
-    /// last one that was applied.
-    pub fn warm(&mut self, record: &Record<'_>) {
-        let Ok(signals) = signal::read(record.value) else { return };
-        let mut scene = Scene::new(record, true);
-        self.past.note(&signals, record.timestamp_ms);
-        for clock in &signals.clocks {
-            self.past.begin(clock, record.timestamp_ms);
-        }
-        (scene.now_ms, scene.log_ms) = (self.past.now_ms(), self.past.log_ms(record.timestamp_ms));
-        self.fold_signals(&signals, &mut scene);
-        for clock in &signals.clocks {
-            self.past.tick(clock, record.timestamp_ms);
-        }
-        self.past.fall_silent();
-    }
-
-    /// Ends the warming: all rules are in force. It is called when [`Abuse::warm`] was given the last record that was applied.
-    pub fn warmed(&mut self) {
-        let rules = Arc::clone(self.program.rules());
-        for rule in std::mem::take(&mut self.warming).into_iter().filter_map(|at| rules.rules.get(at)) {
-            self.state.change_rule(&rule.id, |state| state.is_warming = false);
-        }
-        self.past = Sources::default();
     }
 
     /// Returns the ids of the rules that enforce nothing until an operator lets them.
@@ -122,12 +92,6 @@ impl Abuse {
         let mut paused: Vec<_> = paused.filter_map(|state| self.program.place(state.number)).collect();
         paused.sort_unstable();
         paused
-    }
-
-    /// Returns the state, for a stage that is made of it anew.
-    #[must_use]
-    pub fn into_state(self) -> AbuseState {
-        self.state
     }
 
     /// Returns the partition's time, in milliseconds since the epoch; `None` before all sources have told theirs.
@@ -151,7 +115,8 @@ impl Abuse {
 
     /// Folds the signals of one record, in the form in which they were read.
     pub fn fold(&mut self, record: &Record<'_>, signals: &Signals<'_>) -> Folded {
-        let mut scene = Scene::new(record, false);
+        let mut scene = Scene::new(record);
+        self.take_in(&mut scene);
         self.state.applied = record.offset;
         self.state.sources.note(signals, record.timestamp_ms);
         (scene.now_ms, scene.log_ms) = (self.state.sources.now_ms(), self.state.sources.log_ms(record.timestamp_ms));
@@ -177,28 +142,6 @@ impl Abuse {
         folded.counts.clock_lag_ms = record.timestamp_ms.zip(self.reached_ms()).map(|(at_ms, reached_ms)| at_ms.saturating_sub(reached_ms));
         folded
     }
-
-    /// Returns the sources that a record is measured by: those of now, or those of then.
-    pub(super) fn sources_of(&mut self, scene: &Scene) -> &mut Sources {
-        if scene.is_warming { &mut self.past } else { &mut self.state.sources }
-    }
-
-    pub(super) fn is_warming(&self, rule: usize) -> bool {
-        self.warming.contains(&rule)
-    }
-
-    pub(super) fn has_warming(&self) -> bool {
-        !self.warming.is_empty()
-    }
-}
-
-/// Returns how far back a rule needs the log, in milliseconds.
-fn back_ms(rule: &Rule, lateness_ms: i64) -> i64 {
-    let kept_ms = match &rule.correlation {
-        Correlation::Baseline(baseline) => baseline.history_ms.max(baseline.warmup_ms).max(rule.timespan_ms),
-        _ => rule.timespan_ms,
-    };
-    kept_ms.saturating_add(lateness_ms)
 }
 
 impl Stage for Abuse {
@@ -209,6 +152,7 @@ impl Stage for Abuse {
     type State = AbuseState;
 
     fn apply(&mut self, record: &Record<'_>, (): &mut ()) -> Progress<Folded, Infallible> {
+        self.keep(record);
         Progress::Done(match signal::read(record.value) {
             Ok(signals) => self.fold(record, &signals),
             Err(rejection) => self.refuse(record, rejection),
@@ -217,6 +161,7 @@ impl Stage for Abuse {
 
     /// Counts the record as foreign: no writer of ours makes what cannot be taken apart.
     fn reject(&mut self, record: &Record<'_>, _: Rejection, (): &mut ()) -> Folded {
+        self.keep(record);
         self.refuse(record, SignalRejection::Foreign("a record that cannot be taken apart"))
     }
 
@@ -242,6 +187,10 @@ impl Stage for Abuse {
 
     fn state_mut(&mut self) -> &mut AbuseState {
         &mut self.state
+    }
+
+    fn checkpoint_written(&mut self, next: Offset) {
+        self.enforce_taken_in(next);
     }
 }
 

@@ -94,7 +94,7 @@ impl Abuse {
         let horizon_ms = self.horizon_ms(rule, now_ms);
         let Ok(opened) = subject.open(place) else { return subject.remove(place) };
         let found = opened.window.look(rule, horizon_ms, now_ms);
-        if let Some(finding) = found.filter(|_| !self.is_warming(number)) {
+        if let Some(finding) = found {
             let origin = Origin::Clock(finding.to_ms);
             self.fire(key, subject, id, &Found { rule: number, finding, at_ms: finding.to_ms, origin }, scene);
         }

@@ -125,6 +125,7 @@ impl<S: Stage> PartitionProcessor<S> {
                 self.checkpoint.recent.pop_front();
             }
             self.checkpoint.recent.push_back(checkpoint.keys::<S::State>().map(Into::into).collect());
+            self.stage.checkpoint_written(checkpoint.next);
         }
     }
 

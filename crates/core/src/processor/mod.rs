@@ -76,6 +76,11 @@ impl<S: Stage> PartitionProcessor<S> {
         &self.stage
     }
 
+    /// Returns the stage, for what goes on beside its records.
+    pub fn stage_mut(&mut self) -> &mut S {
+        &mut self.stage
+    }
+
     /// Returns the offset of the first record that is not part of the state.
     #[must_use]
     pub fn next(&self) -> Offset {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Correlation, Detection, Folded, GroupBy, Ladder, Level, Mode, Rule, Step};
+use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::digest::Digest;
-use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::record::{Offset, Partition, Record, StreamClock};
 use tollgate_core::signal::{Batch, Clock, KeyKind, Point, PointKind, Request, SignalKind, SubjectKey, VolumeKind};
 use tollgate_core::stage::{Progress, Stage};
 
@@ -176,6 +177,27 @@ impl Bench {
 
     pub fn suspended_until(&self, id: &str) -> Option<&str> {
         self.controls.get(&format!("subject/{}/abuse", user(id))).map(|control| control["until"].as_str().unwrap())
+    }
+}
+
+/// The records of checkpoints, as they stay.
+#[derive(Default)]
+pub struct Written(BTreeMap<Box<str>, Vec<u8>>);
+
+impl Written {
+    /// Writes what has changed in a stage.
+    pub fn write(&mut self, stage: &mut Abuse) -> &Self {
+        stage.state_mut().take_changes(|key, entry| match entry {
+            Some(entry) => AbuseState::encode(entry, self.0.entry(key.into()).insert_entry(Vec::new()).get_mut()),
+            None => drop(self.0.remove(key)),
+        });
+        self
+    }
+
+    /// Returns the state that is found there.
+    pub fn state(&self) -> AbuseState {
+        let entries = self.0.iter().map(|(key, value)| (key.clone(), AbuseState::decode(value).unwrap()));
+        AbuseState::restored((), StreamClock::default(), entries)
     }
 }
 

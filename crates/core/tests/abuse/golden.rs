@@ -82,7 +82,7 @@ fn what_is_written_is_the_golden_and_is_read() {
     }
     let restored = restore.finish(OWNER, ()).unwrap().unwrap();
     let mut stage = Abuse::new(all_rules(), restored.state);
-    assert_eq!((restored.next, stage.warming().len()), (Offset(RECORDS), 0));
+    assert_eq!((restored.next, stage.warming().count()), (Offset(RECORDS), 0));
     // Of whom much is known, little more is enough.
     let value = value_of(&(RECORDS..RECORDS + 3).map(|offset| part(stop("0", offset, START + RECORDS * MINUTE / 2))).collect::<Vec<_>>());
     assert!(!stage.fold(&record(RECORDS, START, &value), &read(Some(&value)).unwrap()).alerts.is_empty());

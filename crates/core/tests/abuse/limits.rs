@@ -118,7 +118,7 @@ fn a_subject_that_is_found_in_many_groups_counts_once() {
     (1..20).for_each(|id| fires(&mut bench, id, 1_000 * id as i64));
     assert_eq!((bench.stage.paused().count(), suspended(&bench)), (0, 20), "twenty in all");
     // The same is counted where the state is taken over, and when she is pardoned.
-    bench.stage = Abuse::new(rules(vec![by_tool]), bench.stage.into_state());
+    bench.stage = Abuse::new(rules(vec![by_tool]), Written::default().write(&mut bench.stage).state());
     bench.request(&Request::Pardon(user("eve")));
     fires(&mut bench, 20, 50_000);
     assert_eq!((bench.stage.paused().count(), suspended(&bench)), (0, 20));

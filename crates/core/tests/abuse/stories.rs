@@ -66,7 +66,7 @@ fn state_is_restored_as_it_was() {
     expected.sort_unstable();
     assert_eq!(keys, expected);
     let mut stage = Abuse::new(rules(vec![rule("three")]), restore(&checkpoint).unwrap());
-    assert!(stage.warming().is_empty());
+    assert_eq!(stage.warming().count(), 0);
     let value = stops("b", 9..10);
     let folded = stage.fold(&record(3, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
     assert_eq!((folded.alerts.len(), stage.clock_ms(), stage.subjects()), (1, Some(START), 2));
@@ -142,13 +142,16 @@ fn a_changed_rule_counts_anew_and_leaves_subjects_where_they_are_on_its_ladder()
     let (_, checkpoint) = checkpoint(rules(vec![rule("three")]), &values);
     let changed = Rule { version: Digest::of(b"another"), ..rule("three") };
     let mut stage = Abuse::new(rules(vec![changed]), restore(&checkpoint).unwrap());
-    assert_eq!(stage.warming().len(), 1);
-    stage.warmed();
+    assert_eq!(stage.warming().count(), 1);
+    let mut warm_up = stage.warm_up().unwrap();
+    warm_up.begin_at(Offset(2));
+    stage.offer(warm_up);
     let fold = |stage: &mut Abuse, offset: i64, value: Vec<u8>| {
         let folded = stage.fold(&record(offset, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
         folded.alerts.iter().map(|alert| serde_json::from_slice(&alert.value).unwrap()).collect::<Vec<serde_json::Value>>()
     };
     assert!(fold(&mut stage, 2, stops("a", 5..7)).is_empty(), "two of before do not count");
+    stage.checkpoint_written(Offset(3));
     assert_eq!(shown(&fold(&mut stage, 3, stops("a", 7..8)), &["status", "step"]), ["escalated 2"]);
 }
 

@@ -1,160 +1,299 @@
-//! Rules that are new to a partition: they are shown the log, while the others go on.
+//! Rules that are new to a partition: a fold of their own is shown the log while the others go on, and is taken in.
 
 use std::sync::Arc;
 
-use tollgate_core::abuse::{Abuse, AbuseState, Mode, Rule, Warming};
-use tollgate_core::checkpoint::{Restore, Restored};
-use tollgate_core::processor::PartitionProcessor;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Correlation, Firing, Folded, Mode, Rule, WarmUp};
+use tollgate_core::digest::Digest;
 use tollgate_core::record::Offset;
+use tollgate_core::signal::Request;
+use tollgate_core::stage::{Progress, Stage};
 
+use crate::crashes::{all_rules, log};
 use crate::fixture::*;
 
-const OWNER: &str = "tollgate-abuse/tollgate.signals";
+/// Records of the log: the timestamp and the value of each.
+type Log = Vec<(i64, Vec<u8>)>;
 
-/// A log of one user with four signals, and the state of a worker that has folded it with some rules.
-struct Past {
-    log: Vec<Vec<u8>>,
-    state: Vec<(String, Option<Vec<u8>>)>,
+/// A clock, and then a stop of a user in each of five records.
+fn five_stops() -> Log {
+    let first = (LOG, value_of(&[clock(0, 0, START)]));
+    std::iter::once(first).chain((0..5).map(stop_in_record)).collect()
 }
 
-impl Past {
-    fn with(rules_then: Vec<Rule>) -> Self {
-        let mut log = vec![value_of(&[clock(0, 0, START)])];
-        log.extend((0..4).map(|n| value_of(&[part(stop("a", n, START + n)), clock(0, n + 1, START + n)])));
-        let mut past = Self { log, state: Vec::new() };
-        let mut processor = PartitionProcessor::new(PARTITION, Abuse::new(rules(rules_then), AbuseState::default()));
-        for (value, offset) in past.log.iter().zip(0..) {
-            processor.apply(&record(offset, LOG, value), &mut ()).unwrap();
-            processor.published(Offset(offset), 0).unwrap();
-        }
-        past.write(&mut processor);
-        past
-    }
-
-    fn write(&mut self, processor: &mut PartitionProcessor<Abuse>) {
-        processor.freeze(OWNER);
-        let checkpoint = processor.take_checkpoint().unwrap();
-        self.state.extend(checkpoint.records.iter().map(|record| (record.key.clone(), record.value.clone())));
-        processor.checkpoint_written();
-    }
-
-    fn restored(&self) -> Restored<AbuseState> {
-        let mut restore = Restore::<AbuseState>::default();
-        for ((key, value), offset) in self.state.iter().zip(0..) {
-            restore.take(Offset(offset), Some(key.as_bytes()), value.as_deref());
-        }
-        restore.finish(OWNER, ()).unwrap().unwrap()
-    }
-
-    fn restore(&self, rules_now: Vec<Rule>) -> PartitionProcessor<Abuse> {
-        let restored = self.restored();
-        PartitionProcessor::restored(PARTITION, Abuse::new(rules(rules_now), restored.state), restored.next)
-    }
+fn stop_in_record(n: i64) -> (i64, Vec<u8>) {
+    (LOG, value_of(&[part(stop("a", n, START + n)), clock(0, n + 1, START + n)]))
 }
 
 fn five() -> Rule {
-    let correlation = tollgate_core::abuse::Correlation::EventCount { gte: 5 };
-    Rule { correlation, mode: Mode::Alert, ..rule("five") }
+    Rule { correlation: Correlation::EventCount { gte: 5 }, mode: Mode::Alert, ..rule("five") }
 }
 
-fn alerts(stage: &mut Abuse, offset: i64, value: &[u8]) -> usize {
-    stage.fold(&record(offset, LOG, value), &tollgate_core::signal::read(Some(value)).unwrap()).alerts.len()
+fn fold(stage: &mut Abuse, offset: usize, (timestamp_ms, value): &(i64, Vec<u8>)) -> Folded {
+    let Progress::Done(folded) = stage.apply(&record(offset as i64, *timestamp_ms, value), &mut ()) else { panic!("it never asks") };
+    folded
+}
+
+fn show(warm_up: &mut WarmUp, log: &Log, offset: usize) {
+    let (timestamp_ms, value) = &log[offset];
+    warm_up.fold(&record(offset as i64, *timestamp_ms, value));
+}
+
+/// Returns what a stage with rules has written behind some records.
+fn written_by(rules_then: &Arc<AbuseRules>, log: &[(i64, Vec<u8>)]) -> Written {
+    let (mut before, mut written) = (Abuse::new(Arc::clone(rules_then), AbuseState::default()), Written::default());
+    log.iter().enumerate().for_each(|(offset, entry)| drop(fold(&mut before, offset, entry)));
+    written.write(&mut before);
+    written
+}
+
+/// Returns a stage with rules, whose state is that of another one behind some records.
+fn taken_over_by(rules_now: &Arc<AbuseRules>, rules_then: &Arc<AbuseRules>, log: &[(i64, Vec<u8>)]) -> Abuse {
+    Abuse::new(Arc::clone(rules_now), written_by(rules_then, log).state())
+}
+
+/// Returns a stage for which one of two rules is new, behind so many records.
+fn with_five(log: &Log, records: usize) -> Abuse {
+    taken_over_by(&rules(vec![rule("three"), five()]), &rules(vec![rule("three")]), &log[..records])
 }
 
 #[test]
-fn a_new_rule_is_warming_where_there_is_state_and_not_where_there_is_none() {
-    assert!(!AbuseState::default().has_new(&rules(vec![five()])));
-    assert!(Abuse::new(rules(vec![five()]), AbuseState::default()).warming().is_empty());
-    let mut processor = Past::with(vec![rule("three")]).restore(vec![rule("three"), five()]);
-    let warming = processor.stage().warming();
-    assert_eq!(warming, [Warming { rule: "five".to_owned(), back_ms: HOUR + 5 * MINUTE }]);
-    // It counts nothing of what is applied, or it would count some of it twice.
-    let value = value_of(&(10..40).map(|offset| part(stop("b", offset, START))).collect::<Vec<_>>());
-    processor.apply(&record(5, LOG, &value), &mut ()).unwrap();
-    assert_eq!(processor.stage().warming().len(), 1);
+fn a_new_rule_warms_up_where_there_is_state_and_not_where_there_is_none() {
+    let fresh = Abuse::new(rules(vec![five()]), AbuseState::default());
+    assert!(fresh.warming().next().is_none() && fresh.warm_up().is_none());
+    let stage = with_five(&five_stops(), 5);
+    assert_eq!(stage.warming().collect::<Vec<_>>(), ["five"]);
+    let warm_up = stage.warm_up().unwrap();
+    assert_eq!((warm_up.from_ms(), warm_up.next()), (Some(START + 3 - HOUR - 5 * MINUTE), Offset(0)));
+    let warming = |rules_now: Vec<Rule>| {
+        let stage = taken_over_by(&rules(rules_now), &rules(vec![rule("three")]), &five_stops()[..5]);
+        stage.warming().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(warming(vec![rule("three")]).is_empty(), "it is known");
+    assert!(warming(vec![]).is_empty());
+    assert_eq!(warming(vec![Rule { version: Digest::of(b"another"), ..rule("three") }]), ["three"], "it is another one now");
 }
 
 #[test]
-fn a_state_says_which_rules_would_be_warming() {
-    let past = Past::with(vec![rule("three")]);
-    let changed = Rule { suppress_ms: 1, ..rule("three") };
-    for now in [vec![], vec![rule("three")], vec![five()], vec![rule("three"), five()], vec![changed]] {
-        let restored = past.restored().state;
-        let has_new = restored.has_new(&rules(now.clone()));
-        let mut stage = Abuse::new(rules(now.clone()), restored);
-        assert_eq!(has_new, !stage.warming().is_empty(), "{now:?}");
-        // One that was interrupted begins anew, and one that has ended does not.
-        let unfinished = Abuse::new(rules(now.clone()), past.restored().state).into_state();
-        assert_eq!(unfinished.has_new(&rules(now.clone())), has_new);
-        stage.warmed();
-        assert!(!stage.into_state().has_new(&rules(now)));
+fn the_others_go_on_meanwhile() {
+    let mut stage = with_five(&five_stops(), 1);
+    let alerts: Vec<usize> = (0..9).map(|n| fold(&mut stage, 1 + n, &stop_in_record(n as i64)).alerts.len()).collect();
+    assert_eq!(alerts, [0, 0, 1, 0, 0, 1, 0, 0, 1]);
+    assert_eq!(stage.warming().count(), 1);
+}
+
+#[test]
+fn taken_in_it_knows_what_it_would_know_and_is_in_force_behind_a_checkpoint() {
+    let log = five_stops();
+    let mut stage = with_five(&log, 5);
+    let mut warm_up = stage.warm_up().unwrap();
+    (0..5).for_each(|offset| show(&mut warm_up, &log, offset));
+    stage.offer(warm_up);
+    assert_eq!(stage.warming().count(), 1, "before the next record");
+    assert_eq!(fold(&mut stage, 5, &log[5]).firings.len(), 0, "the fifth, and it is quiet");
+    assert!(stage.take_back().is_none() && stage.warm_up().is_none());
+    stage.checkpoint_written(Offset(5));
+    assert_eq!(stage.warming().count(), 1, "that checkpoint does not have it");
+    let alerts: Vec<usize> = (5..9).map(|n| fold(&mut stage, 1 + n, &stop_in_record(n as i64)).alerts.len()).collect();
+    assert_eq!(alerts, [1, 0, 0, 1], "of the other rule");
+    stage.checkpoint_written(Offset(9));
+    assert_eq!(stage.warming().count(), 0);
+    let folded = fold(&mut stage, 10, &stop_in_record(9));
+    assert_eq!(folded.firings.iter().map(|firing| firing.rule).collect::<Vec<_>>(), [1], "the tenth: the quiet firing has used up five");
+}
+
+/// Whoever takes the partition over finds the rule in force if the checkpoint has it, and else begins anew and counts nothing twice.
+#[test]
+fn a_warm_up_that_no_checkpoint_has_begins_anew() {
+    let log = five_stops();
+    let now = rules(vec![rule("three"), five()]);
+    for (is_taken_in, alerts) in [(false, 0), (true, 1)] {
+        let mut written = written_by(&rules(vec![rule("three")]), &log[..4]);
+        let mut stage = Abuse::new(Arc::clone(&now), written.state());
+        let mut warm_up = stage.warm_up().unwrap();
+        (0..4).for_each(|offset| show(&mut warm_up, &log, offset));
+        if is_taken_in {
+            stage.offer(warm_up);
+        }
+        fold(&mut stage, 4, &log[4]);
+        let mut next = Abuse::new(Arc::clone(&now), written.write(&mut stage).state());
+        assert_eq!(next.warming().count(), usize::from(!is_taken_in));
+        assert_eq!(fold(&mut next, 5, &log[5]).alerts.len(), alerts, "the fifth");
     }
 }
 
 #[test]
-fn a_rule_that_was_shown_the_log_knows_what_it_would_know() {
-    let past = Past::with(vec![rule("three")]);
-    let next = value_of(&[part(stop("a", 9, START + 9))]);
-    let mut stage = take_stage(&past, vec![rule("three"), five()]);
-    for (value, offset) in past.log.iter().zip(0..) {
-        stage.warm(&record(offset, LOG, value));
-        // A record that a worker wrote twice is there twice.
-        stage.warm(&record(offset, LOG, value));
+fn one_that_is_ahead_is_waited_for_and_one_that_is_behind_is_given_back() {
+    let log = five_stops();
+    let mut stage = with_five(&log, 3);
+    let mut warm_up = stage.warm_up().unwrap();
+    (0..5).for_each(|offset| show(&mut warm_up, &log, offset));
+    stage.offer(warm_up);
+    for (offset, entry) in log.iter().enumerate().take(5).skip(3) {
+        fold(&mut stage, offset, entry);
+        assert!(stage.take_back().is_none() && stage.warm_up().is_some(), "not yet");
     }
-    stage.warmed();
-    assert!(stage.warming().is_empty());
-    assert_eq!(alerts(&mut stage, 5, &next), 1, "the fifth");
-    let mut cold = take_stage(&past, vec![rule("three"), five()]);
-    cold.warmed();
-    assert_eq!(alerts(&mut cold, 5, &next), 0, "it was shown nothing");
+    fold(&mut stage, 5, &log[5]);
+    assert!(stage.warm_up().is_none());
+    let mut stage = with_five(&log, 3);
+    let mut warm_up = stage.warm_up().unwrap();
+    (0..2).for_each(|offset| show(&mut warm_up, &log, offset));
+    stage.offer(warm_up);
+    let mut warm_up = stage.take_back().unwrap();
+    assert_eq!((warm_up.next(), stage.take_back().is_none()), (Offset(2), true), "a record is missing");
+    // By the time that it has read the record, two others have come, which the stage shows it.
+    (3..5).for_each(|offset| drop(fold(&mut stage, offset, &log[offset])));
+    show(&mut warm_up, &log, 2);
+    stage.offer(warm_up);
+    assert!(stage.take_back().is_none());
+    fold(&mut stage, 5, &log[5]);
+    assert!(stage.warm_up().is_none());
+    stage.checkpoint_written(Offset(6));
+    (5..9).for_each(|n| assert!(fold(&mut stage, 1 + n, &stop_in_record(n as i64)).firings.iter().all(|firing| firing.rule == 0)));
+    let folded = fold(&mut stage, 10, &stop_in_record(9));
+    assert!(folded.firings.iter().any(|firing| firing.rule == 1), "the tenth: nothing was missed, and nothing counted twice");
 }
 
-fn take_stage(past: &Past, rules_now: Vec<Rule>) -> Abuse {
-    let processor = past.restore(rules_now.clone());
-    let next = processor.next();
-    assert_eq!(next, Offset(5));
-    let mut restore = Restore::<AbuseState>::default();
-    for ((key, value), offset) in past.state.iter().zip(0..) {
-        restore.take(Offset(offset), Some(key.as_bytes()), value.as_deref());
-    }
-    Abuse::new(rules(rules_now), restore.finish(OWNER, ()).unwrap().unwrap().state)
-}
-
-/// The stage that was shown the log is not the one that goes on, and what waits for the clock goes from one to the other.
+/// Or else a partition that is always a little ahead would never be reached.
 #[test]
-fn what_is_due_is_done_by_a_stage_that_is_made_of_another_ones_state() {
-    let past = Past::with(vec![rule("three")]);
-    let mut shown = take_stage(&past, vec![rule("three"), five()]);
-    past.log.iter().zip(0..).for_each(|(value, offset)| shown.warm(&record(offset, LOG, value)));
-    shown.warmed();
-    let mut stage = Abuse::new(Arc::clone(shown.rules()), shown.into_state());
-    let value = value_of(&[clock(0, 5, START + 30 * DAY)]);
-    let folded = stage.fold(&record(5, LOG + 30 * DAY, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
-    assert_eq!(folded.alerts.len(), 1, "the ladder of the rule that has fired ends");
-    assert_eq!(stage.subjects(), 0, "and its subject is forgotten");
+fn a_warm_up_that_is_never_quicker_is_taken_in_all_the_same() {
+    let log = five_stops();
+    let mut stage = with_five(&log, 2);
+    let mut warm_up = stage.warm_up().unwrap();
+    let mut rounds = 0;
+    let mut next = 2;
+    while stage.warm_up().is_some() {
+        let from = warm_up.next().0 as usize;
+        (from..next).for_each(|offset| show(&mut warm_up, &log, offset.min(5)));
+        fold(&mut stage, next, &log[next.min(5)]);
+        stage.offer(warm_up);
+        let Some(back) = stage.take_back() else { break };
+        (warm_up, next, rounds) = (back, next + 1, rounds + 1);
+    }
+    assert_eq!(rounds, 1, "a record comes whenever it has read the last one");
 }
 
-/// Whoever dies in the middle of it begins it anew, and counts nothing twice.
+/// A log has no record at some offsets, and none at all where all of it was deleted.
 #[test]
-fn a_warming_that_did_not_end_begins_anew() {
-    let mut past = Past::with(vec![rule("three")]);
-    let mut stage = take_stage(&past, vec![rule("three"), five()]);
-    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, LOG, value)));
-    let value = value_of(&[clock(0, 5, START + 5)]);
-    let mut processor = PartitionProcessor::restored(PARTITION, stage, Offset(5));
-    processor.apply(&record(5, LOG, &value), &mut ()).unwrap();
-    processor.published(Offset(5), 0).unwrap();
-    past.write(&mut processor);
-    let again = past.restore(vec![rule("three"), five()]);
-    assert_eq!(again.stage().warming().len(), 1);
-    let mut restore = Restore::<AbuseState>::default();
-    for ((key, value), offset) in past.state.iter().zip(0..) {
-        restore.take(Offset(offset), Some(key.as_bytes()), value.as_deref());
+fn offsets_without_a_record_keep_nobody_apart() {
+    let log = five_stops();
+    for (begin, first) in [(7, 9), (9, 9), (5, 7)] {
+        let mut stage = with_five(&log, 5);
+        let mut warm_up = stage.warm_up().unwrap();
+        warm_up.begin_at(Offset(begin));
+        stage.offer(warm_up);
+        fold(&mut stage, first, &log[5]);
+        assert!(stage.warm_up().is_none(), "{begin} {first}");
     }
-    let state = restore.finish(OWNER, ()).unwrap().unwrap().state;
-    let mut stage = Abuse::new(Arc::clone(again.stage().rules()), state);
-    past.log.iter().zip(0..).for_each(|(value, offset)| stage.warm(&record(offset, LOG, value)));
-    stage.warmed();
-    assert_eq!(alerts(&mut stage, 6, &value_of(&[part(stop("b", 20, START))])), 0);
-    assert_eq!(alerts(&mut stage, 7, &value_of(&[part(stop("a", 21, START))])), 1, "four of the log and this one");
+}
+
+/// A record that a worker wrote twice is in the log twice, and an operator's request is in it too.
+#[test]
+fn the_log_counts_as_it_did() {
+    for (is_pardoned, expected) in [(false, 1), (true, 0)] {
+        let mut log = five_stops();
+        log.push(log[4].clone());
+        if is_pardoned {
+            log.push((LOG, Request::Pardon(user("a")).to_value()));
+        }
+        let mut stage = with_five(&log, log.len());
+        let mut warm_up = stage.warm_up().unwrap();
+        warm_up.begin_at(Offset(1));
+        (2..log.len()).for_each(|offset| show(&mut warm_up, &log, offset));
+        stage.offer(warm_up);
+        fold(&mut stage, log.len(), &(LOG, value_of(&[clock(0, 5, START + 6)])));
+        stage.checkpoint_written(Offset(100));
+        let folded = fold(&mut stage, log.len() + 1, &stop_in_record(9));
+        let of_five = folded.firings.iter().filter(|firing| firing.rule == 1).count();
+        assert_eq!(of_five, expected, "four of the log, and this one");
+    }
+}
+
+/// Memory is bounded, and what was forgotten is counted.
+#[test]
+fn who_is_forgotten_is_counted() {
+    let five = |subjects_max| Arc::new(AbuseRules { subjects_max, ..AbuseRules::clone(&rules(vec![rule("three"), five()])) });
+    let mut log: Log = (0..6).map(|n| (LOG, value_of(&[part(stop(&format!("u{n}"), n, START)), clock(0, n + 1, START)]))).collect();
+    log.push((LOG, value_of(&[clock(0, 7, START)])));
+    let mut stage = taken_over_by(&five(4), &rules(vec![]), &log[..6]);
+    let mut warm_up = stage.warm_up().unwrap();
+    (0..6).for_each(|offset| show(&mut warm_up, &log, offset));
+    stage.offer(warm_up);
+    assert_eq!((fold(&mut stage, 6, &log[6]).counts.subjects_dropped, stage.subjects()), (2, 4));
+}
+
+/// How far the partition's fold goes, and how far the warm-up, before it is offered again; and whether a checkpoint is written then.
+fn steps() -> impl Strategy<Value = Vec<(usize, usize, bool)>> {
+    vec((0..12_usize, 0..30_usize, any::<bool>()), 0..40)
+}
+
+/// Returns rules of every type. The first half is there from the beginning; the others are in shadow mode, so that nothing of them is heard.
+fn half(with_others: bool) -> (Arc<AbuseRules>, usize) {
+    let mut rules = AbuseRules { subjects_max: 1_000_000, ..AbuseRules::clone(&all_rules()) };
+    let half = rules.rules.len() / 2;
+    rules.rules.iter_mut().skip(half).for_each(|rule| rule.mode = Mode::Shadow);
+    rules.rules.truncate(if with_others { usize::MAX } else { half });
+    (Arc::new(rules), half)
+}
+
+/// Adds rules behind some records of a log, goes by these steps, and compares with a fold that had the rules from the beginning. Returns how
+/// often a rule that was shown the log has fired once it was in force.
+fn compare(log: &Log, added: f64, steps: Vec<(usize, usize, bool)>) -> Result<usize, TestCaseError> {
+    let ((now, half), (then, _)) = (half(true), half(false));
+    let mut there = Abuse::new(Arc::clone(&now), AbuseState::default());
+    let expected: Vec<Folded> = log.iter().enumerate().map(|(offset, entry)| fold(&mut there, offset, entry)).collect();
+    let mut next = ((log.len() as f64 * added) as usize).clamp(1, log.len());
+    let mut stage = taken_over_by(&now, &then, &log[..next]);
+    let (mut warm_up, mut is_in_force, mut fired) = (stage.warm_up(), false, 0);
+    let of = |folded: &Folded, is_new: bool| -> Vec<Firing> {
+        folded.firings.iter().filter(|firing| (firing.rule >= half) == is_new).copied().collect()
+    };
+    for (records, shown, is_written) in steps {
+        if let Some(mut warm_up) = warm_up.take() {
+            let from = warm_up.next().0 as usize;
+            (from..log.len().min(from + shown)).for_each(|offset| show(&mut warm_up, log, offset));
+            stage.offer(warm_up);
+        }
+        for offset in next..log.len().min(next + records) {
+            let (folded, expected) = (fold(&mut stage, offset, &log[offset]), &expected[offset]);
+            prop_assert_eq!(of(&folded, false), of(expected, false));
+            prop_assert_eq!((&folded.alerts, &folded.controls), (&expected.alerts, &expected.controls));
+            prop_assert_eq!(of(&folded, true), if is_in_force { of(expected, true) } else { Vec::new() });
+            fired += of(&folded, true).len();
+            next += 1;
+        }
+        warm_up = stage.take_back();
+        if is_written {
+            stage.checkpoint_written(Offset(next as i64));
+        }
+        is_in_force = stage.warming().next().is_none();
+    }
+    Ok(fired)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 128 } else { 512 }))]
+
+    /// Once it is in force, a rule that was shown the log fires on whom it would fire on if it had been there, whichever of both folds was
+    /// ahead, and the others do what they would do without it.
+    #[test]
+    fn a_rule_that_was_shown_the_log_is_as_one_that_was_there(log in log(false), added in 0.0..0.8_f64, steps in steps()) {
+        compare(&log, added, steps)?;
+    }
+}
+
+/// The property says something only if such rules fire.
+#[test]
+fn rules_that_were_shown_the_log_do_fire() {
+    let mut runner = TestRunner::deterministic();
+    let fired: usize = (0..60)
+        .map(|_| {
+            let (log, steps) = (log(false), steps()).new_tree(&mut runner).unwrap().current();
+            compare(&log, 0.2, steps).unwrap()
+        })
+        .sum();
+    assert!(fired > 20, "{fired}");
 }

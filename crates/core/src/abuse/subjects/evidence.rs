@@ -38,6 +38,13 @@ pub(in crate::abuse) struct Witness<'p> {
     pub event: PackedId<'p>,
 }
 
+impl Witness<'_> {
+    /// Returns whether both are the same thing, in the same event of the same thread.
+    fn is_same(&self, other: &Witness<'_>) -> bool {
+        (self.event, self.thread, self.kind) == (other.event, other.thread, other.kind)
+    }
+}
+
 /// The signals behind a subject's counters, in the order in which they came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::abuse) struct Evidence<'p>(Vec<Witness<'p>>);
@@ -59,9 +66,28 @@ impl<'p> Evidence<'p> {
         self.drop_spent();
     }
 
-    /// Returns the signal among these that is the same: the same thing, in the same event of the same thread.
-    pub(in crate::abuse) fn known(&self, signal: &Witness<'_>) -> Option<&Witness<'p>> {
-        self.0.iter().rev().find(|known| (known.event, known.thread, known.kind) == (signal.event, signal.thread, signal.kind))
+    /// Returns whether a signal is among these: the same thing, in the same event of the same thread.
+    pub(in crate::abuse) fn knows(&self, signal: &Witness<'_>) -> bool {
+        self.0.iter().rev().any(|known| known.is_same(signal))
+    }
+
+    /// Takes in the evidence of another fold of the same log. `counters` gives its counters the ids that they have here.
+    pub(super) fn take_in(&mut self, others: Self, counters: impl Fn(u64) -> u64) {
+        let mut behind = 0;
+        for other in others.0 {
+            let witness = Witness { counters: counters(other.counters), ..other };
+            match self.0.iter_mut().enumerate().find(|(_, known)| known.is_same(&witness)) {
+                Some((at, known)) => {
+                    known.counters |= witness.counters;
+                    behind = behind.max(at + 1);
+                }
+                None => {
+                    self.0.insert(behind.min(self.0.len()), witness);
+                    behind += 1;
+                }
+            }
+        }
+        self.drop_spent();
     }
 
     /// Drops all but the latest of the signals that are behind no counter.
@@ -152,13 +178,24 @@ mod tests {
         let of = |event| Witness { event: PackedId::of(event), ..witness(1, 0) };
         evidence.add(of("a"));
         evidence.release(0);
-        let knows = |witness| evidence.known(&witness).is_some();
+        let knows = |witness| evidence.knows(&witness);
         assert!(knows(of("a")) && !knows(of("b")));
         assert!(!knows(Witness { kind: PointKind::LoopStop, ..of("a") }), "another thing in the same event");
         assert!(!knows(Witness { thread: PackedId::of("u"), ..of("a") }), "another thread's event of that name");
         let mut out = Vec::new();
         evidence.write(0, &mut out);
         assert_eq!(Evidence::read(&mut Input::new(1, &out), 0), Ok(evidence));
+    }
+
+    #[test]
+    fn evidence_of_two_folds_of_one_log_is_one_in_the_order_of_the_log() {
+        let of = |event, counters, time_ms| Witness { event: PackedId::of(event), ..witness(counters, time_ms) };
+        let (mut one, mut other) = (Evidence::default(), Evidence::default());
+        [("b", 2), ("d", 4)].into_iter().for_each(|(event, time_ms)| one.add(of(event, 0b1, time_ms)));
+        [("a", 1), ("b", 2), ("c", 3), ("e", 5)].into_iter().for_each(|(event, time_ms)| other.add(of(event, 0b1, time_ms)));
+        one.take_in(other, |counters| counters << 3);
+        let found: Vec<_> = one.0.iter().map(|witness| (witness.time_ms, witness.counters)).collect();
+        assert_eq!(found, [(1, 0b1000), (2, 0b1001), (3, 0b1000), (5, 0b1000), (4, 0b1)], "of two that only one has seen, either is first");
     }
 
     #[test]

@@ -61,6 +61,11 @@ impl<'p> Subject<'p> {
         Self { applied: Offset(0), base_ms: time_ms, control_until_ms: None, active_ms: None, counters, evidence, crowded: 0 }
     }
 
+    /// Returns a subject of which nothing is known, whose times are written as of the same one.
+    pub(in crate::abuse) fn beside(&self) -> Self {
+        Self::new(self.base_ms)
+    }
+
     /// Returns whether nothing is left to remember.
     fn is_empty(&self) -> bool {
         self.counters.is_empty() && self.control_until_ms.is_none() && self.active_ms.is_none()
@@ -112,6 +117,29 @@ impl<'p> Subject<'p> {
             let counter = self.counters.remove(at);
             self.evidence.release(counter.id);
         }
+    }
+
+    /// Takes in what another fold of the same log has counted of the subject, for rules that this one did not count for. `rule` gives a rule
+    /// by its number. Counters for which there is no room are counted as dropped.
+    pub(in crate::abuse) fn take_in<'r>(&mut self, mut other: Self, rule: impl Fn(u32) -> Option<&'r Rule>) {
+        let (mut busy, mut ids) = (0, Vec::with_capacity(other.counters.len()));
+        for place in 0..other.counters.len() {
+            let Some((number, group, id)) = other.counters.get(place).map(|other| (other.rule, other.group.clone(), other.id)) else { continue };
+            let (Some(rule), Ok(opened)) = (rule(number), other.open(place)) else { continue };
+            let window = std::mem::replace(&mut opened.window, Window::of(rule));
+            let Some(at) = self.counter(number, &group, busy, || Window::of(rule)) else { continue };
+            // One that is there already is on the ladder of a rule that has changed, and has counted nothing since.
+            if let Ok(opened) = self.open(at) {
+                opened.window = window;
+            }
+            self.settle(at, rule);
+            let own = self.counters.get(at).map_or(0, |counter| bit(counter.id));
+            busy |= own;
+            ids.push((bit(id), own));
+        }
+        let own = |counters| ids.iter().filter(|(other, _)| counters & other != 0).fold(0, |all, (_, own)| all | own);
+        self.evidence.take_in(other.evidence, own);
+        self.applied = self.applied.max(other.applied);
     }
 
     fn free_id(&self) -> Option<u8> {

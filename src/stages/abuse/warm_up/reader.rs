@@ -1,0 +1,218 @@
+//! The thread that reads the log of a partition for a warm-up.
+//!
+//! One thread of the process reads at a time, so that a change of the rules takes one core from deciding and not one for each partition.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaResult;
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+use tollgate_core::abuse::WarmUp;
+use tollgate_core::record::{Offset, Partition};
+
+use crate::kafka::{PlainContext, StageTopics, make_consumer, reader_config, with_record};
+use crate::partition::{RestoreError, ends, read_messages};
+use crate::settings::KafkaSettings;
+use crate::threads::Threads;
+
+/// How long the brokers may take to say which offset belongs to a time.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause before reading is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How often it is logged that reading keeps failing.
+const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(60);
+/// How often to check whether the warm-up is still wanted.
+const WANTED_POLL: Duration = Duration::from_millis(50);
+
+/// What the readers of a process share.
+#[derive(Debug)]
+pub(in super::super) struct ReaderParts {
+    kafka: Arc<KafkaSettings>,
+    topics: Arc<StageTopics>,
+    /// The threads of the process, which show one that panicked.
+    threads: Arc<Threads>,
+    /// Held by the one that reads.
+    turn: Mutex<()>,
+}
+
+/// A thread that reads the log for a warm-up. When it is dropped, it ends soon.
+#[derive(Debug)]
+pub(super) struct LogReader {
+    position: Arc<Position>,
+    offers: Receiver<Box<WarmUp>>,
+    returns: Sender<Box<WarmUp>>,
+}
+
+/// What the member tells the thread.
+#[derive(Debug)]
+struct Position {
+    /// The offset of the last record that the partition has applied.
+    applied: AtomicI64,
+    is_wanted: AtomicBool,
+}
+
+impl ReaderParts {
+    pub(in super::super) fn new(kafka: &Arc<KafkaSettings>, topics: &Arc<StageTopics>, threads: &Arc<Threads>) -> Self {
+        Self { kafka: Arc::clone(kafka), topics: Arc::clone(topics), threads: Arc::clone(threads), turn: Mutex::new(()) }
+    }
+
+    /// Notes that a partition's reader runs again, or is not needed any more.
+    pub(super) fn recovered(&self, partition: Partition) {
+        self.threads.recovered(&thread(partition));
+    }
+}
+
+/// Returns the name of the thread that reads a partition's log.
+fn thread(partition: Partition) -> String {
+    format!("abuse-warm-up-{partition}")
+}
+
+impl LogReader {
+    /// Starts to read the log of a partition that has applied the record at an offset.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub(super) fn start(parts: &Arc<ReaderParts>, partition: Partition, applied: Offset, warm_up: Box<WarmUp>) -> std::io::Result<Self> {
+        let ((offer, offers), (returns, given_back)) = (channel(), channel());
+        let position = Arc::new(Position { applied: AtomicI64::new(applied.0), is_wanted: AtomicBool::new(true) });
+        let work = Work { parts: Arc::clone(parts), partition, position: Arc::clone(&position), offer, given_back };
+        let run = move || {
+            let ran = catch_unwind(AssertUnwindSafe(|| work.run(warm_up)));
+            if ran.is_err() && work.is_wanted() {
+                // The member learns it from the channel, and starts another one.
+                work.parts.threads.panicked(&thread(partition));
+            }
+        };
+        std::thread::Builder::new().name(thread(partition)).spawn(run)?;
+        Ok(Self { position, offers, returns })
+    }
+
+    /// Shows the thread how far the partition is.
+    pub(super) fn show_applied(&self, offset: Offset) {
+        self.position.applied.store(offset.0, Ordering::Relaxed);
+    }
+
+    /// Returns the warm-up if it is where the partition is.
+    ///
+    /// # Errors
+    /// It is not there yet, or the thread has ended.
+    pub(super) fn offered(&self) -> Result<Box<WarmUp>, TryRecvError> {
+        self.offers.try_recv()
+    }
+
+    /// Gives a warm-up back to be shown more of the log. Returns `false` if the thread has ended.
+    pub(super) fn give_back(&self, warm_up: Box<WarmUp>) -> bool {
+        self.returns.send(warm_up).is_ok()
+    }
+}
+
+impl Drop for LogReader {
+    fn drop(&mut self) {
+        self.position.is_wanted.store(false, Ordering::Relaxed);
+    }
+}
+
+struct Work {
+    parts: Arc<ReaderParts>,
+    partition: Partition,
+    position: Arc<Position>,
+    offer: Sender<Box<WarmUp>>,
+    given_back: Receiver<Box<WarmUp>>,
+}
+
+impl Work {
+    /// Reads until the partition has taken the warm-up in, or does not want it any more.
+    fn run(&self, mut warm_up: Box<WarmUp>) {
+        let (mut reader, mut reported) = (None::<BaseConsumer<PlainContext>>, None::<Instant>);
+        while self.is_wanted() {
+            let turn = self.parts.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = self.read(&mut reader, &mut warm_up);
+            drop(turn);
+            match read {
+                Ok(()) if self.is_wanted() => {
+                    self.parts.recovered(self.partition);
+                    let next = warm_up.next().0;
+                    tracing::debug!(partition = %self.partition, next, "the log is read up to where the partition is");
+                    let sent = self.offer.send(warm_up);
+                    // The channel ends when the partition has no use for it any more.
+                    let (Ok(()), Ok(returned)) = (sent, self.given_back.recv()) else { return };
+                    warm_up = returned;
+                }
+                Ok(()) => return,
+                Err(error) => {
+                    reader = None;
+                    let (partition, now) = (self.partition, Instant::now());
+                    if reported.is_none_or(|at| now.duration_since(at) >= FAILURE_REPORT_INTERVAL) {
+                        reported = Some(now);
+                        tracing::warn!(%partition, %error, "the log could not be read for rules that are new; trying again");
+                    }
+                    self.wait(RETRY_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Reads on until the log ends, the partition is reached, or nobody wants it any more.
+    fn read(&self, reader: &mut Option<BaseConsumer<PlainContext>>, warm_up: &mut WarmUp) -> Result<(), RestoreError> {
+        let ReaderParts { kafka, topics, .. } = &*self.parts;
+        let failed = |doing| move |error| RestoreError::Kafka { doing, error };
+        let reader = match reader {
+            Some(reader) => reader,
+            None => {
+                let made = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext);
+                reader.insert(made.map_err(failed("making the reader of the signals"))?)
+            }
+        };
+        let (low, end) = ends(reader, &topics.input, self.partition)?;
+        if warm_up.next() == Offset(0) {
+            let asked = warm_up.from_ms().map(|from_ms| offset_of_time(reader, topics, self.partition, from_ms));
+            // Where no record is as late, there is none that is needed.
+            let begin = asked.transpose().map_err(failed("asking for the offset of a time"))?.map_or(low, |begin| begin.unwrap_or(end));
+            warm_up.begin_at(begin.max(low));
+        }
+        if warm_up.next() >= end {
+            return Ok(());
+        }
+        let begin = KafkaOffset::Offset(warm_up.next().0.max(low.0));
+        read_messages(reader, &topics.input, self.partition, begin, |message| {
+            fail::fail_point!("warm-up");
+            with_record(message, |record, _| warm_up.fold(record));
+            self.is_wanted() && warm_up.next().0 <= self.position.applied.load(Ordering::Relaxed)
+        })?;
+        Ok(())
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.position.is_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Waits, unless nobody wants the warm-up any more.
+    fn wait(&self, time: Duration) {
+        let deadline = Instant::now() + time;
+        while self.is_wanted() && Instant::now() < deadline {
+            std::thread::sleep(WANTED_POLL);
+        }
+    }
+}
+
+/// Returns the offset of the first record of a time or later; `None` if there is none.
+fn offset_of_time(
+    reader: &BaseConsumer<PlainContext>,
+    topics: &StageTopics,
+    partition: Partition,
+    time_ms: i64,
+) -> KafkaResult<Option<Offset>> {
+    let mut list = TopicPartitionList::with_capacity(1);
+    list.add_partition_offset(&topics.input, partition.0, KafkaOffset::Offset(time_ms.max(0)))?;
+    let answered = reader.offsets_for_times(list, QUESTION_TIMEOUT)?;
+    let Some(element) = answered.find_partition(&topics.input, partition.0) else { return Ok(None) };
+    element.error()?;
+    Ok(match element.offset() {
+        KafkaOffset::Offset(offset) => Some(Offset(offset)),
+        _ => None,
+    })
+}

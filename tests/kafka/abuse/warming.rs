@@ -1,0 +1,75 @@
+//! Rules that are new to a state: they are shown what the log holds, while the others go on.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use tollgate_testkit::{Cluster, Record, Worker, parsed};
+
+use super::{PARTITIONS, PLANTED, TIME_MAX, cut_off, deployment, planted, wait_for};
+
+/// A user with four stops, the last of them behind the warm-up.
+const EARLIER: &str = "user-known-before";
+
+/// Returns the rule that is new.
+fn new_rule() -> Value {
+    json!({
+        "id": "four", "level": "low", "mode": "alert", "detection": {"signal": "safety_stop"},
+        "correlation": {"type": "event_count", "group-by": ["user"], "timespan": "1h", "condition": {"gte": 4}},
+    })
+}
+
+fn warming(worker: &Worker) -> Result<f64> {
+    worker.metric(r#"tollgate_abuse_warming_rules{rule="four"}"#)
+}
+
+fn rules_of(alerts: &[Record]) -> Vec<String> {
+    alerts.iter().map(|alert| format!("{} {}", parsed(alert)["rule"].as_str().unwrap_or_default(), parsed(alert)["count"])).collect()
+}
+
+/// The first reader of the log panics, which is seen; the next one takes its time, and meanwhile the other rule suspends somebody.
+pub(crate) fn a_new_rule_warms_up_while_the_others_go_on(cluster: &Cluster) -> Result<()> {
+    let mut deployment = deployment(cluster)?;
+    let topics = deployment.abuse.clone().ok_or_else(|| anyhow::anyhow!("no topics"))?;
+    let stops = |user: &'static str, numbers: std::ops::Range<i32>| {
+        numbers.map(|number| cut_off(number % PARTITIONS, user, &format!("stop-{}-{number}", user.len()))).collect::<Vec<_>>()
+    };
+    let worker = deployment.start()?;
+    cluster.produce(&deployment.events, &stops(EARLIER, 0..3))?;
+    let counted = || Ok(worker.metric(r#"tollgate_abuse_signals_total{outcome="applied"}"#)? >= 9.0);
+    wait_for(TIME_MAX, counted, "three stops are counted")?;
+    ensure!(warming(&worker).unwrap_or(0.0) == 0.0, "a rule that is there from the beginning has nothing to be shown");
+    ensure!(worker.stop()?.success());
+
+    deployment.configure("/abuse/rules", json!([planted(), new_rule()]));
+    let failures = "warm-up=1*panic->1*sleep(8000)->off";
+    let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", failures))?;
+    let deadline = Instant::now() + TIME_MAX;
+    let livez = loop {
+        match worker.get("/livez") {
+            Ok((503, body)) => break body,
+            _ => ensure!(Instant::now() < deadline, "no panic was told:\n{}", worker.log()),
+        }
+    };
+    ensure!(livez.starts_with("thread abuse-warm-up-") && livez.ends_with(" panicked and is being started over\n"), "{livez}");
+    wait_for(TIME_MAX, || Ok(worker.get("/readyz")?.0 == 200), "it is ready meanwhile")?;
+    cluster.produce(&deployment.events, &stops(PLANTED, 0..5))?;
+    let alerts = cluster.read_until(&topics.alerts, TIME_MAX, |records| !records.is_empty())?;
+    let still_warming = warming(&worker)?;
+    ensure!(rules_of(&alerts) == ["planted 5"], "{:?}", rules_of(&alerts));
+    ensure!(still_warming > 0.0, "the new rule was in force before the other one had fired");
+
+    wait_for(TIME_MAX, || Ok(warming(&worker)? == 0.0), "the new rule comes into force")?;
+    ensure!(worker.get("/livez")?.0 == 200, "the reader was started over");
+    cluster.produce(&deployment.events, &stops(EARLIER, 3..4))?;
+    let alerts = cluster.read_until(&topics.alerts, TIME_MAX, |records| records.len() >= 2)?;
+    ensure!(rules_of(&alerts) == ["planted 5", "four 4"], "it knows of three stops before: {:?}", rules_of(&alerts));
+    ensure!(worker.log().contains("the new rules are in force"), "{}", worker.log());
+    // Once in force, it is so for whoever comes next.
+    worker.kill()?;
+    let worker = deployment.start()?;
+    ensure!(warming(&worker).unwrap_or(0.0) == 0.0, "it does not begin anew");
+    ensure!(worker.stop()?.success());
+    Ok(())
+}
