@@ -98,7 +98,8 @@ define_metrics! {
             "Partitions of the signals topic in which a rule enforces nothing until `tollgate abuse resume RULE`.",
             alert "above 0";
         gauge abuse_warming_rules = "tollgate_abuse_warming_rules" ["rule"]
-            "Partitions of the signals topic in which a rule that is new is shown what came before, and neither fires nor enforces yet.";
+            "Partitions of the signals topic in which a rule that is new is not in force yet: it is shown what came before.",
+            alert "above 0 for an hour";
         counter abuse_subjects_dropped = "tollgate_abuse_subjects_dropped_total" []
             "Subjects forgotten because memory is bounded: those farthest from any threshold.", alert "any growth";
         counter abuse_counters_dropped = "tollgate_abuse_counters_dropped_total" []

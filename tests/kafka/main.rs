@@ -133,7 +133,7 @@ const CASES: &[Case] = &[
     sharing!(abuse::a_repeat_offender_is_suspended_on_every_partition),
     sharing!(abuse::one_worker_runs_both_stages),
     sharing!(abuse::a_missing_topic_of_abuse_is_named),
-    sharing!(abuse::a_new_rule_warms_up_while_the_others_go_on),
+    sharing!(abuse::warming::a_new_rule_warms_up_while_the_others_go_on),
     sharing!(abuse::kills_change_no_signal_alert_or_control),
     sharing!(remote::a_thread_that_waits_delays_no_other),
     sharing!(remote::a_crash_asks_again_at_most_once),

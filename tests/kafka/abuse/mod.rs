@@ -2,10 +2,9 @@
 
 mod chaos;
 mod reference;
-mod warming;
+pub(crate) mod warming;
 
 pub(crate) use chaos::kills_change_nothing;
-pub(crate) use warming::a_new_rule_warms_up_while_the_others_go_on;
 
 use std::time::Duration;
 

@@ -188,7 +188,11 @@ impl Written {
     /// Writes what has changed in a stage.
     pub fn write(&mut self, stage: &mut Abuse) -> &Self {
         stage.state_mut().take_changes(|key, entry| match entry {
-            Some(entry) => AbuseState::encode(entry, self.0.entry(key.into()).insert_entry(Vec::new()).get_mut()),
+            Some(entry) => {
+                let mut value = Vec::new();
+                AbuseState::encode(entry, &mut value);
+                self.0.insert(key.into(), value);
+            }
             None => drop(self.0.remove(key)),
         });
         self

@@ -1,15 +1,17 @@
 //! Rules that are new to a partition: a fold of their own is shown the log while the others go on, and is taken in.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Correlation, Firing, Folded, Mode, Rule, WarmUp};
+use serde_json::Value;
+use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Correlation, Firing, Folded, Ladder, Mode, Rule, Step as Rung, WarmUp};
 use tollgate_core::digest::Digest;
 use tollgate_core::record::Offset;
-use tollgate_core::signal::Request;
+use tollgate_core::signal::{Request, SubjectKey};
 use tollgate_core::stage::{Progress, Stage};
 
 use crate::crashes::{all_rules, log};
@@ -230,6 +232,85 @@ fn steps() -> impl Strategy<Value = Vec<(usize, usize, bool)>> {
     vec((0..12_usize, 0..30_usize, any::<bool>()), 0..40)
 }
 
+/// What a worker comes to while rules of its partition warm up.
+#[derive(Debug, Clone)]
+enum Step {
+    Poll(usize),
+    /// The warm-up is shown so many records, and offered.
+    Show(usize),
+    /// A checkpoint is written, and the worker learns of it or not.
+    Write {
+        is_noticed: bool,
+    },
+    Crash,
+}
+
+fn schedule() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (1..12_usize).prop_map(Step::Poll),
+        4 => (0..40_usize).prop_map(Step::Show),
+        2 => any::<bool>().prop_map(|is_noticed| Step::Write { is_noticed }),
+        1 => Just(Step::Crash),
+    ];
+    vec(step, 0..60)
+}
+
+/// Has workers with rules that suspend take over from one without, and returns for each control that is in force in the end what it says, and
+/// what the state says.
+fn suspended_and_known(log: &Log, schedule: Vec<Step>) -> Vec<(Value, Option<String>)> {
+    let mut now = AbuseRules { subjects_max: 1_000_000, ..AbuseRules::clone(&all_rules()) };
+    for rule in &mut now.rules {
+        (rule.mode, rule.ladder) = (Mode::Enforce, Ladder { steps: vec![Rung::Suspend(7 * DAY)], decay_ms: 7 * DAY });
+    }
+    let now = Arc::new(now);
+    let (then, first) = (rules(vec![]), log.len() / 4 + 1);
+    let mut written = written_by(&then, &log[..first.min(log.len())]);
+    let mut stage = Abuse::new(Arc::clone(&now), written.state());
+    let (mut warm_up, mut next, mut written_next) = (stage.warm_up(), first, first);
+    let mut controls = BTreeMap::new();
+    for step in schedule.into_iter().chain([Step::Poll(usize::MAX)]) {
+        match step {
+            Step::Poll(records) => {
+                let end = log.len().min(next.saturating_add(records));
+                for (offset, entry) in log.iter().enumerate().take(end).skip(next) {
+                    fold(&mut stage, offset, entry)
+                        .controls
+                        .into_iter()
+                        .for_each(|control| drop(controls.insert(control.key, control.value)));
+                }
+                next = end.max(next);
+            }
+            Step::Show(records) => {
+                if let Some(mut warm_up) = warm_up.take() {
+                    let from = warm_up.next().0 as usize;
+                    (from..log.len().min(from + records)).for_each(|offset| show(&mut warm_up, log, offset));
+                    stage.offer(warm_up);
+                }
+                warm_up = stage.take_back();
+            }
+            Step::Write { is_noticed } => {
+                written.write(&mut stage);
+                written_next = next;
+                if is_noticed {
+                    stage.checkpoint_written(Offset(next as i64));
+                }
+            }
+            Step::Crash => {
+                stage = Abuse::new(Arc::clone(&now), written.state());
+                (warm_up, next) = (stage.warm_up(), written_next);
+            }
+        }
+    }
+    let known = |control: &Value| stage.view(&user_of(control)).and_then(|view| view.until);
+    let controls = controls.into_values().flatten().map(|value| serde_json::from_slice::<Value>(&value).unwrap());
+    controls.map(|control| (control["until"].clone(), known(&control))).collect()
+}
+
+/// Returns the user that a control is about.
+fn user_of(control: &Value) -> SubjectKey {
+    (0..100).map(|id| user(&id.to_string())).find(|user| user.to_string() == format!("user/{}", control["hash"].as_str().unwrap())).unwrap()
+}
+
 /// Returns rules of every type. The first half is there from the beginning; the others are in shadow mode, so that nothing of them is heard.
 fn half(with_others: bool) -> (Arc<AbuseRules>, usize) {
     let mut rules = AbuseRules { subjects_max: 1_000_000, ..AbuseRules::clone(&all_rules()) };
@@ -257,14 +338,15 @@ fn compare(log: &Log, added: f64, steps: Vec<(usize, usize, bool)>) -> Result<us
             (from..log.len().min(from + shown)).for_each(|offset| show(&mut warm_up, log, offset));
             stage.offer(warm_up);
         }
-        for offset in next..log.len().min(next + records) {
+        let end = log.len().min(next + records);
+        for offset in next..end {
             let (folded, expected) = (fold(&mut stage, offset, &log[offset]), &expected[offset]);
             prop_assert_eq!(of(&folded, false), of(expected, false));
             prop_assert_eq!((&folded.alerts, &folded.controls), (&expected.alerts, &expected.controls));
             prop_assert_eq!(of(&folded, true), if is_in_force { of(expected, true) } else { Vec::new() });
             fired += of(&folded, true).len();
-            next += 1;
         }
+        next = end.max(next);
         warm_up = stage.take_back();
         if is_written {
             stage.checkpoint_written(Offset(next as i64));
@@ -275,7 +357,7 @@ fn compare(log: &Log, added: f64, steps: Vec<(usize, usize, bool)>) -> Result<us
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 128 } else { 512 }))]
+    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 128 } else { 512 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Once it is in force, a rule that was shown the log fires on whom it would fire on if it had been there, whichever of both folds was
     /// ahead, and the others do what they would do without it.
@@ -285,7 +367,19 @@ proptest! {
     }
 }
 
-/// The property says something only if such rules fire.
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 256 } else { 1_024 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Or else nobody would ever lift the suspension.
+    #[test]
+    fn whoever_dies_nobody_is_suspended_whom_the_state_does_not_know(log in log(true), schedule in schedule()) {
+        for (until, known) in suspended_and_known(&log, schedule) {
+            prop_assert_eq!(until.as_str(), known.as_deref());
+        }
+    }
+}
+
+/// The properties say something only if such rules fire.
 #[test]
 fn rules_that_were_shown_the_log_do_fire() {
     let mut runner = TestRunner::deterministic();
@@ -296,4 +390,11 @@ fn rules_that_were_shown_the_log_do_fire() {
         })
         .sum();
     assert!(fired > 20, "{fired}");
+    let suspended: usize = (0..60)
+        .map(|_| {
+            let (log, schedule) = (log(true), schedule()).new_tree(&mut runner).unwrap().current();
+            suspended_and_known(&log, schedule).len()
+        })
+        .sum();
+    assert!(suspended >= 10, "{suspended}");
 }

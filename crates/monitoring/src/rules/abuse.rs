@@ -13,6 +13,7 @@ pub(super) fn group() -> Group {
             lag(),
             unowned(),
             unrestored(),
+            warming(),
             clock_behind(),
             paused(),
             late(),
@@ -58,7 +59,18 @@ fn unrestored() -> Alert {
         holds: "10m",
         expression: format!("sum by ({WORKER}) (tollgate_unrestored_partitions{{stage=\"abuse\"}}) > 0"),
         summary: "{{ $value }} partitions of signals of the worker {{ $labels.instance }} wait for their state.",
-        description: "Their signals are not counted until it is read, and new rules are shown what came before. Verdicts go on.",
+        description: "Their signals are not counted until it is read. Verdicts go on.",
+    }
+}
+
+fn warming() -> Alert {
+    Alert {
+        name: "TollgateRuleNotInForce",
+        severity: Severity::Warning,
+        holds: "1h",
+        expression: format!("sum by ({DEPLOYMENT}, rule) (tollgate_abuse_warming_rules) > 0"),
+        summary: "The rule {{ $labels.rule }} of {{ $labels.job }} is not in force yet on {{ $value }} partitions of the signals.",
+        description: "It is new, and is shown what the log still holds. Until then it catches nobody; the other rules go on.",
     }
 }
 

@@ -25,6 +25,8 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often it is logged that reading keeps failing.
 const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(60);
+/// How often it is logged how far the reader is.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(60);
 /// How often to check whether the warm-up is still wanted.
 const WANTED_POLL: Duration = Duration::from_millis(50);
 
@@ -178,9 +180,15 @@ impl Work {
             return Ok(());
         }
         let begin = KafkaOffset::Offset(warm_up.next().0.max(low.0));
+        let mut reported = Instant::now();
         read_messages(reader, &topics.input, self.partition, begin, |message| {
             fail::fail_point!("warm-up");
             with_record(message, |record, _| warm_up.fold(record));
+            if reported.elapsed() >= PROGRESS_INTERVAL {
+                reported = Instant::now();
+                let (partition, next) = (self.partition, warm_up.next());
+                tracing::info!(%partition, %next, %end, "the log is read for rules that are new");
+            }
             self.is_wanted() && warm_up.next().0 <= self.position.applied.load(Ordering::Relaxed)
         })?;
         Ok(())

@@ -124,7 +124,9 @@ impl<'p> Subject<'p> {
     pub(in crate::abuse) fn take_in<'r>(&mut self, mut other: Self, rule: impl Fn(u32) -> Option<&'r Rule>) {
         let (mut busy, mut ids) = (0, Vec::with_capacity(other.counters.len()));
         for place in 0..other.counters.len() {
-            let Some((number, group, id)) = other.counters.get(place).map(|other| (other.rule, other.group.clone(), other.id)) else { continue };
+            let Some((number, group, id)) = other.counters.get(place).map(|other| (other.rule, other.group.clone(), other.id)) else {
+                continue;
+            };
             let (Some(rule), Ok(opened)) = (rule(number), other.open(place)) else { continue };
             let window = std::mem::replace(&mut opened.window, Window::of(rule));
             let Some(at) = self.counter(number, &group, busy, || Window::of(rule)) else { continue };
