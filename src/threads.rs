@@ -1,7 +1,8 @@
 //! Threads and tasks that have to run for as long as their process does, and what is known of those that do not.
 //!
-//! A group member, a checkpoint writer and the feed of controls are started over when they panic. The other threads are not: when one of
-//! them ends, the process stops, drains and exits with [`THREAD_ENDED`]. Either way `/livez` names the thread until it runs again.
+//! A group member, a checkpoint writer, a reader of signals for rules that are new, and the feed of controls are started over when they
+//! panic. The other threads are not: when one of them ends, the process stops, drains and exits with [`THREAD_ENDED`]. Either way `/livez`
+//! names the thread until it runs again.
 
 use std::collections::BTreeMap;
 use std::future::Future;

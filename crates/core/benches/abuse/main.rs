@@ -3,7 +3,8 @@
 //! quickest of three runs of a row counts.
 //!
 //! `cargo bench -p tollgate-core --bench abuse`, with `-- --json` for one JSON object (Linux: it reads `/proc`). Each row runs in
-//! a process of its own. `TOLLGATE_ABUSE_SUBJECTS` says how many subjects, a million without it.
+//! a process of its own. `TOLLGATE_ABUSE_SUBJECTS` says how many subjects, a million without it. With `-- --warm-up` it says how long a
+//! partition stands still when it takes in what rules that are new were shown.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,6 +20,7 @@
 mod measure;
 mod naive;
 mod signals;
+mod warm_up;
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -75,6 +77,10 @@ fn main() {
         println!("{row}");
         return;
     }
+    if std::env::args().any(|argument| argument == "--warm-up") {
+        warm_up::measure(subjects());
+        return;
+    }
     // The prototype runs beside the fold each time.
     let runs: Vec<Vec<Value>> = (0..RUNS).map(|_| (0..ROWS.len()).map(measure_apart).collect()).collect();
     let rows: Vec<Value> = (0..ROWS.len()).map(|row| quickest(runs.iter().map(|run| &run[row]))).collect();
@@ -97,6 +103,10 @@ fn main() {
     }
 }
 
+fn subjects() -> usize {
+    std::env::var("TOLLGATE_ABUSE_SUBJECTS").map_or(1_000_000, |subjects| subjects.parse().expect("a number"))
+}
+
 fn quickest<'r>(runs: impl Iterator<Item = &'r Value>) -> Value {
     let speed = |found: &Value| found["signals_per_second"].as_f64().expect("a number");
     runs.max_by(|one, other| speed(one).total_cmp(&speed(other))).expect("there is a run").clone()
@@ -117,7 +127,7 @@ enum Subject {
 }
 
 fn measure(row: &Row) -> Value {
-    let subjects = std::env::var("TOLLGATE_ABUSE_SUBJECTS").map_or(1_000_000, |subjects| subjects.parse().expect("a number"));
+    let subjects = subjects();
     let mut traffic = Traffic::new(subjects, row.hot);
     let before = resident_bytes();
     let rules = Arc::new(AbuseRules { rules: rules(row.rules), lateness_ms: 300_000, subjects_max: 2 * subjects });
@@ -185,14 +195,19 @@ impl Made {
     }
 
     fn fold(&self, stage: &mut Abuse, offset: i64, kind: Kind) {
+        self.with_record(offset, |record| {
+            if kind == Kind::Decode {
+                let _progress = stage.apply(record, &mut ());
+            } else {
+                let _folded = stage.fold(record, &self.signals);
+            }
+        });
+    }
+
+    fn with_record(&self, offset: i64, mut use_record: impl FnMut(&Record<'_>)) {
         let (partition, offset, value) = (Partition(0), Offset(offset), Some(self.value.as_slice()));
         let timestamp_ms = Some(self.time_ms);
-        let record = Record { topic: "tollgate.signals", partition, offset, timestamp_ms, key: None, value, headers: &[] };
-        if kind == Kind::Decode {
-            let _progress = stage.apply(&record, &mut ());
-        } else {
-            let _folded = stage.fold(&record, &self.signals);
-        }
+        use_record(&Record { topic: "tollgate.signals", partition, offset, timestamp_ms, key: None, value, headers: &[] });
     }
 }
 

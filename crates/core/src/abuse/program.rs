@@ -47,18 +47,19 @@ struct Selection {
 }
 
 impl Program {
-    /// Returns the program of the rules, with the number of each within the partition. Signals find those that `counts` says.
+    /// Returns the program of the rules, with the number of each within the partition. Only those that `counts` says count signals, and have
+    /// it matter who is active.
     pub(super) fn new(rules: Arc<AbuseRules>, numbers: Vec<u32>, counts: impl Fn(usize) -> bool) -> Self {
         let places = numbers.iter().copied().zip(0..).collect();
         let (mut selections, mut active_ms) = (FxHashMap::<_, Selection>::default(), FxHashMap::<_, i64>::default());
         for (at, rule) in rules.rules.iter().enumerate() {
             let kind = rule.group_by.kind;
+            if !counts(at) {
+                continue;
+            }
             if rule.suspends() {
                 let longest_ms = active_ms.entry(kind).or_default();
                 *longest_ms = rule.timespan_ms.max(*longest_ms);
-            }
-            if !counts(at) {
-                continue;
             }
             selections.entry((rule.detection.signal, kind)).or_default().add(Use { rule: at, part: Part::Part }, &rule.detection.fields);
             if let Correlation::Ratio(ratio) = &rule.correlation {
@@ -68,14 +69,9 @@ impl Program {
         Self { rules, numbers, places, selections, active_ms }
     }
 
-    /// Returns the program of the same rules, of which `counts` says which ones signals find.
+    /// Returns the program of the same rules, of which `counts` says which ones count.
     pub(super) fn of(&self, counts: impl Fn(usize) -> bool) -> Self {
         Self::new(Arc::clone(&self.rules), self.numbers.clone(), counts)
-    }
-
-    /// Returns the program without the kinds of subjects of which it matters who is active.
-    pub(super) fn without_active(self) -> Self {
-        Self { active_ms: FxHashMap::default(), ..self }
     }
 
     /// Returns all rules.

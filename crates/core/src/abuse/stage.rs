@@ -161,7 +161,7 @@ impl Stage for Abuse {
 
     /// Counts the record as foreign: no writer of ours makes what cannot be taken apart.
     fn reject(&mut self, record: &Record<'_>, _: Rejection, (): &mut ()) -> Folded {
-        self.keep(record);
+        self.keep(&Record { value: None, ..*record });
         self.refuse(record, SignalRejection::Foreign("a record that cannot be taken apart"))
     }
 

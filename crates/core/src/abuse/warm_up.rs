@@ -25,7 +25,7 @@ use super::state::AbuseState;
 use super::subjects::Subject;
 
 /// How many bytes of records are kept at most for a warm-up that is behind. Where that is not enough, it has to be quicker the next time.
-const KEPT_BYTES_MAX: usize = 32 << 20;
+const KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// The latest records of a partition, kept for a warm-up that is behind.
 #[derive(Debug)]
@@ -98,8 +98,7 @@ impl Abuse {
         let new = rules.rules.iter().enumerate().filter(|(at, _)| is_new(*at));
         let back_ms = new.map(|(_, rule)| back_ms(rule, rules.lateness_ms)).max()?;
         let other = |standing: &Standing| if *standing == Standing::Elsewhere { Standing::Quiet } else { Standing::Elsewhere };
-        // Who is active is known to the partition's own fold.
-        let program = self.program.of(is_new).without_active();
+        let program = self.program.of(is_new);
         let standings = self.standings.iter().map(other).collect();
         let stage = Self::of(program, AbuseState::default(), standings);
         let from_ms = self.reached_ms().map(|reached_ms| reached_ms.saturating_sub(back_ms));
@@ -127,8 +126,9 @@ impl Abuse {
     /// Keeps a record, if a warm-up may want it.
     pub(super) fn keep(&mut self, record: &Record<'_>) {
         let Some(kept) = &mut self.kept else { return };
-        kept.bytes += record.value.map_or(0, <[u8]>::len);
-        kept.records.push(OwnedRecord::of(record));
+        let record = OwnedRecord::of(record);
+        kept.bytes += record.bytes();
+        kept.records.push(record);
         self.kept.take_if(|kept| kept.bytes > KEPT_BYTES_MAX);
     }
 
@@ -175,6 +175,7 @@ impl Abuse {
 
     fn take_in_subject(&mut self, key: &SubjectKey, packed: &[u8], scene: &mut Scene) {
         let Ok(other) = Subject::read(packed) else { return };
+        let active_ms = other.active_ms;
         let (at, is_new) = match self.state.subjects.find(key) {
             Some(at) => (at, false),
             None => (self.state.subjects.insert(*key), true),
@@ -184,6 +185,9 @@ impl Abuse {
         let mut subject = known.unwrap_or_else(|| other.beside());
         subject.take_in(other, |number| self.program.numbered(number).map(|(_, rule)| rule));
         scene.folded.counts.counters_dropped += subject.crowded;
+        let latest_ms = subject.active_ms.max(active_ms);
+        self.census.active(key.kind, subject.active_ms, latest_ms);
+        subject.active_ms = latest_ms;
         self.expect(at, key, &subject);
         let mut buffer = std::mem::take(&mut self.buffer);
         let stamp = subject.stamp(&mut buffer);

@@ -8,10 +8,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Correlation, Firing, Folded, Ladder, Mode, Rule, Step as Rung, WarmUp};
+use tollgate_core::abuse::{
+    Abuse, AbuseRules, AbuseState, Correlation, Detection, Firing, Folded, Ladder, Mode, Rule, Step as Rung, WarmUp,
+};
 use tollgate_core::digest::Digest;
 use tollgate_core::record::Offset;
-use tollgate_core::signal::{Request, SubjectKey};
+use tollgate_core::signal::{PointKind, Request, SubjectKey};
 use tollgate_core::stage::{Progress, Stage};
 
 use crate::crashes::{all_rules, log};
@@ -214,17 +216,78 @@ fn the_log_counts_as_it_did() {
     }
 }
 
+/// Shows a warm-up all records of a log, has the stage take it in behind them, and writes a checkpoint.
+fn warm(stage: &mut Abuse, log: &Log) -> Folded {
+    let mut warm_up = stage.warm_up().unwrap();
+    (0..log.len()).for_each(|offset| show(&mut warm_up, log, offset));
+    stage.offer(warm_up);
+    let folded = fold(stage, log.len(), &(LOG, value_of(&[clock(0, 900, START + 6)])));
+    stage.checkpoint_written(Offset(log.len() as i64 + 1));
+    assert_eq!(stage.warming().count(), 0);
+    folded
+}
+
+fn values(folded: &Folded) -> Vec<Value> {
+    folded.alerts.iter().map(|alert| serde_json::from_slice(&alert.value).unwrap()).collect()
+}
+
+/// Whoever is on the ladder of a rule that has changed stays there, with what the log says of the signals.
+#[test]
+fn a_changed_rule_knows_the_log_of_those_on_its_ladder() {
+    let log = five_stops();
+    let changed = Rule { version: Digest::of(b"another"), ..rule("three") };
+    let mut stage = taken_over_by(&rules(vec![changed]), &rules(vec![rule("three")]), &log);
+    warm(&mut stage, &log);
+    let folded = fold(&mut stage, 7, &stop_in_record(9));
+    assert_eq!(shown(&values(&folded), &["status", "step", "count"]), ["escalated 2 3"], "three of the five stops are used up");
+    assert_eq!((folded.controls.len(), stage.subjects()), (1, 1));
+}
+
+#[test]
+fn an_alert_shows_what_the_log_had() {
+    let log = five_stops();
+    let mut stage = with_five(&log[..5].to_vec(), 5);
+    warm(&mut stage, &log[..5].to_vec());
+    let alerts = values(&fold(&mut stage, 6, &stop_in_record(9)));
+    let events: Vec<&str> = alerts[0]["evidence"].as_array().unwrap().iter().map(|seen| seen["event_id"].as_str().unwrap()).collect();
+    assert_eq!((alerts[0]["rule"].as_str(), alerts.len()), (Some("five"), 1));
+    assert_eq!(events, ["event-0-0", "event-0-1", "event-0-2", "event-0-3", "event-0-9"]);
+}
+
 /// Memory is bounded, and what was forgotten is counted.
 #[test]
 fn who_is_forgotten_is_counted() {
-    let five = |subjects_max| Arc::new(AbuseRules { subjects_max, ..AbuseRules::clone(&rules(vec![rule("three"), five()])) });
-    let mut log: Log = (0..6).map(|n| (LOG, value_of(&[part(stop(&format!("u{n}"), n, START)), clock(0, n + 1, START)]))).collect();
-    log.push((LOG, value_of(&[clock(0, 7, START)])));
-    let mut stage = taken_over_by(&five(4), &rules(vec![]), &log[..6]);
-    let mut warm_up = stage.warm_up().unwrap();
-    (0..6).for_each(|offset| show(&mut warm_up, &log, offset));
-    stage.offer(warm_up);
-    assert_eq!((fold(&mut stage, 6, &log[6]).counts.subjects_dropped, stage.subjects()), (2, 4));
+    let denials = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
+    let of = |list: Vec<Rule>| Arc::new(AbuseRules { subjects_max: 6, ..AbuseRules::clone(&rules(list)) });
+    let mut log = Log::new();
+    for n in 0..8 {
+        let kind = if n < 4 { PointKind::SafetyStop } else { PointKind::Denial };
+        log.push((LOG, value_of(&[part(point(kind, user(&n.to_string()), 0, n, START)), clock(0, n + 1, START)])));
+    }
+    let three = Rule { mode: Mode::Alert, ..rule("three") };
+    let now = of(vec![three.clone(), Rule { detection: denials, ..five() }]);
+    let mut stage = taken_over_by(&now, &of(vec![three]), &log);
+    assert_eq!(stage.subjects(), 4);
+    let folded = warm(&mut stage, &log);
+    assert_eq!((folded.counts.subjects_dropped, stage.subjects()), (2, 6), "of those that were there and those that come");
+    assert_eq!(shown(&values(&folded), &["action"]), ["memory_limit"]);
+}
+
+/// Or else a rule that comes to enforce would be paused: it would seem that hardly anybody is active.
+#[test]
+fn who_was_active_before_counts_for_the_blast_radius() {
+    let mut log: Log = (0..1_100).map(|n| (LOG, value_of(&[part(stop(&format!("u{n}"), n, START)), clock(0, n + 1, START)]))).collect();
+    log.push((LOG, value_of(&[clock(0, 1_101, START + 1)])));
+    let alert = Rule { mode: Mode::Alert, ..rule("three") };
+    let enforce =
+        Rule { version: Digest::of(b"enforced"), ladder: Ladder { steps: vec![Rung::Suspend(DAY)], decay_ms: DAY }, ..rule("three") };
+    let mut stage = taken_over_by(&rules(vec![enforce]), &rules(vec![alert]), &log);
+    warm(&mut stage, &log);
+    for n in 0..25 {
+        let stops = (0..2).map(|again| part(stop(&format!("u{n}"), 2_000 + 2 * n + again, START + 1))).collect::<Vec<_>>();
+        fold(&mut stage, 2_000 + n as usize, &(LOG, value_of(&stops)));
+        assert_eq!(stage.paused().count(), usize::from(n >= 22), "22 of 1,100 are 2 %: {n}");
+    }
 }
 
 /// How far the partition's fold goes, and how far the warm-up, before it is offered again; and whether a checkpoint is written then.

@@ -28,8 +28,10 @@ use crate::metrics::Metrics;
 use reader::LogReader;
 pub(super) use reader::ReaderParts;
 
-/// The pause before a reader that panicked, or could not be started, is started over.
-const RESTART_PAUSE: Duration = Duration::from_secs(1);
+/// How long `/livez` names a reader that panicked, and the first pause before it is started over. Each pause is twice the one before.
+const RESTART_PAUSE_MIN: Duration = Duration::from_secs(1);
+/// The longest of these pauses. The rules that wait do no harm to the others, so a worker is not restarted for their sake.
+const RESTART_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// The warm-ups of the partitions of one member.
 #[derive(Debug)]
@@ -43,15 +45,24 @@ pub(super) struct WarmUps {
 /// A partition with rules that are not in force yet.
 #[derive(Debug)]
 struct WarmingPartition {
-    /// The thread that reads the log; `None` before it is started.
-    reader: Option<LogReader>,
-    start_at: Instant,
-    /// Whether the stage has the warm-up, and not the reader.
-    is_offered: bool,
+    step: Step,
+    /// The pause before the reader was started last.
+    pause: Duration,
     began: Instant,
     rules: String,
     /// The gauges of its rules, which show it for as long as this lives.
     gauges: Vec<IntGauge>,
+}
+
+/// How far a warm-up is.
+#[derive(Debug)]
+enum Step {
+    /// No reader runs: one is started after a pause that began here.
+    Pausing(Instant),
+    /// The reader has the warm-up.
+    Reading(LogReader),
+    /// The stage has it.
+    Offered(LogReader),
 }
 
 impl WarmUps {
@@ -89,44 +100,60 @@ impl WarmingPartition {
     fn new(stage: &Abuse, metrics: &Metrics) -> Self {
         let gauges: Vec<_> = stage.warming().map(|rule| metrics.abuse_warming_rules.with_label_values(&[rule])).collect();
         gauges.iter().for_each(IntGauge::inc);
-        let (now, rules) = (Instant::now(), stage.warming().collect::<Vec<_>>().join(", "));
-        Self { reader: None, start_at: now, is_offered: false, began: now, rules, gauges }
+        let (began, rules) = (Instant::now(), stage.warming().collect::<Vec<_>>().join(", "));
+        Self { step: Step::Pausing(began), pause: Duration::ZERO, began, rules, gauges }
     }
 
     /// Starts the reader if there is none, and passes the warm-up on between it and the stage.
     fn carry_on(&mut self, partition: Partition, stage: &mut Abuse, parts: &Arc<ReaderParts>) {
-        let Some(reader) = &self.reader else { return self.start(partition, stage, parts) };
-        reader.show_applied(stage.applied());
-        if !self.is_offered {
-            match reader.offered() {
-                Ok(warm_up) => stage.offer(warm_up),
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => return self.start_over(),
+        self.step = match std::mem::replace(&mut self.step, Step::Pausing(Instant::now())) {
+            Step::Pausing(since) => {
+                if !self.pause.is_zero() && since.elapsed() >= RESTART_PAUSE_MIN {
+                    parts.recovered(partition);
+                }
+                if since.elapsed() < self.pause { Step::Pausing(since) } else { self.start(partition, stage, parts) }
             }
-            self.is_offered = true;
-        }
-        if let Some(warm_up) = stage.take_back() {
-            self.is_offered = false;
-            if !reader.give_back(warm_up) {
-                self.start_over();
+            Step::Reading(reader) => {
+                reader.show_applied(stage.applied());
+                match reader.offered() {
+                    Ok(warm_up) => {
+                        stage.offer(warm_up);
+                        Self::offered(reader, stage)
+                    }
+                    Err(TryRecvError::Empty) => Step::Reading(reader),
+                    Err(TryRecvError::Disconnected) => self.pausing(),
+                }
+            }
+            Step::Offered(reader) => Self::offered(reader, stage),
+        };
+    }
+
+    /// Returns the step of a warm-up that the stage was offered, and may give back.
+    fn offered(reader: LogReader, stage: &mut Abuse) -> Step {
+        match stage.take_back() {
+            None => Step::Offered(reader),
+            Some(warm_up) => {
+                reader.show_applied(stage.applied());
+                // One that has ended is found so when it offers nothing any more.
+                reader.give_back(warm_up);
+                Step::Reading(reader)
             }
         }
     }
 
-    fn start_over(&mut self) {
-        (self.reader, self.is_offered, self.start_at) = (None, false, Instant::now() + RESTART_PAUSE);
+    fn pausing(&mut self) -> Step {
+        self.pause = (self.pause * 2).clamp(RESTART_PAUSE_MIN, RESTART_PAUSE_MAX);
+        Step::Pausing(Instant::now())
     }
 
-    fn start(&mut self, partition: Partition, stage: &Abuse, parts: &Arc<ReaderParts>) {
-        if Instant::now() < self.start_at {
-            return;
-        }
-        let Some(warm_up) = stage.warm_up() else { return };
+    fn start(&mut self, partition: Partition, stage: &Abuse, parts: &Arc<ReaderParts>) -> Step {
+        // Taken in, it needs no reader any more.
+        let Some(warm_up) = stage.warm_up() else { return Step::Pausing(Instant::now()) };
         match LogReader::start(parts, partition, stage.applied(), warm_up) {
-            Ok(reader) => self.reader = Some(reader),
+            Ok(reader) => Step::Reading(reader),
             Err(error) => {
                 tracing::error!(%partition, %error, "no thread to read the log for rules that are new; trying again");
-                self.start_over();
+                self.pausing()
             }
         }
     }

@@ -1,11 +1,12 @@
 //! The thread that reads the log of a partition for a warm-up.
 //!
-//! One thread of the process reads at a time, so that a change of the rules takes one core from deciding and not one for each partition.
+//! One thread of the process reads at a time, so that a change of the rules takes one core from deciding and not one for each partition. It
+//! keeps its turn until the partition has what was read.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -25,6 +26,8 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often it is logged that reading keeps failing.
 const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a reader keeps its turn while the partition looks at what it offers. That takes moments, unless it is ahead of the partition.
+const EXCHANGE_MAX: Duration = Duration::from_millis(500);
 /// How often it is logged how far the reader is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(60);
 /// How often to check whether the warm-up is still wanted.
@@ -87,6 +90,10 @@ impl LogReader {
             if ran.is_err() && work.is_wanted() {
                 // The member learns it from the channel, and starts another one.
                 work.parts.threads.panicked(&thread(partition));
+                if !work.is_wanted() {
+                    // It was given up meanwhile, and nobody would take that back.
+                    work.parts.recovered(partition);
+                }
             }
         };
         std::thread::Builder::new().name(thread(partition)).spawn(run)?;
@@ -106,9 +113,9 @@ impl LogReader {
         self.offers.try_recv()
     }
 
-    /// Gives a warm-up back to be shown more of the log. Returns `false` if the thread has ended.
-    pub(super) fn give_back(&self, warm_up: Box<WarmUp>) -> bool {
-        self.returns.send(warm_up).is_ok()
+    /// Gives a warm-up back to be shown more of the log.
+    pub(super) fn give_back(&self, warm_up: Box<WarmUp>) {
+        let _sent = self.returns.send(warm_up);
     }
 }
 
@@ -129,61 +136,79 @@ struct Work {
 impl Work {
     /// Reads until the partition has taken the warm-up in, or does not want it any more.
     fn run(&self, mut warm_up: Box<WarmUp>) {
-        let (mut reader, mut reported) = (None::<BaseConsumer<PlainContext>>, None::<Instant>);
-        while self.is_wanted() {
-            let turn = self.parts.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let read = self.read(&mut reader, &mut warm_up);
-            drop(turn);
-            match read {
-                Ok(()) if self.is_wanted() => {
-                    self.parts.recovered(self.partition);
-                    let next = warm_up.next().0;
-                    tracing::debug!(partition = %self.partition, next, "the log is read up to where the partition is");
-                    let sent = self.offer.send(warm_up);
-                    // The channel ends when the partition has no use for it any more.
-                    let (Ok(()), Ok(returned)) = (sent, self.given_back.recv()) else { return };
-                    warm_up = returned;
-                }
-                Ok(()) => return,
+        let mut failures = Failures::default();
+        loop {
+            let Some(turn) = self.turn() else { return };
+            match self.read(&mut warm_up) {
+                Ok(()) if !self.is_wanted() => return,
+                Ok(()) => failures = Failures::default(),
                 Err(error) => {
-                    reader = None;
-                    let (partition, now) = (self.partition, Instant::now());
-                    if reported.is_none_or(|at| now.duration_since(at) >= FAILURE_REPORT_INTERVAL) {
-                        reported = Some(now);
-                        tracing::warn!(%partition, %error, "the log could not be read for rules that are new; trying again");
-                    }
+                    drop(turn);
+                    failures.report(self.partition, &error);
                     self.wait(RETRY_PAUSE);
+                    continue;
                 }
+            }
+            match self.hand_over(warm_up, turn) {
+                Some(given_back) => warm_up = given_back,
+                None => return,
+            }
+        }
+    }
+
+    /// Returns the turn to read; `None` if the warm-up is not wanted any more.
+    fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        while self.is_wanted() {
+            match self.parts.turn.try_lock() {
+                Ok(turn) => return Some(turn),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(WANTED_POLL),
+            }
+        }
+        None
+    }
+
+    /// Offers the warm-up, and returns it if it is given back; `None` once the partition has no use for it any more.
+    fn hand_over(&self, warm_up: Box<WarmUp>, turn: MutexGuard<'_, ()>) -> Option<Box<WarmUp>> {
+        let (partition, next) = (self.partition, warm_up.next());
+        tracing::debug!(%partition, %next, "the log is read up to where the partition is");
+        self.offer.send(warm_up).ok()?;
+        // What is given back is behind by a moment, and has to be read before that is a long time.
+        match self.given_back.recv_timeout(EXCHANGE_MAX) {
+            Ok(given_back) => Some(given_back),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                drop(turn);
+                self.given_back.recv().ok()
             }
         }
     }
 
     /// Reads on until the log ends, the partition is reached, or nobody wants it any more.
-    fn read(&self, reader: &mut Option<BaseConsumer<PlainContext>>, warm_up: &mut WarmUp) -> Result<(), RestoreError> {
+    fn read(&self, warm_up: &mut WarmUp) -> Result<(), RestoreError> {
         let ReaderParts { kafka, topics, .. } = &*self.parts;
         let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-        let reader = match reader {
-            Some(reader) => reader,
-            None => {
-                let made = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext);
-                reader.insert(made.map_err(failed("making the reader of the signals"))?)
-            }
-        };
-        let (low, end) = ends(reader, &topics.input, self.partition)?;
+        let reader =
+            make_consumer(&reader_config(kafka, &topics.group_id), PlainContext).map_err(failed("making the reader of the signals"))?;
+        let (low, end) = ends(&reader, &topics.input, self.partition)?;
         if warm_up.next() == Offset(0) {
-            let asked = warm_up.from_ms().map(|from_ms| offset_of_time(reader, topics, self.partition, from_ms));
+            let asked = warm_up.from_ms().map(|from_ms| offset_of_time(&reader, topics, self.partition, from_ms));
             // Where no record is as late, there is none that is needed.
             let begin = asked.transpose().map_err(failed("asking for the offset of a time"))?.map_or(low, |begin| begin.unwrap_or(end));
-            warm_up.begin_at(begin.max(low));
+            warm_up.begin_at(begin);
         }
+        // What is not there any more is not waited for.
+        warm_up.begin_at(low);
         if warm_up.next() >= end {
             return Ok(());
         }
-        let begin = KafkaOffset::Offset(warm_up.next().0.max(low.0));
-        let mut reported = Instant::now();
-        read_messages(reader, &topics.input, self.partition, begin, |message| {
+        let (begin, mut reported) = (KafkaOffset::Offset(warm_up.next().0), Instant::now());
+        let is_at_end = read_messages(&reader, &topics.input, self.partition, begin, |message| {
             fail::fail_point!("warm-up");
-            with_record(message, |record, _| warm_up.fold(record));
+            with_record(message, |record, rejection| match rejection {
+                None => warm_up.fold(record),
+                Some(_) => warm_up.begin_at(Offset(record.offset.0.saturating_add(1))),
+            });
             if reported.elapsed() >= PROGRESS_INTERVAL {
                 reported = Instant::now();
                 let (partition, next) = (self.partition, warm_up.next());
@@ -191,6 +216,9 @@ impl Work {
             }
             self.is_wanted() && warm_up.next().0 <= self.position.applied.load(Ordering::Relaxed)
         })?;
+        if is_at_end {
+            warm_up.begin_at(end);
+        }
         Ok(())
     }
 
@@ -203,6 +231,21 @@ impl Work {
         let deadline = Instant::now() + time;
         while self.is_wanted() && Instant::now() < deadline {
             std::thread::sleep(WANTED_POLL);
+        }
+    }
+}
+
+/// What is said of reading that fails: the first time, when it fails for another reason, and once in a while.
+#[derive(Debug, Default)]
+struct Failures(Option<(&'static str, Instant)>);
+
+impl Failures {
+    fn report(&mut self, partition: Partition, error: &RestoreError) {
+        let (reason, now) = (error.reason(), Instant::now());
+        let is_due = |(known, at): (&str, Instant)| known != reason || now.duration_since(at) >= FAILURE_REPORT_INTERVAL;
+        if self.0.is_none_or(is_due) {
+            self.0 = Some((reason, now));
+            tracing::warn!(%partition, %error, "the log could not be read for rules that are new; trying again");
         }
     }
 }
