@@ -35,7 +35,7 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     let text = serde_json::to_string_pretty(&settings.redacted())?;
     writeln!(std::io::stdout(), "{text}")?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
-    settings.abuse.rules.exceptions_without_tenant().for_each(|sentence| say!("tollgate: {sentence}"));
+    settings.abuse.ids_without_tenant.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     let mut refused = check_start(settings);
     if refused.is_ok() && args.connect {
         refused = process::runtime()?.block_on(connect(settings));

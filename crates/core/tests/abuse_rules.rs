@@ -35,8 +35,12 @@ fn read(text: &str) -> Result<AbuseSettings, String> {
 }
 
 /// Reads one rule, written in one line of YAML, without the pack.
+fn read_one(text: &str) -> Result<AbuseSettings, String> {
+    read(&format!("abuse: {{pack: off, rules: [{text}]}}"))
+}
+
 fn rule(text: &str) -> Result<Rule, String> {
-    read(&format!("abuse: {{pack: off, rules: [{text}]}}")).map(|settings| settings.rules.rules[0].clone())
+    read_one(text).map(|settings| settings.rules.rules[0].clone())
 }
 
 const WHOLE: &str = "
@@ -90,7 +94,6 @@ fn a_rule_is_what_is_written() {
             fields: vec![(Dimension::Tenant, vec![hash(SubjectKind::Tenant, "", "red-team")])],
             until_ms: Some(1_798_761_600_000),
             reason: "ordered tests".to_owned(),
-            without_tenant: false,
         }]
     );
     assert_eq!((settings.rules.lateness_ms, settings.rules.subjects_max, settings.signals), (300_000, 1_000_000, true));
@@ -104,18 +107,30 @@ fn an_exception_names_an_id_with_its_tenant_and_one_without_is_told_of() {
         ("detection: {signal: safety_stop}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 3}}", 2),
         ("detection: {signal: tokens}, correlation: {type: value_sum, group-by: [user], timespan: 1h, condition: {gte: 3}}", 1),
     ] {
-        let of = |exception: &str| rule(&format!("{{id: r, {counted}, exceptions: [{{{exception}, reason: x}}]}}"));
+        let of = |exception: &str| read_one(&format!("{{id: r, {counted}, exceptions: [{{{exception}, reason: x}}]}}"));
         let read = of("user: \"id:alice\", tenant: \"id:acme\"").unwrap();
-        let exception = &read.exceptions[0];
-        assert_eq!((exception.fields.len(), exception.without_tenant), (fields, false));
+        let exception = &read.rules.rules[0].exceptions[0];
+        assert_eq!((exception.fields.len(), read.ids_without_tenant.len()), (fields, 0));
         assert!(exception.fields.contains(&(Dimension::User, vec![alice.clone()])), "{exception:?}");
         assert!(of("user: \"id:alice\", tenant: acme").is_err());
-        assert!(of(&format!("user: \"hash:{alice}\"")).is_ok_and(|rule| !rule.exceptions[0].without_tenant));
-        let rules = AbuseRules { rules: vec![of("user: \"id:alice\"").unwrap()], lateness_ms: 0, subjects_max: 1 };
-        assert!(
-            rules.exceptions_without_tenant().all(|said| said.starts_with("abuse rule r: exceptions[0] names an id without its tenant"))
-        );
-        assert_eq!((rules.exceptions_without_tenant().count(), rules.ended_exceptions(i64::MAX).count()), (1, 0));
+        assert!(of(&format!("user: \"hash:{alice}\"")).is_ok_and(|read| read.ids_without_tenant.is_empty()));
+        let read = of("user: \"id:alice\"").unwrap();
+        let said: Vec<&str> = read.ids_without_tenant.iter().map(|said| &said[..58]).collect();
+        assert_eq!(said, ["abuse rule r: exceptions[0] names an id without its tenant"]);
+        assert_eq!(read.rules.ended_exceptions(i64::MAX).count(), 0);
+    }
+}
+
+/// A detection that names an id without its tenant finds nobody where events have tenants.
+#[test]
+fn a_detection_that_names_an_id_without_its_tenant_is_told_of() {
+    let said = |fields: &str| {
+        let correlation = "correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 3}}";
+        read_one(&format!("{{id: r, detection: {{signal: denial, {fields}}}, {correlation}}}")).unwrap().ids_without_tenant
+    };
+    assert!(said("agent: [\"id:a\", \"id:b\"]")[0].starts_with("abuse rule r: detection names an id without its tenant"));
+    for fields in ["agent: \"id:a\", tenant: \"id:acme\"", "tenant: \"id:acme\"", "tool: \"id:a\""] {
+        assert!(said(fields).is_empty(), "{fields}");
     }
 }
 

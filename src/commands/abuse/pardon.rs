@@ -24,7 +24,7 @@ use super::super::produce::{Outgoing, publish_all};
 use super::super::topics::{Topic, Topics};
 use super::requests::{Place, StageView};
 use super::subject::{SubjectParser, resolve};
-use super::switches::{self, AllSwitches};
+use super::switches::{self, AllSwitches, Switches};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct PardonArgs {
@@ -127,9 +127,8 @@ impl PardonArgs {
 /// # Errors
 /// There is nobody, and the configuration does not have the rule.
 fn all_of(rule: &str, all: &AllSwitches, settings: &Settings, now_ms: i64) -> anyhow::Result<Vec<SubjectKey>> {
-    let is_of =
-        |said: &switches::Switches| said.machines.as_ref().is_some_and(|suspended| suspended.rule == rule && now_ms < suspended.until_ms);
-    let keys: Vec<_> = all.0.values().filter(|(_, said)| is_of(said)).map(|(key, _)| *key).collect();
+    let is_of = |(_, said): &&(SubjectKey, Switches)| said.machines_beyond(now_ms).is_some_and(|suspended| suspended.rule == rule);
+    let keys: Vec<_> = all.0.values().filter(is_of).map(|(key, _)| *key).collect();
     let rules = || settings.abuse.rules.rules.iter().map(|rule| rule.id.as_str());
     if keys.is_empty() && !rules().any(|id| id == rule) {
         let nearest = nearest(rule, rules()).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
@@ -270,7 +269,6 @@ mod tests {
     use tollgate_core::digest::Digest;
     use tollgate_core::signal::KeyKind;
 
-    use super::super::switches::Switches;
     use super::*;
     use crate::config::load;
 

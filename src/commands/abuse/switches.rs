@@ -66,9 +66,14 @@ impl Switches {
         matches!(&self.operators, Some(SubjectState::Suspended(holds)) if !holds.is_over(Some(now_ms)))
     }
 
+    /// Returns the suspension by the abuse stage that ends behind a time, in force or beaten by an exemption.
+    pub(super) fn machines_beyond(&self, now_ms: i64) -> Option<&AbuseSuspension> {
+        self.machines.as_ref().filter(|suspended| now_ms < suspended.until_ms)
+    }
+
     /// Returns the suspension by the abuse stage that is in force at a time.
     pub(super) fn machines_at(&self, now_ms: i64) -> Option<&AbuseSuspension> {
-        self.machines.as_ref().filter(|suspended| now_ms < suspended.until_ms && !self.is_exempt(now_ms))
+        self.machines_beyond(now_ms).filter(|_| !self.is_exempt(now_ms))
     }
 }
 

@@ -159,12 +159,7 @@ fn rules_share_no_counters_and_look_at_fields() {
 fn exceptions_leave_out_whom_they_name_until_they_end() {
     let tenant = subject(KeyKind::Tenant, "red-team").hash;
     let until_ms = Some(START + MINUTE);
-    let exception = Exception {
-        fields: vec![(Dimension::Tenant, vec![tenant.to_string()])],
-        until_ms,
-        reason: "ordered".to_owned(),
-        without_tenant: false,
-    };
+    let exception = Exception { fields: vec![(Dimension::Tenant, vec![tenant.to_string()])], until_ms, reason: "ordered".to_owned() };
     let mut bench = Bench::new(rules(vec![Rule { exceptions: vec![exception], ..rule("three") }]));
     let mut by_tenant = |offset, time_ms| {
         let mut point = stop("a", offset, time_ms);

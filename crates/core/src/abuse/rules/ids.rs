@@ -1,8 +1,15 @@
 //! Values of fields that are subjects: an id in clear, which is hashed when it is read, or the hash itself.
 
+use serde_json::Value;
+
 use crate::controls::{Subject, SubjectHasher, parse_hash};
 use crate::ruling::SubjectKind;
+use crate::signal::Dimension;
 
+use super::read_values::strings_of;
+
+/// The subjects whose ids are hashed within their tenant.
+const WITHIN_TENANTS: [Dimension; 3] = [Dimension::User, Dimension::Agent, Dimension::Thread];
 /// What stands before an id in clear.
 const ID: &str = "id:";
 /// What stands before a hash.
@@ -31,9 +38,11 @@ impl<'v> Tenants<'v> {
     }
 }
 
-/// Returns whether a value of a subject's field is an id in clear.
-pub(super) fn is_id(value: &&str) -> bool {
-    value.starts_with(ID)
+/// Returns whether fields name an id in clear that is hashed within its tenant, and no tenant. `value` gives the value of a field.
+pub(super) fn is_without_tenant<'v>(value: impl Fn(Dimension) -> Option<&'v Value>) -> bool {
+    let is_id = |value: &&str| value.starts_with(ID);
+    let has_id = |dimension: &Dimension| value(*dimension).and_then(strings_of).is_some_and(|values| values.iter().any(is_id));
+    value(Dimension::Tenant).is_none() && WITHIN_TENANTS.iter().any(has_id)
 }
 
 /// Returns the hashes, in hex digits, that a value of a subject's field stands for: one for each tenant beside it.

@@ -7,7 +7,7 @@ use crate::settings::{Entry, Section, Spelling, shape};
 use crate::signal::{Dimension, PointKind, SignalKind};
 
 use super::fields::{fields_of, instead, listed};
-use super::ids::Tenants;
+use super::ids::{Tenants, is_without_tenant};
 use super::read_values::{read_values, strings_of};
 use super::{Detection, FieldTest, Operator, refused};
 
@@ -17,12 +17,15 @@ const SIGNAL: &str = "signal";
 /// The most fields of a detection.
 pub(super) const FIELDS_MAX: usize = 32;
 
-/// Reads the detection of a rule.
-pub(super) fn read_detection(rule: &Section<'_>, hasher: &SubjectHasher) -> Detection {
+/// Reads the detection of a rule, and adds its place if it names an id without its tenant.
+pub(super) fn read_detection(rule: &Section<'_>, hasher: &SubjectHasher, without_tenant: &mut Vec<String>) -> Detection {
     let entries = rule.entries(KEY, Spelling::Underscores);
     let signal = read_signal(rule, &entries);
-    let tenant = entries.iter().find(|entry| entry.key == Dimension::Tenant.as_str());
-    let tenants = Tenants::of(&tenant.and_then(|entry| strings_of(entry.found.value)).unwrap_or_default());
+    let value = |dimension: Dimension| entries.iter().find(|entry| entry.key == dimension.as_str()).map(|entry| entry.found.value);
+    let tenants = Tenants::of(&value(Dimension::Tenant).and_then(strings_of).unwrap_or_default());
+    if is_without_tenant(value) {
+        without_tenant.push(KEY.to_owned());
+    }
     if entries.len() > FIELDS_MAX {
         rule.fault(KEY, "too many fields", format!("write {FIELDS_MAX} at most"));
     }

@@ -6,12 +6,9 @@ use crate::settings::Section;
 use crate::signal::{Dimension, SignalKind};
 
 use super::fields::{fields_of, listed};
-use super::ids::{Tenants, is_id};
+use super::ids::{Tenants, is_without_tenant};
 use super::read_values::{read_values, strings_of};
 use super::{Correlation, Detection, Exception, GroupBy, Operator};
-
-/// The subjects whose ids are hashed within their tenant.
-const WITHIN_TENANTS: [Dimension; 3] = [Dimension::User, Dimension::Agent, Dimension::Thread];
 
 /// The most exceptions of a rule.
 pub(super) const EXCEPTIONS_MAX: usize = 64;
@@ -36,8 +33,14 @@ impl Counted<'_> {
     }
 }
 
-/// Reads the exceptions of a rule. One that is over at `now_ms`, in milliseconds since the epoch, is a fault: it looks as if it held.
-pub(super) fn read_exceptions(rule: &Section<'_>, counted: &Counted<'_>, hasher: &SubjectHasher, now_ms: i64) -> Vec<Exception> {
+/// Reads the exceptions of a rule, and adds the places of those that name an id without its tenant. One that is over at `now_ms`, in milliseconds
+/// since the epoch, is a fault: it looks as if it held.
+pub(super) fn read_exceptions(
+    rule: &Section<'_>,
+    counted: &Counted<'_>,
+    (hasher, now_ms): (&SubjectHasher, i64),
+    without_tenant: &mut Vec<String>,
+) -> Vec<Exception> {
     const KEY: &str = "exceptions";
     let sections = rule.mappings(KEY).unwrap_or_default();
     if sections.len() > EXCEPTIONS_MAX {
@@ -46,6 +49,9 @@ pub(super) fn read_exceptions(rule: &Section<'_>, counted: &Counted<'_>, hasher:
     let allowed = counted.fields();
     let read = |(place, section): (usize, &Section<'_>)| {
         let exception = read_exception(section, &allowed, hasher, now_ms);
+        if is_without_tenant(|dimension| section.value(dimension.as_str())) {
+            without_tenant.push(format!("{KEY}[{place}]"));
+        }
         if exception.fields.is_empty() && !allowed.iter().any(|dimension| section.is_written(dimension.as_str())) {
             let names = listed(allowed.iter().map(|dimension| dimension.as_str()));
             rule.fault(&format!("{KEY}[{place}]"), "an exception for nobody", format!("write one of {names}"));
@@ -83,10 +89,7 @@ fn read_exception(section: &Section<'_>, allowed: &[Dimension], hasher: &Subject
     if reason.len() > REASON_BYTES_MAX {
         section.fault("reason", "a longer string", format!("write {REASON_BYTES_MAX} bytes at most"));
     }
-    let has_id =
-        |dimension: &Dimension| section.value(dimension.as_str()).is_some_and(|value| strings_of(value).iter().flatten().any(is_id));
-    let without_tenant = tenant.is_none() && WITHIN_TENANTS.iter().any(has_id);
-    Exception { fields, until_ms: read_until(section, now_ms), reason, without_tenant }
+    Exception { fields, until_ms: read_until(section, now_ms), reason }
 }
 
 fn read_until(section: &Section<'_>, now_ms: i64) -> Option<i64> {

@@ -31,6 +31,8 @@ pub(super) struct ReadRule {
     pub(super) rule: Rule,
     pub(super) title: Option<String>,
     pub(super) description: Option<String>,
+    /// The places that name an id in clear without its tenant: that of events without a `tenant_id`.
+    pub(super) without_tenant: Vec<String>,
 }
 
 /// Reads a rule. What is wrong with it is noted in the section; what is returned then is of no use.
@@ -40,17 +42,18 @@ pub(super) fn read_rule(section: &Section<'_>, reading: Reading<'_>) -> ReadRule
     let [title, description] = ["title", "description"].map(|key| read_text(section, key));
     let level = section.word("level", &words(Level::ALL, Level::as_str)).unwrap_or(Level::Medium);
     let mode = section.word("mode", &words(Mode::ALL, Mode::as_str)).unwrap_or(Mode::Alert);
-    let detection = read_detection(section, reading.hasher);
+    let mut without_tenant = Vec::new();
+    let detection = read_detection(section, reading.hasher, &mut without_tenant);
     let correlated = read_correlation(section, &detection);
     let (correlation, group_by, timespan_ms) = (correlated.correlation, correlated.group_by, correlated.timespan_ms);
     let ladder = read_ladder(section, mode, &detection, &group_by);
     let counted = Counted { detection: &detection, correlation: &correlation, group_by: &group_by };
-    let exceptions = read_exceptions(section, &counted, reading.hasher, reading.now_ms);
+    let exceptions = read_exceptions(section, &counted, (reading.hasher, reading.now_ms), &mut without_tenant);
     let suppress_ms = section.duration("suppress", 0, TIMESPAN_MS_MAX).unwrap_or(timespan_ms);
     let version = Digest::of(b"");
-    let mut rule = Rule { id, version, level, mode, detection, correlation, group_by, timespan_ms, ladder, exceptions, suppress_ms };
-    rule.version = version_of(&rule);
-    ReadRule { rule, title, description }
+    let rule = Rule { id, version, level, mode, detection, correlation, group_by, timespan_ms, ladder, exceptions, suppress_ms };
+    let rule = Rule { version: version_of(&rule), ..rule };
+    ReadRule { rule, title, description, without_tenant }
 }
 
 /// Returns the words of a closed set, each with what it stands for.

@@ -162,8 +162,6 @@ pub struct Exception {
     pub until_ms: Option<i64>,
     /// Why there is one, for people.
     pub reason: String,
-    /// Whether it names an id in clear without its tenant: that of events without a `tenant_id`.
-    pub without_tenant: bool,
 }
 
 impl Exception {
@@ -195,18 +193,6 @@ impl AbuseRules {
                 format!("abuse rule {}: exceptions[{at}] is over and leaves nobody alone; remove it, or write a later time", rule.id)
             },
         )
-    }
-
-    /// Returns a sentence for each exception that names an id without its tenant: where events have tenants, it leaves nobody alone.
-    pub fn exceptions_without_tenant(&self) -> impl Iterator<Item = String> {
-        let exceptions = self.rules.iter().flat_map(|rule| rule.exceptions.iter().zip(0_usize..).map(move |one| (rule, one)));
-        exceptions.filter(|(_, (exception, _))| exception.without_tenant).map(|(rule, (_, at))| {
-            format!(
-                "abuse rule {}: exceptions[{at}] names an id without its tenant, so it stands for events without a tenant_id; if yours \
-                 have one, write `tenant` beside it",
-                rule.id
-            )
-        })
     }
 
     /// Returns the optional signals that the rules use. A rule that suspends has to know how many subjects are active, so that it uses the

@@ -44,6 +44,8 @@ pub struct AbuseSettings {
     pub group_id: Option<String>,
     /// How many members a worker has in that group.
     pub members: u32,
+    /// A sentence for each place that names an id in clear without its tenant: where events have tenants, it stands for nobody.
+    pub ids_without_tenant: Vec<String>,
     /// The rules that are written, with defaults filled in and ids hashed.
     written: Vec<Value>,
 }
@@ -68,6 +70,7 @@ impl AbuseSettings {
             signals: section.bool("signals"),
             group_id: section.optional_string("group_id"),
             members: section.positive("members"),
+            ids_without_tenant: read.iter().flat_map(ReadRule::ids_without_tenant).collect(),
             written: read.iter().map(shown).collect(),
         }
     }
@@ -112,6 +115,18 @@ pub(super) fn read_rules(section: &Section<'_>, reading: Reading<'_>) -> Vec<Rea
         rules.push(read);
     }
     rules
+}
+
+impl ReadRule {
+    fn ids_without_tenant(&self) -> impl Iterator<Item = String> {
+        let id = &self.rule.id;
+        self.without_tenant.iter().map(move |place| {
+            format!(
+                "abuse rule {id}: {place} names an id without its tenant, so it stands for events without a tenant_id; if yours have one, \
+                 write `tenant` beside it"
+            )
+        })
+    }
 }
 
 /// Returns a rule as it is in force, with its texts for people.
