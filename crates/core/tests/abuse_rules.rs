@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tollgate_core::abuse::{
-    AbuseRules, AbuseSettings, Baseline, Correlation, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack, Ratio,
-    Rule, Step,
+    AbuseSettings, Baseline, Correlation, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack, Ratio, Rule, Step,
 };
 use tollgate_core::controls::{Subject, SubjectHasher};
 use tollgate_core::ruling::SubjectKind;
@@ -115,8 +114,8 @@ fn an_exception_names_an_id_with_its_tenant_and_one_without_is_told_of() {
         assert!(of("user: \"id:alice\", tenant: acme").is_err());
         assert!(of(&format!("user: \"hash:{alice}\"")).is_ok_and(|read| read.ids_without_tenant.is_empty()));
         let read = of("user: \"id:alice\"").unwrap();
-        let said: Vec<&str> = read.ids_without_tenant.iter().map(|said| &said[..58]).collect();
-        assert_eq!(said, ["abuse rule r: exceptions[0] names an id without its tenant"]);
+        let says = "abuse rule r: exceptions[0] names an id without its tenant";
+        assert!(read.ids_without_tenant.len() == 1 && read.ids_without_tenant[0].starts_with(says), "{:?}", read.ids_without_tenant);
         assert_eq!(read.rules.ended_exceptions(i64::MAX).count(), 0);
     }
 }

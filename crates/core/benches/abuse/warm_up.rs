@@ -1,11 +1,12 @@
 //! Measures how long a partition stands still when it takes a warm-up in, beside the restore of the same subjects.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Rule};
 use tollgate_core::checkpoint::KeyedState;
-use tollgate_core::record::StreamClock;
+use tollgate_core::record::{Offset, StreamClock};
 use tollgate_core::stage::Stage;
 
 use super::signals::{Traffic, rules};
@@ -13,6 +14,9 @@ use super::{BATCH, Kind, Made, SIGNALS_EACH, processor_time};
 
 /// As many rules are there from the beginning, and as many of the same kind are new.
 const RULES: usize = 10;
+
+/// As many subjects a worker takes in with each record.
+const PER_RECORD: NonZeroUsize = NonZeroUsize::new(2_000).expect("it is not zero");
 
 /// Has rules warm up for so many subjects, of which the others know all.
 pub(super) fn measure(subjects: usize) {
@@ -36,16 +40,23 @@ pub(super) fn measure(subjects: usize) {
         made.with_record(offset, |record| warm_up.fold(record));
         made.fold(&mut stage, offset, Kind::Decode);
     }
-    stage.offer(warm_up);
-    let (offset, last) = made();
-    let taken_in = timed(|| last.fold(&mut stage, offset, Kind::Decode));
-    assert!(stage.warm_up().is_none(), "it is taken in");
+    stage.offer(warm_up, PER_RECORD);
+    let mut taken_in = Vec::new();
+    while stage.warming().next().is_some() {
+        let (offset, last) = made();
+        taken_in.push(timed(|| last.fold(&mut stage, offset, Kind::Decode)));
+        stage.checkpoint_written(Offset(offset + 1));
+    }
+    let (records, longest) = (taken_in.len(), taken_in.iter().max().copied().unwrap_or_default());
+    let taken_in: Duration = taken_in.into_iter().sum();
     let state = written(&mut stage);
     let restored = timed(|| drop(Abuse::new(all, state)));
     let (taken_in, restored) = (taken_in.as_secs_f64(), restored.as_secs_f64());
     println!(
-        "a warm-up of {} subjects is taken in within {taken_in:.2} s, {:.2} of the {restored:.2} s that making a stage of them takes",
+        "a warm-up of {} subjects is taken in with {records} records, the longest of which takes {:.1} ms, in {taken_in:.2} s in all, {:.2} of \
+         the {restored:.2} s that making a stage of them takes",
         stage.subjects(),
+        longest.as_secs_f64() * 1e3,
         taken_in / restored
     );
 }

@@ -143,6 +143,9 @@ impl Abuse {
         if uses.is_empty() && active_ms.is_none() {
             return;
         }
+        if self.taking_in.is_some() {
+            self.take_in_one(&key, scene);
+        }
         let (at, is_new) = match self.state.subjects.find_from(signal.place, &key) {
             Some(at) => (at, false),
             None => (self.state.subjects.insert(key), true),

@@ -25,6 +25,7 @@ mod sources;
 mod stage;
 mod state;
 mod subjects;
+mod take_in;
 mod view;
 mod visit;
 mod warm_up;

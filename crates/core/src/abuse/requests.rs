@@ -26,6 +26,7 @@ impl Abuse {
         scene.folded.counts.pardoned += 1;
         // What suspends it may be of a state that was lost, or of other topics, so that its control is taken back whatever is known of it.
         scene.folded.controls.extend(control::lifted(key));
+        self.take_in_one(key, scene);
         let Some(at) = self.state.subjects.find(key) else { return };
         let rules = std::sync::Arc::clone(self.program.rules());
         let before = self.state.subjects.take(at);

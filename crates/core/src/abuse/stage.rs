@@ -17,7 +17,8 @@ use super::program::{Program, Use};
 use super::rules::{AbuseRules, Rule};
 use super::state::AbuseState;
 use super::subjects::SlotKey;
-use super::warm_up::{Kept, Standing, WarmUp};
+use super::take_in::TakingIn;
+use super::warm_up::{Arriving, Kept, Standing};
 
 /// The stage that counts signals by subject.
 #[derive(Debug)]
@@ -30,10 +31,12 @@ pub struct Abuse {
     /// What this fold does with each rule.
     pub(super) standings: Vec<Standing>,
     /// A warm-up that was offered.
-    pub(super) arriving: Option<Box<WarmUp>>,
+    pub(super) arriving: Option<Arriving>,
+    /// A warm-up that is being taken in.
+    pub(super) taking_in: Option<Box<TakingIn>>,
     /// The latest records, for a warm-up that is behind.
     pub(super) kept: Option<Kept>,
-    /// The record before which a warm-up was taken in whose rules are not in force yet.
+    /// The record before which the last of a warm-up was taken in, whose rules are not in force yet.
     pub(super) taken_in: Option<Offset>,
     /// Where a subject is written to.
     pub(super) buffer: Vec<u8>,
@@ -67,6 +70,7 @@ impl Abuse {
             census: Census::default(),
             standings,
             arriving: None,
+            taking_in: None,
             kept: None,
             taken_in: None,
             buffer: Vec::new(),

@@ -20,6 +20,9 @@ impl Abuse {
     pub(super) fn advance(&mut self, scene: &mut Scene) {
         let Some(now_ms) = self.state.sources.now_ms() else { return };
         let to_s = u32::try_from(now_ms.div_euclid(1_000).max(0)).unwrap_or(NEVER_S).min(NEVER_S - 1);
+        if self.taking_in.is_some() {
+            self.take_in_due(to_s, scene);
+        }
         while let Some(second) = self.next_due().filter(|second| *second <= to_s) {
             scene.now_ms = Some(time_of(second));
             self.state.own.done_s = self.state.own.done_s.max(second);

@@ -6,26 +6,33 @@
 //!
 //! ```text
 //! partition   ── record ── record ── record ──┬── record ── record ── checkpoint ── record
-//! warm-up        ╰─ reads the log ─ offered ──╯        (quiet)            ╰─ in force
+//! warm-up        ╰─ reads the log ─ offered ──╯  taken in (quiet)         ╰─ in force
 //! ```
 //!
 //! Both read the same log, and the partition may always be a little ahead. A warm-up that comes too late is given back to read on. From then
 //! on the partition keeps its records, so that the next time it can show what is missing.
 //!
-//! Taken in, the new rules stay quiet until a checkpoint has it. Whoever takes the partition over before begins the warm-up anew, and must
-//! not find that a rule has suspended somebody of whom the state knows nothing.
+//! The new rules stay quiet until all of it is taken in and a checkpoint has it. Whoever takes the partition over before begins the warm-up
+//! anew, and must not find that a rule has suspended somebody of whom the state knows nothing.
+
+use std::num::NonZeroUsize;
 
 use crate::record::{Offset, OwnedRecord, Record};
-use crate::signal::{self, SubjectKey};
+use crate::signal;
 
-use super::fold::Scene;
 use super::rules::{Correlation, Rule};
 use super::stage::Abuse;
 use super::state::AbuseState;
-use super::subjects::Subject;
 
 /// How many bytes of records are kept at most for a warm-up that is behind. Where that is not enough, it has to be quicker the next time.
 const KEPT_BYTES_MAX: usize = 16 << 20;
+
+/// A warm-up that was offered.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    pub(super) warm_up: Box<WarmUp>,
+    pub(super) subjects_per_record: NonZeroUsize,
+}
 
 /// The latest records of a partition, kept for a warm-up that is behind.
 #[derive(Debug)]
@@ -50,13 +57,13 @@ pub(super) enum Standing {
 /// A fold of the log for rules that are new to a partition's state.
 #[derive(Debug)]
 pub struct WarmUp {
-    stage: Abuse,
+    pub(super) stage: Abuse,
     /// The time from which on the rules need the log, in milliseconds since the epoch.
     from_ms: Option<i64>,
     /// The offset of the first record that it has not seen.
-    next: Offset,
+    pub(super) next: Offset,
     /// Subjects and counters that were dropped for want of room.
-    dropped: (u64, u64),
+    pub(super) dropped: (u64, u64),
 }
 
 impl WarmUp {
@@ -105,20 +112,20 @@ impl Abuse {
         Some(Box::new(WarmUp { stage, from_ms, next: Offset(0), dropped: (0, 0) }))
     }
 
-    /// Offers a warm-up, which is taken in before the record that is the next one for both.
-    pub fn offer(&mut self, mut warm_up: Box<WarmUp>) {
+    /// Offers a warm-up. It is taken in from the record on that is the next one for both, so many subjects with each record.
+    pub fn offer(&mut self, mut warm_up: Box<WarmUp>, subjects_per_record: NonZeroUsize) {
         if let Some(kept) = self.kept.take_if(|kept| kept.behind < warm_up.next) {
             let missing = kept.records.partition_point(|record| record.offset() < warm_up.next);
             let missing = kept.records.get(missing..).unwrap_or_default();
             missing.iter().for_each(|record| record.with_borrowed(|record| warm_up.fold(record)));
         }
-        self.arriving = Some(warm_up);
+        self.arriving = Some(Arriving { warm_up, subjects_per_record });
     }
 
     /// Returns a warm-up that was offered and is behind: it has to be shown more of the log, and then offered again.
     pub fn take_back(&mut self) -> Option<Box<WarmUp>> {
         let applied = self.state.applied;
-        let warm_up = self.arriving.take_if(|warm_up| warm_up.next <= applied)?;
+        let Arriving { warm_up, .. } = self.arriving.take_if(|arriving| arriving.warm_up.next <= applied)?;
         self.kept = Some(Kept { behind: applied, records: Vec::new(), bytes: 0 });
         Some(warm_up)
     }
@@ -147,63 +154,6 @@ impl Abuse {
     /// Returns whether nothing follows when a rule fires.
     pub(super) fn is_quiet(&self, rule: usize) -> bool {
         self.standings.get(rule) == Some(&Standing::Quiet)
-    }
-
-    /// Takes in a warm-up for which a record is the next one too.
-    pub(super) fn take_in(&mut self, scene: &mut Scene) {
-        // Records may be missing between two offsets, so that what both have seen may end at different ones.
-        let (applied, offset) = (self.state.applied, scene.offset);
-        let Some(warm_up) = self.arriving.take_if(|warm_up| applied < warm_up.next && warm_up.next <= offset) else { return };
-        let WarmUp { mut stage, dropped: (subjects, counters), .. } = *warm_up;
-        scene.now_ms = self.state.sources.now_ms();
-        scene.folded.counts.subjects_dropped += subjects;
-        scene.folded.counts.counters_dropped += counters;
-        self.program = self.program.of(|_| true);
-        let rules = std::sync::Arc::clone(self.program.rules());
-        for (rule, standing) in rules.rules.iter().zip(&mut self.standings) {
-            if *standing == Standing::Elsewhere {
-                *standing = Standing::Quiet;
-                self.state.change_rule(&rule.id, |state| state.is_warming = false);
-            }
-        }
-        for at in stage.state.subjects.places() {
-            let packed = stage.state.subjects.take(at);
-            stage.state.subjects.key(at).into_iter().for_each(|key| self.take_in_subject(&key, &packed, scene));
-        }
-        (self.taken_in, self.kept) = (Some(offset), None);
-    }
-
-    fn take_in_subject(&mut self, key: &SubjectKey, packed: &[u8], scene: &mut Scene) {
-        let Ok(other) = Subject::read(packed) else { return };
-        let active_ms = other.active_ms;
-        let (at, is_new) = match self.state.subjects.find(key) {
-            Some(at) => (at, false),
-            None => (self.state.subjects.insert(*key), true),
-        };
-        let before = self.state.subjects.take(at);
-        let known = if is_new { None } else { Subject::read(&before).ok() };
-        let mut subject = known.unwrap_or_else(|| other.beside());
-        subject.take_in(other, |number| self.program.numbered(number).map(|(_, rule)| rule));
-        scene.folded.counts.counters_dropped += subject.crowded;
-        let latest_ms = subject.active_ms.max(active_ms);
-        self.census.active(key.kind, subject.active_ms, latest_ms);
-        subject.active_ms = latest_ms;
-        self.expect(at, key, &subject);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let stamp = subject.stamp(&mut buffer);
-        drop(subject);
-        self.state.subjects.put(at, before, stamp, &buffer);
-        self.buffer = buffer;
-        if is_new {
-            self.keep_within_limit(at, scene);
-        }
-    }
-
-    /// Puts rules in force that were taken in before a written checkpoint, which holds everything before `next`.
-    pub(super) fn enforce_taken_in(&mut self, next: Offset) {
-        if self.taken_in.take_if(|offset| *offset < next).is_some() {
-            self.standings.iter_mut().filter(|standing| **standing == Standing::Quiet).for_each(|standing| *standing = Standing::InForce);
-        }
     }
 }
 

@@ -145,7 +145,7 @@ fn a_changed_rule_counts_anew_and_leaves_subjects_where_they_are_on_its_ladder()
     assert_eq!(stage.warming().count(), 1);
     let mut warm_up = stage.warm_up().unwrap();
     warm_up.begin_at(Offset(2));
-    stage.offer(warm_up);
+    stage.offer(warm_up, std::num::NonZeroUsize::MAX);
     let fold = |stage: &mut Abuse, offset: i64, value: Vec<u8>| {
         let folded = stage.fold(&record(offset, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
         folded.alerts.iter().map(|alert| serde_json::from_slice(&alert.value).unwrap()).collect::<Vec<serde_json::Value>>()

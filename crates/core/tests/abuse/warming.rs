@@ -1,6 +1,7 @@
 //! Rules that are new to a partition: a fold of their own is shown the log while the others go on, and is taken in.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -21,6 +22,9 @@ use crate::fixture::*;
 
 /// Records of the log: the timestamp and the value of each.
 type Log = Vec<(i64, Vec<u8>)>;
+
+/// All subjects are taken in with one record.
+const ALL: NonZeroUsize = NonZeroUsize::MAX;
 
 /// A clock, and then a stop of a user in each of five records.
 fn five_stops() -> Log {
@@ -95,7 +99,7 @@ fn taken_in_it_knows_what_it_would_know_and_is_in_force_behind_a_checkpoint() {
     let mut stage = with_five(&log, 5);
     let mut warm_up = stage.warm_up().unwrap();
     (0..5).for_each(|offset| show(&mut warm_up, &log, offset));
-    stage.offer(warm_up);
+    stage.offer(warm_up, ALL);
     assert_eq!(stage.warming().count(), 1, "before the next record");
     assert_eq!(fold(&mut stage, 5, &log[5]).firings.len(), 0, "the fifth, and it is quiet");
     assert!(stage.take_back().is_none() && stage.warm_up().is_none());
@@ -120,7 +124,7 @@ fn a_warm_up_that_no_checkpoint_has_begins_anew() {
         let mut warm_up = stage.warm_up().unwrap();
         (0..4).for_each(|offset| show(&mut warm_up, &log, offset));
         if is_taken_in {
-            stage.offer(warm_up);
+            stage.offer(warm_up, ALL);
         }
         fold(&mut stage, 4, &log[4]);
         let mut next = Abuse::new(Arc::clone(&now), written.write(&mut stage).state());
@@ -135,7 +139,7 @@ fn one_that_is_ahead_is_waited_for_and_one_that_is_behind_is_given_back() {
     let mut stage = with_five(&log, 3);
     let mut warm_up = stage.warm_up().unwrap();
     (0..5).for_each(|offset| show(&mut warm_up, &log, offset));
-    stage.offer(warm_up);
+    stage.offer(warm_up, ALL);
     for (offset, entry) in log.iter().enumerate().take(5).skip(3) {
         fold(&mut stage, offset, entry);
         assert!(stage.take_back().is_none() && stage.warm_up().is_some(), "not yet");
@@ -145,13 +149,13 @@ fn one_that_is_ahead_is_waited_for_and_one_that_is_behind_is_given_back() {
     let mut stage = with_five(&log, 3);
     let mut warm_up = stage.warm_up().unwrap();
     (0..2).for_each(|offset| show(&mut warm_up, &log, offset));
-    stage.offer(warm_up);
+    stage.offer(warm_up, ALL);
     let mut warm_up = stage.take_back().unwrap();
     assert_eq!((warm_up.next(), stage.take_back().is_none()), (Offset(2), true), "a record is missing");
     // By the time that it has read the record, two others have come, which the stage shows it.
     (3..5).for_each(|offset| drop(fold(&mut stage, offset, &log[offset])));
     show(&mut warm_up, &log, 2);
-    stage.offer(warm_up);
+    stage.offer(warm_up, ALL);
     assert!(stage.take_back().is_none());
     fold(&mut stage, 5, &log[5]);
     assert!(stage.warm_up().is_none());
@@ -173,7 +177,7 @@ fn a_warm_up_that_is_never_quicker_is_taken_in_all_the_same() {
         let from = warm_up.next().0 as usize;
         (from..next).for_each(|offset| show(&mut warm_up, &log, offset.min(5)));
         fold(&mut stage, next, &log[next.min(5)]);
-        stage.offer(warm_up);
+        stage.offer(warm_up, ALL);
         let Some(back) = stage.take_back() else { break };
         (warm_up, next, rounds) = (back, next + 1, rounds + 1);
     }
@@ -188,7 +192,7 @@ fn offsets_without_a_record_keep_nobody_apart() {
         let mut stage = with_five(&log, 5);
         let mut warm_up = stage.warm_up().unwrap();
         warm_up.begin_at(Offset(begin));
-        stage.offer(warm_up);
+        stage.offer(warm_up, ALL);
         fold(&mut stage, first, &log[5]);
         assert!(stage.warm_up().is_none(), "{begin} {first}");
     }
@@ -207,7 +211,7 @@ fn the_log_counts_as_it_did() {
         let mut warm_up = stage.warm_up().unwrap();
         warm_up.begin_at(Offset(1));
         (2..log.len()).for_each(|offset| show(&mut warm_up, &log, offset));
-        stage.offer(warm_up);
+        stage.offer(warm_up, ALL);
         fold(&mut stage, log.len(), &(LOG, value_of(&[clock(0, 5, START + 6)])));
         stage.checkpoint_written(Offset(100));
         let folded = fold(&mut stage, log.len() + 1, &stop_in_record(9));
@@ -220,7 +224,7 @@ fn the_log_counts_as_it_did() {
 fn warm(stage: &mut Abuse, log: &Log) -> Folded {
     let mut warm_up = stage.warm_up().unwrap();
     (0..log.len()).for_each(|offset| show(&mut warm_up, log, offset));
-    stage.offer(warm_up);
+    stage.offer(warm_up, ALL);
     let folded = fold(stage, log.len(), &(LOG, value_of(&[clock(0, 900, START + 6)])));
     stage.checkpoint_written(Offset(log.len() as i64 + 1));
     assert_eq!(stage.warming().count(), 0);
@@ -295,6 +299,50 @@ fn steps() -> impl Strategy<Value = Vec<(usize, usize, bool)>> {
     vec((0..12_usize, 0..30_usize, any::<bool>()), 0..40)
 }
 
+/// With many subjects it takes many records, and the rules are quiet until the last of them.
+#[test]
+fn a_few_subjects_are_taken_in_with_each_record() {
+    let stop_of = |id: i64, n: i64| (LOG, value_of(&[part(stop(&format!("u{id}"), n, START)), clock(0, n + 1, START)]));
+    let log: Log = (0..40).map(|n| stop_of(n % 10, n)).collect();
+    let mut stage = taken_over_by(&rules(vec![five()]), &rules(vec![]), &log);
+    let mut warm_up = stage.warm_up().unwrap();
+    (0..40).for_each(|offset| show(&mut warm_up, &log, offset));
+    stage.offer(warm_up, NonZeroUsize::new(3).unwrap());
+    let counted = |stage: &Abuse, id: i64| stage.view(&user(&format!("u{id}"))).is_some_and(|view| view.counters[0].count == 4.0);
+    let mut found = Vec::new();
+    for n in 40..44 {
+        fold(&mut stage, n as usize, &(LOG, value_of(&[clock(0, n + 1, START)])));
+        stage.checkpoint_written(Offset(n + 1));
+        found.push(((0..10).filter(|id| counted(&stage, *id)).count(), stage.warming().count()));
+    }
+    assert_eq!(found, [(3, 1), (6, 1), (9, 1), (10, 0)]);
+}
+
+/// Whoever is not taken in yet is, before anything else is done.
+#[test]
+fn a_signal_a_pardon_and_the_clock_find_what_is_not_taken_in_yet() {
+    let stops = |ids: std::ops::Range<i64>| ids.map(|id| part(stop(&format!("u{id}"), id, START)));
+    let log: Log = vec![(LOG, value_of(&stops(0..100).chain([clock(0, 100, START)]).collect::<Vec<_>>()))];
+    let known = |id: i64, parts: &[u8]| {
+        let two = Rule { correlation: Correlation::EventCount { gte: 2 }, ..five() };
+        let mut stage = taken_over_by(&rules(vec![two]), &rules(vec![]), &log);
+        let mut warm_up = stage.warm_up().unwrap();
+        show(&mut warm_up, &log, 0);
+        stage.offer(warm_up, NonZeroUsize::MIN);
+        fold(&mut stage, 1, &(LOG, parts.to_vec()));
+        let subjects = stage.subjects();
+        (0..100).for_each(|n| drop(fold(&mut stage, 2 + n, &(LOG, value_of(&[clock(0, 200, START)])))));
+        (subjects, stage.view(&user(&format!("u{id}"))).map(|view| view.counters.len()))
+    };
+    for id in [7, 50, 93] {
+        let name = user(&format!("u{id}"));
+        assert_eq!(known(id, &value_of(&[clock(0, 101, START)])).1, Some(1), "it is known in the end");
+        assert_eq!(known(id, &Request::Pardon(name).to_value()).1, None, "and forgotten where it was pardoned meanwhile");
+        assert_eq!(known(id, &value_of(&[part(stop(&format!("u{id}"), 101, START))])).1, None, "and used up where the rule fires");
+    }
+    assert_eq!(known(7, &value_of(&[clock(0, 101, START + DAY)])), (0, None), "and nobody is left a day later");
+}
+
 /// What a worker comes to while rules of its partition warm up.
 #[derive(Debug, Clone)]
 enum Step {
@@ -347,7 +395,7 @@ fn suspended_and_known(log: &Log, schedule: Vec<Step>) -> Vec<(Value, Option<Str
                 if let Some(mut warm_up) = warm_up.take() {
                     let from = warm_up.next().0 as usize;
                     (from..log.len().min(from + records)).for_each(|offset| show(&mut warm_up, log, offset));
-                    stage.offer(warm_up);
+                    stage.offer(warm_up, NonZeroUsize::MIN);
                 }
                 warm_up = stage.take_back();
             }
@@ -385,7 +433,7 @@ fn half(with_others: bool) -> (Arc<AbuseRules>, usize) {
 
 /// Adds rules behind some records of a log, goes by these steps, and compares with a fold that had the rules from the beginning. Returns how
 /// often a rule that was shown the log has fired once it was in force.
-fn compare(log: &Log, added: f64, steps: Vec<(usize, usize, bool)>) -> Result<usize, TestCaseError> {
+fn compare(log: &Log, added: f64, steps: Vec<(usize, usize, bool)>, per_record: NonZeroUsize) -> Result<usize, TestCaseError> {
     let ((now, half), (then, _)) = (half(true), half(false));
     let mut there = Abuse::new(Arc::clone(&now), AbuseState::default());
     let expected: Vec<Folded> = log.iter().enumerate().map(|(offset, entry)| fold(&mut there, offset, entry)).collect();
@@ -399,7 +447,7 @@ fn compare(log: &Log, added: f64, steps: Vec<(usize, usize, bool)>) -> Result<us
         if let Some(mut warm_up) = warm_up.take() {
             let from = warm_up.next().0 as usize;
             (from..log.len().min(from + shown)).for_each(|offset| show(&mut warm_up, log, offset));
-            stage.offer(warm_up);
+            stage.offer(warm_up, per_record);
         }
         let end = log.len().min(next + records);
         for offset in next..end {
@@ -425,8 +473,10 @@ proptest! {
     /// Once it is in force, a rule that was shown the log fires on whom it would fire on if it had been there, whichever of both folds was
     /// ahead, and the others do what they would do without it.
     #[test]
-    fn a_rule_that_was_shown_the_log_is_as_one_that_was_there(log in log(false), added in 0.0..0.8_f64, steps in steps()) {
-        compare(&log, added, steps)?;
+    fn a_rule_that_was_shown_the_log_is_as_one_that_was_there(
+        log in log(false), added in 0.0..0.8_f64, steps in steps(), per_record in 1..6_usize,
+    ) {
+        compare(&log, added, steps, NonZeroUsize::new(per_record).unwrap())?;
     }
 }
 
@@ -449,7 +499,7 @@ fn rules_that_were_shown_the_log_do_fire() {
     let fired: usize = (0..60)
         .map(|_| {
             let (log, steps) = (log(false), steps()).new_tree(&mut runner).unwrap().current();
-            compare(&log, 0.2, steps).unwrap()
+            compare(&log, 0.2, steps, NonZeroUsize::new(4).unwrap()).unwrap()
         })
         .sum();
     assert!(fired > 20, "{fired}");
@@ -459,5 +509,5 @@ fn rules_that_were_shown_the_log_do_fire() {
             suspended_and_known(&log, schedule).len()
         })
         .sum();
-    assert!(suspended >= 10, "{suspended}");
+    assert!(suspended >= 5, "{suspended}");
 }

@@ -14,6 +14,7 @@
 
 mod reader;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
@@ -32,6 +33,9 @@ pub(super) use reader::ReaderParts;
 const RESTART_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The longest of these pauses. The rules that wait do no harm to the others, so a worker is not restarted for their sake.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// As many subjects of a warm-up are taken in with each record, which takes some milliseconds.
+const SUBJECTS_PER_RECORD: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1_999);
 
 /// The warm-ups of the partitions of one member.
 #[derive(Debug)]
@@ -117,7 +121,7 @@ impl WarmingPartition {
                 reader.show_applied(stage.applied());
                 match reader.offered() {
                     Ok(warm_up) => {
-                        stage.offer(warm_up);
+                        stage.offer(warm_up, SUBJECTS_PER_RECORD);
                         Self::offered(reader, stage)
                     }
                     Err(TryRecvError::Empty) => Step::Reading(reader),
