@@ -56,6 +56,9 @@ pub trait Stage: Sized {
     /// Returns the state, for checkpoints to take the changes.
     fn state_mut(&mut self) -> &mut Self::State;
 
+    /// Notes that the state is that of a checkpoint, which holds it as of `next`, the first record that is not in it.
+    fn restored(&mut self, _next: Offset) {}
+
     /// Notes that a checkpoint is written that holds the state as of `next`, the first record that is not in it.
     fn checkpoint_written(&mut self, _next: Offset) {}
 }

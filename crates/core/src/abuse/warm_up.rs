@@ -21,6 +21,7 @@ use crate::record::{Offset, OwnedRecord, Record};
 use crate::signal;
 
 use super::rules::{Correlation, Rule};
+use super::sources::SILENCE_MS;
 use super::stage::Abuse;
 use super::state::AbuseState;
 
@@ -157,11 +158,12 @@ impl Abuse {
     }
 }
 
-/// Returns how far back a rule needs the log, in milliseconds.
+/// Returns how far back a rule needs the log, in milliseconds. A source that nothing is heard of is waited for at the beginning, which takes its
+/// time of the log too.
 fn back_ms(rule: &Rule, lateness_ms: i64) -> i64 {
     let kept_ms = match &rule.correlation {
         Correlation::Baseline(baseline) => baseline.history_ms.max(baseline.warmup_ms).max(rule.timespan_ms),
         _ => rule.timespan_ms,
     };
-    kept_ms.saturating_add(lateness_ms)
+    kept_ms.saturating_add(lateness_ms).saturating_add(SILENCE_MS)
 }

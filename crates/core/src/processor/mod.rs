@@ -60,7 +60,8 @@ impl<S: Stage> PartitionProcessor<S> {
 
     /// Returns a processor whose stage has the state of a checkpoint, which is as of `next`.
     #[must_use]
-    pub fn restored(partition: Partition, stage: S, next: Offset) -> Self {
+    pub fn restored(partition: Partition, mut stage: S, next: Offset) -> Self {
+        stage.restored(next);
         Self { next, checkpoint: CheckpointProgress::written_up_to(next), ..Self::new(partition, stage) }
     }
 

@@ -13,6 +13,7 @@ use tollgate_core::abuse::{
     Abuse, AbuseRules, AbuseState, Correlation, Detection, Firing, Folded, Ladder, Mode, Rule, Step as Rung, WarmUp,
 };
 use tollgate_core::digest::Digest;
+use tollgate_core::processor::PartitionProcessor;
 use tollgate_core::record::Offset;
 use tollgate_core::signal::{PointKind, Request, SubjectKey};
 use tollgate_core::stage::{Progress, Stage};
@@ -75,7 +76,7 @@ fn a_new_rule_warms_up_where_there_is_state_and_not_where_there_is_none() {
     let stage = with_five(&five_stops(), 5);
     assert_eq!(stage.warming().collect::<Vec<_>>(), ["five"]);
     let warm_up = stage.warm_up().unwrap();
-    assert_eq!((warm_up.from_ms(), warm_up.next()), (Some(START + 3 - HOUR - 5 * MINUTE), Offset(0)));
+    assert_eq!((warm_up.from_ms(), warm_up.next()), (Some(START + 3 - HOUR - 15 * MINUTE), Offset(0)));
     let warming = |rules_now: Vec<Rule>| {
         let stage = taken_over_by(&rules(rules_now), &rules(vec![rule("three")]), &five_stops()[..5]);
         stage.warming().map(str::to_owned).collect::<Vec<_>>()
@@ -285,11 +286,28 @@ fn who_was_active_before_counts_for_the_blast_radius() {
     let alert = Rule { mode: Mode::Alert, ..rule("three") };
     let enforce =
         Rule { version: Digest::of(b"enforced"), ladder: Ladder { steps: vec![Rung::Suspend(DAY)], decay_ms: DAY }, ..rule("three") };
-    let mut stage = taken_over_by(&rules(vec![enforce]), &rules(vec![alert]), &log);
-    warm(&mut stage, &log);
+    let detection = Detection { signal: point_kind(PointKind::LoopStop), fields: Vec::new() };
+    let other = Rule { detection, ..rule("other") };
+    for others in [vec![], vec![other]] {
+        check_radius(&log, &[vec![alert.clone()], others.clone()].concat(), [vec![enforce.clone()], others].concat());
+    }
+}
+
+fn check_radius(log: &Log, then: &[Rule], now: Vec<Rule>) {
+    let mut stage = taken_over_by(&rules(now), &rules(then.to_vec()), log);
+    let mut warm_up = stage.warm_up().unwrap();
+    (0..log.len()).for_each(|offset| show(&mut warm_up, log, offset));
+    stage.offer(warm_up, NonZeroUsize::MIN);
+    // Meanwhile all of them are heard of once more, in what the rule does not count.
+    for n in 0..1_100 {
+        let denial = point(PointKind::Denial, user(&format!("u{n}")), 0, 1_200 + n, START + 1);
+        fold(&mut stage, log.len() + n as usize, &(LOG, value_of(&[part(denial)])));
+    }
+    stage.checkpoint_written(Offset(3_000));
+    assert_eq!(stage.warming().count(), 0);
     for n in 0..25 {
-        let stops = (0..2).map(|again| part(stop(&format!("u{n}"), 2_000 + 2 * n + again, START + 1))).collect::<Vec<_>>();
-        fold(&mut stage, 2_000 + n as usize, &(LOG, value_of(&stops)));
+        let stops = (0..2).map(|again| part(stop(&format!("u{n}"), 4_000 + 2 * n + again, START + 1))).collect::<Vec<_>>();
+        fold(&mut stage, 3_000 + n as usize, &(LOG, value_of(&stops)));
         assert_eq!(stage.paused().count(), usize::from(n >= 22), "22 of 1,100 are 2 %: {n}");
     }
 }
@@ -297,6 +315,20 @@ fn who_was_active_before_counts_for_the_blast_radius() {
 /// How far the partition's fold goes, and how far the warm-up, before it is offered again; and whether a checkpoint is written then.
 fn steps() -> impl Strategy<Value = Vec<(usize, usize, bool)>> {
     vec((0..12_usize, 0..30_usize, any::<bool>()), 0..40)
+}
+
+/// The last record before a checkpoint may leave no trace in it, and the warm-up has to be shown it all the same.
+#[test]
+fn a_stage_knows_how_far_its_state_is() {
+    let log = five_stops();
+    let processor = PartitionProcessor::restored(PARTITION, with_five(&log, 5), Offset(6));
+    let mut stage = with_five(&log, 5);
+    assert_eq!((stage.applied(), processor.stage().applied()), (Offset(4), Offset(5)));
+    let mut warm_up = stage.warm_up().unwrap();
+    warm_up.begin_at(Offset(5));
+    stage.restored(Offset(6));
+    stage.offer(warm_up, ALL);
+    assert_eq!(stage.take_back().map(|warm_up| warm_up.next()), Some(Offset(5)), "record 5 is missing");
 }
 
 /// With many subjects it takes many records, and the rules are quiet until the last of them.
@@ -308,14 +340,19 @@ fn a_few_subjects_are_taken_in_with_each_record() {
     let mut warm_up = stage.warm_up().unwrap();
     (0..40).for_each(|offset| show(&mut warm_up, &log, offset));
     stage.offer(warm_up, NonZeroUsize::new(3).unwrap());
-    let counted = |stage: &Abuse, id: i64| stage.view(&user(&format!("u{id}"))).is_some_and(|view| view.counters[0].count == 4.0);
-    let mut found = Vec::new();
+    let counted = |stage: &Abuse| {
+        let views = (0..10).filter_map(|id| stage.view(&user(&format!("u{id}"))));
+        views.flat_map(|view| view.counters).filter(|counter| counter.count == 4.0).count()
+    };
+    let (mut found, mut written) = (Vec::new(), written_by(&rules(vec![]), &log));
     for n in 40..44 {
         fold(&mut stage, n as usize, &(LOG, value_of(&[clock(0, n + 1, START)])));
+        let next = Abuse::new(rules(vec![five()]), written.write(&mut stage).state());
         stage.checkpoint_written(Offset(n + 1));
-        found.push(((0..10).filter(|id| counted(&stage, *id)).count(), stage.warming().count()));
+        found.push([(counted(&stage), stage.warming().count()), (counted(&next), next.warming().count())]);
     }
-    assert_eq!(found, [(3, 1), (6, 1), (9, 1), (10, 0)]);
+    // Whoever takes over before the last of them begins anew.
+    assert_eq!(found, [[(3, 1), (0, 1)], [(6, 1), (0, 1)], [(9, 1), (0, 1)], [(10, 0), (10, 0)]]);
 }
 
 /// Whoever is not taken in yet is, before anything else is done.

@@ -1,11 +1,11 @@
 //! The thread that reads the log of a partition for a warm-up.
 //!
 //! One thread of the process reads at a time, so that a change of the rules takes one core from deciding and not one for each partition. It
-//! keeps its turn until the partition has what was read.
+//! keeps its turn until its rules are in force, so that one warm-up is in memory at a time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -26,8 +26,6 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often it is logged that reading keeps failing.
 const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(60);
-/// How long a reader keeps its turn while the partition looks at what it offers. That takes moments, unless it is ahead of the partition.
-const EXCHANGE_MAX: Duration = Duration::from_millis(500);
 /// How often it is logged how far the reader is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(60);
 /// How often to check whether the warm-up is still wanted.
@@ -137,19 +135,18 @@ impl Work {
     /// Reads until the partition has taken the warm-up in, or does not want it any more.
     fn run(&self, mut warm_up: Box<WarmUp>) {
         let mut failures = Failures::default();
-        loop {
-            let Some(turn) = self.turn() else { return };
-            match self.read(&mut warm_up) {
-                Ok(()) if !self.is_wanted() => return,
-                Ok(()) => failures = Failures::default(),
-                Err(error) => {
-                    drop(turn);
-                    failures.report(self.partition, &error);
-                    self.wait(RETRY_PAUSE);
-                    continue;
-                }
+        while let Some(turn) = self.turn() {
+            if let Err(error) = self.read(&mut warm_up) {
+                drop(turn);
+                failures.report(self.partition, &error);
+                self.wait(RETRY_PAUSE);
+                continue;
             }
-            match self.hand_over(warm_up, turn) {
+            if !self.is_wanted() {
+                return;
+            }
+            failures = Failures::default();
+            match self.hand_over(warm_up) {
                 Some(given_back) => warm_up = given_back,
                 None => return,
             }
@@ -168,20 +165,12 @@ impl Work {
         None
     }
 
-    /// Offers the warm-up, and returns it if it is given back; `None` once the partition has no use for it any more.
-    fn hand_over(&self, warm_up: Box<WarmUp>, turn: MutexGuard<'_, ()>) -> Option<Box<WarmUp>> {
+    /// Offers the warm-up, and returns it if it is given back; `None` once its rules are in force or nobody wants it any more.
+    fn hand_over(&self, warm_up: Box<WarmUp>) -> Option<Box<WarmUp>> {
         let (partition, next) = (self.partition, warm_up.next());
         tracing::debug!(%partition, %next, "the log is read up to where the partition is");
         self.offer.send(warm_up).ok()?;
-        // What is given back is behind by a moment, and has to be read before that is a long time.
-        match self.given_back.recv_timeout(EXCHANGE_MAX) {
-            Ok(given_back) => Some(given_back),
-            Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => {
-                drop(turn);
-                self.given_back.recv().ok()
-            }
-        }
+        self.given_back.recv().ok()
     }
 
     /// Reads on until the log ends, the partition is reached, or nobody wants it any more.
