@@ -98,12 +98,10 @@ impl Abuse {
             let soon = self.state.own.done_s.saturating_add(1);
             self.state.subjects.expect(at, soon);
         }
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let stamp = subject.stamp(&mut buffer);
+        let stamp = subject.stamp(&mut self.buffer);
         drop(subject);
         self.state.subjects.rank(at, stamp);
-        self.state.subjects.put(at, before, stamp, &buffer);
-        self.buffer = buffer;
+        self.state.subjects.put(at, before, stamp, &self.buffer);
     }
 }
 

@@ -186,11 +186,9 @@ impl Abuse {
             self.fire(&key, &mut subject, id, &found, scene);
         }
         self.expect(at, &key, &subject);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let stamp = subject.stamp(&mut buffer);
+        let stamp = subject.stamp(&mut self.buffer);
         drop(subject);
-        self.state.subjects.put(at, before, stamp, &buffer);
-        self.buffer = buffer;
+        self.state.subjects.put(at, before, stamp, &self.buffer);
         if is_new {
             self.keep_within_limit(at, scene);
         }

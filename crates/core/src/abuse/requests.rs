@@ -44,11 +44,9 @@ impl Abuse {
         }
         subject.control_until_ms = None;
         self.expect(at, key, &subject);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let stamp = subject.stamp(&mut buffer);
+        let stamp = subject.stamp(&mut self.buffer);
         drop(subject);
-        self.state.subjects.put(at, before, stamp, &buffer);
-        self.buffer = buffer;
+        self.state.subjects.put(at, before, stamp, &self.buffer);
     }
 
     /// Lets a rule enforce again. Whom it has suspended so far no longer counts against it.

@@ -119,11 +119,9 @@ impl Abuse {
         self.census.active(key.kind, subject.active_ms, latest_ms);
         subject.active_ms = latest_ms;
         self.expect(at, key, &subject);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let stamp = subject.stamp(&mut buffer);
+        let stamp = subject.stamp(&mut self.buffer);
         drop(subject);
-        self.state.subjects.put(at, before, stamp, &buffer);
-        self.buffer = buffer;
+        self.state.subjects.put(at, before, stamp, &self.buffer);
         if is_new {
             self.keep_within_limit(at, scene);
         }

@@ -74,11 +74,9 @@ impl Abuse {
             control::update(&mut subject, key, &self.program, Some(now_ms), &mut scene.folded);
         }
         self.expect(at, key, &subject);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let stamp = subject.stamp(&mut buffer);
+        let stamp = subject.stamp(&mut self.buffer);
         drop(subject);
-        self.state.subjects.put(at, before, stamp, &buffer);
-        self.buffer = buffer;
+        self.state.subjects.put(at, before, stamp, &self.buffer);
     }
 
     /// Does what is due for a counter: looks at what waits for the clock, takes the subject down the ladder, and drops what can matter no
