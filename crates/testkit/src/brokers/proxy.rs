@@ -88,16 +88,20 @@ async fn connection(client: TcpStream, broker_port: u16, state: watch::Receiver<
     let mut cut = state.clone();
     let cuts = cut.borrow().cuts;
     tokio::select! {
-        () = carry(from_client, to_broker, state.clone()) => {}
-        () = carry(from_broker, to_client, state) => {}
+        () = carry(from_client, to_broker, state.clone(), cuts) => {}
+        () = carry(from_broker, to_client, state, cuts) => {}
         _ = cut.wait_for(|state| state.cuts != cuts) => {}
     }
 }
 
-async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, mut state: watch::Receiver<State>) {
+/// Carries what one end says to the other. What was read after a cut is not carried, however late the cut is noticed.
+async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, mut state: watch::Receiver<State>, cuts: u64) {
     let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(size @ 1..) = from.read(&mut chunk).await {
         let Ok(now) = state.wait_for(|state| state.traffic != Traffic::Stalled).await.map(|state| *state) else { return };
+        if now.cuts != cuts {
+            return;
+        }
         if let Traffic::Delayed(delay) = now.traffic {
             tokio::time::sleep(delay).await;
         }
