@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `phase` | the phases and what leads from one to the next, without I/O |
 //! | `writer` | the thread that takes the state over, and then writes checkpoints |
+//! | `attempts` | trying again what fails, and an end when nobody wants it any more |
 //! | `reports` | what checkpoint writers report |
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
 //! | `restore_error` | why that failed |
@@ -27,6 +28,7 @@
 //! | `transaction` | one checkpoint: state and offset, both or neither |
 //! | `offset_step` | the step of it that librdkafka may hang in |
 
+mod attempts;
 mod lost_marks;
 mod offset_step;
 mod own_records;
@@ -40,6 +42,7 @@ mod state_producer;
 mod transaction;
 mod writer;
 
+pub use attempts::{Failures, Owner, Wanted};
 pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
 pub use reading::{ends, read_messages, read_to_end};

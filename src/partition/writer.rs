@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -15,23 +14,16 @@ use crate::settings::KafkaSettings;
 use tollgate_core::checkpoint::KeyedState;
 use tollgate_core::record::Partition;
 
+use super::attempts::{Failures, Owner, Wanted};
 use super::reports::{Report, WriterReport};
 use super::restore::{Clients, RestoreParts, Takeover, take_over};
 use super::restore_error::RestoreError;
 use super::transaction::{Job, Outcome, Transactions};
 
-/// The first pause before a failed restore is tried again; each pause is twice the one before.
-const RETRY_PAUSE_MIN: Duration = Duration::from_millis(100);
-/// The longest pause while brokers, leaders or coordinators are away: events wait for the first answer.
-const AWAY_PAUSE_MAX: Duration = Duration::from_millis(500);
-/// The longest pause if somebody has to mend what is wrong.
-const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How often a restore that keeps failing is reported.
 const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// How often the producer is served while there is nothing to write.
 const SERVE_INTERVAL: Duration = Duration::from_secs(1);
-/// How often to check whether the writer is still wanted.
-const WANTED_POLL: Duration = Duration::from_millis(50);
 
 /// What every checkpoint writer of a member shares.
 pub struct WriterParts<K: KeyedState> {
@@ -74,14 +66,9 @@ impl<K: KeyedState> Clone for WriterParts<K> {
 /// A running checkpoint writer. When it is dropped, it ends after its current work.
 #[derive(Debug)]
 pub struct CheckpointWriter {
+    /// What the thread asks whether it is wanted. It is dropped before the jobs.
+    _owner: Owner,
     jobs: Sender<Job>,
-    is_wanted: Arc<AtomicBool>,
-}
-
-impl Drop for CheckpointWriter {
-    fn drop(&mut self) {
-        self.is_wanted.store(false, Ordering::Relaxed);
-    }
 }
 
 impl CheckpointWriter {
@@ -93,50 +80,24 @@ impl CheckpointWriter {
     where
         K: KeyedState<Limits: Send + Sync + 'static> + Send + 'static,
     {
-        let (jobs, wanted) = channel();
-        let is_wanted = Arc::new(AtomicBool::new(true));
+        let (jobs, handed_over) = channel();
+        let owner = Owner::default();
         let name = parts.topics.writer_thread(partition);
-        let work = Work { parts, partition, generation, is_wanted: Arc::clone(&is_wanted) };
+        let work = Work { parts, partition, generation, wanted: owner.wanted() };
         let run = move || {
-            if catch_unwind(AssertUnwindSafe(|| work.run(&wanted))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| work.run(&handed_over))).is_err() {
                 work.parts.health.threads().panicked(&work.thread());
                 work.report(Report::Lost);
             }
         };
         std::thread::Builder::new().name(name).spawn(run)?;
-        Ok(Self { jobs, is_wanted })
+        Ok(Self { _owner: owner, jobs })
     }
 
     /// Hands over a checkpoint to write. Its outcome is reported.
     pub fn write(&self, job: Job) {
         // A writer that has ended has already reported so.
         let _sent = self.jobs.send(job);
-    }
-}
-
-/// The failed attempts of one restore.
-#[derive(Debug, Default)]
-struct Failures {
-    pause: Duration,
-    reported: Option<(&'static str, Instant)>,
-}
-
-impl Failures {
-    /// Returns how long to wait before the next attempt.
-    fn pause(&mut self, error: &RestoreError) -> Duration {
-        let longest = if error.reason() == "kafka" { AWAY_PAUSE_MAX } else { RETRY_PAUSE_MAX };
-        self.pause = (self.pause * 2).clamp(RETRY_PAUSE_MIN, longest);
-        self.pause
-    }
-
-    /// Returns whether this failure is to be reported: the first, one of another kind, and one now and then.
-    fn is_report_due(&mut self, error: &RestoreError, now: Instant) -> bool {
-        let reason = error.reason();
-        let is_due = self.reported.is_none_or(|(known, at)| known != reason || now >= at + FAILURE_REPORT_INTERVAL);
-        if is_due {
-            self.reported = Some((reason, now));
-        }
-        is_due
     }
 }
 
@@ -151,7 +112,7 @@ struct Work<K: KeyedState> {
     parts: WriterParts<K>,
     partition: Partition,
     generation: u64,
-    is_wanted: Arc<AtomicBool>,
+    wanted: Wanted,
 }
 
 impl<K: KeyedState> Work<K> {
@@ -187,7 +148,7 @@ impl<K: KeyedState> Work<K> {
     fn restore(&self) -> Option<Transactions> {
         let WriterParts { kafka, topics, limits, batch_bytes_max, metrics, .. } = &self.parts;
         let parts = RestoreParts { kafka, topics, partition: self.partition, batch_bytes_max: *batch_bytes_max, metrics };
-        let (mut clients, mut failures) = (None, Failures::default());
+        let (mut clients, mut failures) = (None, Failures::new(FAILURE_REPORT_INTERVAL));
         loop {
             let started = Instant::now();
             let outcome = self.attempt(&parts, &mut clients, *limits);
@@ -221,7 +182,7 @@ impl<K: KeyedState> Work<K> {
                     if failures.is_report_due(&error, Instant::now()) {
                         self.report(Report::RestoreFailed(error));
                     }
-                    if !self.wait(pause) {
+                    if !self.wanted.wait(pause) {
                         return None;
                     }
                 }
@@ -243,7 +204,7 @@ impl<K: KeyedState> Work<K> {
             }
             None => Clients::new(parts)?,
         };
-        take_over(parts, clients.insert(usable), limits, || self.is_wanted())
+        take_over(parts, clients.insert(usable), limits, || self.wanted.is_wanted())
     }
 
     /// Returns a producer in place of one that hangs, with as many attempts as it needs. It fences that one, whose open transaction the
@@ -251,12 +212,12 @@ impl<K: KeyedState> Work<K> {
     /// wanted any more.
     fn replacement(&self) -> Option<Transactions> {
         let WriterParts { kafka, topics, batch_bytes_max, .. } = &self.parts;
-        let mut failures = Failures::default();
-        while self.is_wanted() {
+        let mut failures = Failures::new(FAILURE_REPORT_INTERVAL);
+        loop {
             let made = Transactions::new(kafka, topics, self.partition, *batch_bytes_max).and_then(|next| {
                 next.connect()?;
                 // A member that no longer owns the partition must not fence the next owner.
-                if self.is_wanted() { next.fence().map(|()| Some(next)) } else { Ok(None) }
+                if self.wanted.is_wanted() { next.fence().map(|()| Some(next)) } else { Ok(None) }
             });
             match made {
                 Ok(next) => return next,
@@ -266,11 +227,12 @@ impl<K: KeyedState> Work<K> {
                     if failures.is_report_due(&error, Instant::now()) {
                         tracing::warn!(partition = %self.partition, %error, "trying again");
                     }
-                    self.wait(pause);
+                    if !self.wanted.wait(pause) {
+                        return None;
+                    }
                 }
             }
         }
-        None
     }
 
     /// Writes a checkpoint and reports its outcome, unless the producer has to be replaced first.
@@ -347,18 +309,5 @@ impl<K: KeyedState> Work<K> {
     fn report(&self, report: Report<K>) {
         // A member that has given the partition up does not receive reports any more.
         let _receiver_gone = self.parts.reports.send(WriterReport { partition: self.partition, generation: self.generation, report });
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.is_wanted.load(Ordering::Relaxed)
-    }
-
-    /// Waits, and returns whether the writer is still wanted afterwards.
-    fn wait(&self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
-        while self.is_wanted() && Instant::now() < deadline {
-            std::thread::sleep(WANTED_POLL.min(deadline.saturating_duration_since(Instant::now())));
-        }
-        self.is_wanted()
     }
 }

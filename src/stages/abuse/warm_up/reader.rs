@@ -4,7 +4,7 @@
 //! keeps its turn until its rules are in force, so that one warm-up is in memory at a time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -16,20 +16,18 @@ use tollgate_core::abuse::WarmUp;
 use tollgate_core::record::{Offset, Partition};
 
 use crate::kafka::{PlainContext, StageTopics, make_consumer, reader_config, with_record};
-use crate::partition::{RestoreError, ends, read_messages};
+use crate::partition::{Failures, Owner, RestoreError, Wanted, ends, read_messages};
 use crate::settings::KafkaSettings;
 use crate::threads::Threads;
 
 /// How long the brokers may take to say which offset belongs to a time.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause before reading is tried again.
-const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often it is logged that reading keeps failing.
 const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(60);
 /// How often it is logged how far the reader is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(60);
-/// How often to check whether the warm-up is still wanted.
-const WANTED_POLL: Duration = Duration::from_millis(50);
+/// How often to check whether it is this reader's turn.
+const TURN_POLL: Duration = Duration::from_millis(50);
 
 /// What the readers of a process share.
 #[derive(Debug)]
@@ -45,17 +43,12 @@ pub(in super::super) struct ReaderParts {
 /// A thread that reads the log for a warm-up. When it is dropped, it ends soon.
 #[derive(Debug)]
 pub(super) struct LogReader {
-    position: Arc<Position>,
+    /// What the thread asks whether it is wanted. It is dropped before the channels.
+    _owner: Owner,
+    /// The offset of the last record that the partition has applied, which the thread is told.
+    applied: Arc<AtomicI64>,
     offers: Receiver<Box<WarmUp>>,
     returns: Sender<Box<WarmUp>>,
-}
-
-/// What the member tells the thread.
-#[derive(Debug)]
-struct Position {
-    /// The offset of the last record that the partition has applied.
-    applied: AtomicI64,
-    is_wanted: AtomicBool,
 }
 
 impl ReaderParts {
@@ -81,26 +74,26 @@ impl LogReader {
     /// The system gives no more threads.
     pub(super) fn start(parts: &Arc<ReaderParts>, partition: Partition, applied: Offset, warm_up: Box<WarmUp>) -> std::io::Result<Self> {
         let ((offer, offers), (returns, given_back)) = (channel(), channel());
-        let position = Arc::new(Position { applied: AtomicI64::new(applied.0), is_wanted: AtomicBool::new(true) });
-        let work = Work { parts: Arc::clone(parts), partition, position: Arc::clone(&position), offer, given_back };
+        let (owner, applied) = (Owner::default(), Arc::new(AtomicI64::new(applied.0)));
+        let work = Work { parts: Arc::clone(parts), partition, wanted: owner.wanted(), applied: Arc::clone(&applied), offer, given_back };
         let run = move || {
             let ran = catch_unwind(AssertUnwindSafe(|| work.run(warm_up)));
-            if ran.is_err() && work.is_wanted() {
+            if ran.is_err() && work.wanted.is_wanted() {
                 // The member learns it from the channel, and starts another one.
                 work.parts.threads.panicked(&thread(partition));
-                if !work.is_wanted() {
+                if !work.wanted.is_wanted() {
                     // It was given up meanwhile, and nobody would take that back.
                     work.parts.recovered(partition);
                 }
             }
         };
         std::thread::Builder::new().name(thread(partition)).spawn(run)?;
-        Ok(Self { position, offers, returns })
+        Ok(Self { _owner: owner, applied, offers, returns })
     }
 
     /// Shows the thread how far the partition is.
     pub(super) fn show_applied(&self, offset: Offset) {
-        self.position.applied.store(offset.0, Ordering::Relaxed);
+        self.applied.store(offset.0, Ordering::Relaxed);
     }
 
     /// Returns the warm-up if it is where the partition is.
@@ -117,16 +110,11 @@ impl LogReader {
     }
 }
 
-impl Drop for LogReader {
-    fn drop(&mut self) {
-        self.position.is_wanted.store(false, Ordering::Relaxed);
-    }
-}
-
 struct Work {
     parts: Arc<ReaderParts>,
     partition: Partition,
-    position: Arc<Position>,
+    wanted: Wanted,
+    applied: Arc<AtomicI64>,
     offer: Sender<Box<WarmUp>>,
     given_back: Receiver<Box<WarmUp>>,
 }
@@ -134,18 +122,22 @@ struct Work {
 impl Work {
     /// Reads until the partition has taken the warm-up in, or does not want it any more.
     fn run(&self, mut warm_up: Box<WarmUp>) {
-        let mut failures = Failures::default();
+        let mut failures = Failures::new(FAILURE_REPORT_INTERVAL);
         while let Some(turn) = self.turn() {
             if let Err(error) = self.read(&mut warm_up) {
                 drop(turn);
-                failures.report(self.partition, &error);
-                self.wait(RETRY_PAUSE);
+                if failures.is_report_due(&error, Instant::now()) {
+                    tracing::warn!(partition = %self.partition, %error, "the log could not be read for rules that are new; trying again");
+                }
+                if !self.wanted.wait(failures.pause(&error)) {
+                    return;
+                }
                 continue;
             }
-            if !self.is_wanted() {
+            if !self.wanted.is_wanted() {
                 return;
             }
-            failures = Failures::default();
+            failures = Failures::new(FAILURE_REPORT_INTERVAL);
             match self.hand_over(warm_up) {
                 Some(given_back) => warm_up = given_back,
                 None => return,
@@ -155,11 +147,11 @@ impl Work {
 
     /// Returns the turn to read; `None` if the warm-up is not wanted any more.
     fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        while self.is_wanted() {
+        while self.wanted.is_wanted() {
             match self.parts.turn.try_lock() {
                 Ok(turn) => return Some(turn),
                 Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(WANTED_POLL),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(TURN_POLL),
             }
         }
         None
@@ -203,39 +195,12 @@ impl Work {
                 let (partition, next) = (self.partition, warm_up.next());
                 tracing::info!(%partition, %next, %end, "the log is read for rules that are new");
             }
-            self.is_wanted() && warm_up.next().0 <= self.position.applied.load(Ordering::Relaxed)
+            self.wanted.is_wanted() && warm_up.next().0 <= self.applied.load(Ordering::Relaxed)
         })?;
         if is_at_end {
             warm_up.begin_at(end);
         }
         Ok(())
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.position.is_wanted.load(Ordering::Relaxed)
-    }
-
-    /// Waits, unless nobody wants the warm-up any more.
-    fn wait(&self, time: Duration) {
-        let deadline = Instant::now() + time;
-        while self.is_wanted() && Instant::now() < deadline {
-            std::thread::sleep(WANTED_POLL);
-        }
-    }
-}
-
-/// What is said of reading that fails: the first time, when it fails for another reason, and once in a while.
-#[derive(Debug, Default)]
-struct Failures(Option<(&'static str, Instant)>);
-
-impl Failures {
-    fn report(&mut self, partition: Partition, error: &RestoreError) {
-        let (reason, now) = (error.reason(), Instant::now());
-        let is_due = |(known, at): (&str, Instant)| known != reason || now.duration_since(at) >= FAILURE_REPORT_INTERVAL;
-        if self.0.is_none_or(is_due) {
-            self.0 = Some((reason, now));
-            tracing::warn!(%partition, %error, "the log could not be read for rules that are new; trying again");
-        }
     }
 }
 
