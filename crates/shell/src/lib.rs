@@ -122,7 +122,8 @@ impl CommandRules {
         if loose::has_self_starting_function(command) {
             checked.findings.push(CommandFinding::SelfSpawning);
         }
-        if self.allow.allows_none() && !command.trim().is_empty() {
+        // To a shell no other white space is a blank: it is the name of a program.
+        if self.allow.allows_none() && !command.trim_matches([' ', '\t', '\n']).is_empty() {
             checked.findings.push(CommandFinding::NothingAllowed);
         }
         let is_list = !self.allow.allows_any() && !self.allow.allows_none();
