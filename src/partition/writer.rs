@@ -183,11 +183,12 @@ impl<K: KeyedState> Work<K> {
                         self.report(Report::RestoreFailed(error));
                     }
                     if !self.wanted.wait(pause) {
-                        return None;
+                        break;
                     }
                 }
             }
         }
+        None
     }
 
     /// Tries once to take the state over, with the clients of the attempt before if they are of use.
@@ -213,7 +214,7 @@ impl<K: KeyedState> Work<K> {
     fn replacement(&self) -> Option<Transactions> {
         let WriterParts { kafka, topics, batch_bytes_max, .. } = &self.parts;
         let mut failures = Failures::new(FAILURE_REPORT_INTERVAL);
-        loop {
+        while self.wanted.is_wanted() {
             let made = Transactions::new(kafka, topics, self.partition, *batch_bytes_max).and_then(|next| {
                 next.connect()?;
                 // A member that no longer owns the partition must not fence the next owner.
@@ -228,11 +229,12 @@ impl<K: KeyedState> Work<K> {
                         tracing::warn!(partition = %self.partition, %error, "trying again");
                     }
                     if !self.wanted.wait(pause) {
-                        return None;
+                        break;
                     }
                 }
             }
         }
+        None
     }
 
     /// Writes a checkpoint and reports its outcome, unless the producer has to be replaced first.

@@ -22,6 +22,8 @@ use crate::threads::Threads;
 
 /// How long the brokers may take to say which offset belongs to a time.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// The shortest pause before reading is tried again, each time with a new client. Nobody waits for it.
+const RETRY_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// How often it is logged that reading keeps failing.
 const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(60);
 /// How often it is logged how far the reader is.
@@ -129,7 +131,7 @@ impl Work {
                 if failures.is_report_due(&error, Instant::now()) {
                     tracing::warn!(partition = %self.partition, %error, "the log could not be read for rules that are new; trying again");
                 }
-                if !self.wanted.wait(failures.pause(&error)) {
+                if !self.wanted.wait(failures.pause(&error).max(RETRY_PAUSE_MIN)) {
                     return;
                 }
                 continue;
