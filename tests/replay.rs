@@ -140,15 +140,18 @@ fn a_topic_is_replayed_into_another() {
 /// Ctrl-C keeps what was acknowledged, and the same command goes on behind it.
 #[test]
 fn an_interrupted_replay_goes_on() {
+    // Many more than are sent before the first progress is kept, however late that is seen.
+    const RECORDS: i64 = 1_000;
     let dev = Dev::start();
-    let (file, folder) = (temporary(&lines(100)), tempfile::tempdir().unwrap());
+    let (file, folder) = (temporary(&lines(RECORDS as usize)), tempfile::tempdir().unwrap());
     let progress = folder.path().join("progress");
-    let arguments = [file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "50/s", "--progress", progress.to_str().unwrap(), "--json"];
+    let (file, path) = (file.path().to_str().unwrap(), progress.to_str().unwrap());
+    let at_rate = |rate| [file, "--to", EVENTS, "--rate", rate, "--progress", path, "--json"];
     let kept = |path: &PathBuf| -> Option<i64> {
         let read: Value = serde_json::from_slice(&std::fs::read(path).ok()?).unwrap();
         read["acknowledged"]["0"].as_i64()
     };
-    let mut running = Process::start(&mut dev.command(&arguments));
+    let mut running = Process::start(&mut dev.command(&at_rate("50/s")));
     let deadline = Instant::now() + TIME_MAX;
     while kept(&progress).is_none() {
         assert!(Instant::now() < deadline, "{}", running.said());
@@ -158,12 +161,12 @@ fn an_interrupted_replay_goes_on() {
     assert_eq!(running.wait(TIME_MAX).code(), Some(130), "{}", running.said());
     assert_holds(&running.said(), &["to go on, run the same command again"]);
     let first = kept(&progress).unwrap();
-    assert!((1..100).contains(&first), "{first}");
-    let other = dev.replay(&[&arguments[..], &["--multiply", "2"]].concat(), "");
+    assert!((1..RECORDS).contains(&first), "{first}");
+    let other = dev.replay(&[&at_rate("50/s")[..], &["--multiply", "2"]].concat(), "");
     assert_holds(&other.stderr, &["another --multiply"]);
-    let ran = dev.replay(&arguments, "");
-    assert_eq!((ran.exit, &report(&ran)["records"]), (Some(0), &json!(100 - first)), "{ran:?}");
-    assert_eq!(kept(&progress), Some(100));
+    let ran = dev.replay(&at_rate("max"), "");
+    assert_eq!((ran.exit, &report(&ran)["records"]), (Some(0), &json!(RECORDS - first)), "{ran:?}");
+    assert_eq!(kept(&progress), Some(RECORDS));
 }
 
 /// What is good is sent, the rest is named, and the exit code says that there was some.

@@ -27,6 +27,8 @@ const OTHER: Partition = Partition(1);
 const ROUND_TRIP: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(50);
 const TIME_MAX: Duration = Duration::from_secs(20);
+/// How often it is tried to have two requests under way at once.
+const ROUNDS: usize = 20;
 
 struct Broker(MockCluster<'static, DefaultProducerContext>);
 
@@ -89,21 +91,29 @@ fn outcomes(producers: &Producers, count: usize) -> Vec<(Delivery, DeliveryOutco
 /// librdkafka calls both acknowledged, which is what makes the other tests worth something.
 #[test]
 fn an_acknowledgement_that_only_a_later_record_got_is_none() {
-    let broker = Broker::start();
-    let producers = broker.producers();
-    producers.send(ProducerKind::LowLatency, publication("first", delivery(OTHER, 0, Role::Verdict)));
-    outcomes(&producers, 1);
-    broker.refuse_one();
-    for (offset, value) in [(0, "a"), (1, "b")] {
-        producers.send(ProducerKind::LowLatency, publication(value, delivery(PARTITION, offset, Role::Verdict)));
-        std::thread::sleep(PAUSE);
+    for _ in 0..ROUNDS {
+        let broker = Broker::start();
+        let producers = broker.producers();
+        producers.send(ProducerKind::LowLatency, publication("first", delivery(OTHER, 0, Role::Verdict)));
+        outcomes(&producers, 1);
+        broker.refuse_one();
+        for (offset, value) in [(0, "a"), (1, "b")] {
+            producers.send(ProducerKind::LowLatency, publication(value, delivery(PARTITION, offset, Role::Verdict)));
+            std::thread::sleep(PAUSE);
+        }
+        let mut outcomes = outcomes(&producers, 2);
+        outcomes.sort_by_key(|(delivery, _)| delivery.offset);
+        let [(_, lost), (_, taken)] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+        assert!(matches!(taken, DeliveryOutcome::Acknowledged), "{taken:?}");
+        // On a busy machine both may leave with one request, or the second only after the first was answered.
+        if matches!(lost, DeliveryOutcome::Acknowledged) && broker.values(2) == ["a", "b"] {
+            continue;
+        }
+        assert!(matches!(lost, DeliveryOutcome::Failed(RDKafkaErrorCode::OutOfOrderSequenceNumber)), "{lost:?}");
+        assert_eq!(broker.values(1), ["b"]);
+        return;
     }
-    let mut outcomes = outcomes(&producers, 2);
-    outcomes.sort_by_key(|(delivery, _)| delivery.offset);
-    let [(_, lost), (_, taken)] = outcomes.as_slice() else { panic!("{outcomes:?}") };
-    assert!(matches!(lost, DeliveryOutcome::Failed(RDKafkaErrorCode::OutOfOrderSequenceNumber)), "{lost:?}");
-    assert!(matches!(taken, DeliveryOutcome::Acknowledged), "{taken:?}");
-    assert_eq!(broker.values(1), ["b"]);
+    panic!("two requests were never under way at once");
 }
 
 #[test]

@@ -28,7 +28,8 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
 
 /// Returns an address at which nobody listens.
 fn refused() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    let [port] = tollgate_testkit::free_ports().unwrap();
+    format!("127.0.0.1:{port}")
 }
 
 /// Hangs up on a request of no valid size, as Kafka's plaintext listeners do with a TLS greeting.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::security::await_line;
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(40);
@@ -103,7 +104,8 @@ pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cl
     for worker in [&first, &second] {
         wait_for_metric(worker, "tollgate_controls_applied_total", 1.0)?;
         wait_for_metric(worker, "tollgate_control_delay_seconds_count", 1.0)?;
-        assert!(!worker.log().contains(MARKER) && worker.log().contains("a control was applied"), "{}", worker.log());
+        await_line(worker, &["a control was applied"])?;
+        assert!(!worker.log().contains(MARKER), "{}", worker.log());
     }
     first.kill()?;
     let third = deployment.start()?;
@@ -193,7 +195,7 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Clus
     let (_, metrics) = worker.get("/metrics")?;
     for code in ["state_unknown", "key_invalid"] {
         assert!(metrics.contains(&format!("tollgate_control_rejections_total{{code=\"{code}\"}} 1")), "{metrics}");
-        let line = worker.log().lines().find(|line| line.contains(code)).map(str::to_owned).context("a line of the log")?;
+        let line = await_line(&worker, &[code])?;
         assert!(line.contains("ERROR") && line.contains(&deployment.controls) && line.contains("offset="), "{line}");
     }
     assert!(!worker.log().contains(MARKER) && !worker.log().contains("bob"), "{}", worker.log());

@@ -1,5 +1,8 @@
 //! Tests `tollgate diff` on a topic of a real broker.
 
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -7,12 +10,14 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::capture::delete_before;
+use crate::membership::wait_until;
 use tollgate_testkit::{Cluster, Outgoing};
 
 /// How many records the topic has, and how large each is: more in sum than a reader fetches ahead.
 const RECORDS: usize = 400;
 const RECORD_BYTES: usize = 100_000;
-const WAIT: Duration = Duration::from_millis(500);
+/// The smallest pipe that Linux makes.
+const PIPE_BYTES: usize = 4_096;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// What retention takes while a topic is compared is told, and the result is not taken for one over the whole topic.
@@ -37,14 +42,19 @@ pub(crate) fn a_topic_that_shrinks_is_not_whole(cluster: &Cluster) -> Result<()>
     let nowhere = diff().args(["--against", "recorded", "--decisions", "topic:no-such-topic"]).output()?;
     let said = String::from_utf8_lossy(&nowhere.stderr);
     assert!(nowhere.status.code() == Some(1) && said.contains("no such topic: no-such-topic (--decisions)"), "{said}");
-    // A pipe without a reader holds the comparison up after it has found where the topic ends.
+    // A full pipe holds the comparison up. It opens it after it has found where the topic ends.
     ensure!(Command::new("mkfifo").arg(&flips).status()?.success());
-    let mut running = diff().arg("--flips").arg(&flips).spawn()?;
-    std::thread::sleep(WAIT);
-    ensure!(running.try_wait()?.is_none(), "it should wait for a reader of its differences");
+    let mut filled = File::options().read(true).write(true).open(&flips)?;
+    rustix::pipe::fcntl_setpipe_size(&filled, PIPE_BYTES)?;
+    filled.write_all(&[b'\n'; PIPE_BYTES])?;
+    let running = diff().arg("--flips").arg(&flips).spawn()?;
+    wait_until("the comparison begins to write", || has_open(running.id(), &flips))?;
     delete_before(cluster, &topic, i64::try_from(RECORDS - 1)?)?;
     let begin = Instant::now();
-    let written = std::fs::read_to_string(&flips)?;
+    let reader = File::open(&flips)?;
+    drop(filled);
+    let written = std::io::read_to_string(reader)?;
+    let written = written.trim_start_matches('\n');
     let output = running.wait_with_output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(begin.elapsed() < TIME_MAX, "{said}");
@@ -55,4 +65,10 @@ pub(crate) fn a_topic_that_shrinks_is_not_whole(cluster: &Cluster) -> Result<()>
     assert!(records < RECORDS as u64, "{said}");
     assert!(said.contains(&format!("{} offsets were deleted by the topic's retention", RECORDS as u64 - records)), "{said}");
     Ok(())
+}
+
+/// Returns whether a process has a file open.
+fn has_open(process: u32, file: &Path) -> Result<bool> {
+    let mut open = std::fs::read_dir(format!("/proc/{process}/fd"))?;
+    Ok(open.any(|link| link.is_ok_and(|link| link.path().read_link().is_ok_and(|path| path == file))))
 }

@@ -14,6 +14,7 @@ use tollgate_core::record::{Offset, partition_of};
 use tollgate_core::thread::{StoredThread, Thread, ThreadStore};
 
 use crate::membership::wait_until;
+use crate::security::await_line;
 use crate::state::quick_deployment;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, parsed, text};
@@ -207,7 +208,7 @@ pub(crate) fn a_topic_that_grows_under_a_worker_is_named(cluster: &Cluster) -> R
     let cluster = &grow(cluster, &deployment, 4)?;
     let named = format!("topic {} has 4 partitions and had 2: the new ones are not decided, and the others go on", deployment.events);
     wait_until("the growth is named", || Ok(problems(&worker).contains(&named)))?;
-    ensure!(worker.log().contains(&named), "{}", worker.log());
+    await_line(&worker, &[&named])?;
     let (stays, moves) = (call("stays", "c1").partition(0), call("moves", "c1").partition(3));
     cluster.produce(&deployment.events, &[stays, moves])?;
     deployment.verdicts(cluster, 3, TIME_MAX)?;

@@ -1,10 +1,10 @@
 //! Tests a policy server in the chain, with a real broker and a real worker: which threads wait, and what is asked again after a crash.
 
 use std::collections::BTreeMap;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::RwLock;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use crate::membership::wait_until;
@@ -15,10 +15,24 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 /// How long the server takes for a thread that is called slow.
 const SLOW: Duration = Duration::from_secs(3);
 
+/// While it is held for writing, slow threads get no answer.
+static GATE: RwLock<()> = RwLock::new(());
+
+/// Allows everything but `rm`, and answers slow threads when the gate is open.
+fn decide_behind_gate(input: &Value) -> (Duration, Value) {
+    if is_slow(input) {
+        drop(GATE.read());
+    }
+    (Duration::ZERO, decide(input).1)
+}
+
+fn is_slow(input: &Value) -> bool {
+    input["thread_id"].as_str().is_some_and(|id| id.starts_with("slow"))
+}
+
 /// Allows everything but `rm`, and takes its time for slow threads.
 fn decide(input: &Value) -> (Duration, Value) {
-    let is_slow = input["thread_id"].as_str().is_some_and(|id| id.starts_with("slow"));
-    let delay = if is_slow { SLOW } else { Duration::ZERO };
+    let delay = if is_slow(input) { SLOW } else { Duration::ZERO };
     let denial = json!({"allow": false, "reasons": [{"code": "acme.no_rm", "message": "rm is not for agents"}], "policy_id": "acme.v1"});
     (delay, if input["tool_name"] == "rm" { denial } else { json!(true) })
 }
@@ -42,30 +56,26 @@ fn call(thread: &str, id: &str, tool: &str) -> Outgoing {
     Outgoing::new(thread, event.to_string())
 }
 
-/// On one partition, a thread that waits for seconds delays no other; its own events come in order behind it.
+/// On one partition, a thread that waits delays no other; its own events come in order behind it.
 pub(crate) fn a_thread_that_waits_delays_no_other(cluster: &Cluster) -> Result<()> {
-    let server = PolicyServer::start(decide);
-    let deployment = guarded(cluster, 1, &server, json!({}))?;
+    let closed = GATE.write().expect("nobody panicked");
+    let server = PolicyServer::start(decide_behind_gate);
+    let deployment = guarded(cluster, 1, &server, json!({"timeout_ms": 60_000}))?;
     let worker = deployment.start()?;
     worker.wait_ready()?;
     let mut events = vec![call("slow", "s0", "ls"), call("slow", "s1", "rm")];
     events.extend((0..200).map(|number| call(&format!("quick-{}", number % 20), &format!("q{number}"), "ls")));
     events.push(call("slow", "s2", "ls"));
-    let begun = Instant::now();
     cluster.produce(&deployment.events, &events)?;
     let quick = deployment.verdicts(cluster, 200, TIME_MAX)?;
-    let elapsed = begun.elapsed();
-    ensure!(elapsed < SLOW, "the quick threads took {elapsed:?}");
     assert!(quick.iter().all(|verdict| header(verdict, "event_id").starts_with('q')), "{quick:?}");
-    // Gauges are set once a second.
-    sleep(Duration::from_millis(1_100));
-    let waiting = worker.metric("tollgate_waiting_events")?;
-    ensure!(waiting > 0.0 || begun.elapsed() > SLOW, "three events wait, and the gauge says {waiting}");
+    wait_until("the gauge says that three events wait", || Ok(worker.metric("tollgate_waiting_events")? == 3.0))?;
     assert_eq!(
         cluster.committed(&deployment.group, &deployment.events)?.get(&0).copied().unwrap_or(0),
         0,
         "the first event is not decided"
     );
+    drop(closed);
     let all = deployment.verdicts(cluster, 203, TIME_MAX)?;
     let slow: Vec<_> = all.iter().map(parsed).filter(|verdict| verdict["thread_id"] == "slow").collect();
     let decided: Vec<_> = slow.iter().map(|verdict| (verdict["event_id"].as_str().unwrap(), verdict["code"].as_str().unwrap())).collect();

@@ -62,7 +62,7 @@ pub(crate) fn a_replay_gets_the_verdicts_of_eval(cluster: &Cluster) -> Result<()
 
 /// What retention takes from a source while a replay is interrupted is told, and the rest is sent.
 pub(crate) fn what_retention_takes_meanwhile_is_told(cluster: &Cluster) -> Result<()> {
-    const RECORDS: i64 = 200;
+    const RECORDS: i64 = 1_000;
     let deployment = Deployment::new(cluster, 1)?;
     let (source, target) =
         (cluster.topic("shrinking", 1, &[])?, cluster.topic("target", 1, &[("message.timestamp.type", "LogAppendTime")])?);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
+use crate::security::await_line;
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, grant, header};
 
 /// How long a right may take to be missed, or to be noticed.
@@ -107,11 +108,15 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
     let verdicts = deployment.verdicts(&cluster, 1, TIME_MAX)?;
     ensure!(header(verdicts.first().context("a verdict")?, "event_id") == "e");
     worker.wait_ready()?;
+    let rights = [format!("group {group}"), format!("transactional ids that begin with {group}/"), format!("topic {decisions}")];
+    for right in &rights {
+        await_line(&worker, &[&format!("{right} is there now")])?;
+    }
     let log = worker.log();
     // How the topics are configured is nice to know, and each topic is named for it.
     let required = grants(&log).into_iter().filter(|line| !line.contains("DescribeConfigs")).count();
     ensure!(required == 3, "a refusal was said more than once:\n{log}");
-    for right in [format!("group {group}"), format!("transactional ids that begin with {group}/"), format!("topic {decisions}")] {
+    for right in rights {
         ensure!(log.matches(&format!("{right} is there now")).count() == 1, "{right}:\n{log}");
     }
     ensure!(worker.stop()?.success());

@@ -73,7 +73,8 @@ pub(crate) fn a_zombie_does_no_harm(cluster: &Cluster) -> Result<()> {
     let deployment = quick_deployment(cluster, 4)?;
     let (zombie, heir) = (deployment.start()?, deployment.start()?);
     wait_until("both have partitions", || share_partitions(&zombie, &heir))?;
-    let events = conversations(1_000, 43);
+    // They last for the most freezes.
+    let events = conversations(3_000, 43);
     under_load(cluster, &deployment, &events, || {
         for _ in 0..FREEZES_MAX {
             freeze_past_its_session(&zombie, &heir)?;

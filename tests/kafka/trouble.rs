@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
+use crate::membership::wait_until;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
@@ -159,8 +160,6 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
         &[Outgoing::new("t", r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#)],
     )?;
     deployment.verdicts(cluster, 1, TIME_MAX)?;
-    std::thread::sleep(Duration::from_millis(1_500));
-    let (_, metrics) = worker.get("/metrics")?;
     for line in [
         "tollgate_events_consumed_total{type=\"tool_call\"} 1",
         "tollgate_verdicts_total{action=\"allow\",code=\"allow\",decided_by=\"none\"} 1",
@@ -168,7 +167,8 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
         "tollgate_ready 1",
         "tollgate_assigned_partitions{member=\"0\"} 2",
     ] {
-        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+        // Members hand their counts over once a second.
+        wait_until(line, || Ok(worker.get("/metrics")?.1.contains(line)))?;
     }
     assert_eq!(worker.log().matches("ready: deciding on 2 of 2 partitions").count(), 1, "{}", worker.log());
     assert!(worker.metric("tollgate_live_threads")? == 1.0 && worker.metric("tollgate_state_bytes")? > 0.0);

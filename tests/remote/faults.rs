@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
 use tollgate::metrics::Metrics;
 use tollgate::policy_servers::{Endpoint, PolicyServers};
 use tollgate_core::guardrail::{Answer, ProviderError};
@@ -10,7 +9,10 @@ use tollgate_core::guardrail::{Answer, ProviderError};
 use crate::server::{Peer, Server};
 use crate::{TOLERANCE, endpoint, settings};
 
+/// The deadline where the answer is that it is over.
 const TIMEOUT: Duration = Duration::from_millis(1_500);
+/// The deadline where the answer is another one, which a busy machine may be late with.
+const TIMEOUT_OF_OTHERS: Duration = Duration::from_secs(30);
 const MEGABYTES_100: usize = 100 * 1024 * 1024;
 /// The bytes that sockets may hold of an answer that nobody reads: far less than the answer.
 const BUFFERED_MAX: usize = 24 * 1024 * 1024;
@@ -161,16 +163,21 @@ fn question(fault: Fault) -> Vec<u8> {
     vec![b'q'; if fault == Fault::NeverReads { MEGABYTES_100 / 4 } else { 100 }]
 }
 
+/// Returns the deadline of a question that has this answer.
+fn timeout(expected: &Answer) -> Duration {
+    if *expected == Err(ProviderError::TimedOut) { TIMEOUT } else { TIMEOUT_OF_OTHERS }
+}
+
 fn check_time(fault: Fault, answer: &Answer, asked_at: Instant) {
     let took = asked_at.elapsed();
-    assert!(took < TIMEOUT + TOLERANCE, "{fault:?}: {took:?}");
+    assert!(took < timeout(answer) + TOLERANCE, "{fault:?}: {took:?}");
     if *answer == Err(ProviderError::TimedOut) {
         assert!(took >= TIMEOUT, "{fault:?}: {took:?}");
     }
 }
 
-fn endpoint_for(url: &str, metrics: &Metrics, is_idempotent: bool) -> Endpoint {
-    let timeout_ms = TIMEOUT.as_millis().try_into().unwrap();
+fn endpoint_for(url: &str, metrics: &Metrics, timeout: Duration, is_idempotent: bool) -> Endpoint {
+    let timeout_ms = timeout.as_millis().try_into().unwrap();
     endpoint(tollgate_core::guardrail::HttpSettings { timeout_ms, answer_bytes_max: 1_024, is_idempotent, ..settings(url) }, metrics)
 }
 
@@ -182,7 +189,7 @@ async fn every_fault_has_its_error_within_the_deadline_whether_asked_once_or_aga
             let expected = expected.clone();
             tasks.spawn(async move {
                 let (server, metrics) = (server(fault).await, Metrics::new().unwrap());
-                let endpoint = endpoint_for(&server.url, &metrics, is_idempotent);
+                let endpoint = endpoint_for(&server.url, &metrics, timeout(&expected), is_idempotent);
                 let asked_at = Instant::now();
                 let answer = endpoint.ask(question(fault)).await;
                 check_time(fault, &answer, asked_at);
@@ -202,7 +209,7 @@ async fn every_fault_has_its_error_within_the_deadline_whether_asked_once_or_aga
 async fn an_answer_of_100_megabytes_is_neither_read_nor_buffered() {
     for fault in [Fault::EndlessLength, Fault::EndlessChunks, Fault::EndlessWithoutLength] {
         let (server, metrics) = (server(fault).await, Metrics::new().unwrap());
-        let answer = endpoint_for(&server.url, &metrics, false).ask(question(fault)).await;
+        let answer = endpoint_for(&server.url, &metrics, TIMEOUT_OF_OTHERS, false).ask(question(fault)).await;
         assert_eq!(answer, Err(ProviderError::TooLarge), "{fault:?}");
         let count = || server.seen.written.load(std::sync::atomic::Ordering::SeqCst);
         let mut written = count();
@@ -225,7 +232,7 @@ async fn whoever_asks_from_a_thread_is_answered_exactly_once_under_every_fault()
     let (mut servers, mut endpoints, mut expected) = (Vec::new(), Vec::new(), Vec::new());
     for (provider, (fault, answer)) in table().into_iter().enumerate() {
         let (server, metrics) = (server(fault).await, Metrics::new().unwrap());
-        endpoints.push((provider, endpoint_for(&server.url, &metrics, provider.is_multiple_of(2))));
+        endpoints.push((provider, endpoint_for(&server.url, &metrics, timeout(&answer), provider.is_multiple_of(2))));
         servers.push(server);
         expected.push((fault, answer));
     }
@@ -257,9 +264,10 @@ async fn whoever_asks_from_a_thread_is_answered_exactly_once_under_every_fault()
 
 #[tokio::test]
 async fn a_server_that_is_down_is_a_failed_connection_and_worth_two_more_tries() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    // The port stays taken, and nobody listens on it.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/", socket.local_addr().unwrap());
     let metrics = Metrics::new().unwrap();
     let endpoint = endpoint(settings(&url), &metrics);
     assert_eq!(endpoint.ask(b"{}".to_vec()).await, Err(ProviderError::Connection));

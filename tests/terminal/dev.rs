@@ -1,6 +1,5 @@
 //! `tollgate dev` on a terminal and in a pipe.
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -70,8 +69,7 @@ fn every_verdict_is_a_line_until_ctrl_c() {
 
 #[test]
 fn the_port_can_be_chosen() {
-    // Found free a moment ago.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let [free] = tollgate_testkit::free_ports().unwrap().map(|port: u16| port.to_string());
     let dev = Dev::start(&["--port", &free]);
     assert_eq!(dev.brokers, format!("127.0.0.1:{free}"));
     dev.publish(&[call("t", "c1", "ls")]);

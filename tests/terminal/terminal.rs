@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pty_process::Size;
@@ -21,6 +22,7 @@ pub struct Terminal {
     child: Child,
     pty: Arc<Pty>,
     parser: Arc<Mutex<vt100::Parser>>,
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -38,14 +40,14 @@ impl Terminal {
         let parser = Arc::new(Mutex::new(vt100::Parser::new(NonZeroU16::new(rows).unwrap(), NonZeroU16::new(columns).unwrap(), 1_000)));
         let pty = Arc::new(pty);
         let (reading, screen) = (Arc::clone(&pty), Arc::clone(&parser));
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4_096];
             // It fails once nobody has the other end any more.
             while let Ok(count @ 1..) = (&*reading).read(&mut bytes) {
                 screen.lock().unwrap().process(&bytes[..count]);
             }
         });
-        Self { child, pty, parser }
+        Self { child, pty, parser, reader }
     }
 
     /// Looks at the screen.
@@ -81,11 +83,11 @@ impl Terminal {
         (&*self.pty).write_all(keys).unwrap();
     }
 
-    /// Waits until the process has ended by itself.
+    /// Waits until the process has ended by itself and the screen shows all that it wrote.
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + TIME_MAX;
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.child.try_wait().unwrap().filter(|_| self.reader.is_finished()) {
                 return status;
             }
             assert!(Instant::now() < deadline, "it does not end:\n{}", self.text());

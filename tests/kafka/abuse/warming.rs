@@ -45,7 +45,7 @@ pub(crate) fn a_new_rule_warms_up_while_the_others_go_on(cluster: &Cluster) -> R
     ensure!(worker.stop()?.success());
 
     deployment.configure("/abuse/rules", json!([planted(), new_rule()]));
-    let failures = "warm-up=1*panic->1*sleep(8000)->off";
+    let failures = "warm-up=1*panic->1*sleep(15000)->off";
     let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", failures))?;
     let deadline = Instant::now() + TIME_MAX;
     let livez = loop {

@@ -7,6 +7,7 @@ mod checks;
 pub use checks::{assert_has, check_each};
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::Restored;
@@ -198,4 +199,10 @@ pub fn unhex(hex: &Value) -> Vec<u8> {
 /// Returns the id of the verdict on an event.
 pub fn verdict_id(thread_id: &str, event_id: &str) -> String {
     tollgate_core::evaluate::verdict::verdict_id(thread_id, event_id).to_string()
+}
+
+/// Returns the time that the processor has given to this thread.
+pub fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

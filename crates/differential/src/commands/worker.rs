@@ -13,16 +13,13 @@ use serde::{Deserialize, Serialize};
 use super::finding::{Finding, Harm};
 use super::generate::Generator;
 use super::jail::files::FOLDERS;
-use super::jail::{Jail, Run, Runner, Shell, self_test};
+use super::jail::{Jail, Limits, Run, Runner, Shell, self_test};
 use super::minimise::minimise;
 use super::plan::Plan;
 use super::rules::{RULE_SETS, Rules};
 
 /// How long lines of one rule set are run before it is another one's turn.
 const TURN: Duration = Duration::from_secs(1);
-
-/// How long a line is made shorter.
-const MINIMISE_TIME: Duration = Duration::from_secs(10);
 
 /// How many lines are remembered, so that none is run twice.
 const REMEMBERED_MAX: usize = 4_000_000;
@@ -80,7 +77,8 @@ pub(super) fn work(plan: &Path) -> Result<()> {
 
 fn work_by(plan: &Path) -> Result<()> {
     let plan: Plan = serde_json::from_slice(&std::fs::read(plan).context("the plan")?).context("the plan")?;
-    let mut runner = Runner::new(Jail::build(&plan)?)?;
+    let limits = if plan.self_test || plan.replay { Limits::CHECKING } else { Limits::FUZZING };
+    let mut runner = Runner::new(Jail::build(&plan)?, limits)?;
     if plan.self_test {
         return self_test(&mut runner)?.into_iter().try_for_each(|fault| tell(&Message::Fault(fault)));
     }
@@ -205,7 +203,7 @@ impl<'p> Worker<'p> {
         let Some((_, rules)) = self.rules.get(at) else { return Ok(()) };
         let bypass = self.plan.bypass;
         let runner = &mut self.runner;
-        let end = Instant::now() + MINIMISE_TIME;
+        let end = Instant::now() + runner.limits().minimising;
         let minimised = minimise(line, |shorter| -> Result<bool> {
             if Instant::now() > end || !(bypass || rules.allows(shorter)) {
                 return Ok(false);

@@ -94,16 +94,16 @@ async fn connection(client: TcpStream, broker_port: u16, state: watch::Receiver<
     }
 }
 
-/// Carries what one end says to the other. What was read after a cut is not carried, however late the cut is noticed.
+/// Carries what one end says to the other. Nothing is carried after a cut, however late the cut is noticed.
 async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, mut state: watch::Receiver<State>, cuts: u64) {
     let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(size @ 1..) = from.read(&mut chunk).await {
         let Ok(now) = state.wait_for(|state| state.traffic != Traffic::Stalled).await.map(|state| *state) else { return };
-        if now.cuts != cuts {
-            return;
-        }
         if let Traffic::Delayed(delay) = now.traffic {
             tokio::time::sleep(delay).await;
+        }
+        if state.borrow().cuts != cuts {
+            return;
         }
         if to.write_all(&chunk[..size]).await.is_err() {
             return;

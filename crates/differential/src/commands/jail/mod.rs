@@ -8,5 +8,5 @@ mod run;
 mod self_test;
 
 pub(super) use build::Jail;
-pub(super) use run::{Run, Runner, Shell};
+pub(super) use run::{Limits, Run, Runner, Shell};
 pub(super) use self_test::self_test;

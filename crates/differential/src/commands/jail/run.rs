@@ -18,14 +18,28 @@ use super::errors::missing_program;
 use crate::commands::finding::Harm;
 use crate::commands::rules::RuleSet;
 
-/// How long a line may run.
-const LINE_TIME: Duration = Duration::from_secs(1);
+/// How long lines may take.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::commands) struct Limits {
+    /// How long a line may run.
+    line: Duration,
+    /// How long what a line leaves behind may go on when its shell has ended.
+    background: Duration,
+    /// How long a line that does harm may be made shorter.
+    pub(in crate::commands) minimising: Duration,
+}
+
+impl Limits {
+    /// For lines by the thousand, of which one that is too slow is no loss.
+    pub(in crate::commands) const FUZZING: Self =
+        Self { line: Duration::from_secs(1), background: Duration::from_millis(200), minimising: Duration::from_secs(10) };
+    /// For a few lines of which each has to be seen to its end, however busy the machine is.
+    pub(in crate::commands) const CHECKING: Self =
+        Self { line: Duration::from_secs(5), background: Duration::from_secs(1), minimising: Duration::from_secs(60) };
+}
 
 /// How long a line may run that has used up its time in another shell.
 const SLOW_LINE_TIME: Duration = Duration::from_millis(200);
-
-/// How long what a line leaves behind may go on when its shell has ended.
-const BACKGROUND_TIME: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether the time is over, and what does not end is killed again.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -86,6 +100,7 @@ pub(in crate::commands) struct Run<'l> {
 #[derive(Debug)]
 pub(in crate::commands) struct Runner {
     jail: Jail,
+    limits: Limits,
     watch: Arc<Watch>,
     log: File,
     connections: u64,
@@ -98,12 +113,17 @@ impl Runner {
     ///
     /// # Errors
     /// If the jail lacks a file.
-    pub(in crate::commands) fn new(jail: Jail) -> Result<Self> {
+    pub(in crate::commands) fn new(jail: Jail, limits: Limits) -> Result<Self> {
         let log = File::options().write(true).open(jail.hidden.join("log")).context("the log of the canaries")?;
         let watch = Arc::new(Watch::default());
         let watching = Arc::clone(&watch);
         std::thread::Builder::new().stack_size(64 << 10).spawn(move || watching.keep())?;
-        Ok(Self { jail, watch, log, connections: connections(), slow: false })
+        Ok(Self { jail, limits, watch, log, connections: connections(), slow: false })
+    }
+
+    /// Returns how long lines may take.
+    pub(in crate::commands) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Puts the programs of a rule set in their place.
@@ -151,14 +171,14 @@ impl Runner {
         command.envs([("TERM", "dumb"), ("USER", "agent"), ("PWD", run.folder), ("SHELL", "/bin/sh")]);
         command.stdin(File::open(self.jail.hidden.join("input"))?).stdout(Stdio::null());
         command.stderr(File::create(self.jail.hidden.join("errors"))?);
-        self.watch.start(if self.slow { SLOW_LINE_TIME } else { LINE_TIME });
+        self.watch.start(if self.slow { SLOW_LINE_TIME } else { self.limits.line });
         let child = command.spawn().with_context(|| format!("{} cannot be started", shell.name()))?;
         let first = i32::try_from(child.id()).map(Pid::from_raw)?;
         let mut left = 0;
         // The first process of the jail inherits all others.
         loop {
             match wait() {
-                Ok(status) if status.pid() == Some(first) => self.watch.shorten(BACKGROUND_TIME),
+                Ok(status) if status.pid() == Some(first) => self.watch.shorten(self.limits.background),
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,
                 Err(_) => break,
