@@ -66,12 +66,17 @@ impl Alert {
         self.fields.get("evidence").and_then(Value::as_array).into_iter().flatten()
     }
 
+    /// Returns whether it stands for many at once, whose subjects it does not name.
+    pub(super) fn is_grouped(&self) -> bool {
+        self.text("status") == Status::Grouped.as_str()
+    }
+
     /// Returns how many firings it stands for: its own, and those before it that raised no alert. The end of an episode is no firing. A record
     /// of anybody else may say any number.
     pub(super) fn firings(&self) -> u64 {
         let own = match self.text("status").as_ref() {
             status if status == Status::Ended.as_str() => 0,
-            status if status == Status::Grouped.as_str() => self.number("count").unwrap_or_default(),
+            _ if self.is_grouped() => self.number("count").unwrap_or_default(),
             _ => 1,
         };
         own.saturating_add(self.number("suppressed").unwrap_or_default())

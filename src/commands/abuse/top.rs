@@ -51,6 +51,8 @@ struct RuleLine {
     mode: Option<&'static str>,
     firings: u64,
     alerts: u64,
+    /// Firings in grouped alerts, which name no subject.
+    grouped: u64,
     subjects: usize,
     /// Alerts of suspensions.
     suspensions: u64,
@@ -87,6 +89,7 @@ const RULES: &[Column] = &[
     Column::text("mode"),
     Column::number("firings"),
     Column::number("alerts").wide(),
+    Column::number("grouped").wide(),
     Column::number("subjects"),
     Column::number("suspended"),
     Column::text("last"),
@@ -133,6 +136,10 @@ pub(super) fn execute(args: &TopArgs, settings: &Settings, hints: &Hints, screen
                 writeln!(out, "\n{}", screen.paint(TITLE, "found most often"))?;
                 subjects_table(shown, now_ms, format == OutputFormat::Wide).write(&mut out, screen, format)?;
             }
+            let grouped = rules.iter().fold(0_u64, |all, rule| all.saturating_add(rule.grouped));
+            if grouped > 0 {
+                writeln!(out, "firings in grouped alerts, which name no subject: {grouped}")?;
+            }
         }
     }
     let paused = rules.iter().filter(|rule| rule.paused.is_some()).count().to_string();
@@ -174,6 +181,9 @@ impl Counts {
             return;
         }
         line.firings = line.firings.saturating_add(firings);
+        if alert.is_grouped() {
+            line.grouped = line.grouped.saturating_add(firings);
+        }
         line.alerts += u64::from(is_alert);
         line.suspensions += u64::from(is_suspension);
         line.last_ms = line.last_ms.max(alert.time_ms);
@@ -249,6 +259,7 @@ fn rules_table(rules: &[RuleLine], now_ms: i64) -> Table {
             if rule.paused.as_ref().is_some_and(|since| since != UNKNOWN) { "paused" } else { rule.mode.unwrap_or("") }.to_owned(),
             rule.firings.to_string(),
             rule.alerts.to_string(),
+            rule.grouped.to_string(),
             rule.subjects.to_string(),
             rule.suspensions.to_string(),
             rule.last_ms.map_or_else(String::new, |time_ms| ago(time_ms, now_ms)),
@@ -301,6 +312,7 @@ mod tests {
         let grouped = json!({"rule": "r", "status": "grouped", "count": u64::MAX, "suppressed": u64::MAX});
         let (rules, subjects) = counted(&[large.clone(), large, grouped]);
         assert_eq!((rules[0].firings, subjects[0].firings, rules[0].alerts), (u64::MAX, u64::MAX, 3));
+        assert_eq!(rules[0].grouped, u64::MAX);
     }
 
     #[test]
