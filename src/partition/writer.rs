@@ -183,12 +183,11 @@ impl<K: KeyedState> Work<K> {
                         self.report(Report::RestoreFailed(error));
                     }
                     if !self.wanted.wait(pause) {
-                        break;
+                        return None;
                     }
                 }
             }
         }
-        None
     }
 
     /// Tries once to take the state over, with the clients of the attempt before if they are of use.
