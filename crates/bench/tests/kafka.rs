@@ -33,6 +33,9 @@ fn is_up_to_date(binary: &Path) -> bool {
     !sources.is_empty() && parts.all(|part| modified(&part).is_some_and(|part| part <= built))
 }
 
+/// How often a rate is measured that is off.
+const ROUNDS_MAX: usize = 3;
+
 /// Makes a short measurement of each kind on this cluster: the figures are there, and no verdict is missing.
 fn a_benchmark_measures_and_cleans_up(cluster: &Cluster) -> Result<()> {
     let worker = cluster.tollgate();
@@ -48,13 +51,19 @@ fn a_benchmark_measures_and_cleans_up(cluster: &Cluster) -> Result<()> {
         ensure!(output.status.success(), "tollgate-bench {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(serde_json::from_slice(&output.stdout)?)
     };
-    let found = run(&["--rate", "300", "--duration", "2"])?;
+    // A machine that stands still for a moment moves verdicts over the ends of the window: then it is measured again.
+    let achieved = |found: &Value| found["latency"]["achieved_per_second"].as_f64().is_some_and(|rate| (270.0..330.0).contains(&rate));
+    let mut found = run(&["--rate", "300", "--duration", "2"])?;
+    for _ in 1..ROUNDS_MAX {
+        if !achieved(&found) {
+            found = run(&["--rate", "300", "--duration", "2"])?;
+        }
+    }
     let latency = &found["latency"];
     assert_eq!((&latency["misses"], &latency["duplicates"], &latency["refused"]), (&json!(0), &json!(0), &json!(0)), "{latency}");
     assert!(latency["awaited"].as_u64().unwrap() > 500, "{latency}");
     assert!(latency["latency_ms"]["p50"].as_f64().unwrap() > 0.0, "{latency}");
-    // A machine that stands still for a moment moves verdicts over the ends of the window.
-    assert!((150.0..600.0).contains(&latency["achieved_per_second"].as_f64().unwrap()), "{latency}");
+    assert!(achieved(&found), "{latency}");
 
     let found = run(&["--drain", "20000", "--rounds", "1"])?;
     let verdicts: Vec<_> =
