@@ -18,8 +18,6 @@ mod formats;
 mod lost_marks;
 mod membership;
 mod pass_through;
-#[path = "../../crates/core/tests/support/recorded.rs"]
-mod recorded;
 mod rekey;
 mod remote;
 mod replay;

@@ -1,10 +1,6 @@
 //! A second stage on the worker's own parts: consumer, offset tracker, checkpoints, restores and outbox are those that verdicts have, and its
 //! topics and its consumer group are its own.
 
-#[path = "../../crates/core/tests/second_stage/signals.rs"]
-#[allow(dead_code, reason = "the core's tests use the rest of it")]
-mod signals;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +17,8 @@ use tollgate::worker::{Preflight, Worker, WorkerParts};
 use tollgate::{Stop, config};
 use tollgate_core::checkpoint::Restore;
 use tollgate_core::record::Offset;
+use tollgate_fixtures::sample_stage::{Outcome, Request, Signals, Subjects, key_of};
 use tollgate_testkit::{Cluster, Outgoing};
-
-use signals::{Outcome, Request, Signals, Subjects, key_of};
 
 const PARTITIONS: u32 = 2;
 const TIME_MAX: Duration = Duration::from_secs(60);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::recorded;
 use crate::traffic::{awaited, conversations};
+use tollgate_fixtures::recorded;
 use tollgate_testkit::harness::NotHere;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 

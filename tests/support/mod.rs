@@ -1,11 +1,8 @@
 //! Shared by several test binaries: running the real binary on an input, and checks of its output.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-#[path = "../../crates/core/tests/support/checks.rs"]
-mod checks;
-
 #[allow(unused_imports, reason = "each test binary uses its own part")]
-pub use checks::{assert_has, check_each};
+pub use tollgate_fixtures::checks::{assert_has, check_each};
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -16,17 +16,13 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod events;
-
 use std::alloc::System;
 use std::hint::black_box;
 
 use mockalloc::Mockalloc;
 use serde_json::{Value, json};
-
-use events::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
-use events::rows::{ROWS, Row};
+use tollgate_fixtures::events::rows::{ROWS, Row};
+use tollgate_fixtures::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
 
 #[global_allocator]
 static ALLOCATOR: Mockalloc<System> = Mockalloc(System);

@@ -16,8 +16,6 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod events;
 mod shapes;
 
 use std::time::Instant;
@@ -27,8 +25,8 @@ use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::Progress;
+use tollgate_fixtures::measure::{is_json, median, median_ratio, print_json, rounded};
 
-use events::measure::{is_json, median, median_ratio, print_json, rounded};
 use shapes::{BYTES, EXTREMES, Extreme, ORDINARY};
 
 const ROUNDS: usize = 7;

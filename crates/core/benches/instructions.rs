@@ -20,16 +20,12 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod events;
-
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::json;
-
-use events::measure::{is_json, print_json, rounded};
-use events::rows::ROWS;
+use tollgate_fixtures::events::rows::ROWS;
+use tollgate_fixtures::measure::{is_json, print_json, rounded};
 
 /// The variable that says which row a process runs.
 const ROW: &str = "TOLLGATE_INSTRUCTIONS_ROW";

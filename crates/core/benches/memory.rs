@@ -13,9 +13,6 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod events;
-
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,8 +24,7 @@ use tollgate_core::policy::Policy;
 use tollgate_core::processor::PartitionProcessor;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::thread::ThreadStore;
-
-use events::measure::{is_json, print_json, rounded};
+use tollgate_fixtures::measure::{is_json, print_json, rounded};
 
 const PAGE_BYTES: usize = 4_096;
 /// The variable that says which kind a process measures.
@@ -64,7 +60,7 @@ fn main() {
     // Each kind has a process of its own, because an allocator gives little back.
     if let Ok(kind) = std::env::var(KIND) {
         let kind = &KINDS[kind.parse::<usize>().expect("a number")];
-        let settings = events::settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}));
+        let settings = tollgate_fixtures::events::settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}));
         let cost = measure(kind, &Arc::new(Policy::new(&settings)));
         return if is_json() { println!("{}", cost.json(kind)) } else { cost.print(kind) };
     }

@@ -16,9 +16,6 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod events;
-
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -28,9 +25,8 @@ use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::ruling::SubjectKind;
 use tollgate_core::signal::{Batch, Interest, KeyKind, SignalKind, SubjectPartitions};
-
-use events::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
-use events::{At, Feed, policy, settings};
+use tollgate_fixtures::events::{At, Feed, policy, settings};
+use tollgate_fixtures::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
 
 const ROUNDS: usize = 101;
 const THREADS: usize = 1_000;

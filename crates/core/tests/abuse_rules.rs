@@ -1,5 +1,4 @@
 //! Tests the reading of rules against abuse: what is written is what is in force, what is not supported is refused by name, and the pack.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 

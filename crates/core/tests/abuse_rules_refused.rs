@@ -1,5 +1,4 @@
 //! Tests what is refused of rules against abuse: each mistake is named with its key and the fix, and no value is quoted.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use serde_json::{Value, json};
 use tollgate_core::abuse::AbuseSettings;

@@ -1,12 +1,11 @@
 //! Tests the bounds: threads of a partition, bytes of a thread, time per event. And what is never given up to stay within them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Gate, check_each, default_policy, policy, processor_time};
+use tollgate_fixtures::checks::{self, check_each};
+use tollgate_fixtures::gate::{self, Gate, default_policy, policy};
+use tollgate_fixtures::measure::processor_time;
 
 fn call(thread_id: &str, id: &str, tool: &str, x: usize) -> Value {
     json!({"type": "tool_call", "thread_id": thread_id, "event_id": format!("{id}-call"), "tool_call_id": id, "tool_name": tool, "tool_input": {"x": x}})
@@ -88,7 +87,7 @@ fn where_every_thread_holds_a_stop_a_new_one_is_refused() {
     ] {
         let verdict = gate.event(&event);
         let expected = json!({"action": "block", "code": "thread_store_full", "decided_by": "envelope", "allows_execution": false, "should_halt": false});
-        support::assert_has("refused", &verdict, &expected);
+        checks::assert_has("refused", &verdict, &expected);
     }
     assert!(gate.event(&json!({"type": "turn_start", "thread_id": "new"})).is_null());
     assert_eq!(gate.threads().len(), 10);
@@ -175,7 +174,7 @@ fn an_endless_turn_stays_within_its_bytes_and_takes_linear_time() {
 }
 
 fn check_endless(turn: &Endless) {
-    let settings = support::settings(&turn.config);
+    let settings = gate::settings(&turn.config);
     let bytes_max = settings.limits.thread_bytes_max;
     let mut gate = Gate::new(policy(&turn.config));
     let mut largest = 0;

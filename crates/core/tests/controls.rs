@@ -1,16 +1,14 @@
 //! Tests which records are controls, and which rule each of the others breaks. A case is a line in `fixtures/`; those that are too large
 //! for a line are built here.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Case, check_each, jsonl};
 use tollgate_core::controls::{ControlRejectionCode, Controls, Subject, SubjectHasher, decode, parse_hash};
 use tollgate_core::ruling::SubjectKind;
+use tollgate_fixtures::cases::{Case, jsonl};
+use tollgate_fixtures::checks::check_each;
 
 /// Stands for text that an operator wrote into a wrong place. It must not come out again.
 const MARKER: &str = "MARKER-7f3a";

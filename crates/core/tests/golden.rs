@@ -1,10 +1,6 @@
 //! Checks golden cases: behaviour observed by running the systems that Tollgate's rules come from, one `check` per family.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use serde_json::{Value, json};
-use support::{Gate, default_policy, hermes_settings, jsonl, policy};
 use tollgate_core::decode::ToolInput;
 use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
 use tollgate_core::loops::{
@@ -12,6 +8,8 @@ use tollgate_core::loops::{
 };
 use tollgate_core::policy::Policy;
 use tollgate_core::ruling::LoopCode;
+use tollgate_fixtures::cases::jsonl;
+use tollgate_fixtures::gate::{Gate, default_policy, hermes_settings, policy};
 
 /// Reads a result's or arguments' text of a case; `serde_json` cannot hold a lone surrogate, so the cases spell them as escapes inside.
 fn text(value: &Value) -> Option<Text<'_>> {

@@ -3,7 +3,6 @@
 //!
 //! A case agrees in allow, code, policy and message, or it stands in `tests/golden/oap/differences.md` with the answer here and the reason.
 //! The reference quotes the call in some messages, and Tollgate never does: the quotes are taken out before messages are compared.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

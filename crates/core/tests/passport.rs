@@ -1,5 +1,4 @@
 //! Tests the passport provider: the answer to a call under a good or a bad passport, which repeats nothing of the call.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 

@@ -1,15 +1,13 @@
 //! Checks the policy's version for many configurations, as it has been since verdicts carry one. A change of code must change none of them:
 //! every verdict would then claim to be decided by another policy.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use tollgate_core::policy::{Policy, PolicySettings, Registry};
 use tollgate_core::settings;
+use tollgate_fixtures::cases;
 
 #[test]
 fn versions_are_what_they_were() {
-    let cases = support::jsonl("tests/fixtures/policy_versions.jsonl");
+    let cases = cases::jsonl("tests/fixtures/policy_versions.jsonl");
     assert!(cases.len() > 20, "only {} configurations", cases.len());
     let mut versions = std::collections::BTreeSet::new();
     for case in &cases {
@@ -25,7 +23,7 @@ fn versions_are_what_they_were() {
 /// Each detector and provider that is built in stands in one of the configurations.
 #[test]
 fn every_name_is_covered() {
-    let cases = support::jsonl("tests/fixtures/policy_versions.jsonl");
+    let cases = cases::jsonl("tests/fixtures/policy_versions.jsonl");
     let texts: Vec<String> = cases.iter().map(|case| case["config"].as_str().unwrap().to_owned()).collect();
     let names: Vec<_> = Registry::builtin().names().collect();
     assert!(names.len() > 10, "{names:?}");

@@ -1,7 +1,4 @@
 //! Checks properties of every input: the JSON dialect, decoding, the offset tracker, and the order in which a log is read.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeMap;
 
@@ -9,12 +6,12 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use support::{Gate, default_policy, policy};
 use tollgate_core::deciding::Outcome;
 use tollgate_core::json::{DEPTH_MAX, Parser, canonical};
 use tollgate_core::processor::{OffsetTracker, TrackerError};
 use tollgate_core::record::partition_of;
 use tollgate_core::record::{Header, Offset};
+use tollgate_fixtures::gate::{Gate, default_policy, policy};
 
 /// Returns values that `serde_json` and Python's dialect both hold, with floats short enough for either to read exactly.
 fn shared_json() -> impl Strategy<Value = Value> {

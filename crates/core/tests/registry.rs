@@ -1,12 +1,8 @@
 //! Tests a detector and a provider that are not built in: each is a descriptor, and one line that registers it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use support::Gate;
 use tollgate_core::controls::Controls;
 use tollgate_core::guardrail::{
     GuardrailDecision, GuardrailProvider, GuardrailRequest, HttpSettings, NamedFile, ProviderDescriptor, ProviderSettings, Step,
@@ -15,6 +11,7 @@ use tollgate_core::policy::{Policy, PolicySettings, Registry};
 use tollgate_core::ruling::GuardrailReason;
 use tollgate_core::safety::{Category, ConfiguredDetector, Detection, DetectorDescriptor, ResponseView, SafetyDetector};
 use tollgate_core::settings::Section;
+use tollgate_fixtures::gate::Gate;
 
 /// Takes a model that ended for having thought too long as cut off.
 #[derive(Debug)]

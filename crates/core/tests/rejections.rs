@@ -1,15 +1,11 @@
 //! Tests which records become events, and which rule each of the others breaks. A case is a line in `fixtures/`; those that are too large
 //! for a line are built here.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Case, Gate, assert_has, check_each, default_policy, jsonl, policy, processor_time};
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decode::{Body, Event, ModelBody, PartialEvent, Rejection, RejectionCode, ToolInput, decode};
 use tollgate_core::json::Parser;
@@ -17,6 +13,10 @@ use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;
 use tollgate_core::record::{Header, Partition};
 use tollgate_core::stage::Progress;
+use tollgate_fixtures::cases::{Case, jsonl};
+use tollgate_fixtures::checks::{assert_has, check_each};
+use tollgate_fixtures::gate::{self, Gate, default_policy, policy};
+use tollgate_fixtures::measure::processor_time;
 
 /// Stands for what a user said or a tool was given. It is put where a rule is broken, and must not come out again.
 const MARKER: &str = "MARKER-7f3a";
@@ -166,7 +166,7 @@ fn a_record_that_its_reader_rejects_is_answered_too() {
     let found = "a header whose name is not UTF-8";
     let rejection = Rejection::new(RejectionCode::HeaderInvalid, "headers", found, "name headers in UTF-8");
     let case = Case { key: Some(b"t".to_vec()), value: Some(b"{}".to_vec()), ..Case::default() };
-    let mut processor = support::processor(Partition(0), &Arc::new(default_policy()));
+    let mut processor = gate::processor(Partition(0), &Arc::new(default_policy()));
     let applied = processor.reject(&case.record(&[]), rejection, &mut out);
     let Ok(Applied::Taken(Progress::Done(Outcome::DeadLetter(rejection)))) = applied else { panic!("{applied:?}") };
     assert_eq!(rejection.event.thread_id.as_deref(), Some("t"));
@@ -357,7 +357,7 @@ fn the_verdict_on_an_invalid_event_to_the_byte() {
                 r#""synthetic_result":"Tool call not executed: the event that asks for it could not be read "#,
                 r#"(user_id_invalid: user_id: found a number; send a string).","policy_version":"{version}"}}"#
             ),
-            id = support::verdict_id("t", "e"),
+            id = gate::verdict_id("t", "e"),
             version = version,
         ),
     );
@@ -371,7 +371,7 @@ fn the_verdict_on_an_invalid_event_to_the_byte() {
                 r#""message":"value: found a number; send one JSON object per record","policy_id":null}}],"synthetic_result":"Tool call not executed: the event "#,
                 r#"that asks for it could not be read (value_not_an_object: value: found a number; send one JSON object per record).","policy_version":"{version}"}}"#
             ),
-            id = support::verdict_id("", "agent.events/0/0"),
+            id = gate::verdict_id("", "agent.events/0/0"),
             version = version,
         ),
     );

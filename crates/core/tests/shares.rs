@@ -1,10 +1,8 @@
 //! Tests the tenants' shares of a partition: nobody can fill it with threads that hold a stop, and nobody pays for another's.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use serde_json::{Value, json};
-use support::{Gate, policy};
+use tollgate_fixtures::checks;
+use tollgate_fixtures::gate::{Gate, policy};
 
 /// Returns a gate whose partition holds 100 threads, 20 of them with a stop of one tenant.
 fn gate() -> Gate {
@@ -50,7 +48,7 @@ fn a_tenant_that_floods_is_refused_and_others_go_on() {
     assert_eq!(gate.threads().departures().refused, 980);
     let refused = gate.event(&call("new", Some("acme")));
     let expected = json!({"action": "block", "code": "thread_store_full", "decided_by": "envelope", "allows_execution": false});
-    support::assert_has("refused", &refused, &expected);
+    checks::assert_has("refused", &refused, &expected);
     assert_eq!(code(&mut gate, &call("new", Some("other"))), "allow");
     flood(&mut gate, Some("other"), 10);
     for tenant in ["acme", "other"] {

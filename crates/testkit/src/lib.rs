@@ -10,7 +10,9 @@
 //! | `cluster` | clients of a cluster: topics, records and groups |
 //! | `deployment` | a configuration with its topics, and worker processes on them |
 //! | [`harness`] | runs tests on one broker, and says which are skipped and why |
-//! | `policy_server`, `traffic` | a policy server that decides by the tool; events as a fleet of agents sends them |
+//! | `policy_server` | a policy server that decides by the tool |
+//!
+//! The events that a fleet of agents sends are those of `tollgate-fixtures`, and are named here again.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -28,7 +30,6 @@ mod policy_server;
 mod ports;
 mod process_guard;
 mod protocol;
-mod traffic;
 
 pub use acl::grant;
 pub use broker::{Broker, Security, default_cache, lacking, test_cache};
@@ -38,4 +39,4 @@ pub use deployment::{AbuseTopics, Deployment, Worker, by_thread, header, parsed,
 pub use policy_server::{Decide, PolicyServer};
 pub use ports::free_ports;
 pub use process_guard::ProcessGuard;
-pub use traffic::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};
+pub use tollgate_fixtures::traffic::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};

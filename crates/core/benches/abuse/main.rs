@@ -15,9 +15,6 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
-#[path = "../events/measure.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod measure;
 mod naive;
 mod signals;
 mod warm_up;
@@ -31,8 +28,8 @@ use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::signal::{Batch, Clock, Point, Signals};
 use tollgate_core::stage::Stage;
+use tollgate_fixtures::measure::{is_json, print_json, rounded};
 
-use measure::{is_json, print_json, rounded};
 use naive::Naive;
 use signals::{Traffic, rules};
 

@@ -15,15 +15,11 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
-#[path = "../events/mod.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod events;
 mod rules;
 mod threads;
 
 use serde_json::{Value, json};
-
-use events::measure::{is_json, median, median_ratio, print_json, rounded};
+use tollgate_fixtures::measure::{is_json, median, median_ratio, print_json, rounded};
 
 /// The most that an event may cost with the largest size, as a multiple of its cost with the smallest.
 const RATIO_MAX: f64 = 1.3;

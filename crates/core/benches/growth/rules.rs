@@ -12,11 +12,11 @@ use tollgate_core::guardrail::{Allowlist, GuardrailProvider, Step};
 use tollgate_core::json::{DEPTH_MAX, Parser};
 use tollgate_core::policy::Policy;
 use tollgate_core::ruling::Action;
+use tollgate_fixtures::events::rows::{passport, passport_of, request_of};
+use tollgate_fixtures::events::{Feed, policy_with};
+use tollgate_fixtures::measure::time_per_event;
+use tollgate_fixtures::traffic::Random;
 
-use crate::events::measure::time_per_event;
-use crate::events::random::Random;
-use crate::events::rows::{passport, passport_of, request_of};
-use crate::events::{Feed, policy_with};
 use crate::{Growth, SIZES};
 
 const ENTRIES: [usize; SIZES] = [10, 100, 1_000, 10_000];

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use serde_json::json;
 use tollgate_core::deciding::Outcome;
 use tollgate_core::policy::Policy;
+use tollgate_fixtures::events::{At, Feed, settings};
+use tollgate_fixtures::measure::{median, time_per_event};
+use tollgate_fixtures::traffic::{Random, Zipf};
 
-use crate::events::measure::{median, time_per_event};
-use crate::events::random::{Random, Zipf};
-use crate::events::{At, Feed, settings};
 use crate::{Growth, SIZES};
 
 const THREADS: [usize; SIZES] = [1_000, 10_000, 100_000, 1_000_000];

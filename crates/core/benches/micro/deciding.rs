@@ -8,9 +8,8 @@ use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{GuardrailProvider, Step};
 use tollgate_core::json::{DEPTH_MAX, Parser, Text};
 use tollgate_core::loops::{LoopMemory, Observation, Signature};
-
-use crate::events::policy;
-use crate::events::rows::{passport, passport_of, request_of};
+use tollgate_fixtures::events::policy;
+use tollgate_fixtures::events::rows::{passport, passport_of, request_of};
 
 /// How many entries each of the passport's lists has.
 const ENTRIES: usize = 100;

@@ -15,9 +15,6 @@
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
 mod deciding;
-#[path = "../events/mod.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part of it")]
-mod events;
 mod reading;
 mod responses;
 mod whole;

@@ -10,8 +10,7 @@ use tollgate_core::digest::Digest;
 use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
 use tollgate_core::loops::{arguments_digest, classify};
 use tollgate_core::record::{Offset, Partition, Record};
-
-use crate::events::At;
+use tollgate_fixtures::events::At;
 
 const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 

@@ -6,8 +6,7 @@ use criterion::{Criterion, Throughput};
 use serde_json::{Value as Json, json};
 use tollgate_core::decode::ModelBody;
 use tollgate_core::json::{DEPTH_MAX, Parser, Value};
-
-use crate::events::policy;
+use tollgate_fixtures::events::policy;
 
 const TEXT: &str = "I will read the file first and then change how the total is computed, since the discount comes before rounding. ";
 

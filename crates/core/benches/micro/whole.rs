@@ -9,9 +9,8 @@ use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::thread::Thread;
-
-use crate::events::rows::{ROWS, Row};
-use crate::events::{At, Feed, policy};
+use tollgate_fixtures::events::rows::{ROWS, Row};
+use tollgate_fixtures::events::{At, Feed, policy};
 
 const AT: At = At { thread: 1, turn: 1, call: 3 };
 const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use serde_json::json;
 use tollgate_core::guardrail::{Dialect, Http};
 use tollgate_core::policy::Policy;
-
-use super::events::rows::passport;
-use super::events::{policy, policy_with};
+use tollgate_fixtures::events::rows::passport;
+use tollgate_fixtures::events::{policy, policy_with};
 
 /// The length of every event, nearly: the default of `limits.event_bytes_max`.
 pub const BYTES: usize = 8 * 1024 * 1024;

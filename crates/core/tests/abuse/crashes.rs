@@ -16,7 +16,7 @@ use tollgate_core::record::{Offset, Partition};
 use tollgate_core::signal::{Clock, Dimension, KeyKind, PointKind, Request, SignalKind, VolumeKind};
 use tollgate_core::stage::Progress;
 
-use crate::fixture::*;
+use super::fixture::*;
 
 const OWNER: &str = "tollgate-abuse/tollgate.signals";
 const USERS: usize = 12;

@@ -8,7 +8,7 @@ use tollgate_core::record::Record;
 use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey, VolumeKind};
 use tollgate_core::stage::Stage;
 
-use crate::fixture::*;
+use super::fixture::*;
 
 #[test]
 fn the_signal_at_the_threshold_fires_and_none_before() {

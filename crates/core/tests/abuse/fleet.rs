@@ -9,9 +9,9 @@ use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::signal::{Clock, KeyKind, Point, Signals, Volume};
 
-use crate::fixture::*;
-use crate::pack::pack;
-use crate::population::{DAYS, Event, Fleet, SOURCES, USERS, WAVE, What, copies, volume};
+use super::fixture::*;
+use super::pack::pack;
+use super::population::{DAYS, Event, Fleet, SOURCES, USERS, WAVE, What, copies, volume};
 
 const TOOLS: [&str; 4] = ["bash", "curl", "ssh", "a-tool-with-a-long-name"];
 

@@ -1,7 +1,8 @@
 //! The state that this version writes, byte for byte. State outlives the program that wrote it, so the golden of a version is never changed;
 //! a new version has one of its own, and this one must still be read.
 //!
-//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test abuse golden` makes the golden of the version that is written.
+//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test integration abuse::golden` makes the golden of the version that is
+//! written.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,9 +14,9 @@ use tollgate_core::processor::PartitionProcessor;
 use tollgate_core::record::Offset;
 use tollgate_core::signal::{PointKind, VolumeKind, read};
 
-use crate::crashes::all_rules;
-use crate::fixture::*;
-use crate::population::Random;
+use super::crashes::all_rules;
+use super::fixture::*;
+use super::population::Random;
 
 const OWNER: &str = "tollgate-abuse/tollgate.signals";
 const RECORDS: i64 = 60;

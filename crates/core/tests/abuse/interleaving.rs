@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tollgate_core::abuse::{Correlation, Detection, GroupBy, Mode, Rule};
 use tollgate_core::signal::{Dimension, KeyKind, PointKind};
 
-use crate::fixture::*;
+use super::fixture::*;
 
 const SOURCES: usize = 3;
 const USERS: [&str; 4] = ["ada", "bob", "cy", "dee"];

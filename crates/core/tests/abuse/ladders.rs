@@ -3,7 +3,7 @@
 use tollgate_core::abuse::{Detection, Mode, Rule};
 use tollgate_core::signal::PointKind;
 
-use crate::fixture::*;
+use super::fixture::*;
 
 /// Lets somebody reach the threshold of three.
 fn offend(bench: &mut Bench, id: &str, offset: i64, time_ms: i64) -> Vec<serde_json::Value> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tollgate_core::abuse::{Abuse, AbuseRules, Action, Correlation, Detection, GroupBy, Mode, Rule};
 use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, Request, SignalKind};
 
-use crate::fixture::*;
+use super::fixture::*;
 
 fn bounded(subjects_max: usize) -> Arc<AbuseRules> {
     let lateness_ms = 5 * MINUTE;

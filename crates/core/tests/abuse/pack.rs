@@ -3,7 +3,7 @@
 use tollgate_core::abuse::{Baseline, Correlation, Detection, GroupBy, Ladder, Mode, Ratio, Rule, Step};
 use tollgate_core::signal::{Dimension, KeyKind, PointKind, SignalKind, VolumeKind};
 
-use crate::fixture::*;
+use super::fixture::*;
 
 pub fn pack() -> Vec<Rule> {
     let stops = point_kind(PointKind::SafetyStop);

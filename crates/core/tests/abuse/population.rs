@@ -2,7 +2,7 @@
 
 use tollgate_core::signal::{KeyKind, PointKind, SubjectKey, VolumeKind};
 
-use crate::fixture::*;
+use super::fixture::*;
 
 pub const USERS: u64 = 100_000;
 pub const TENANTS: u64 = 1_000;

@@ -3,7 +3,7 @@
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::signal::{Batch, Clock, Point, PointKind, SignalRejection};
 
-use crate::fixture::*;
+use super::fixture::*;
 
 /// A source that lags loses nothing: the others wait for it.
 #[test]

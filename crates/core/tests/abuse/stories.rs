@@ -10,7 +10,7 @@ use tollgate_core::record::Offset;
 use tollgate_core::signal::Request;
 use tollgate_core::stage::Stage;
 
-use crate::fixture::*;
+use super::fixture::*;
 
 const OWNER: &str = "tollgate-abuse/tollgate.signals";
 

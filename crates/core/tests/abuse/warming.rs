@@ -18,8 +18,8 @@ use tollgate_core::record::Offset;
 use tollgate_core::signal::{PointKind, Request, SubjectKey};
 use tollgate_core::stage::{Progress, Stage};
 
-use crate::crashes::{all_rules, log};
-use crate::fixture::*;
+use super::crashes::{all_rules, log};
+use super::fixture::*;
 
 /// Records of the log: the timestamp and the value of each.
 type Log = Vec<(i64, Vec<u8>)>;

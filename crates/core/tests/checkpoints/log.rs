@@ -18,9 +18,9 @@ use tollgate_core::processor::Applied;
 use tollgate_core::record::{Departures, Offset, OwnedRecord, Partition, Record, StreamClock};
 use tollgate_core::stage::{Progress, Resumed};
 use tollgate_core::thread::{StoredThread, ThreadStore};
+use tollgate_fixtures::gate::{self, Processor};
 
-use crate::servers::{self, answer_to};
-use crate::support::{self, Processor};
+use super::servers::{self, answer_to};
 
 pub const PARTITION: Partition = Partition(0);
 
@@ -136,7 +136,7 @@ pub struct Truth {
 impl Truth {
     /// Folds a log with one processor from its beginning to its end, which gets every answer at once.
     pub fn of(policy: &Arc<Policy>, log: Vec<Logged>) -> Self {
-        let (mut processor, mut out) = (support::processor(PARTITION, policy), VerdictBuffer::default());
+        let (mut processor, mut out) = (gate::processor(PARTITION, policy), VerdictBuffer::default());
         let mut snapshots = vec![Snapshot::of_processor(&processor)];
         let (mut outcomes, mut questions) = (Vec::new(), Vec::new());
         for logged in &log {

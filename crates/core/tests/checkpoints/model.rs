@@ -11,11 +11,11 @@ use tollgate_core::processor::Applied;
 use tollgate_core::record::Offset;
 use tollgate_core::stage::{Stage, Waiting};
 use tollgate_core::thread::ThreadStore;
+use tollgate_fixtures::gate;
 
-use crate::log::{PARTITION, Snapshot, Truth};
-use crate::schedule::{Act, Step};
-use crate::support;
-use crate::worker::{Checked, OWNER, Outside, Worker};
+use super::log::{PARTITION, Snapshot, Truth};
+use super::schedule::{Act, Step};
+use super::worker::{Checked, OWNER, Outside, Worker};
 
 /// The most workers that were fenced and do not know it yet; with one more, the first of them notices.
 const ZOMBIES_MAX: usize = 2;
@@ -53,7 +53,7 @@ impl<'t> World<'t> {
             loses_mark: false,
             open: None,
             committed: None,
-            owner: Worker::new(support::processor(PARTITION, policy), Offset(0), 0),
+            owner: Worker::new(gate::processor(PARTITION, policy), Offset(0), 0),
             zombies: Vec::new(),
         }
     }
@@ -247,8 +247,8 @@ impl<'t> World<'t> {
     /// Makes another worker the owner, which reads from up to `reread` records before the committed offset. Returns the owner before it.
     fn take_over(&mut self, reread: usize) -> Result<Worker, TestCaseError> {
         let processor = match self.restore()? {
-            Some(restored) => support::restored(PARTITION, self.outside.policy, restored),
-            None => support::processor(PARTITION, self.outside.policy),
+            Some(restored) => gate::restored(PARTITION, self.outside.policy, restored),
+            None => gate::processor(PARTITION, self.outside.policy),
         };
         let restored_at = self.committed.unwrap_or(Offset(0));
         let committed = self.outside.truth.index_of(restored_at);

@@ -10,10 +10,10 @@ use tollgate_core::policy::Policy;
 use tollgate_core::processor::{Applied, TrackerError};
 use tollgate_core::record::{Departures, Offset};
 use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_fixtures::gate::Processor;
 
-use crate::log::{Outcome, Snapshot, Truth};
-use crate::servers::answer_to;
-use crate::support::Processor;
+use super::log::{Outcome, Snapshot, Truth};
+use super::servers::answer_to;
 
 pub type Checked = Result<(), TestCaseError>;
 

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use tollgate_core::policy::Policy;
+use tollgate_fixtures::checks::check_each;
+use tollgate_fixtures::gate::{Gate, default_policy, policy, verdict_id};
 
-use crate::stories::*;
-use crate::support::{Gate, check_each, default_policy, policy, verdict_id};
+use super::stories::*;
 
 /// Field order, absent fields and spelling are the contract's, to the byte.
 #[test]

@@ -1,9 +1,10 @@
 //! Tests tool calls and results: which part decides, what providers say, and what happens to repeats.
 
 use serde_json::{Value, json};
+use tollgate_fixtures::checks::{assert_has, check_each};
+use tollgate_fixtures::gate::{Gate, default_policy, verdict_id};
 
-use crate::stories::*;
-use crate::support::{Gate, assert_has, check_each, default_policy, verdict_id};
+use super::stories::*;
 
 #[test]
 fn precedence() {

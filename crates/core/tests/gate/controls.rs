@@ -13,9 +13,10 @@ use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::SubjectKind;
 use tollgate_core::signal::EventSignals;
 use tollgate_core::thread::Thread;
+use tollgate_fixtures::checks::assert_has;
+use tollgate_fixtures::gate::{Gate, settings};
 
-use crate::stories::*;
-use crate::support::{Gate, assert_has, settings};
+use super::stories::*;
 
 const KEY: &str = "a key";
 

@@ -12,9 +12,9 @@ use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::SubjectKind;
 use tollgate_core::signal::{EventSignals, Interest, KeyKind, SignalKind};
+use tollgate_fixtures::gate::{self, Processor, settings};
 
-use crate::stories::*;
-use crate::support::{self, Processor, settings};
+use super::stories::*;
 
 pub(crate) const OWNER: &str = "tollgate/agent.events";
 pub(crate) const KEY: &str = "a key";
@@ -47,7 +47,7 @@ pub(crate) struct Counting {
 impl Counting {
     pub(crate) fn new(policy: Policy) -> Self {
         let policy = Arc::new(policy);
-        let processor = support::processor(Partition(0), &policy);
+        let processor = gate::processor(Partition(0), &policy);
         Self { policy, processor, next: 0, out: VerdictBuffer::default() }
     }
 
@@ -58,13 +58,13 @@ impl Counting {
 
     pub(crate) fn feed_at(&mut self, event: &Value, timestamp_ms: Option<i64>) -> &EventSignals {
         let by = json!({"event_id": format!("e{}", self.next), "user_id": "42", "tenant_id": "acme", "agent_id": "coder"});
-        let value = crate::stories::event(by, event.clone()).to_string().into_bytes();
+        let value = super::stories::event(by, event.clone()).to_string().into_bytes();
         let offset = Offset(self.next);
         self.next += 1;
         let (topic, partition, value) = ("agent.events", Partition(0), Some(value.as_slice()));
         let record = Record { topic, partition, offset, timestamp_ms, key: None, value, headers: &[] };
         let applied = self.processor.apply(&record, &mut self.out).unwrap();
-        let outcome = support::decided(&mut self.processor, offset, applied, &mut self.out);
+        let outcome = gate::decided(&mut self.processor, offset, applied, &mut self.out);
         assert!(!matches!(outcome, Outcome::DeadLetter(_)) || self.out.signals.is_empty(), "a record that is rejected gives signals");
         self.processor.published(offset, 0).unwrap();
         &self.out.signals
@@ -85,7 +85,7 @@ impl Counting {
         }
         // A checkpoint holds what has changed since the last one; here each is the first.
         let restored = restore.finish(OWNER, self.policy.store_limits()).unwrap().unwrap();
-        self.processor = support::restored(Partition(0), &self.policy, restored);
+        self.processor = gate::restored(Partition(0), &self.policy, restored);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stories::*;
+use super::stories::*;
 
 fn reset(more: Value) -> (Value, Value) {
     (turn("thread_reset", more), Value::Null)

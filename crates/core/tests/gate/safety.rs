@@ -1,9 +1,11 @@
 //! Tests responses that were cut off, and the calls that they made.
 
 use serde_json::{Value, json};
+use tollgate_fixtures::cases::jsonl;
+use tollgate_fixtures::checks::{assert_has, check_each};
+use tollgate_fixtures::gate::{Gate, policy};
 
-use crate::stories::*;
-use crate::support::{Gate, assert_has, check_each, jsonl, policy};
+use super::stories::*;
 
 #[test]
 fn responses() {

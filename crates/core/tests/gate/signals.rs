@@ -10,10 +10,10 @@ use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvi
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::ruling::{GuardrailReason, SubjectKind};
 use tollgate_core::signal::{Interest, KeyKind};
+use tollgate_fixtures::gate;
 
-use crate::counting::*;
-use crate::stories::*;
-use crate::support;
+use super::counting::*;
+use super::stories::*;
 
 #[test]
 fn each_kind_of_signal() {
@@ -51,7 +51,7 @@ fn loops_count_where_they_stop_something() {
         ],
     );
     let halts = json!({"tool_loop_guardrails": {"same_tool_failure_warn_after": 1, "same_tool_failure_halt_after": 2}});
-    let mut counting = Counting::new(support::policy(&halts).with_signals(interest()));
+    let mut counting = Counting::new(gate::policy(&halts).with_signals(interest()));
     counting.feed(&turn("turn_start", json!({})));
     for (step, expected) in ["tool_failure", "loop_stop same_tool_failure_halt, tool_failure"].into_iter().enumerate() {
         let id = format!("h{step}");
@@ -98,7 +98,7 @@ impl GuardrailProvider for Named {
 #[test]
 fn failures_of_the_provider_are_no_denials() {
     let chain = GuardrailChain::new(vec![Link { provider: Box::new(Named), tools: None }], true, None);
-    let mut counting = Counting::new(support::default_policy().with_guardrails(chain).with_signals(Interest::default()));
+    let mut counting = Counting::new(gate::default_policy().with_guardrails(chain).with_signals(Interest::default()));
     let codes =
         FAILURES.into_iter().chain(["oap.passport_suspended", "oap.passport_expired", "oap.tool_not_allowed", "oap.unknown_capability"]);
     for (number, code) in codes.enumerate() {
@@ -221,7 +221,7 @@ fn forged_times_count_as_the_records() {
 
 #[test]
 fn what_is_not_decided_on_gives_nothing() {
-    let mut counting = Counting::new(support::policy(&json!({"limits": {"threads_per_partition_max": 1}})).with_signals(interest()));
+    let mut counting = Counting::new(gate::policy(&json!({"limits": {"threads_per_partition_max": 1}})).with_signals(interest()));
     assert_eq!(counting.told(&cut_off(&[("s1", "bash")])), "thread_start, safety_stop, response=1");
     let other = |event_value: Value| event(event_value, json!({"thread_id": "other"}));
     assert_eq!(counting.told(&other(bash("c1"))), "", "the store is full");
@@ -230,7 +230,7 @@ fn what_is_not_decided_on_gives_nothing() {
     assert_eq!(counting.out.signals.time_ms(), None);
     let unseen = json!({"type": "tool_result", "tool_call_id": "c9", "tool_name": "bash", "result": "Error: no"});
     assert_eq!(counting.told(&event(unseen, json!({}))), "", "its call was not seen");
-    let mut counting = Counting::new(support::policy(&json!({"limits": {"verdict_bytes_max": 16_384}})).with_signals(interest()));
+    let mut counting = Counting::new(gate::policy(&json!({"limits": {"verdict_bytes_max": 16_384}})).with_signals(interest()));
     counting.feed(&turn("turn_start", json!({})));
     assert_eq!(counting.told(&cut_off(&[(&"s".repeat(20_000), "bash")])), "", "its verdict would be too large");
 }

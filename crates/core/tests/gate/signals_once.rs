@@ -10,10 +10,10 @@ use tollgate_core::processor::Applied;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::signal::EventSignals;
 use tollgate_core::stage::{Progress, Resumed};
+use tollgate_fixtures::gate;
 
-use crate::counting::*;
-use crate::stories::*;
-use crate::support;
+use super::counting::*;
+use super::stories::*;
 
 #[test]
 fn what_comes_again_counts_once() {
@@ -84,8 +84,8 @@ fn without_signals_there_is_nothing_and_nothing_is_noted() {
 #[test]
 fn what_waits_gives_its_signals_when_it_is_decided() {
     let config = json!({"guardrails": {"enabled": true, "provider": {"use": "http", "config": {"url": "http://127.0.0.1:1/"}}}});
-    let policy = Arc::new(support::policy(&config).with_signals(interest()));
-    let (mut processor, mut out) = (support::processor(Partition(0), &policy), VerdictBuffer::default());
+    let policy = Arc::new(gate::policy(&config).with_signals(interest()));
+    let (mut processor, mut out) = (gate::processor(Partition(0), &policy), VerdictBuffer::default());
     for (offset, id) in (0..).zip(["a", "b"]) {
         let event = event(bash(id), json!({"event_id": id, "user_id": "42", "tenant_id": "acme"})).to_string();
         let (topic, partition, value) = ("agent.events", Partition(0), Some(event.as_bytes()));

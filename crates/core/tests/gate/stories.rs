@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
 use tollgate_core::policy::Policy;
 use tollgate_core::ruling::GuardrailReason;
-
-use crate::support::{Gate, assert_has, check_each, default_policy};
+use tollgate_fixtures::checks::{assert_has, check_each};
+use tollgate_fixtures::gate::{Gate, default_policy};
 
 /// A story: its name, the policy, and events with what their verdicts must hold (null for none).
 pub(crate) struct Story {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tollgate_core::policy::Policy;
+use tollgate_fixtures::gate::policy;
 
-use crate::stories::*;
-use crate::support::policy;
+use super::stories::*;
 
 #[test]
 fn turns() {

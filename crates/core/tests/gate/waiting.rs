@@ -12,8 +12,7 @@ use tollgate_core::processor::Applied;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
 use tollgate_core::thread::ThreadStore;
-
-use crate::support::{self, Processor};
+use tollgate_fixtures::gate::{self, Processor};
 
 const OWNER: &str = "tollgate/agent.events";
 
@@ -44,8 +43,8 @@ struct Desk {
 
 impl Desk {
     fn new(config: &Value) -> Self {
-        let policy = Arc::new(support::policy(config));
-        let processor = support::processor(Partition(0), &policy);
+        let policy = Arc::new(gate::policy(config));
+        let processor = gate::processor(Partition(0), &policy);
         Self { policy, processor, next: 0, asked: Vec::new(), verdicts: Vec::new(), out: VerdictBuffer::default() }
     }
 
@@ -274,7 +273,7 @@ fn restore(desk: &Desk, checkpoints: &[Arc<Checkpoint>]) -> Processor {
     for (record, offset) in records.zip(0..) {
         restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
     }
-    support::restored(Partition(0), &desk.policy, restore.finish(OWNER, desk.policy.store_limits()).unwrap().unwrap())
+    gate::restored(Partition(0), &desk.policy, restore.finish(OWNER, desk.policy.store_limits()).unwrap().unwrap())
 }
 
 fn threads(processor: &Processor) -> BTreeMap<String, String> {

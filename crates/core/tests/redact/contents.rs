@@ -11,9 +11,8 @@ use tollgate_core::json::{Parser, Shape, Text};
 use tollgate_core::loops::{arguments_digest, classify, result_digest};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::redact::Redactor;
-
-use crate::pair::{KEY, Pair};
-use crate::support::default_policy;
+use tollgate_fixtures::gate::default_policy;
+use tollgate_fixtures::pair::{KEY, Pair};
 
 /// Returns a value of an event after redaction, given and returned as JSON.
 fn redacted(redactor: &mut Redactor, field: &str, json: &str) -> String {

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 use tollgate_core::record::Header;
-
-use crate::pair::Pair;
-use crate::support::default_policy;
+use tollgate_fixtures::gate::default_policy;
+use tollgate_fixtures::pair::Pair;
 
 /// A secret of letters and digits, planted as it is and in parts of other texts.
 const SECRET: &str = "hunter2Xq9LmPz4W";

@@ -8,10 +8,10 @@ use tollgate_core::controls::{Controls, Subject, SubjectHasher};
 use tollgate_core::policy::Policy;
 use tollgate_core::record::Header;
 use tollgate_core::ruling::SubjectKind;
-
-use crate::pair::Pair;
-use crate::support::{Case, default_policy, hermes_settings, jsonl, policy, settings};
-use crate::traffic::{Mix, MixEvent, MixSettings};
+use tollgate_fixtures::cases::{Case, jsonl};
+use tollgate_fixtures::gate::{default_policy, hermes_settings, policy, settings};
+use tollgate_fixtures::pair::Pair;
+use tollgate_fixtures::traffic::{Mix, MixEvent, MixSettings};
 
 #[test]
 fn fixtures_of_events_and_of_records_that_are_refused() {

@@ -9,9 +9,9 @@ use tollgate_core::decode::{Rejection, RejectionCode};
 use tollgate_core::processor::{Applied, PartitionProcessor, TrackerError};
 use tollgate_core::record::Offset;
 use tollgate_core::stage::{Progress, Resumed, Stage};
+use tollgate_fixtures::sample_stage::{Request, Signals, Subjects, key_of};
 
-use crate::signals::{Request, Signals, Subjects, key_of};
-use crate::truth::{PARTITION, Published, Snapshot, Truth, answer_to};
+use super::truth::{PARTITION, Published, Snapshot, Truth, answer_to};
 
 pub type Checked = Result<(), TestCaseError>;
 

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use tollgate_core::checkpoint::VERSION;
 use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::record::{Offset, Record};
+use tollgate_fixtures::gate::{self, Processor};
 
-use crate::script::{PARTITION, checkpoint, feed, policy, script, scripted};
-use crate::support::{self, Processor};
-use crate::{golden, restore};
+use super::script::{PARTITION, checkpoint, feed, policy, script, scripted};
+use super::{golden, restore};
 
 /// Returns the code of the verdict on an event that is fed as this text.
 fn code(processor: &mut Processor, text: &str) -> String {
@@ -18,7 +18,7 @@ fn code(processor: &mut Processor, text: &str) -> String {
     let offset = Offset(offset.0.max(0));
     let record = Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] };
     let applied = processor.apply(&record, &mut out).expect("the records come in order");
-    support::decided(processor, offset, applied, &mut out);
+    gate::decided(processor, offset, applied, &mut out);
     processor.published(offset, 0).unwrap();
     serde_json::from_slice::<Value>(&out.json).unwrap()["code"].as_str().unwrap().to_owned()
 }
@@ -37,12 +37,12 @@ fn an_earlier_ruling_is_given_again_where_the_bytes_are_known_to_be_the_same() {
     assert_ne!(event, other);
     for version in 1..=VERSION {
         let policy = Arc::new(policy());
-        let restored = || support::restored(PARTITION, &policy, restore(&golden(version), &policy));
+        let restored = || gate::restored(PARTITION, &policy, restore(&golden(version), &policy));
         let expected = if version < 4 { "idempotent_no_progress_block" } else { "allow" };
         assert_eq!(code(&mut restored(), &event), expected, "version {version}, the same bytes");
         assert_eq!(code(&mut restored(), &other), "idempotent_no_progress_block", "version {version}, other bytes");
     }
-    assert_eq!(code(&mut scripted(crate::policy()).0, &event), "allow", "without a restore");
+    assert_eq!(code(&mut scripted(super::policy()).0, &event), "allow", "without a restore");
 }
 
 #[test]
@@ -54,10 +54,10 @@ fn a_call_that_was_suppressed_in_an_earlier_turn_is_suppressed_behind_a_restore(
     let turn = |event_type: &str, id: &str| json!({"type": event_type, "thread_id": "t", "turn_id": id});
     let cut_off = json!({"type": "model_response", "thread_id": "t", "turn_id": "u1", "response": body});
     for turns in [vec![turn("turn_start", "u2"), turn("turn_start", "u3")], vec![turn("turn_start", "u2"), turn("turn_end", "u2")]] {
-        let mut processor = support::processor(PARTITION, &policy);
+        let mut processor = gate::processor(PARTITION, &policy);
         feed(&mut processor, &[std::slice::from_ref(&cut_off), turns.as_slice()].concat());
         let records = checkpoint(&mut processor).records;
-        let mut restored = support::restored(PARTITION, &policy, restore(&records, &policy));
+        let mut restored = gate::restored(PARTITION, &policy, restore(&records, &policy));
         let mut late = call("c1");
         late["turn_id"] = json!("u9");
         assert_eq!(code(&mut restored, &late.to_string()), "suppressed_tool_call", "{turns:?}");

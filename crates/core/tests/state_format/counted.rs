@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use tollgate_core::checkpoint::{Checkpoint, VERSION, read_thread};
 use tollgate_core::policy::Policy;
 use tollgate_core::signal::Interest;
+use tollgate_fixtures::gate;
 
-use crate::script::{PARTITION, checkpoint, feed};
-use crate::{Script, check_golden, restore, support, values};
+use super::script::{PARTITION, checkpoint, feed};
+use super::{Script, check_golden, restore, values};
 
 /// Returns a policy with signals.
 fn policy() -> Policy {
-    support::default_policy().with_signals(Interest::default())
+    gate::default_policy().with_signals(Interest::default())
 }
 
 fn event(thread: &str, event_type: &str, id: &str, with: &Value) -> Value {
@@ -36,7 +37,7 @@ fn in_turn(mut event: Value, turn: &str) -> Value {
 
 /// Returns the checkpoint behind the script's events.
 pub fn scripted() -> Checkpoint {
-    let mut processor = support::processor(PARTITION, &Arc::new(policy()));
+    let mut processor = gate::processor(PARTITION, &Arc::new(policy()));
     let events = [
         start("nothing yet", "e1"),
         start("a response", "e2"),
@@ -95,7 +96,7 @@ fn what_was_counted_is_not_counted_again_after_a_restore() {
             (in_turn(response("a late response", "e22", "content_filter"), "u2"), 0),
             (in_turn(response("a late response", "e9", "content_filter"), "u2"), 1),
         ] {
-            let mut restored = support::restored(PARTITION, &policy, restore(&golden, &policy));
+            let mut restored = gate::restored(PARTITION, &policy, restore(&golden, &policy));
             let next = restored.next();
             let mut out = tollgate_core::deciding::VerdictBuffer::default();
             let value = event.to_string();

@@ -7,7 +7,7 @@ use tollgate_core::checkpoint::{
 };
 use tollgate_core::thread::ThreadStore;
 
-use crate::goldens;
+use super::goldens;
 
 /// Reads a record's value as what its key says that it is, and writes it again.
 fn written_again(key: &str, value: &[u8]) -> Result<Vec<u8>, StateError> {

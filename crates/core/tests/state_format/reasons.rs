@@ -9,9 +9,10 @@ use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::policy::Policy;
 use tollgate_core::ruling::{Evidence, GuardrailReason};
+use tollgate_fixtures::gate;
 
-use crate::script::{PARTITION, checkpoint, feed};
-use crate::{Script, as_of, check_golden, restore, support, values};
+use super::script::{PARTITION, checkpoint, feed};
+use super::{Script, as_of, check_golden, restore, values};
 
 /// Decides by the tool's name, on a document of the kind that it names.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub fn policy() -> Policy {
     suspend("tenant", "", "late", None);
     suspend("agent", "acme", "rogue", None);
     suspend("thread", "acme", "held", None);
-    let policy = Policy::under(&support::settings(&json!({})), Arc::new(controls));
+    let policy = Policy::under(&gate::settings(&json!({})), Arc::new(controls));
     policy.with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Documented), tools: None }], true, None))
 }
 
@@ -81,13 +82,13 @@ fn events() -> Vec<Value> {
 
 /// Returns the verdicts on the script's events, and the checkpoint behind them.
 pub fn scripted(policy: &Arc<Policy>) -> (Vec<Vec<u8>>, Checkpoint) {
-    let mut processor = support::processor(PARTITION, policy);
+    let mut processor = gate::processor(PARTITION, policy);
     let verdicts = verdicts(&mut processor);
     (verdicts, checkpoint(&mut processor))
 }
 
 /// Returns the verdicts on the script's events.
-fn verdicts(processor: &mut support::Processor) -> Vec<Vec<u8>> {
+fn verdicts(processor: &mut gate::Processor) -> Vec<Vec<u8>> {
     feed(processor, &events()).into_iter().map(|(_, bytes)| bytes).collect()
 }
 
@@ -113,7 +114,7 @@ fn every_version_remembers_what_decisions_stood_on() {
     for version in 2..=VERSION {
         let golden = Script::Reasons.golden(version);
         assert_eq!(format!("{:?}", threads(&golden)), as_of(version, &threads(&written.records)), "version {version}");
-        let mut restored = support::restored(PARTITION, &policy, restore(&golden, &policy));
+        let mut restored = gate::restored(PARTITION, &policy, restore(&golden, &policy));
         assert_eq!(verdicts(&mut restored), expected, "version {version}");
     }
 }

@@ -5,10 +5,10 @@ use tollgate_core::checkpoint::{
 };
 use tollgate_core::record::Offset;
 use tollgate_core::thread::ThreadStore;
+use tollgate_fixtures::checks::check_each;
 
-use crate::script::{OWNER, policy};
-use crate::support::check_each;
-use crate::{golden, values};
+use super::script::{OWNER, policy};
+use super::{golden, values};
 
 type Taken<'t> = (Option<&'t [u8]>, Option<&'t [u8]>);
 

@@ -9,8 +9,7 @@ use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvi
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::GuardrailReason;
-
-use crate::support::{self, Processor};
+use tollgate_fixtures::gate::{self, Processor};
 
 pub const OWNER: &str = "tollgate-golden";
 pub const PARTITION: Partition = Partition(7);
@@ -52,7 +51,7 @@ pub fn policy() -> Policy {
             "idempotent_tools": ["read_file"],
         },
     });
-    support::policy(&config).with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Department), tools: None }], false, None))
+    gate::policy(&config).with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Department), tools: None }], false, None))
 }
 
 /// Returns the events before the first checkpoint, those before the second one, which is the golden, and some that depend on what it holds.
@@ -185,7 +184,7 @@ pub fn feed(processor: &mut Processor, events: &[Value]) -> Vec<(Outcome, Vec<u8
         let value = Some(value.as_bytes());
         let record = Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] };
         let applied = processor.apply(&record, &mut out).expect("the records come in order");
-        let outcome = support::decided(processor, offset, applied, &mut out);
+        let outcome = gate::decided(processor, offset, applied, &mut out);
         processor.published(offset, 0).unwrap();
         (outcome, out.json.clone())
     };
@@ -203,7 +202,7 @@ pub fn checkpoint(processor: &mut Processor) -> Checkpoint {
 /// Returns the processor behind the script, and its second checkpoint, which holds everything that there is.
 pub fn scripted(policy: Policy) -> (Processor, Checkpoint) {
     let [before, golden, _] = script();
-    let mut processor = support::processor(PARTITION, &Arc::new(policy));
+    let mut processor = gate::processor(PARTITION, &Arc::new(policy));
     feed(&mut processor, &before);
     checkpoint(&mut processor);
     for (event, (outcome, _)) in golden.iter().zip(feed(&mut processor, &golden)) {

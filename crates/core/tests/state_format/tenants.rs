@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use tollgate_core::checkpoint::{Checkpoint, VERSION, read_thread};
 use tollgate_core::policy::Policy;
 use tollgate_core::thread::TenantMark;
+use tollgate_fixtures::gate;
 
-use crate::script::{PARTITION, checkpoint, feed};
-use crate::{Script, check_golden, restore, support, values};
+use super::script::{PARTITION, checkpoint, feed};
+use super::{Script, check_golden, restore, values};
 
 /// Returns a policy under which a tenant may have one thread with a stop.
 fn policy() -> Policy {
-    support::policy(&json!({"limits": {"threads_per_partition_max": 100, "tenant_stops_percent_max": 1}}))
+    gate::policy(&json!({"limits": {"threads_per_partition_max": 100, "tenant_stops_percent_max": 1}}))
 }
 
 /// Returns a response of a thread that was cut off, which brings the thread to a stop.
@@ -29,7 +30,7 @@ fn call(thread: &str, tenant: &str) -> Value {
 
 /// Returns the checkpoint behind the script's events.
 pub fn scripted() -> Checkpoint {
-    let mut processor = support::processor(PARTITION, &Arc::new(policy()));
+    let mut processor = gate::processor(PARTITION, &Arc::new(policy()));
     let mut events = vec![cut_off("of acme", Some("acme")), cut_off("of übung", Some("übung")), cut_off("of nobody", None)];
     events.extend((0..8).map(|n| cut_off(&format!("of tenant {n}"), Some(&format!("tenant-{n}")))));
     events.push(call("goes on", "other"));
@@ -53,7 +54,7 @@ fn a_restored_store_knows_whose_share_is_used_up() {
         let marks = ["of acme", "of übung", "of nobody"].map(tenant);
         assert_eq!(marks, [Some("acme"), Some("übung"), None].map(TenantMark::of), "version {version}");
         let policy = Arc::new(policy());
-        let mut restored = support::restored(PARTITION, &policy, restore(&golden, &policy));
+        let mut restored = gate::restored(PARTITION, &policy, restore(&golden, &policy));
         let events = [call("new", "acme"), call("new", "another"), call("of acme", "acme")];
         let codes: Vec<_> = feed(&mut restored, &events)
             .into_iter()

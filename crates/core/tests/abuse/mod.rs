@@ -1,6 +1,5 @@
 //! Checks the abuse stage: that it counts exactly, whatever comes twice, late, out of order or from a stage that died; that whom it suspends
 //! and tells is what its rules say; and that nobody gets away, and no honest one is hit, in a simulated fleet.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod crashes;
 mod exactness;

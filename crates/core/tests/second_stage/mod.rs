@@ -3,9 +3,7 @@
 //!
 //! After every restore the state is that of a fresh fold up to the committed offset. Nothing is committable beyond a record that is not
 //! acknowledged. The outcome of a record is published at least once, and is the same each time.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod signals;
 mod truth;
 mod world;
 
@@ -18,8 +16,8 @@ use tollgate_core::checkpoint::{Malformed, Restore, StateError};
 use tollgate_core::processor::{Applied, PartitionProcessor};
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::stage::Progress;
+use tollgate_fixtures::sample_stage::{Outcome, Signals, Subjects, key_of};
 
-use signals::{Outcome, Signals, Subjects, key_of};
 use truth::{Logged, Truth};
 use world::{Step, World};
 

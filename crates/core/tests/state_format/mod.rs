@@ -3,10 +3,9 @@
 //! Every version of the encoding has a golden, `tests/fixtures/state-v<version>.jsonl`: the records of a checkpoint behind the script
 //! in `script.rs`. From version 2 on there is a second one, `state-v<version>-reasons.jsonl`, behind the script in `reasons.rs`,
 //! from version 4 on a third one, `state-v<version>-tenants.jsonl`, behind the script in `tenants.rs`, and from version 6 on a fourth one,
-//! `state-v<version>-counted.jsonl`, behind the script in `counted.rs`. The goldens of the version that is
-//! written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test state_format`; older ones are never made
-//! again. The scripts serve all versions: what only a new version can hold belongs into a script of its own.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+//! `state-v<version>-counted.jsonl`, behind the script in `counted.rs`. The goldens of the version that is written now are made anew by
+//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test integration state_format::`; older ones are never made again. The scripts
+//! serve all versions: what only a new version can hold belongs into a script of its own.
 
 mod bytes;
 mod counted;
@@ -14,8 +13,6 @@ mod damage;
 mod reasons;
 mod refusals;
 mod script;
-#[path = "../support/mod.rs"]
-mod support;
 mod tenants;
 
 use std::path::Path;
@@ -27,6 +24,8 @@ use tollgate_core::deciding::Outcome;
 use tollgate_core::policy::Policy;
 use tollgate_core::record::Offset;
 use tollgate_core::thread::{StoredThread, ThreadStore};
+use tollgate_fixtures::cases;
+use tollgate_fixtures::gate;
 
 use script::{OWNER, PARTITION, feed, policy, scripted};
 
@@ -78,9 +77,9 @@ impl Script {
         assert!(Path::new(&path).exists(), "{path} is missing: make it with {UPDATE}=1");
         let read = |line: &Value| StateRecord {
             key: line["key"].as_str().unwrap().to_owned(),
-            value: Some(&line["value_hex"]).filter(|value| !value.is_null()).map(support::unhex),
+            value: Some(&line["value_hex"]).filter(|value| !value.is_null()).map(cases::unhex),
         };
-        support::jsonl(&path).iter().map(read).collect()
+        cases::jsonl(&path).iter().map(read).collect()
     }
 }
 
@@ -202,7 +201,7 @@ fn a_processor_goes_on_from_every_version() {
     for version in 1..=VERSION {
         let policy = policy();
         let restored = restore(&golden(version), &policy);
-        let mut processor = support::restored(PARTITION, &Arc::new(policy), restored);
+        let mut processor = gate::restored(PARTITION, &Arc::new(policy), restored);
         assert_eq!(feed(&mut processor, &after), expected, "version {version}");
     }
 }

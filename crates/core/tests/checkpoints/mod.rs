@@ -2,14 +2,11 @@
 //! processor which was never interrupted has at the committed offset.
 //!
 //! Random logs and random schedules run over a model of the topics; `model.rs` and `worker.rs` check after every step.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod log;
 mod model;
 mod schedule;
 mod servers;
-#[path = "../support/mod.rs"]
-mod support;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -20,6 +17,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tollgate_core::record::Offset;
+use tollgate_fixtures::gate;
 
 use log::{Logged, Shape, Truth};
 use model::World;
@@ -32,7 +30,7 @@ const ASKING: Shape = Shape { threads: 8, calls: 12, has_pauses: false };
 
 /// Follows a schedule to the end of the log; returns what came about.
 fn follow(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<BTreeMap<&'static str, usize>, TestCaseError> {
-    let policy = Arc::new(support::policy(config));
+    let policy = Arc::new(gate::policy(config));
     let truth = Truth::of(&policy, log);
     let mut world = World::new(&policy, &truth);
     schedule.iter().try_for_each(|step| world.step(step))?;
