@@ -1,5 +1,4 @@
 //! Runs the fuzzers of URLs and paths for some seconds. `cargo run --release -p tollgate-differential --bin urls -- --seconds N` runs longer.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::process::Command;
 

@@ -1,5 +1,4 @@
 //! Checks every input of the corpus once. Inputs that failed are kept there, so that this test notices if they fail again.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;

@@ -1,5 +1,4 @@
 //! Fuzzes each target for some seconds, guided by coverage. `./run` does it, and builds everything once more with instrumentation.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,5 @@
 //! Checks the corpus of commands, in which each line says what is expected under a set of rules, and hostile input. How to add a line:
 //! `commands/README.md`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

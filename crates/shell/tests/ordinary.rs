@@ -1,5 +1,4 @@
 //! Ordinary lines of agents: nearly all of them are decided by rule, and not refused as unproven.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 
