@@ -1,5 +1,4 @@
 //! Checks that the Python worker under `crates/bench/baselines` decides what the gate decides: only then do the two compare in speed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::process::Command;

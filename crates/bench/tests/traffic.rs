@@ -1,5 +1,4 @@
 //! Decides on the traffic of `tollgate-bench`: every event can be read, and the shares of decisions are as configured.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 
