@@ -10,7 +10,7 @@ use serde_json::json;
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker};
 
-const TIME_MAX: Duration = Duration::from_secs(40);
+const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// How often `/livez` is asked while something is about to be seen there.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::security::await_line;
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, header, parsed};
 
-const TIME_MAX: Duration = Duration::from_secs(40);
+const TIME_MAX: Duration = Duration::from_secs(120);
 const PARTITIONS: i32 = 8;
 /// Stands for an id, a reason or a secret that must not be seen anywhere else.
 const MARKER: &str = "MARKER-7f3a";

@@ -13,7 +13,7 @@ use crate::state::verdicts_are_those_of_eval;
 use crate::traffic::conversations;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record};
 
-const STEP_TIME_MAX: Duration = Duration::from_secs(15);
+const STEP_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The offset of a checkpoint is committed, and the checkpoint itself counts as aborted, as if an abort had come where the commit was lost. The
 /// next owner finds it in the log, and knows the threads that are in it.

@@ -31,7 +31,7 @@ fn placed(events: &[Outgoing], partitions: u32) -> Vec<Outgoing> {
 /// Gives the topics that follow the events, and the events, so many partitions, and returns the cluster as a new client sees it.
 fn grow(cluster: &Cluster, deployment: &Deployment, partitions: i32) -> Result<Cluster> {
     cluster.grow_topics(&[&deployment.decisions, &deployment.state, &deployment.events], partitions)?;
-    Cluster::new(cluster.bootstrap().to_owned(), cluster.tollgate())
+    cluster.at(cluster.bootstrap().to_owned())
 }
 
 fn rekey(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {

@@ -51,8 +51,12 @@ fn secured(cluster: &Cluster, broker: &Broker, password: &str) -> Result<Deploym
 }
 
 pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Result<()> {
-    let broker = Broker::start_secured(Path::new(env!("CARGO_TARGET_TMPDIR")), &[("worker", "s3cret")])?;
-    let cluster = Cluster::new(broker.bootstrap(), shared.tollgate())?;
+    let broker = Broker::start_secured(
+        Path::new(env!("CARGO_TARGET_TMPDIR")),
+        &shared.directory().join("secured-broker.log"),
+        &[("worker", "s3cret")],
+    )?;
+    let cluster = shared.at(broker.bootstrap())?;
     a_wrong_password_is_said(&cluster, &broker)?;
     let deployment = secured(&cluster, &broker, "s3cret")?;
     let Deployment { events, decisions, dlq, state, controls, group, .. } = &deployment;
@@ -135,7 +139,7 @@ fn a_wrong_password_is_said(cluster: &Cluster, broker: &Broker) -> Result<()> {
         std::thread::sleep(Duration::from_millis(20));
     }
     worker.signal("INT")?;
-    ensure!(worker.wait(Duration::from_secs(5))?.success());
+    ensure!(worker.wait(TIME_MAX)?.success());
     ensure!(worker.log().matches(says).count() == 1 && !worker.log().contains("wrong-7f3a"), "{}", worker.log());
     Ok(())
 }

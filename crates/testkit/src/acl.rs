@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::protocol::{ask, text};
 
 /// How long the broker may take to answer.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 /// The request that creates access control entries, and the version of it that is spoken.
 const CREATE_ACLS: (i16, i16) = (30, 1);
 

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
@@ -12,7 +11,7 @@ use anyhow::{Context as _, Result};
 /// The ports that were tried before. Those of them that were free belong to who asked for them, and may not be listened on yet.
 static TRIED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// Returns ports that nobody listens on, others every time.
+/// Returns ports that nobody listens on, others every time, at a random place: other processes may be looking for ports too.
 ///
 /// # Errors
 /// All of them are taken.
@@ -27,13 +26,4 @@ pub fn free_ports<const N: usize>() -> Result<[u16; N]> {
         *port = free.next().context("no free port")?;
     }
     Ok(ports)
-}
-
-/// Returns a port that nobody listens on, another one every time, so that processes can be started at once.
-pub(crate) fn next_free_port() -> Result<u16> {
-    const PORTS: u32 = 5_000;
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let port = || 10_000 + (std::process::id() + NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS;
-    let mut ports = (0..PORTS).filter_map(|_| u16::try_from(port()).ok());
-    ports.find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).context("no free port")
 }

@@ -35,6 +35,7 @@ const GATE: &str = r#"read -r _ && exec "$@""#;
 #[derive(Debug)]
 pub struct ProcessGuard {
     home: PathBuf,
+    log: PathBuf,
     shell: Child,
     orders: Option<ChildStdin>,
     guarded: Option<Child>,
@@ -58,7 +59,18 @@ impl ProcessGuard {
         let mut home = String::new();
         BufReader::new(answer).read_line(&mut home)?;
         ensure!(!home.is_empty(), "the guard could not make a temporary directory");
-        Ok(Self { home: PathBuf::from(home.trim_end()), shell, orders, guarded: None })
+        let home = PathBuf::from(home.trim_end());
+        Ok(Self { log: home.join("output.log"), home, shell, orders, guarded: None })
+    }
+
+    /// Has the output of the guarded process written to this file, which begins empty and stays, instead of one in the temporary directory.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn log_to(&mut self, file: &Path) -> Result<()> {
+        std::fs::File::create(file).with_context(|| format!("cannot write {}", file.display()))?;
+        file.clone_into(&mut self.log);
+        Ok(())
     }
 
     /// Returns the temporary directory.
@@ -90,7 +102,7 @@ impl ProcessGuard {
     /// Returns the path of the file that takes the output of the guarded process.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
-        self.home.join("output.log")
+        self.log.clone()
     }
 
     /// Returns whether the guarded process is running.

@@ -1,4 +1,4 @@
-//! Kills in both stages, and what the topics hold afterwards. On three brokers, `tests/cluster` has brokers fail meanwhile.
+//! Kills in both stages, and what the topics hold afterwards. On three brokers, `cluster` has brokers fail meanwhile.
 //!
 //! `TOLLGATE_ABUSE_KILLS` says how many workers are killed (the default is for a short run), and `TOLLGATE_CHAOS_SEED` which ones and when.
 

@@ -16,7 +16,7 @@ use super::report::{Deeds, Findings};
 const STOP_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long the group may take to decide the rest in the end.
 const END_TIME_MAX: Duration = Duration::from_secs(240);
-const KILL_TIME_MAX: Duration = Duration::from_secs(10);
+const KILL_TIME_MAX: Duration = Duration::from_secs(60);
 /// Workers of the group.
 const WORKERS_MIN: usize = 3;
 const WORKERS_MAX: usize = 5;

@@ -11,7 +11,7 @@ pub(crate) use reasons::each_refusal_of_a_login_has_its_own_reason;
 pub(crate) use rotation::secrets_change_under_running_workers;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,8 @@ impl Secured {
             token_keys: file("keys.json", &signer.keys()?)?,
             token_audience: AUDIENCE.to_owned(),
         };
-        let broker = Broker::start_with_security(Path::new(env!("CARGO_TARGET_TMPDIR")), &security)?;
+        let target_tmpdir = crate::target_tmpdir();
+        let broker = Broker::start_with_security(&target_tmpdir, &target_tmpdir.join("kafka/secured-broker.log"), &security)?;
         let endpoint =
             TokenEndpoint::start(signer.clone(), &of_broker.certificate()?, &of_broker.key()?, USERS[2], &password(USERS[2]), 20)?;
         Ok(Self { broker, authority, signer, endpoint, directory })
@@ -98,7 +99,7 @@ impl Secured {
 
     /// Returns the cluster for super users.
     pub(crate) fn cluster(&self, shared: &Cluster) -> Result<Cluster> {
-        Cluster::new(self.broker.bootstrap(), shared.tollgate())
+        shared.at(self.broker.bootstrap())
     }
 
     /// Grants rights that the documents list, and returns nothing else.

@@ -19,12 +19,15 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 
 use super::{ProcessGuard, free_ports};
 
-const START_TIME_MAX: Duration = Duration::from_secs(60);
-const STOP_TIME_MAX: Duration = Duration::from_secs(30);
-const METADATA_TIME_MAX: Duration = Duration::from_secs(2);
+const START_TIME_MAX: Duration = Duration::from_secs(300);
+const STOP_TIME_MAX: Duration = Duration::from_secs(120);
+const METADATA_TIME_MAX: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The cluster's id: any 16 bytes in base64.
 const CLUSTER_ID: &str = "dG9sbGdhdGUtdGVzdHMtMQ";
+
+/// The properties of a broker for tests.
+const TESTS: &str = include_str!("tests.properties");
 
 /// The properties of a broker that grants nothing by itself. Clients of the listener without security are super users.
 const AUTHORIZER: &str = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
@@ -51,12 +54,13 @@ impl Broker {
     /// # Errors
     /// Java, Maven or the jars are missing, or the broker does not come up: with the end of its log.
     pub fn start(jars: &Path, properties: &str) -> Result<Self> {
-        Self::start_with(jars, properties, &[], None)
+        Self::start_with(jars, properties, None, &[], None)
     }
 
-    fn start_with(jars: &Path, properties: &str, users: &[(&str, &str)], all: Option<&Security>) -> Result<Self> {
+    fn start_with(jars: &Path, properties: &str, log: Option<&Path>, users: &[(&str, &str)], all: Option<&Security>) -> Result<Self> {
         let class_path = class_path(jars)?;
-        let guard = ProcessGuard::start()?;
+        let mut guard = ProcessGuard::start()?;
+        log.map_or(Ok(()), |log| guard.log_to(log))?;
         let [port, controller_port, secured_port, certified_port] = free_ports()?;
         let home = guard.home();
         let secured_port = (!users.is_empty() || all.is_some()).then_some(secured_port);
@@ -84,12 +88,13 @@ impl Broker {
     }
 
     /// Starts a broker for tests, which deals with dead members, open transactions and small topics at once. `target_tmpdir` is cargo's
-    /// `CARGO_TARGET_TMPDIR`, beside which its jars are kept.
+    /// `CARGO_TARGET_TMPDIR`, beside which its jars are kept. The broker logs to the file `log`, which stays;
+    /// without it the log is gone with the broker.
     ///
     /// # Errors
     /// Those of [`Broker::start`].
-    pub fn start_for_tests(target_tmpdir: &Path) -> Result<Self> {
-        Self::start(&test_cache(target_tmpdir), include_str!("tests.properties"))
+    pub fn start_for_tests(target_tmpdir: &Path, log: Option<&Path>) -> Result<Self> {
+        Self::start_with(&test_cache(target_tmpdir), TESTS, log, &[], None)
     }
 
     /// Starts a broker for tests with a second listener, at which users log in with a name and a password (SASL/PLAIN) and may do only what
@@ -97,8 +102,8 @@ impl Broker {
     ///
     /// # Errors
     /// Those of [`Broker::start`].
-    pub fn start_secured(target_tmpdir: &Path, users: &[(&str, &str)]) -> Result<Self> {
-        Self::start_with(&test_cache(target_tmpdir), include_str!("tests.properties"), users, None)
+    pub fn start_secured(target_tmpdir: &Path, log: &Path, users: &[(&str, &str)]) -> Result<Self> {
+        Self::start_with(&test_cache(target_tmpdir), TESTS, Some(log), users, None)
     }
 
     /// Starts a broker for tests that is secured in every way: a listener with SASL over TLS, for all mechanisms, and one that wants client
@@ -106,8 +111,8 @@ impl Broker {
     ///
     /// # Errors
     /// Those of [`Broker::start`].
-    pub fn start_with_security(target_tmpdir: &Path, security: &Security) -> Result<Self> {
-        Self::start_with(&test_cache(target_tmpdir), include_str!("tests.properties"), &[], Some(security))
+    pub fn start_with_security(target_tmpdir: &Path, log: &Path, security: &Security) -> Result<Self> {
+        Self::start_with(&test_cache(target_tmpdir), TESTS, Some(log), &[], Some(security))
     }
 
     /// Returns the address of the listener that wants a client certificate.

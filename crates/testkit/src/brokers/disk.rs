@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::ProcessGuard;
 
-const READY_TIME_MAX: Duration = Duration::from_secs(10);
+const READY_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Returns whether this machine gives a process a file system of its own: `unshare`, `nsenter` and user namespaces.
 #[must_use]

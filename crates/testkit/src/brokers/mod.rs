@@ -29,7 +29,7 @@ pub use proxy::Traffic;
 pub const NODES: usize = 3;
 
 const START_TIME_MAX: Duration = Duration::from_secs(300);
-const METADATA_TIME_MAX: Duration = Duration::from_secs(5);
+const METADATA_TIME_MAX: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What a cluster has besides its three nodes.
@@ -41,6 +41,8 @@ pub struct BrokersSettings {
     pub small_disk: Option<(usize, u64)>,
     /// Further lines of each `server.properties`.
     pub properties: String,
+    /// The directory in which each node has a log that stays, `node-1.log` and so on; without it the logs are gone with the nodes.
+    pub logs: Option<PathBuf>,
 }
 
 /// A cluster of three nodes, numbered from 0. Dropping it kills them and removes their data.
@@ -65,7 +67,7 @@ impl Brokers {
         let proxies = if settings.proxied { Some(Proxies::start(&proxied)?) } else { None };
         let make = |number: usize| {
             let disk = settings.small_disk.filter(|(node, _)| *node == number).map(|(_, bytes)| bytes);
-            let mut node = Node::new(number, &class_path, &ports, disk, &settings.properties)?;
+            let mut node = Node::new(number, &class_path, &ports, disk, settings)?;
             node.start()?;
             Ok(node)
         };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::BrokersSettings;
 use super::disk::Disk;
 use crate::ProcessGuard;
 
@@ -40,8 +41,12 @@ pub(super) struct Node {
 
 impl Node {
     /// Makes the node of this number, from 0, and formats its storage.
-    pub(super) fn new(number: usize, class_path: &str, ports: &[Ports], disk_bytes: Option<u64>, properties: &str) -> Result<Self> {
-        let guard = ProcessGuard::start()?;
+    pub(super) fn new(number: usize, class_path: &str, ports: &[Ports], disk_bytes: Option<u64>, of_all: &BrokersSettings) -> Result<Self> {
+        let mut guard = ProcessGuard::start()?;
+        if let Some(logs) = &of_all.logs {
+            fs::create_dir_all(logs)?;
+            guard.log_to(&logs.join(format!("node-{}.log", number + 1)))?;
+        }
         let disk = disk_bytes.map(Disk::make).transpose()?;
         let own = ports[number];
         let data = disk.as_ref().map_or_else(|| guard.home().join("data"), |disk| disk.path().join("data"));
@@ -54,7 +59,7 @@ impl Node {
             format!("advertised.listeners={}", listen(own.advertised)),
             format!("controller.quorum.voters={}", voters.join(",")),
             format!("log.dirs={}", data.display()),
-            properties.to_owned(),
+            of_all.properties.clone(),
         ];
         fs::write(guard.home().join("server.properties"), settings.join("\n"))?;
         fs::write(guard.home().join("log4j2.properties"), include_str!("../broker/log4j2.properties"))?;

@@ -133,7 +133,7 @@ mod tests {
 
     fn connect(port: u16) -> std::net::TcpStream {
         let stream = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
 
@@ -154,7 +154,7 @@ mod tests {
         stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         assert!(ask(&mut stream).is_err());
         proxies.set(0, Traffic::Passing);
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.read_exact(&mut [0; 4]).unwrap();
         proxies.end();
     }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::protocol;
 
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Keys of requests, each with the version of it that is spoken.
 const DESCRIBE_QUORUM: (i16, i16) = (55, 0);

@@ -20,13 +20,21 @@ use produce::Acknowledgements;
 pub use record::{Outgoing, Position, Record};
 
 /// How long a request or a batch of them may take; a broker that was just killed needs part of that.
-const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The directory for the files of deployments.
+enum Directory {
+    /// It is gone when the value is dropped.
+    Temporary(tempfile::TempDir),
+    Given(PathBuf),
+}
 
 /// Clients of a cluster, which every test and benchmark is given, and the `tollgate` that its deployments run.
 pub struct Cluster {
     bootstrap: String,
     tollgate: PathBuf,
+    directory: Directory,
     admin: AdminClient<DefaultClientContext>,
     producer: BaseProducer<Acknowledgements>,
 }
@@ -43,6 +51,23 @@ impl Cluster {
     /// # Errors
     /// A client cannot be made.
     pub fn new(bootstrap: String, tollgate: &Path) -> Result<Self> {
+        Self::make(bootstrap, tollgate, Directory::Temporary(tempfile::tempdir()?))
+    }
+
+    /// Connects to the cluster at `bootstrap`. The files of its deployments go into `directory`, and stay there.
+    pub(crate) fn with_directory(bootstrap: String, tollgate: &Path, directory: &Path) -> Result<Self> {
+        Self::make(bootstrap, tollgate, Directory::Given(directory.to_owned()))
+    }
+
+    /// Connects to another cluster, or to the same cluster once more, with the binary and the directory of this one.
+    ///
+    /// # Errors
+    /// A client cannot be made.
+    pub fn at(&self, bootstrap: String) -> Result<Self> {
+        Self::with_directory(bootstrap, &self.tollgate, self.directory())
+    }
+
+    fn make(bootstrap: String, tollgate: &Path, directory: Directory) -> Result<Self> {
         // The producer is made at once and not at its first use: it takes half a second to get the id that idempotence needs.
         let admin = client(&bootstrap).create()?;
         let producer = client(&bootstrap)
@@ -53,7 +78,7 @@ impl Cluster {
             .set("linger.ms", "0")
             .set("message.max.bytes", "10000000")
             .create_with_context(Acknowledgements)?;
-        Ok(Self { bootstrap, tollgate: tollgate.to_owned(), admin, producer })
+        Ok(Self { bootstrap, tollgate: tollgate.to_owned(), directory, admin, producer })
     }
 
     /// Returns the address for `bootstrap.servers`.
@@ -66,6 +91,15 @@ impl Cluster {
     #[must_use]
     pub fn tollgate(&self) -> &Path {
         &self.tollgate
+    }
+
+    /// Returns the directory for the files of deployments: configurations and the logs of workers.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        match &self.directory {
+            Directory::Temporary(directory) => directory.path(),
+            Directory::Given(directory) => directory,
+        }
     }
 
     /// Returns a client's configuration, to add to.
@@ -145,7 +179,14 @@ impl Cluster {
         // Offsets of a transaction that is still open count as they were before it.
         let consumer: BaseConsumer = self.client().set("group.id", group).set("isolation.level", "read_uncommitted").create()?;
         let asked = all_partitions(topic, partition_count(consumer.client(), topic)?)?;
-        let answered = consumer.committed_offsets(asked, REQUEST_TIME_MAX)?;
+        let deadline = Instant::now() + REQUEST_TIME_MAX;
+        let answered = loop {
+            match consumer.committed_offsets(asked.clone(), REQUEST_TIME_MAX) {
+                // The coordinator of a group may have to be found, or may still be loading.
+                Err(_) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL),
+                answered => break answered?,
+            }
+        };
         let offset = |offset| if let Offset::Offset(offset) = offset { Some(offset) } else { None };
         Ok(answered.elements().iter().filter_map(|element| Some((element.partition(), offset(element.offset())?))).collect())
     }

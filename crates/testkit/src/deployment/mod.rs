@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tollgate_core::policy::{Policy, PolicySettings};
 
 use super::cluster::{Cluster, Outgoing, Record};
-use super::ports::next_free_port;
+use super::ports::free_ports;
 
 use verdicts::distinct_events;
 pub use verdicts::{by_thread, header, parsed, text};
@@ -52,8 +52,9 @@ pub struct Deployment {
     own: PathBuf,
     tollgate: PathBuf,
     config: Value,
-    directory: tempfile::TempDir,
-    /// Where the logs of workers go if not into the temporary directory.
+    /// Below the cluster's directory.
+    directory: PathBuf,
+    /// Where the logs of workers go if not into the directory.
     logs: Option<PathBuf>,
 }
 
@@ -104,7 +105,8 @@ impl Deployment {
             "worker": {"members": 1},
         });
         let (own, tollgate) = (cluster.tollgate().to_owned(), cluster.tollgate().to_owned());
-        let directory = tempfile::tempdir()?;
+        let directory = cluster.directory().join(&group);
+        fs::create_dir(&directory)?;
         Ok(Self { events, decisions, dlq, state, controls, abuse: None, group, own, tollgate, config, directory, logs: None })
     }
 
@@ -191,8 +193,8 @@ impl Deployment {
     /// # Errors
     /// It does not start.
     pub fn spawn_adapted(&self, adapt: impl FnOnce(&mut Command)) -> Result<Worker> {
-        let admin_port = next_free_port()?;
-        let log = self.logs.as_deref().unwrap_or(self.directory.path()).join(format!("worker-{admin_port}.log"));
+        let [admin_port] = free_ports()?;
+        let log = self.logs.as_deref().unwrap_or(&self.directory).join(format!("worker-{admin_port}.log"));
         let mut command = self.command("run");
         command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
         command.stderr(File::create(&log)?).stdout(Stdio::null());
@@ -213,7 +215,7 @@ impl Deployment {
     #[must_use]
     pub fn command(&self, subcommand: &str) -> Command {
         // A worker that was started a moment ago may be reading the file just now.
-        let (path, new) = (self.directory.path().join("tollgate.yaml"), self.directory.path().join("new.yaml"));
+        let (path, new) = (self.directory.join("tollgate.yaml"), self.directory.join("new.yaml"));
         let written = fs::write(&new, self.config.to_string()).and_then(|()| fs::rename(&new, &path));
         written.expect("the temporary directory is there");
         let mut command = Command::new(&self.tollgate);
@@ -229,7 +231,7 @@ impl Deployment {
     /// # Errors
     /// It fails.
     pub fn eval(&self, events: &[Outgoing]) -> Result<Vec<String>> {
-        let path = self.directory.path().join("events.jsonl");
+        let path = self.directory.join("events.jsonl");
         let mut file = File::create(&path)?;
         for event in events {
             file.write_all(event.value.as_deref().unwrap_or_default())?;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-const READY_TIME_MAX: Duration = Duration::from_secs(40);
-const STOP_TIME_MAX: Duration = Duration::from_secs(40);
+const READY_TIME_MAX: Duration = Duration::from_secs(180);
+const STOP_TIME_MAX: Duration = Duration::from_secs(180);
 
 /// A `tollgate run` process. Dropping it kills it.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Worker {
     /// It does not answer.
     pub fn get(&self, path: &str) -> Result<(u16, String)> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.admin_port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;

@@ -10,17 +10,17 @@ use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
 use tollgate_testkit::{Brokers, BrokersSettings, Cluster, DENIED_TOOL, Deployment, NODES, Random, test_cache};
 
-use crate::check::check;
-use crate::clock::Chronicle;
-use crate::events::Events;
-use crate::faults::{BrokerFault, Fault};
-use crate::fleet::{Fleet, PAIRS};
-use crate::inject::{OnBrokers, SMALL_DISK_BYTES, SMALL_DISK_NODE, on_workers};
-use crate::options::Options;
-use crate::plain::first_reads;
-use crate::report::Row;
-use crate::waits::{account, of_gate, of_plain, of_sender};
-use crate::{load, waits};
+use super::check::check;
+use super::clock::Chronicle;
+use super::events::Events;
+use super::faults::{BrokerFault, Fault};
+use super::fleet::{Fleet, PAIRS};
+use super::inject::{OnBrokers, SMALL_DISK_BYTES, SMALL_DISK_NODE, on_workers};
+use super::options::Options;
+use super::plain::first_reads;
+use super::report::Row;
+use super::waits::{account, of_gate, of_plain, of_sender};
+use super::{load, waits};
 
 const PARTITIONS: i32 = 12;
 /// How long load goes on before the first fault.
@@ -35,11 +35,12 @@ pub(crate) fn brokers_for(fault: Fault) -> Result<Brokers> {
 }
 
 /// Returns what is special about the brokers of a fault: proxies, or a small disk.
-pub(crate) fn settings_for(fault: Fault) -> BrokersSettings {
+fn settings_for(fault: Fault) -> BrokersSettings {
     BrokersSettings {
         proxied: fault.brokers == Some(BrokerFault::Connections),
         small_disk: (fault.brokers == Some(BrokerFault::DiskFull)).then_some((SMALL_DISK_NODE, SMALL_DISK_BYTES)),
         properties: String::new(),
+        logs: Some(crate::target_tmpdir().join("kafka")),
     }
 }
 

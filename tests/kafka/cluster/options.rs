@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value};
 
-use crate::faults::Fault;
+use super::faults::Fault;
 
 /// How long the load of a run lasts, in seconds, in the short form and in the table.
 const SECONDS: (u64, u64) = (18, 75);

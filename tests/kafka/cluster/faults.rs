@@ -54,8 +54,10 @@ const TABLE: &str = "none,leaders-killed,rolling,broker-frozen,controller-killed
     leaders-killed+workers-killed,rolling+workers-rolled,rolling+workers-rolled+static,rolling+workers-killed,\
     broker-frozen+workers-killed,controller-killed+workers-killed,connections+workers-killed,two-down+workers-killed,\
     leaders-killed+workers-frozen";
-/// What the short form has: what happens most often, together where that takes less time. The table has the rest.
-const SHORT: &str = "leaders-killed,rolling+workers-rolled+static,two-down+workers-killed,connections,disk-full";
+/// The short runs that every change is tried with: what happens most often.
+const QUICK: &str = "leaders-killed,rolling+workers-rolled+static";
+/// The other short runs, so that each kind of fault has a short run. The table has more combinations.
+const OTHER: &str = "two-down+workers-killed,connections,disk-full,broker-frozen,controller-killed+workers-killed,workers-frozen";
 
 /// One kind of fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,8 +75,16 @@ impl Fault {
         names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Self::read).collect()
     }
 
-    pub(crate) fn short_list() -> Result<Vec<Self>> {
-        Self::list(SHORT)
+    /// Returns the faults that have a short run, and the module in whose name its case stands.
+    pub(crate) fn short_runs() -> Result<Vec<(&'static str, Self)>> {
+        let quick = Self::list(QUICK)?.into_iter().map(|fault| ("cluster", fault));
+        let other = Self::list(OTHER)?.into_iter().map(|fault| ("faults", fault));
+        Ok(quick.chain(other).collect())
+    }
+
+    /// Returns whether it needs brokers that other faults cannot have: behind proxies, or one on a small disk.
+    pub(crate) fn has_special_brokers(self) -> bool {
+        matches!(self.brokers, Some(BrokerFault::Connections | BrokerFault::DiskFull))
     }
 
     fn read(name: &str) -> Result<Self> {
@@ -119,7 +129,7 @@ impl Display for Fault {
 
 /// The lists and their names must fit.
 pub(crate) fn names_are_read() -> Result<()> {
-    for list in [TABLE, SHORT] {
+    for list in [TABLE, QUICK, OTHER] {
         for name in list.split(',') {
             let fault = Fault::read(name).with_context(|| name.to_owned())?;
             ensure!(fault.to_string() == name, "{name} is read as {fault}");

@@ -16,8 +16,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tollgate::Stop;
 use tollgate::kafka::consumer_config;
 
-use crate::clock::now_us;
-use crate::load::number_of;
+use super::clock::now_us;
+use super::load::number_of;
 
 const CONFIG: &str = "TOLLGATE_CLUSTER_PLAIN_CONFIG";
 const GROUP: &str = "TOLLGATE_CLUSTER_PLAIN_GROUP";

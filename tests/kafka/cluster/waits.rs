@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::clock::{Chronicle, stamp};
-use crate::events::Event;
+use super::clock::{Chronicle, stamp};
+use super::events::Event;
 
 /// How many partitions the account of the longest waits has.
 const PARTITIONS_SHOWN: usize = 3;

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use tollgate_testkit::{Deployment, Worker};
 
-use crate::clock::Chronicle;
-use crate::plain::Plain;
+use super::clock::Chronicle;
+use super::plain::Plain;
 
 /// How many workers there are, and members of the plain group.
 pub(crate) const PAIRS: usize = 2;
-const KILL_TIME_MAX: Duration = Duration::from_secs(10);
+const KILL_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long a stop may take that has nothing to wait for but a busy machine.
-const PEACEFUL_STOP_TIME_MAX: Duration = Duration::from_secs(12);
+const PEACEFUL_STOP_TIME_MAX: Duration = Duration::from_secs(55);
 /// The end of a log that a finding shows.
 const TAIL_LINES: usize = 25;
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::check::Checked;
-use crate::waits::Waits;
+use super::check::Checked;
+use super::waits::Waits;
 
 /// The result of one run.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _,
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use tollgate_testkit::{Cluster, Mix, MixEvent, MixSettings};
 
-use crate::clock::now_us;
-use crate::events::{Event, Events};
+use super::clock::now_us;
+use super::events::{Event, Events};
 
 /// How long the last events may take to be acknowledged.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(180);

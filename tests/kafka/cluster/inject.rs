@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use tollgate_testkit::{Brokers, NODES, Random, Traffic};
 
-use crate::clock::Chronicle;
-use crate::faults::{BrokerFault, WorkerFault};
-use crate::fleet::{Fleet, PAIRS};
+use super::clock::Chronicle;
+use super::faults::{BrokerFault, WorkerFault};
+use super::fleet::{Fleet, PAIRS};
 
 /// How long a node may take until it is in sync again.
 const SYNC_TIME_MAX: Duration = Duration::from_secs(300);

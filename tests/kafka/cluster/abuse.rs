@@ -5,10 +5,11 @@ use std::thread::scope;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
-use tollgate_testkit::{Brokers, Cluster, NODES};
+use tollgate_testkit::harness::Place;
+use tollgate_testkit::{Brokers, NODES};
 
+use crate::abuse::kills_change_nothing;
 use crate::abuse_commands::an_offender_is_dealt_with;
-use crate::stages::kills_change_nothing;
 
 /// How many workers are killed in a short run.
 const KILLS: usize = 9;
@@ -20,8 +21,8 @@ const AWAY: Duration = Duration::from_secs(5);
 const BETWEEN: Duration = Duration::from_secs(5);
 
 /// Each signal is counted once, and alerts and controls are those of the fold of the signals topic, byte for byte.
-pub(crate) fn faults_change_no_signal_alert_or_control(brokers: &mut Brokers) -> Result<()> {
-    let cluster = Cluster::new(brokers.bootstrap(), &crate::tollgate())?;
+pub(crate) fn faults_change_no_signal_alert_or_control(place: &Place, brokers: &mut Brokers) -> Result<()> {
+    let cluster = place.cluster(brokers.bootstrap())?;
     brokers.wait_in_sync(HEAL_TIME_MAX)?;
     let mut down = None;
     kills_change_nothing(&cluster, KILLS, |kill| {
@@ -41,8 +42,8 @@ pub(crate) fn faults_change_no_signal_alert_or_control(brokers: &mut Brokers) ->
 }
 
 /// An offender is suspended on all partitions, shown and pardoned by the commands, while one broker after the other is killed.
-pub(crate) fn an_offender_is_dealt_with_while_brokers_fail(brokers: &mut Brokers) -> Result<()> {
-    let cluster = Cluster::new(brokers.bootstrap(), &crate::tollgate())?;
+pub(crate) fn an_offender_is_dealt_with_while_brokers_fail(place: &Place, brokers: &mut Brokers) -> Result<()> {
+    let cluster = place.cluster(brokers.bootstrap())?;
     brokers.wait_in_sync(HEAL_TIME_MAX)?;
     let (begin, begins) = channel::<()>();
     let kills = scope(|threads| {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use anyhow::{Context as _, Result, ensure};
 use tollgate_testkit::{Cluster, Deployment, Outgoing};
 
-use crate::events::Event;
-use crate::load::number_of;
+use super::events::Event;
+use super::load::number_of;
 
 /// How many examples of a finding are shown.
 const EXAMPLES: usize = 3;
