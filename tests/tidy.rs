@@ -46,7 +46,18 @@ fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
 
 /// Returns what ships: the sources of the worker and of the crates, without their tests and benchmarks.
 fn source_files() -> Vec<PathBuf> {
-    files(&["src", "crates/core/src", "crates/shell/src", "crates/testkit/src", "crates/bench/src", "crates/monitoring/src"], "rs")
+    files(
+        &[
+            "src",
+            "crates/core/src",
+            "crates/shell/src",
+            "crates/fixtures/src",
+            "crates/testkit/src",
+            "crates/bench/src",
+            "crates/monitoring/src",
+        ],
+        "rs",
+    )
 }
 
 fn rust_files() -> Vec<PathBuf> {
