@@ -1,17 +1,16 @@
 //! Tests every expression of rules and panels against the list of metrics: names, labels and values of labels.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
 use promql_parser::label::{MatchOp, Matcher};
 use promql_parser::parser::{AggregateExpr, Expr, VectorSelector, parse};
 use promql_parser::util::{ExprVisitor, walk_expr};
-use support::{assert_none, catalog, expressions};
 use tollgate::metrics::{CATALOG, Kind, STAGED, values};
+use tollgate_monitoring::expressions::{expressions, with_variables};
 use tollgate_monitoring::panels::rows;
 use tollgate_monitoring::rules::{alerts, groups};
+
+use super::support::{assert_none, catalog};
 
 /// The labels that Prometheus gives to every series of a target. A namespace comes from Kubernetes.
 const OF_TARGETS: [&str; 3] = ["namespace", "job", "instance"];
@@ -192,7 +191,7 @@ fn what_is_wrong_is_found() {
 fn every_metric_is_on_the_dashboard() {
     let panels = rows().into_iter().flat_map(|row| row.panels).flat_map(|panel| panel.queries);
     let shown: BTreeSet<String> =
-        panels.flat_map(|query| Asked::of(&support::with_variables(&tollgate_monitoring::dashboard::expression(&query))).metrics).collect();
+        panels.flat_map(|query| Asked::of(&with_variables(&tollgate_monitoring::dashboard::expression(&query))).metrics).collect();
     let offenders: Vec<_> = CATALOG.iter().map(|spec| spec.name).filter(|name| !shown.contains(*name)).map(str::to_owned).collect();
     assert_none("a metric is on a panel", &offenders);
 }

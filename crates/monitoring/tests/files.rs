@@ -1,14 +1,12 @@
 //! Tests that what is written from this package is up to date, and that alerts and sections of the runbook belong together.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
-use support::{assert_none, path, read};
 use tollgate_monitoring::outputs::outputs;
 use tollgate_monitoring::rules::alerts;
 use tollgate_monitoring::runbook::{BASE_URL, BEGIN, END, anchor, table, url};
+
+use super::support::{assert_none, path, read};
 
 const RUNBOOK: &str = "docs/runbook.md";
 /// What every section answers.

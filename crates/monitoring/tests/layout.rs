@@ -1,14 +1,12 @@
 //! Tests the dashboard as Grafana needs it: what every panel must have, and that none lies on another.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use support::{assert_none, read};
 use tollgate_monitoring::panels::rows;
 use tollgate_monitoring::rules::groups;
+
+use super::support::{assert_none, read};
 
 const COLUMNS: u64 = 24;
 /// The names that Grafana has for the units used here.

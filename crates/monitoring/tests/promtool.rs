@@ -1,15 +1,13 @@
 //! Tests the rules with Prometheus' own tool: they are well formed, and they fire when they should, by the cases beside them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
 
 use promql_parser::parser::{Expr, parse};
-use support::{assert_none, path, promtool, read};
 use tollgate_monitoring::rules::{alerts, groups};
 use yaml_rust2::{Yaml, YamlLoader};
+
+use super::support::{assert_none, path, promtool, read};
 
 const RULES: &str = "config/prometheus/alerts.yml";
 const CASES: [&str; 2] = ["config/prometheus/alerts_test.yml", "config/prometheus/alerts_day_test.yml"];
