@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -29,6 +30,9 @@ pub(crate) fn class_path(cache: &Path) -> Result<String> {
     if let Some(lacks) = lacking(cache) {
         bail!("a broker needs {lacks}, which this machine does not have");
     }
+    // Brokers of several threads may need the jars at once.
+    static DOWNLOADS: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = DOWNLOADS.lock().unwrap_or_else(PoisonError::into_inner);
     if !is_complete(cache) {
         download(cache).context("cannot download the broker's jars")?;
     }
