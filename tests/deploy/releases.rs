@@ -57,7 +57,7 @@ fn commands(path: &str) -> Vec<String> {
     runs.iter().flat_map(|run| run.lines().map(|line| line.trim().to_owned())).collect()
 }
 
-/// Continuous integration runs the two commands of README, and a release runs the second before it publishes anything.
+/// Continuous integration runs the two commands of README, and a release runs all of it before it publishes anything.
 #[test]
 fn workflows_run_what_the_readme_says() {
     let readme = read("README.md");
@@ -68,7 +68,19 @@ fn workflows_run_what_the_readme_says() {
     for command in of_readme {
         assert!(of_ci.iter().any(|line| line == command || line.starts_with(&format!("{command} "))), "ci.yml runs {command}: {of_ci:?}");
     }
-    assert!(commands(".github/workflows/release.yml").iter().any(|line| line == "./test"), "release.yml runs ./test");
+    let release = yaml::file(".github/workflows/release.yml");
+    assert_eq!(release["jobs"]["everything"]["uses"], "./.github/workflows/ci.yml");
+    assert_eq!(release["jobs"]["check"]["needs"], "everything");
+}
+
+/// What `./test` does not run by itself has a job for each part, but for the image, which an engine builds.
+#[test]
+fn ci_runs_every_part_of_the_tests() {
+    let listed = std::process::Command::new("./test").arg("--list").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let (_, besides) = listed.split_once("./test --all, besides\n").unwrap();
+    let parts: Vec<&str> = besides.lines().filter_map(|line| line.split_whitespace().next()).filter(|part| *part != "image").collect();
+    assert_eq!(yaml::file(".github/workflows/ci.yml")["jobs"]["part"]["strategy"]["matrix"]["part"], serde_json::json!(parts));
 }
 
 /// Files that a workflow names are there.

@@ -1,0 +1,126 @@
+"""The parts of the tests: what each proves, how long it usually takes, and how it runs."""
+
+import dataclasses
+import os
+import shutil
+import subprocess
+
+from programs import ENVIRONMENT, TARGET, TOP, Step, run_command, run_program
+
+# Cases that need an earlier release, which takes long to build.
+RELEASES = ("upgrade::state_of_an_earlier_release_is_taken_over", "upgrade::an_older_release_waits_where_the_state_is_newer")
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A part: whether `./test` has it without `--all`, whether it waits most of the time or computes, and its usual minutes."""
+
+    name: str
+    quick: bool
+    waits: bool
+    minutes: float
+    proves: str
+    run: object
+
+
+class Run:
+    """What the parts of one run share: the programs that were built, and where to print."""
+
+    def __init__(self, terminal, programs):
+        self.terminal = terminal
+        self.programs = programs
+
+    def find(self, package, name):
+        return next(program for program in self.programs if (program.package, program.name) == (package, name))
+
+    def kafka(self, part, *arguments, environment=None):
+        program = self.find("tollgate", "kafka")
+        return [run_program(self.terminal, part, program, arguments, environment, side_by_side=True)]
+
+    def integration(self, part, package, *arguments):
+        return [run_program(self.terminal, part, self.find(package, "integration"), arguments)]
+
+    def command(self, part, name, *words, environment=None):
+        return [run_command(self.terminal, part, name, words, environment)]
+
+
+# Cases of the integration programs that belong to other parts.
+ELSEWHERE = {"tollgate-fuzz": "short_run::", "tollgate-differential": "commands::"}
+
+
+def lint(run):
+    return run.command("lint", "clippy", "cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings")
+
+
+def units(run):
+    steps = []
+    for program in run.programs:
+        if program.name == "kafka" or program.package == "tollgate-bench":
+            continue
+        skip = ELSEWHERE.get(program.package) if program.kind == "test" else None
+        steps.append(run_program(run.terminal, "units", program, ("--skip", skip) if skip else ()))
+    return steps
+
+
+def kafka(run):
+    return run.kafka("kafka", "--skip", "faults::", *(word for name in RELEASES for word in ("--skip", name)))
+
+
+def faults(run):
+    return run.kafka("faults", "faults::")
+
+
+def chaos(run):
+    kills = {"TOLLGATE_CHAOS_KILLS": "300", "TOLLGATE_ABUSE_KILLS": "60", "TOLLGATE_CHAOS_SEED": "7"}
+    return run.kafka("chaos", "--exact", "chaos::faults_change_no_verdict", "abuse::kills_change_no_signal_alert_or_control", environment=kills)
+
+
+def releases(run):
+    run.terminal.say("releases: tests/kafka/earlier-release")
+    built = subprocess.run(["tests/kafka/earlier-release"], cwd=TOP, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=False)
+    if built.returncode != 0:
+        return [Step("releases", "an earlier release", failed=1, failures=["tests/kafka/earlier-release failed"])]
+    return run.kafka("releases", "--exact", *RELEASES, environment={"TOLLGATE_EARLIER_RELEASE": built.stdout.strip()})
+
+
+def fuzz(run):
+    return run.integration("fuzz", "tollgate-fuzz", "short_run::")
+
+
+def jail(run):
+    return run.integration("jail", "tollgate-differential", "commands::")
+
+
+def bench(run):
+    return [run_program(run.terminal, "bench", program) for program in run.programs if program.package == "tollgate-bench"]
+
+
+def helm(run):
+    return run.command("helm", "chart", "tests/helm/run", environment={"TOLLGATE": str(TARGET / "debug/tollgate")})
+
+
+def compose(run):
+    return run.command("compose", "composition and workflows", "tests/deploy/tools/run")
+
+
+def image(run):
+    lacking = [program for program in ("rustup", "debootstrap") if not shutil.which(program)]
+    if os.geteuid() != 0 or lacking:
+        return [Step("image", "stages", skipped=[("stages", f"it takes root, rustup and debootstrap; {lacking or 'not root'}")])]
+    return run.command("image", "stages", "tests/image/run")
+
+
+PARTS = (
+    Part("kafka", True, True, 9, "every case on a real Kafka, a short chaos run, two faults of three brokers, alerts on a real Prometheus", kafka),
+    Part("lint", True, False, 2, "format and clippy", lint),
+    Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
+    Part("faults", False, True, 12, "the other faults of three brokers, one of each kind, and both stages while brokers fail", faults),
+    Part("chaos", False, True, 8, "300 kills of workers and of the broker, and 60 in both stages", chaos),
+    Part("releases", False, True, 4, "a group in which an earlier release is at work", releases),
+    Part("bench", False, False, 1, "the benchmarks' own tests, and a baseline that decides as the gate does", bench),
+    Part("jail", False, False, 2, "allowed command lines in real shells, inside a jail", jail),
+    Part("fuzz", False, False, 3, "each fuzz target for some seconds, guided by coverage", fuzz),
+    Part("compose", False, False, 2, "docker-compose.yml and the workflows, read by their own tools", compose),
+    Part("helm", False, False, 3, "the chart, rendered and checked by Helm and the schemas of Kubernetes", helm),
+    Part("image", False, False, 10, "each stage of the Dockerfile, in a root of its own (needs root)", image),
+)
