@@ -19,7 +19,7 @@ RUN cargo chef prepare --recipe-path recipe.json
 
 # All dependencies, compiled: most of the time of a build.
 FROM tools AS dependencies
-ARG FEATURES=openssl-system,otlp
+ARG FEATURES=openssl-system
 COPY --from=plan /src/recipe.json recipe.json
 RUN cargo chef cook --locked --profile dist --package tollgate --no-default-features --features "$FEATURES" --recipe-path recipe.json
 

@@ -1,15 +1,12 @@
 //! Tests counting abuse without Kafka: `tollgate eval --alerts` and its like, `tollgate diff` of two sets of rules, and arguments of `tollgate abuse`
 //! that are refused.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Ran, assert_has, run, temporary, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, assert_has, run, temporary, tollgate};
 
 /// Returns a configuration with one rule: so many safety stops of a user within an hour suspend them for a quarter of an hour.
 fn config(gte: u32) -> String {

@@ -1,6 +1,4 @@
 //! Tests the build script: which revision it tells the program, with and without git, and what makes it run again.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,11 +1,8 @@
 //! Tests the completions of bash in bash itself: the words after which Tab is pressed, and the candidates.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::process::Command;
 
-use support::{check_each, run, temporary, tollgate};
+use crate::support::{check_each, run, temporary, tollgate};
 
 /// Prints the candidates for the last word of its arguments, with the script of its first argument.
 const ASK: &str = r#"

@@ -1,15 +1,12 @@
 //! Tests `tollgate diff` and `tollgate eval --digest` on captures, with a second opinion: what two runs of `tollgate eval` say.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::{Ran, run, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, run, tollgate};
 use tempfile::TempDir;
 use tollgate_core::record::partition_of;
 use tollgate_testkit::{Mix, MixEvent, MixSettings};

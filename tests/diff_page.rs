@@ -1,13 +1,10 @@
 //! Opens the page of `tollgate diff --html` in a real browser, and measures what it draws.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::fmt::Write as _;
 use std::process::Command;
 
+use crate::support::{run, tollgate};
 use serde_json::{Value, json};
-use support::{run, tollgate};
 
 /// A script at the end of the page that says in the title what is drawn.
 const PROBE: &str = r"<script>

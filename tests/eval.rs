@@ -1,14 +1,11 @@
 //! Tests `tollgate eval` as users run it: the real binary, its exit codes, its two streams and its memory.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{Ran, assert_has, check_each, run, temporary, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, assert_has, check_each, run, temporary, tollgate};
 
 fn call(event_id: &str) -> String {
     json!({"type": "tool_call", "thread_id": "t", "event_id": event_id, "tool_call_id": event_id, "tool_name": "bash", "tool_input": {}})

@@ -2,12 +2,9 @@
 //!
 //! `tests/formats` holds what both printed of the same topic, the records as a capture has them, and the verdicts of the worker that read it.
 //! `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test kafka -- formats` writes it anew; `tests/kafka/formats.rs` says what that needs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod support;
-
+use crate::support::{Ran, assert_has, check_each, run, temporary, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, assert_has, check_each, run, temporary, tollgate};
 
 fn fixture(name: &str) -> Vec<u8> {
     let path = format!("{}/tests/formats/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -1,10 +1,7 @@
 //! Tests passports through the real binary: `passport check`, and what `config check` and `eval` make of a configured passport file.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod support;
-
+use crate::support::{Ran, run, temporary, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, run, temporary, tollgate};
 
 const RESTRICTIVE: &str = "examples/passports/restrictive.json";
 const PERMISSIVE: &str = "examples/passports/permissive.json";

@@ -1,13 +1,10 @@
 //! Tests `tollgate test`: the examples of the documentation pass and reach their policy, failures are shown side by side, and mistakes in
 //! test files are found before anything runs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::path::Path;
 
+use crate::support::{Ran, run, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, run, tollgate};
 use tempfile::TempDir;
 
 const EXAMPLES: &str = "docs/examples";

@@ -1,18 +1,12 @@
 //! Tests `tollgate replay` on the embedded broker, with a worker that decides on what is sent.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-#[path = "brokers/process.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part")]
-mod process;
-mod support;
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use process::{Process, TIME_MAX};
+use crate::brokers::process::{Process, TIME_MAX};
+use crate::support::{Ran, run, temporary, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, run, temporary, tollgate};
 
 const EVENTS: &str = "agent.events";
 

@@ -1,15 +1,12 @@
 //! Tests the JSON Schemas that `tollgate schema` prints: what decodes is valid under them, what they can refuse is refused, and the copies in
 //! `docs/schemas` are what is printed. `TOLLGATE_UPDATE_FIXTURES=1` writes those anew.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::support::{check_each, run, tollgate};
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use support::{check_each, run, tollgate};
 use tollgate::settings::Settings;
 use tollgate_core::settings::{defaults, parse};
 

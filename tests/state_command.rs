@@ -1,9 +1,6 @@
 //! Tests mistakes in `tollgate state` commands: which are refused before any broker is asked, and with which message.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod support;
-
-use support::{check_each, run, tollgate};
+use crate::support::{check_each, run, tollgate};
 
 /// Arguments behind `tollgate state`, and what stderr says of them.
 type Case = (&'static str, Vec<String>, &'static str);

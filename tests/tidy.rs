@@ -1,19 +1,7 @@
 //! Tests the house rules: headers, lengths, documents that name what exists, and nothing left for later.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "tests fail by panicking"
-)]
-
-#[path = "tidy/order.rs"]
 mod order;
-#[path = "tidy/words.rs"]
 mod words;
 
-#[path = "tidy/tables.rs"]
 mod tables;
 
 use std::path::{Path, PathBuf};

@@ -75,11 +75,7 @@ pub(super) fn execute(args: &VersionArgs) -> anyhow::Result<ExitCode> {
 
 impl Build {
     fn this() -> anyhow::Result<Self> {
-        let features = [
-            ("openssl-vendored", cfg!(feature = "openssl-vendored")),
-            ("openssl-system", cfg!(feature = "openssl-system")),
-            ("otlp", cfg!(feature = "otlp")),
-        ];
+        let features = [("openssl-vendored", cfg!(feature = "openssl-vendored")), ("openssl-system", cfg!(feature = "openssl-system"))];
         let features = features.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect();
         let builtin = ClientConfig::new().create_native_config()?.get("builtin.features")?;
         Ok(Self {

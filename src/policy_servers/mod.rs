@@ -22,7 +22,6 @@ mod endpoint;
 mod fault;
 mod meters;
 mod pool;
-#[cfg(feature = "otlp")]
 mod post;
 mod servers;
 mod target;
@@ -30,7 +29,6 @@ mod target;
 mod tls;
 
 pub use endpoint::Endpoint;
-#[cfg(feature = "otlp")]
 pub(crate) use post::{PostFault, Poster};
 pub use servers::PolicyServers;
 

@@ -15,14 +15,9 @@
 //!
 //! No verdict waits for any of it: what the queue or the collector does not take is dropped and counted. The core knows nothing of traces,
 //! and verdicts are the same with and without them.
-//!
-//! The last two are built with the feature `otlp` only. Without it, a configuration that names a collector is refused.
-#![cfg_attr(not(feature = "otlp"), allow(dead_code, reason = "only the exporter reads all of a span"))]
 
 mod context;
-#[cfg(feature = "otlp")]
 mod exporter;
-#[cfg(feature = "otlp")]
 pub mod message;
 mod queue;
 mod sampler;
@@ -43,11 +38,6 @@ pub use tracer::Tracer;
 /// Traces cannot be sent with these settings. The text holds no header's value and nothing of the URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TracesError {
-    /// The program was built without the feature.
-    #[error(
-        "traces.endpoint: found a collector, and this tollgate was built without traces; build it with `--features otlp`, or leave the key out"
-    )]
-    NotBuilt,
     /// A key is wrong.
     #[error("traces.{key}: {problem}")]
     Setting {
@@ -87,7 +77,6 @@ impl Traces {
 #[derive(Debug, Default)]
 pub struct Export {
     traces: Option<Traces>,
-    #[cfg(feature = "otlp")]
     running: Option<exporter::Running>,
 }
 
@@ -95,8 +84,7 @@ impl Export {
     /// Starts the exporter, if a collector is configured.
     ///
     /// # Errors
-    /// [`TracesError`] if the settings name no collector that spans can be sent to, or if this program was built without traces.
-    #[cfg(feature = "otlp")]
+    /// [`TracesError`] if the settings name no collector that spans can be sent to.
     pub fn start(
         settings: &TraceSettings,
         kafka: &KafkaSettings,
@@ -110,20 +98,6 @@ impl Export {
         Ok(Self { traces: Some(traces), running: Some(running) })
     }
 
-    /// Returns an export of nothing, since this program was built without traces.
-    ///
-    /// # Errors
-    /// [`TracesError::NotBuilt`] if a collector is configured.
-    #[cfg(not(feature = "otlp"))]
-    pub fn start(
-        settings: &TraceSettings,
-        _kafka: &KafkaSettings,
-        _metrics: &Metrics,
-        _process: (&Arc<Threads>, &Stop),
-    ) -> Result<Self, TracesError> {
-        check(settings).map(|()| Self::default())
-    }
-
     /// Returns what members make spans with; `None` if traces are off.
     #[must_use]
     pub fn traces(&self) -> Option<&Traces> {
@@ -132,7 +106,6 @@ impl Export {
 
     /// Sends what is in the queue, and ends the exporter. It waits for two seconds at most. Call it when the members have ended.
     pub fn finish(self) {
-        #[cfg(feature = "otlp")]
         if let Some(running) = self.running {
             running.finish();
         }
@@ -144,9 +117,5 @@ impl Export {
 /// # Errors
 /// [`TracesError`] names the key and the fix.
 pub fn check(settings: &TraceSettings) -> Result<(), TracesError> {
-    let Some(_endpoint) = &settings.endpoint else { return Ok(()) };
-    #[cfg(feature = "otlp")]
-    return exporter::check(settings, _endpoint);
-    #[cfg(not(feature = "otlp"))]
-    Err(TracesError::NotBuilt)
+    settings.endpoint.as_ref().map_or(Ok(()), |endpoint| exporter::check(settings, endpoint))
 }

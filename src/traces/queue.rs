@@ -16,10 +16,8 @@ pub(super) enum Dropped {
     /// The exporter does not keep up.
     QueueFull,
     /// The collector could not be reached or did not take it.
-    #[cfg(feature = "otlp")]
     Failed,
     /// The collector took the request, and refused spans of it.
-    #[cfg(feature = "otlp")]
     Refused,
     /// The verdict was never acknowledged, or there are too many that wait for it.
     Unfinished,
@@ -29,9 +27,7 @@ impl Dropped {
     fn as_str(self) -> &'static str {
         match self {
             Self::QueueFull => "queue_full",
-            #[cfg(feature = "otlp")]
             Self::Failed => "failed",
-            #[cfg(feature = "otlp")]
             Self::Refused => "refused",
             Self::Unfinished => "unfinished",
         }
@@ -69,7 +65,6 @@ impl Queue {
     }
 
     /// Takes up to `most` spans off the queue, the oldest first.
-    #[cfg(any(feature = "otlp", test))]
     pub(super) fn take(&self, most: usize) -> Vec<Span> {
         let mut spans = self.spans();
         let taken = most.min(spans.len());
@@ -77,7 +72,6 @@ impl Queue {
     }
 
     /// Returns how many spans wait.
-    #[cfg(any(feature = "otlp", test))]
     pub(super) fn len(&self) -> usize {
         self.spans().len()
     }

@@ -23,7 +23,6 @@ pub(super) enum Step {
     Publish,
 }
 
-#[cfg(any(feature = "otlp", test))]
 impl Step {
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -88,7 +87,6 @@ impl Verdict {
     }
 
     /// Returns the attributes that there are: names and values.
-    #[cfg(any(feature = "otlp", test))]
     pub(super) fn attributes(&self) -> impl Iterator<Item = (&'static str, &str)> {
         [
             ("tollgate.verdict_id", self.verdict_id.as_deref()),

@@ -8,7 +8,7 @@ use rdkafka::message::{Headers, Message, OwnedMessage};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::process::{Process, TIME_MAX};
+use super::process::{Process, TIME_MAX};
 use crate::support::{run, temporary, tollgate};
 
 /// How long to look for what should not come.

@@ -12,7 +12,7 @@ use openssl::pkey::PKey;
 use openssl::ssl::{SslAcceptor, SslMethod};
 use openssl::x509::{X509, X509NameBuilder};
 
-use crate::process::{Process, TIME_MAX};
+use super::process::{Process, TIME_MAX};
 use crate::support::{run, tollgate};
 
 /// How long the end after Ctrl-C may take on a busy machine. Waiting for the request that is under way would take longer.

@@ -72,15 +72,6 @@ fn what_a_worker_refuses_is_refused() {
     check_each(cases, |(name, ..)| (*name).to_owned(), |(_, text, expected)| check_no_start(&check(&yaml(text)), expected));
 }
 
-/// What is configured and not there is never ignored in silence.
-#[cfg(not(feature = "otlp"))]
-#[test]
-fn a_program_without_traces_takes_no_collector() {
-    let ran = check(&yaml("traces: {endpoint: 'http://otel-collector:4318/v1/traces'}"));
-    check_no_start(&ran, "traces.endpoint: found a collector, and this tollgate was built without traces; build it with `--features otlp`");
-    assert_eq!(check(&yaml("traces: {sample_one_in: 1}")).exit, Some(0), "without a collector nothing is sent anyway");
-}
-
 #[test]
 fn all_of_it_is_said_at_once() {
     let ran = check(&yaml("log: {filter: verbose}\nkafka: {properties: {no.such: 1}}"));

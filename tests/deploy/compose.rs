@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::dockerfile::admin_port;
-use super::support::{run, tollgate};
 use super::{read, yaml};
+use crate::support::{run, tollgate};
 
 /// The composition, read once for each test.
 pub struct Composition(Value);

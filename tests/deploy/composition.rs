@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tollgate_testkit::{Broker, ProcessGuard, free_ports, lacking, test_cache};
 
 use super::compose::{Composition, texts};
-use super::support::tollgate;
+use crate::support::tollgate;
 
 const TIME_MAX: Duration = Duration::from_secs(90);
 /// How many verdicts the bundled sample gets each time.

@@ -1,7 +1,7 @@
 //! The Dockerfile against the crate and its configuration. That it builds, and what comes out, `tests/image/run` proves.
 
-use super::support::{run, tollgate};
 use super::{read, value_of, workspace_version, yaml};
+use crate::support::{run, tollgate};
 
 /// Returns the instructions of the Dockerfile in order, as name and arguments, with continued lines put together.
 fn instructions() -> Vec<(String, String)> {

@@ -27,7 +27,8 @@ pub(crate) fn the_python_client_does_what_verdicts_say(cluster: &Cluster) -> Res
 }
 
 pub(crate) fn the_rust_client_does_what_verdicts_say(cluster: &Cluster) -> Result<()> {
-    let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--example", "orchestrator"]).status()?;
+    // With the features of all packages, as `./test` has built it before.
+    let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--workspace", "--example", "orchestrator"]).status()?;
     ensure!(built.success(), "the example does not build");
     // This test stands in target/<profile>/deps, examples in target/<profile>/examples.
     let binary = std::env::current_exe()?.with_file_name("").join("../examples/orchestrator");

@@ -11,9 +11,9 @@ use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::ProviderError;
 use tollgate_core::settings::Secret;
 
-use crate::limits::until;
-use crate::server::Server;
-use crate::{endpoint, settings};
+use super::limits::until;
+use super::server::Server;
+use super::{endpoint, settings};
 
 /// A server whose status can be switched, and that answers only by permit.
 struct Switched {

@@ -6,8 +6,8 @@ use tollgate::metrics::Metrics;
 use tollgate::policy_servers::{Endpoint, PolicyServers};
 use tollgate_core::guardrail::{Answer, ProviderError};
 
-use crate::server::{Peer, Server};
-use crate::{TOLERANCE, endpoint, settings};
+use super::server::{Peer, Server};
+use super::{TOLERANCE, endpoint, settings};
 
 /// The deadline where the answer is that it is over.
 const TIMEOUT: Duration = Duration::from_millis(1_500);

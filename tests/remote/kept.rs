@@ -9,8 +9,8 @@ use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::ProviderError;
 use tollgate_core::settings::Secret;
 
-use crate::server::Server;
-use crate::{endpoint, settings};
+use super::server::Server;
+use super::{endpoint, settings};
 
 /// Starts a server that answers the first question of its first connection and closes that at the second question, which it may have dealt
 /// with as far as the client knows.

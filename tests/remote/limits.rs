@@ -10,8 +10,8 @@ use tollgate::policy_servers::{Endpoint, PolicyServers};
 use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::{Answer, ProviderError};
 
-use crate::server::Server;
-use crate::{TOLERANCE, endpoint, settings};
+use super::server::Server;
+use super::{TOLERANCE, endpoint, settings};
 
 /// Starts a server that answers a question for every permit it gets.
 pub async fn gated(gate: &Arc<Semaphore>) -> Server {

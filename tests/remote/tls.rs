@@ -19,8 +19,8 @@ use tollgate::policy_servers::Endpoint;
 use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::ProviderError;
 
-use crate::server::Server;
-use crate::{endpoint, settings};
+use super::server::Server;
+use super::{endpoint, settings};
 
 /// A self-signed certificate and its key.
 struct Identity {

@@ -1,7 +1,5 @@
-//! Shared by several test binaries: running the real binary on an input, and checks of its output.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+//! Shared by the modules: running the real binary on an input, and checks of its output.
 
-#[allow(unused_imports, reason = "each test binary uses its own part")]
 pub use tollgate_fixtures::checks::{assert_has, check_each};
 
 use std::io::Write;

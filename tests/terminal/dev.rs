@@ -8,8 +8,8 @@ use serde_json::Value;
 use tollgate_core::record::partition_of;
 
 use super::broker::{Dev, call, cpu_time};
-use super::support::{run, tollgate};
-use super::terminal::{TIME_MAX, Terminal, assert_snapshot};
+use super::screen::{TIME_MAX, Terminal, assert_snapshot};
+use crate::support::{run, tollgate};
 
 const QUIET: &[(&str, &str)] = &[("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0")];
 const SAMPLE: &[&str] = &["dev", "--sample", "--once", "--port", "0"];

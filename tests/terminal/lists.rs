@@ -8,8 +8,8 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::Value;
 
 use super::broker::Dev;
-use super::support::{run, tollgate};
-use super::terminal::{TIME_MAX, Terminal, assert_snapshot};
+use super::screen::{TIME_MAX, Terminal, assert_snapshot};
+use crate::support::{run, tollgate};
 
 /// Publishes the state that the core's golden of version 4 holds to partition 0.
 fn publish_state(brokers: &str) {

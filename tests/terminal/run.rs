@@ -1,8 +1,8 @@
 //! What `tollgate run` shows on a terminal.
 
 use super::broker::{Dev, stuck};
-use super::support::tollgate;
-use super::terminal::Terminal;
+use super::screen::Terminal;
+use crate::support::tollgate;
 
 /// A worker in a group of its own, on the topics of `dev`.
 #[test]

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::broker::{Dev, call, stuck};
-use super::support::{run, tollgate};
-use super::terminal::{Terminal, assert_snapshot};
+use super::screen::{Terminal, assert_snapshot};
+use crate::support::{run, tollgate};
 
 fn actions(lines: &[Value]) -> Vec<String> {
     lines.iter().map(|verdict| format!("{} {}", verdict["thread_id"].as_str().unwrap(), verdict["action"].as_str().unwrap())).collect()

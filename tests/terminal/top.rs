@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::broker::{Dev, stuck};
-use super::support::{run, tollgate};
-use super::terminal::Terminal;
+use super::screen::Terminal;
+use crate::support::{run, tollgate};
 
 #[test]
 fn the_screen_is_redrawn_in_place_and_given_back() {

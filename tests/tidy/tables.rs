@@ -1,6 +1,6 @@
 //! Checks what is written from tables: the pages on topics and metrics, and the default names of topics.
 //!
-//! `UPDATE_DOCS=1 cargo test --test tidy` writes them anew.
+//! `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes them anew.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn check_written(path: &str, wanted: &str) {
     let found = std::fs::read_to_string(path).unwrap_or_default();
     let differs = wanted.lines().zip(found.lines()).position(|(wanted, found)| wanted != found);
     let line = differs.unwrap_or_else(|| wanted.lines().count().min(found.lines().count())) + 1;
-    assert!(found == wanted, "{path} is stale from line {line} on; `UPDATE_DOCS=1 cargo test --test tidy` writes it anew");
+    assert!(found == wanted, "{path} is stale from line {line} on; `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes it anew");
 }
 
 #[test]

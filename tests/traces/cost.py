@@ -1,7 +1,7 @@
 """Measures what traces cost: CPU time of `tollgate dev` (worker and embedded broker in one process) per event, with no traces, with one
 verdict in 100 and with all of them, in turns. A collector that takes everything runs beside it and is not counted.
 
-    cargo build --release --features otlp && pip install confluent-kafka
+    cargo build --release && pip install confluent-kafka
     python tests/traces/cost.py target/release/tollgate [EVENTS] [ROUNDS]
 """
 

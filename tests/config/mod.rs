@@ -1,18 +1,14 @@
 //! Tests configuration as users write it: files, environment, secrets and `-X`, through the real binary's `config check`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
 mod every_key;
 mod lines;
 mod mistakes;
 mod refused;
 mod secrets;
-#[path = "../support/mod.rs"]
-mod support;
 mod variables;
 mod versions;
 
+use crate::support::{Ran, assert_has, check_each, run, temporary, tollgate};
 use serde_json::{Value, json};
-use support::{Ran, assert_has, check_each, run, temporary, tollgate};
 
 /// A file, arguments and variables for `config check`.
 #[derive(Default)]

@@ -1,6 +1,4 @@
 //! Tests policy servers over real sockets: faults, limits, kept connections, the circuit breaker, TLS.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
 mod circuit;
 mod faults;
 mod kept;

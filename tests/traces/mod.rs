@@ -1,20 +1,5 @@
-//! Tests of traces: a worker on the embedded broker sends spans to a collector that the test plays. They need the feature `otlp`:
-//! `cargo test --package tollgate --features otlp --test traces`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "tests fail by panicking"
-)]
-
+//! Tests of traces: a worker on the embedded broker sends spans to a collector that the test plays.
 mod collector;
-#[path = "../brokers/process.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part")]
-mod process;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,9 +13,9 @@ use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 use tollgate_testkit::PolicyServer;
 
+use crate::brokers::process::{Process, TIME_MAX};
+use crate::support::{run, temporary, tollgate};
 use collector::{Collector, Manner, attribute};
-use process::{Process, TIME_MAX};
-use support::{run, temporary, tollgate};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";

@@ -1,14 +1,10 @@
 //! Tests what others run the project with: the Dockerfile, docker-compose.yml, the files that these mount, versions and workflows.
 //!
 //! `tests/image/run` builds and runs the image itself, and `tests/deploy/tools/run` asks the tools that the files are written for.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
-
 mod compose;
 mod composition;
 mod dockerfile;
 mod releases;
-#[path = "../support/mod.rs"]
-mod support;
 mod yaml;
 
 /// Returns the text of a file of this repository.

@@ -1,0 +1,4 @@
+//! Tests what the program says of brokers that it cannot reach, and what a worker does on the embedded broker. They need no Apache Kafka.
+mod embedded;
+pub(crate) mod process;
+mod unreachable;
