@@ -1,4 +1,5 @@
 //! Tests the build script: which revision it tells the program, with and without git, and what makes it run again.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

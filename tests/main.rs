@@ -1,4 +1,5 @@
-//! Tests of the program and its library that need no Apache Kafka; `kafka` has the others. All modules are one program, which is linked once.
+//! Tests of the program and its library that need no Apache Kafka; `kafka` has the others. All modules are one program, which is linked
+//! once.
 //!
 //! | modules | what they test |
 //! |---|---|
@@ -10,6 +11,7 @@
 //! | `remote`, `traces` | policy servers, and collectors of traces, over real sockets |
 //! | `build_script`, `deploy` | the revision of a build; Dockerfile, composition, workflows, versions |
 //! | `tidy` | house rules |
+//! | `support` | nothing: it is what the others share |
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

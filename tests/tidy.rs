@@ -1,8 +1,8 @@
 //! Tests the house rules: headers, lengths, documents that name what exists, and nothing left for later.
-mod order;
-mod words;
 
+mod order;
 mod tables;
+mod words;
 
 use std::path::{Path, PathBuf};
 

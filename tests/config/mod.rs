@@ -1,4 +1,5 @@
 //! Tests configuration as users write it: files, environment, secrets and `-X`, through the real binary's `config check`.
+
 mod every_key;
 mod lines;
 mod mistakes;

@@ -1,6 +1,7 @@
 //! Tests what others run the project with: the Dockerfile, docker-compose.yml, the files that these mount, versions and workflows.
 //!
 //! `tests/image/run` builds and runs the image itself, and `tests/deploy/tools/run` asks the tools that the files are written for.
+
 mod compose;
 mod composition;
 mod dockerfile;

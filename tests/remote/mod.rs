@@ -1,4 +1,5 @@
 //! Tests policy servers over real sockets: faults, limits, kept connections, the circuit breaker, TLS.
+
 mod circuit;
 mod faults;
 mod kept;

@@ -1,4 +1,5 @@
 //! Tests of traces: a worker on the embedded broker sends spans to a collector that the test plays.
+
 mod collector;
 
 use std::io::{Read, Write};
