@@ -168,6 +168,9 @@ fn endless_turns() -> Vec<Endless> {
     ]
 }
 
+/// How many parts of a quarter of a turn are measured.
+const PARTS: usize = 10;
+
 #[test]
 fn an_endless_turn_stays_within_its_bytes_and_takes_linear_time() {
     check_each(endless_turns(), |turn| turn.name.to_owned(), check_endless);
@@ -178,18 +181,20 @@ fn check_endless(turn: &Endless) {
     let bytes_max = settings.limits.thread_bytes_max;
     let mut gate = Gate::new(policy(&turn.config));
     let mut largest = 0;
-    let mut quarters = [Duration::ZERO; 4];
+    let mut parts = [Duration::ZERO; 4 * PARTS];
     for n in 0..turn.steps {
         let events: Vec<_> = (turn.step)(n).iter().map(|event| event.to_string().into_bytes()).collect();
         let started = processor_time();
         for event in &events {
             gate.record(None, Some(event), &[]);
         }
-        quarters[4 * n / turn.steps] += processor_time() - started;
+        parts[parts.len() * n / turn.steps] += processor_time() - started;
         largest = largest.max(gate.threads().get("t").map_or(0, |stored| stored.thread.heap_bytes()));
     }
-    let [_, second, _, fourth] = quarters;
-    assert!(fourth < 4 * second + Duration::from_millis(200), "{}: the later, the slower: {quarters:?}", turn.name);
+    // What else the machine does makes some parts slower, and none quicker.
+    let quickest = |quarter: usize| parts[quarter * PARTS..(quarter + 1) * PARTS].iter().min().copied().unwrap();
+    let (second, fourth) = (quickest(1), quickest(3));
+    assert!(fourth < 4 * second + Duration::from_millis(10), "{}: the later, the slower: {parts:?}", turn.name);
     assert!(largest <= bytes_max, "{}: {largest} bytes instead of at most {bytes_max}", turn.name);
     assert!(largest > 512, "{}: nothing was remembered", turn.name);
 }
