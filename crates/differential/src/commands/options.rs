@@ -12,6 +12,10 @@ pub struct Options {
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
 
+    /// Go on behind that time until each process has run so many lines
+    #[arg(long, default_value_t = 0)]
+    pub lines_min: u64,
+
     /// Where the random numbers start; another one for each run unless it is given
     #[arg(long)]
     pub seed: Option<u64>,

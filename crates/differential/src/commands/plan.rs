@@ -71,6 +71,8 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     /// When to end, in seconds.
     pub(super) seconds: u64,
+    /// How many lines have to be run before that.
+    pub(super) lines_min: u64,
     /// The names of the rule sets; all if it is empty.
     pub(super) rules: Vec<String>,
     /// Whether only the corpus is run.
@@ -119,6 +121,7 @@ impl Plan {
             corpus: Vec::new(),
             seed: options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000)),
             seconds: options.seconds,
+            lines_min: options.lines_min,
             rules: options.rules.clone(),
             replay: options.replay,
             bypass: options.bypass,

@@ -126,11 +126,12 @@ impl<'p> Worker<'p> {
         }
         let turns: Vec<usize> =
             self.rules.iter().enumerate().flat_map(|(at, (_, rules))| std::iter::repeat_n(at, rules.set.weight)).collect();
-        while Instant::now() < end {
+        let mut run = 0;
+        while Instant::now() < end || run < self.plan.lines_min {
             let at = self.rng.choice(&turns).copied().unwrap_or(0);
             let Some(generator) = generators.get_mut(at) else { break };
             self.prepare(at)?;
-            let turn_end = (Instant::now() + TURN).min(end);
+            let turn_end = Instant::now() + TURN;
             while Instant::now() < turn_end {
                 let line = generator.line();
                 let folder = self.folder(&line);
@@ -138,6 +139,7 @@ impl<'p> Worker<'p> {
                     generator.keep(&line);
                 }
             }
+            run += self.stats.run;
             self.tell_stats()?;
         }
         let samples = self.plan.samples.div_ceil(generators.len().max(1));

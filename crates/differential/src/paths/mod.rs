@@ -4,8 +4,6 @@ mod generate;
 pub mod jail;
 mod place;
 
-use std::time::Instant;
-
 use serde_json::{Value, json};
 
 use crate::Fault;
@@ -57,7 +55,7 @@ impl std::fmt::Display for Run {
 pub fn run(options: &Options) -> Result<Run, Fault> {
     let mut random = Random::new(options.seed);
     let (end, mut run) = (options.end(), Run::default());
-    while Instant::now() < end && run.failures.len() < FAILURES_MAX {
+    while options.goes_on(end, run.reached) && run.failures.len() < FAILURES_MAX {
         let lists = generate::lists(&mut random);
         let (directory, reads) = (generate::directory(&mut random), random.chance(50));
         std::env::set_current_dir(directory)?;

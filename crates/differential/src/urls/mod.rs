@@ -3,8 +3,6 @@
 mod generate;
 mod parsers;
 
-use std::time::Instant;
-
 use serde_json::json;
 
 use crate::Fault;
@@ -56,7 +54,7 @@ pub fn run(options: &Options) -> Result<Run, Fault> {
         Agent::new(&json!({"web.fetch": {"allowed_domains": ["example.com", "*.example.org", "8.8.8.8", "2606:4700::1111"]}}))?,
     ];
     let (end, mut run) = (options.end(), Run::default());
-    while Instant::now() < end && run.failures.len() < FAILURES_MAX {
+    while options.goes_on(end, run.allowed) && run.failures.len() < FAILURES_MAX {
         let made: Vec<String> = (0..BATCH).map(|_| generate::url(&mut random)).collect();
         run.made += made.len() as u64;
         let allowed: Vec<&str> =
