@@ -131,7 +131,7 @@ pub(super) mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    const TIME_MAX: Duration = Duration::from_secs(30);
+    const TIME_MAX: Duration = Duration::from_secs(120);
 
     /// Returns a checkout whose baseline `bare` and whose cargo are these shell scripts.
     pub(crate) fn checkout(bare: &str, cargo: &str) -> (tempfile::TempDir, Checkout) {

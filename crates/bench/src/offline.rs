@@ -150,10 +150,10 @@ mod tests {
         let line = r#"{"memory":[{"name":"quiet","threads":1000000,"bytes_per_thread":246,"target":300}]}"#;
         let (_root, found) = checkout("", &format!("echo '{line}'"));
         let mut offline = Offline::default();
-        offline.measure(&found, "memory", Duration::from_secs(30)).unwrap();
+        offline.measure(&found, "memory", Duration::from_secs(120)).unwrap();
         assert_eq!(offline.memory, [ThreadMemory { name: "quiet".to_owned(), threads: 1_000_000, bytes_per_thread: 246.0 }]);
         let (_root, broken) = checkout("", "echo 'error: no bench target named memory' >&2; echo help >&2; exit 101");
-        let absence = offline.measure(&broken, "memory", Duration::from_secs(30)).unwrap_err();
+        let absence = offline.measure(&broken, "memory", Duration::from_secs(120)).unwrap_err();
         assert!(absence.failed && absence.why.ends_with("no bench target named memory"), "{absence:?}");
     }
 }
