@@ -220,3 +220,27 @@ impl Inquirer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long a question goes on whose answer nobody wants: far longer than a machine is slow.
+    const TIME_MAX: Duration = Duration::from_secs(120);
+
+    #[test]
+    fn whoever_wants_no_answer_any_more_does_not_wait_for_the_question() {
+        let mut config = ClientConfig::new();
+        config.set("group.id", "g");
+        let inquirer = Inquirer::new(config).unwrap();
+        let (asking, is_asked) = channel();
+        let (_until_the_end, held) = channel::<()>();
+        let watch = &mut Watch { is_wanted: &|| is_asked.try_recv() != Ok(()), say: &mut |_| {} };
+        let answer = inquirer.ask(watch, move |_| {
+            asking.send(()).unwrap();
+            _ = held.recv_timeout(TIME_MAX);
+            Ok(())
+        });
+        assert!(answer.is_none(), "the question was waited for");
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a line or an end may take. The tests are about what is said, and machines are slow at times.
-pub const TIME_MAX: Duration = Duration::from_secs(30);
+pub const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// A running process. It is killed when the handle is dropped.
 pub struct Process {

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
 
 use openssl::asn1::Asn1Time;
 use openssl::ec::{EcGroup, EcKey};
@@ -14,9 +13,6 @@ use openssl::x509::{X509, X509NameBuilder};
 
 use super::process::{Process, TIME_MAX};
 use crate::support::{run, tollgate};
-
-/// How long the end after Ctrl-C may take on a busy machine. Waiting for the request that is under way would take longer.
-const END_MAX: Duration = Duration::from_secs(4);
 
 /// Starts a server that treats every connection like this, and returns its address.
 fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
@@ -92,7 +88,7 @@ fn a_worker_says_why_it_reaches_no_broker() {
         let mut worker = worker(&brokers, &properties);
         worker.line(&[&["the brokers cannot be reached", &brokers], says].concat());
         worker.interrupt();
-        assert!(worker.wait(END_MAX).success(), "{}", worker.said());
+        assert!(worker.wait(TIME_MAX).success(), "{}", worker.said());
         let said = worker.said();
         // librdkafka may have a second sentence for the same trouble.
         let mut reasons: Vec<_> =
