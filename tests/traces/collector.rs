@@ -111,10 +111,9 @@ fn serve(connection: &TcpStream, manner: Manner, received: &Mutex<Vec<Received>>
                 Answer { partial_success: Some(PartialSuccess { rejected_spans, error_message: "too many\n\u{1b}[31m".to_owned() }) },
             ),
             Manner::Fails => ("500 Internal Server Error", Answer::default()),
-            Manner::Hangs => {
-                std::thread::sleep(Duration::from_secs(60));
-                return Ok(());
-            }
+            Manner::Hangs => loop {
+                std::thread::park();
+            },
         };
         let answer = answer.encode_to_vec();
         let mut connection = connection;
