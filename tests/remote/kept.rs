@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
 use tollgate::metrics::Metrics;
 use tollgate_core::guardrail::HttpSettings;
 use tollgate_core::guardrail::ProviderError;
 use tollgate_core::settings::Secret;
 
+use super::limits::until;
 use super::server::Server;
 use super::{endpoint, settings};
 
@@ -76,9 +79,18 @@ async fn a_question_that_is_not_idempotent_is_not_asked_again() {
 
 #[tokio::test]
 async fn a_connection_that_was_closed_between_two_questions_costs_nothing() {
-    let server = Server::start(|mut peer| async move {
-        let question = peer.question().await.unwrap();
-        peer.answer(200, &question).await;
+    let gone = Arc::new(AtomicUsize::new(0));
+    let clients_gone = Arc::clone(&gone);
+    let server = Server::start(move |mut peer| {
+        let gone = Arc::clone(&clients_gone);
+        async move {
+            let question = peer.question().await.unwrap();
+            peer.answer(200, &question).await;
+            peer.stream.shutdown().await.unwrap();
+            // The client closes its side when it has seen that.
+            peer.linger().await;
+            gone.fetch_add(1, Ordering::SeqCst);
+        }
     })
     .await;
     let metrics = Metrics::new().unwrap();
@@ -86,8 +98,7 @@ async fn a_connection_that_was_closed_between_two_questions_costs_nothing() {
     for n in 1..=5 {
         assert_eq!(endpoint.ask(b"?".to_vec()).await, Ok(b"?".to_vec()), "question {n}");
         assert_eq!(server.seen.connections(), n);
-        // The close has to arrive, and only the kernel knows how long that takes.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        until("the end of the connection", || gone.load(Ordering::SeqCst) == n).await;
     }
     assert_eq!(metrics.provider_retries.with_label_values(&["policy"]).get(), 0);
 }
@@ -167,19 +178,28 @@ async fn an_answer_too_many_reaches_no_other_question() {
 /// The answer to a question that was given up comes late: on its connection, which is closed.
 #[tokio::test]
 async fn a_late_answer_reaches_no_other_question() {
-    let server = Server::start(|mut peer| async move {
-        while let Some(question) = peer.question().await {
-            if question == b"slow" {
-                tokio::time::sleep(Duration::from_millis(300)).await;
+    let (given_up, late) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let of_server = (Arc::clone(&given_up), Arc::clone(&late));
+    let server = Server::start(move |mut peer| {
+        let (given_up, late) = of_server.clone();
+        async move {
+            while let Some(question) = peer.question().await {
+                let is_slow = question == b"slow";
+                if is_slow {
+                    given_up.acquire().await.unwrap().forget();
+                }
+                peer.answer(200, &question).await;
+                late.fetch_add(usize::from(is_slow), Ordering::SeqCst);
             }
-            peer.answer(200, &question).await;
         }
     })
     .await;
-    let endpoint = endpoint(HttpSettings { timeout_ms: 200, ..settings(&server.url) }, &Metrics::new().unwrap());
+    let settings = HttpSettings { timeout_ms: 500, breaker_failures: 0, ..settings(&server.url) };
+    let endpoint = endpoint(settings, &Metrics::new().unwrap());
     for n in 0..5 {
         assert_eq!(endpoint.ask(b"slow".to_vec()).await, Err(ProviderError::TimedOut));
-        tokio::time::sleep(Duration::from_millis(120)).await;
+        given_up.add_permits(1);
+        until("the late answer", || late.load(Ordering::SeqCst) == n + 1).await;
         let question = format!("question {n}").into_bytes();
         // On a busy machine even this one may be late; it must not be wrong.
         let answer = endpoint.ask(question.clone()).await;
