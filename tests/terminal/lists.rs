@@ -50,8 +50,8 @@ fn threads_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
     publish_state(&dev.brokers);
     let list = |arguments: &[&str], columns| {
         let mut terminal = Terminal::start(&[&["state", "list", "-b", &dev.brokers], arguments].concat(), (columns, 40), &[]);
-        let shown = terminal.wait_for("threads that hold a stop");
         assert!(terminal.wait().success());
+        let shown = terminal.wait_for("threads that hold a stop");
         without_ages(&shown)
     };
     assert_snapshot("state-list", &list(&[], 100));
@@ -98,8 +98,8 @@ fn controls_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
     control(&["passport", "set", "coder", "-"], r#"{"status": "active"}"#);
     let list = |arguments: &[&str], columns| {
         let mut terminal = Terminal::start(&[&["control", "list", "-b", &dev.brokers], arguments].concat(), (columns, 40), &[]);
-        let shown = terminal.wait_for("controls in force: 3");
         assert!(terminal.wait().success());
+        let shown = terminal.wait_for("controls in force: 3");
         // The end of the suspension is as far away as the calendar says.
         shown.lines().map(|line| line.split(" (in ").next().unwrap().trim_end()).collect::<Vec<_>>().join("\n")
     };
@@ -143,16 +143,16 @@ fn dead_letters_are_two_tables_on_a_terminal() {
     let dev = Dev::start(&["--port", "0"]);
     publish_letters(&dev.brokers, &[("value_not_json", false), ("type_unknown", false), ("value_not_json", true)]);
     let mut terminal = Terminal::start(&["dlq", "list", "-b", &dev.brokers], (110, 40), &[]);
-    let shown = terminal.wait_for("dead letters in agent.events.dlq");
     assert!(terminal.wait().success());
+    let shown = terminal.wait_for("dead letters in agent.events.dlq");
     let has = |shown: &str, parts: &[&str]| shown.lines().any(|line| parts.iter().all(|part| line.contains(part)));
     for parts in [["reason", "letters", "no value"], ["letter", "came from", "value"], ["0@2", "agent.events/3", "too large"]] {
         assert!(has(&shown, &parts), "{parts:?}: {shown}");
     }
     assert!(!shown.contains("what somebody wrote"), "{shown}");
     let mut terminal = Terminal::start(&["dlq", "redrive", "-b", &dev.brokers], (110, 40), &[]);
-    let shown = terminal.wait_for("nothing was sent");
     assert!(terminal.wait().success());
+    let shown = terminal.wait_for("nothing was sent");
     assert!(has(&shown, &["reason", "to send", "sent before"]) && has(&shown, &["to send back to agent.events: 2;"]), "{shown}");
 }
 

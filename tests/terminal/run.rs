@@ -1,7 +1,10 @@
 //! What `tollgate run` shows on a terminal.
 
+use std::time::Duration;
+
 use super::broker::{Dev, stuck};
-use super::screen::Terminal;
+use super::screen::{TIME_MAX, Terminal};
+use crate::brokers::process::Process;
 use crate::support::tollgate;
 
 /// A worker in a group of its own, on the topics of `dev`.
@@ -27,11 +30,10 @@ fn a_pipe_gets_no_such_line() {
     let dev = Dev::start(&["--port", "0"]);
     let mut command = tollgate();
     command.args(["run", "-b", &dev.brokers]).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0").env("TOLLGATE__KAFKA__GROUP_ID", "another");
-    let child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(25));
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    let log = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && log.contains("joining") && !log.contains("verdicts/s"), "{log}");
+    let mut worker = Process::start(&mut command);
+    worker.line(&["joining"]);
+    // A terminal would have two of them by then.
+    std::thread::sleep(Duration::from_secs(25));
+    worker.interrupt();
+    assert!(worker.wait(TIME_MAX).success() && !worker.said().contains("verdicts/s"), "{}", worker.said());
 }

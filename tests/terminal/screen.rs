@@ -12,7 +12,7 @@ use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
 /// How long to wait for something to be shown. Machines are slow at times.
-pub const TIME_MAX: Duration = Duration::from_secs(60);
+pub const TIME_MAX: Duration = Duration::from_secs(120);
 /// How often to look at the screen.
 const POLL: Duration = Duration::from_millis(20);
 const UPDATE: &str = "TOLLGATE_UPDATE_FIXTURES";

@@ -1,9 +1,15 @@
 //! `tollgate top` on a terminal and in a pipe.
 
-use serde_json::json;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 
 use super::broker::{Dev, stuck};
-use super::screen::Terminal;
+use super::screen::{TIME_MAX, Terminal};
 use crate::support::{run, tollgate};
 
 #[test]
@@ -42,32 +48,85 @@ fn the_screen_is_given_back_on_an_error() {
     assert!(terminal.look(|screen| !screen.alternate_screen() && !screen.hide_cursor()));
 }
 
+/// Returns what the worker's admin endpoint says of its metrics, as HTTP has it.
+fn metrics(dev: &Dev) -> String {
+    let mut stream = TcpStream::connect(dev.admin.trim_start_matches("http://")).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Checks what a look counted of [`stuck`].
+fn assert_counted(view: &Value) {
+    let count =
+        |action: &str| view["actions"].as_array().unwrap().iter().find(|rate| rate["action"] == action).unwrap()["count"].as_f64().unwrap();
+    assert_eq!(["allow", "warn", "block"].map(count), [3.0, 1.0, 1.0], "{view}");
+}
+
 #[test]
-fn a_pipe_gets_one_look_as_json() {
+fn a_pipe_gets_one_look_at_the_topic_as_json() {
+    /// Far longer than verdicts take that were asked for when it begins.
+    const INTERVAL: &str = "15";
     let dev = Dev::start(&["--port", "0"]);
-    let worker = dev.admin.trim_start_matches("http://").to_owned();
-    let mut publish = Some(stuck("nightly-deploy"));
-    let (of_topic, of_worker) = std::thread::scope(|scope| {
-        let look = |arguments: Vec<String>| {
-            scope.spawn(move || run(tollgate().arg("top").args(["--interval", "8", "--once"]).args(&arguments), b""))
-        };
-        let looks = (look(vec!["-b".to_owned(), dev.brokers.clone()]), look(vec!["--worker".to_owned(), worker.clone()]));
-        std::thread::sleep(std::time::Duration::from_secs(4));
-        dev.publish(&publish.take().unwrap());
-        (looks.0.join().unwrap(), looks.1.join().unwrap())
-    });
-    assert_eq!((of_topic.exit, of_worker.exit), (Some(0), Some(0)), "{} {}", of_topic.stderr, of_worker.stderr);
-    let (topic, workers) = (&of_topic.json_lines()[0], &of_worker.json_lines()[0]);
-    let count = |view: &serde_json::Value, action: &str| {
-        view["actions"].as_array().unwrap().iter().find(|rate| rate["action"] == action).unwrap()["count"].as_f64()
-    };
-    for view in [topic, workers] {
-        assert_eq!((count(view, "allow"), count(view, "warn"), count(view, "block")), (Some(3.0), Some(1.0), Some(1.0)), "{view}");
+    let mut command = tollgate();
+    command.args(["top", "--once", "--interval", INTERVAL, "-b", &dev.brokers]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It counts on a thread, once it knows where the topic ends.
+    let tasks = format!("/proc/{}/task", child.id());
+    let counts = || std::fs::read_dir(&tasks).unwrap().flatten().any(|task| names_verdicts(&task.path()));
+    let deadline = Instant::now() + TIME_MAX;
+    while !counts() {
+        assert!(Instant::now() < deadline, "it does not count");
+        std::thread::sleep(Duration::from_millis(10));
     }
+    dev.publish(&stuck("nightly-deploy"));
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let topic: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_counted(&topic);
     assert_eq!(
         topic["threads"],
         json!([{"thread_id": "nightly-deploy", "stops": 1, "warnings": 1, "code": "repeated_exact_failure_block"}])
     );
+}
+
+/// Returns whether a thread of a process is the one that counts verdicts. It may have ended meanwhile.
+fn names_verdicts(task: &Path) -> bool {
+    std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim_end() == "verdicts")
+}
+
+#[test]
+fn a_pipe_gets_one_look_at_a_worker_as_json() {
+    let dev = Dev::start(&["--port", "0"]);
+    let before = metrics(&dev);
+    dev.publish(&stuck("nightly-deploy"));
+    let deadline = Instant::now() + TIME_MAX;
+    let count = |text: &str, name: &str| {
+        let series = text.lines().filter(|line| line.starts_with(name)).filter_map(|line| line.rsplit_once(' '));
+        series.filter_map(|(_, value)| value.parse::<f64>().ok()).sum::<f64>()
+    };
+    let mut after = metrics(&dev);
+    while ["tollgate_verdicts_total", "tollgate_event_to_verdict_seconds_count"].iter().any(|name| count(&after, name) != 5.0) {
+        assert!(Instant::now() < deadline, "{after}");
+        std::thread::sleep(Duration::from_millis(10));
+        after = metrics(&dev);
+    }
+    // The worker's own answers, by one that answers at once what it said before, and then what it said after.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let worker = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for answer in [before, after] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = BufReader::new(stream.try_clone().unwrap()).lines();
+            while request.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let of_worker = run(tollgate().args(["top", "--once", "--interval", "1", "--worker", &worker]), b"");
+    assert_eq!(of_worker.exit, Some(0), "{}", of_worker.stderr);
+    let workers = &of_worker.json_lines()[0];
+    assert_counted(workers);
     assert_eq!((&workers["workers"][0]["ready"], &workers["workers"][0]["partitions"]), (&json!(true), &json!(32.0)), "{workers}");
     assert!(workers["waits"]["p50_s"].as_f64().unwrap() > 0.0, "{workers}");
 }

@@ -159,3 +159,41 @@ async fn write_frame(stream: &mut TcpStream, frame: &[u8]) -> std::io::Result<()
 fn invalid(what: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, what)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Far longer than the test waits.
+    const HOUR: Duration = Duration::from_secs(3_600);
+    /// How long to wait for what has to come.
+    const TIME_MAX: Duration = Duration::from_secs(120);
+    /// A correlation id and no topics.
+    const EMPTY: &[u8] = &[0; 8];
+    /// What holds more than no records is passed on as it is.
+    const RECORDS: &[u8] = &[7; 6];
+
+    #[tokio::test]
+    async fn a_fetch_that_waits_is_answered_when_something_is_produced() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut cluster = TcpStream::connect(address).await.unwrap();
+        let (mut broker, _) = listener.accept().await.unwrap();
+        let (cluster_bytes, own_bytes) = (address_bytes("a", 1), address_bytes("b", 1));
+        let forwarding = Forwarding { cluster: address, cluster_bytes, own_bytes, produced: watch::Sender::new(0) };
+        let wait_ms = i32::try_from(HOUR.as_millis()).unwrap();
+        let head = [&FETCH.to_be_bytes()[..], &0_i16.to_be_bytes(), &7_i32.to_be_bytes(), &2_i16.to_be_bytes(), b"me"].concat();
+        let frame = [&head[..], &(-1_i32).to_be_bytes(), &wait_ms.to_be_bytes(), &1_i32.to_be_bytes()].concat();
+        let (request, mut patience) = (Request::read(&frame).unwrap(), HOUR);
+        let answering = async {
+            assert!(read_frame(&mut broker).await.unwrap().is_some());
+            write_frame(&mut broker, EMPTY).await.unwrap();
+            forwarding.produced.send_modify(|count| *count += 1);
+            assert!(read_frame(&mut broker).await.unwrap().is_some());
+            write_frame(&mut broker, RECORDS).await.unwrap();
+        };
+        let fetching = forwarding.fetch(&mut cluster, &request, &frame, &mut patience);
+        let fetched = timeout_at(Instant::now() + TIME_MAX, async { tokio::join!(fetching, answering).0 }).await;
+        assert_eq!(fetched.expect("it does not wait for its time to be over").unwrap(), RECORDS);
+    }
+}
