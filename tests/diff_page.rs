@@ -48,7 +48,7 @@ fn a_browser_draws_what_was_counted() {
     let url = format!("file://{}", folder.path().join("probe.html").display());
     let mut browser = Command::new("chromium");
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
-    let seen = run(browser.args([&profile, "--window-size=1100,1500", "--timeout=20000", "--dump-dom", &url]), b"");
+    let seen = run(browser.args([&profile, "--window-size=1100,1500", "--timeout=120000", "--dump-dom", &url]), b"");
     let title = seen.stdout.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next());
     let title = title.unwrap_or_else(|| panic!("no title: {seen:?}")).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     let page: Value = serde_json::from_str(&title).unwrap_or_else(|error| panic!("{error}: {title}"));

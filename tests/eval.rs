@@ -204,6 +204,9 @@ fn failures_and_wrong_usage() {
     assert!(ran.stderr.contains("no/such.yaml"), "{}", ran.stderr);
 }
 
+/// How long to wait for what has to come.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn start() -> Child {
     tollgate().arg("eval").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -215,7 +218,7 @@ fn feed_without_end(child: &mut Child, line: String) -> std::thread::JoinHandle<
 }
 
 fn wait(child: &mut Child) -> i32 {
-    let patience = Instant::now() + Duration::from_secs(20);
+    let patience = Instant::now() + PATIENCE;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code().unwrap_or(-1);
@@ -262,7 +265,7 @@ fn verdicts_do_not_wait_for_the_end_of_the_stream() {
     let reading = std::thread::spawn(move || stdout.lines().try_for_each(|line| verdicts.send(line.unwrap()).ok()));
     for event_id in ["one", "two", "three"] {
         writeln!(stdin, "{}", call(event_id)).unwrap();
-        let verdict = received.recv_timeout(Duration::from_secs(10)).expect("a verdict before the next event");
+        let verdict = received.recv_timeout(PATIENCE).expect("a verdict before the next event");
         assert!(verdict.contains(event_id), "{verdict}");
     }
     drop(stdin);
@@ -357,7 +360,7 @@ fn a_policy_server_is_asked_and_verdicts_stay_in_order() {
         json!({"type": "tool_call", "thread_id": id, "event_id": id, "tool_call_id": id, "tool_name": tool, "tool_input": {}}).to_string()
     };
     let config = json!({"guardrails": {"enabled": true, "providers": [
-        {"use": "http", "tools": ["rm", "ls"], "config": {"url": server.url(), "dialect": "opa", "timeout_ms": 5_000}},
+        {"use": "http", "tools": ["rm", "ls"], "config": {"url": server.url(), "dialect": "opa", "timeout_ms": 600_000}},
         {"use": "allowlist", "config": {"denied_tools": ["dd"]}},
     ]}});
     let file = temporary(&config.to_string());
