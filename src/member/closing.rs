@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    const TIME_MAX: Duration = Duration::from_secs(30);
+    const TIME_MAX: Duration = Duration::from_secs(120);
     /// The embedded broker lets the first members of a group join after three seconds.
     const JOINED_AFTER: Duration = Duration::from_secs(5);
 

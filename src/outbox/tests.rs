@@ -24,9 +24,9 @@ const PARTITION: Partition = Partition(0);
 /// Another one, for what comes first: it connects the producer and has it get its id.
 const OTHER: Partition = Partition(1);
 /// Long enough that a second request leaves before the first is answered.
-const ROUND_TRIP: Duration = Duration::from_millis(200);
+const ROUND_TRIP: Duration = Duration::from_millis(600);
 const PAUSE: Duration = Duration::from_millis(50);
-const TIME_MAX: Duration = Duration::from_secs(20);
+const TIME_MAX: Duration = Duration::from_secs(120);
 /// How often it is tried to have two requests under way at once.
 const ROUNDS: usize = 20;
 

@@ -148,9 +148,9 @@ mod tests {
         assert!(source.token().is_ok() && !source.state().is_asking, "it is good for long");
         token.expires_ms = now_ms();
         source.state().token = Some(token);
-        let started = Instant::now();
         assert!(source.token().is_err());
         let state = source.state();
-        assert!(started.elapsed() < WAIT_MAX / 2 && (state.is_asking || state.failure.is_some()), "the endpoint is asked meanwhile");
+        // Whoever waits for the answer finds that the question is over. Without TLS there is none.
+        assert!(if cfg!(feature = "tls") { state.is_asking } else { state.is_asking || state.failure.is_some() }, "it is asked meanwhile");
     }
 }
