@@ -22,7 +22,8 @@ SIZE_MAX = 64_000_000
 # How many verdicts the bundled sample gets.
 SAMPLE_VERDICTS = 25
 PROGRAM = "usr/local/bin/tollgate"
-READY_SECONDS_MAX = 30
+# How long to wait for what has to come.
+SECONDS_MAX = 120
 
 
 def check(stage, symbols, place, revision, say):
@@ -104,7 +105,7 @@ class Container:
     def run(self, words):
         """Runs the image's program to its end, and returns its exit code, stdout and stderr."""
         process = self.start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=SECONDS_MAX)
         return process.returncode, out, err
 
 
@@ -148,28 +149,36 @@ def health(container, stage, say):
     port = int(stage.last("EXPOSE"))
     with tempfile.TemporaryFile("w+") as log:
         process = container.start(["dev"], stdout=subprocess.DEVNULL, stderr=log)
-        deadline = time.monotonic() + READY_SECONDS_MAX
+        deadline = time.monotonic() + SECONDS_MAX
         while not answers(port):
             assert process.poll() is None and time.monotonic() < deadline, log.seek(0) or log.read()
             time.sleep(0.05)
-        assert container.start_bare(words).wait(10) == 0, "HEALTHCHECK fails beside a worker"
+        assert container.start_bare(words).wait(SECONDS_MAX) == 0, "HEALTHCHECK fails beside a worker"
         status = (pathlib.Path("/proc") / str(process.pid) / "status").read_text()
         assert re.search(rf"^Uid:\s{container.user}\s", status, re.M) and re.search(r"^CapEff:\s0+$", status, re.M), status
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0, "SIGTERM does not end it"
+        assert process.wait(SECONDS_MAX) == 0, "SIGTERM does not end it"
     quiet = container.start_bare(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    _, told = quiet.communicate(timeout=10)
+    _, told = quiet.communicate(timeout=SECONDS_MAX)
     assert quiet.returncode == 1, "HEALTHCHECK succeeds without a worker"
     say(f"HEALTHCHECK: healthy beside a worker, which runs as {container.user} without capabilities; else {told.strip()!r}")
 
 
 def answers(port):
     try:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_MAX)
         connection.request("GET", "/livez")
         return connection.getresponse().status == 200
     except OSError:
         return False
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def authorities(container, place, say):
@@ -188,7 +197,10 @@ def authorities(container, place, say):
     )
     words = ["config", "check", "--connect", "-b", "localhost:9093", "-X", "security.protocol=ssl"]
     try:
-        time.sleep(1)
+        deadline = time.monotonic() + SECONDS_MAX
+        while not listens(9093):
+            assert server.poll() is None and time.monotonic() < deadline, "openssl s_server does not listen"
+            time.sleep(0.05)
         _, _, stranger = container.run(words)
         assert "none of the trusted authorities" in stranger, stranger
         bundle = container.root / "etc/ssl/certs/ca-certificates.crt"
