@@ -12,7 +12,10 @@ use tollgate_testkit::{Broker, ProcessGuard, free_ports, lacking, test_cache};
 use super::compose::{Composition, texts};
 use crate::support::tollgate;
 
-const TIME_MAX: Duration = Duration::from_secs(90);
+/// How long to wait for what has to come.
+const TIME_MAX: Duration = Duration::from_secs(300);
+/// The same for the job that waits for the brokers.
+const PATIENCE: &str = "300s";
 /// How many verdicts the bundled sample gets each time.
 const SAMPLE_VERDICTS: usize = 25;
 
@@ -83,7 +86,10 @@ fn service(composition: &Composition, places: &Places, name: &str) -> Command {
         let value = if key == "TOLLGATE_CONFIG" { "config/compose.yaml".to_owned() } else { places.here(&value) };
         command.env(key, value);
     }
-    command.args(texts(&composition.service(name)["command"])).stdin(Stdio::null());
+    // Kafka may take longer to start here than on a machine that it has for itself.
+    let arguments =
+        texts(&composition.service(name)["command"]).into_iter().map(|text| if text == "60s" { PATIENCE.to_owned() } else { text });
+    command.args(arguments).stdin(Stdio::null());
     command
 }
 
