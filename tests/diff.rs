@@ -143,13 +143,13 @@ fn verdict_id(flip: &Value) -> String {
     tollgate_core::evaluate::verdict::verdict_id(text("thread_id"), text("event_id")).to_string()
 }
 
-/// A million events, of which some are calls that only the second policy denies.
+/// A quarter of a million events, of which some are calls that only the second policy denies.
 #[test]
 fn planted_differences_are_found_exactly() {
     let (mut topic, mut planted) = (Topic::new(16), BTreeSet::new());
-    for number in 0..1_000_000_u32 {
+    for number in 0..250_000_u32 {
         let thread = format!("t{}", number.wrapping_mul(2_654_435_761) % 5_003);
-        let tool = if number % 9_973 == 17 { "deploy" } else { "read_file" };
+        let tool = if number % 2_477 == 17 { "deploy" } else { "read_file" };
         if tool == "deploy" {
             planted.insert(format!("e{number}"));
         }
@@ -163,7 +163,7 @@ fn planted_differences_are_found_exactly() {
         );
     }
     let trial = Trial::new(&topic.lines);
-    let ran = trial.diff(&["--flips", "flips.jsonl", "--html", "page.html", "--fail-on", "allow->block>0.02%", "--fail-on", "*->halt>0"]);
+    let ran = trial.diff(&["--flips", "flips.jsonl", "--html", "page.html", "--fail-on", "allow->block>0.1%", "--fail-on", "*->halt>0"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
     let found: BTreeSet<String> = trial
         .read("flips.jsonl")
@@ -173,10 +173,7 @@ fn planted_differences_are_found_exactly() {
     assert!(planted.len() > 90);
     assert_eq!(found, planted);
     let summary = summary(&ran);
-    assert_eq!(
-        (&summary["records"], &summary["verdicts"], &summary["flips"]),
-        (&json!(1_000_000), &json!(1_000_000), &json!(planted.len()))
-    );
+    assert_eq!((&summary["records"], &summary["verdicts"], &summary["flips"]), (&json!(250_000), &json!(250_000), &json!(planted.len())));
     let changes = summary["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 1);
     assert_eq!((&changes[0]["from"]["action"], &changes[0]["to"]["code"]), (&json!("allow"), &json!("oap.tool_not_allowed")));
@@ -190,7 +187,7 @@ fn planted_differences_are_found_exactly() {
 /// The same file gives the same digest and the same figures on one core and on all.
 #[test]
 fn the_number_of_cores_does_not_matter() {
-    let trial = Trial::new(&fleet(30_000, 5));
+    let trial = Trial::new(&fleet(10_000, 5));
     let on = |cores: &str, arguments: &[&str]| {
         let mut command = Command::new("taskset");
         command.args(["-c", cores]).arg(env!("CARGO_BIN_EXE_tollgate")).args(arguments).current_dir(trial.folder.path());
@@ -208,7 +205,7 @@ fn the_number_of_cores_does_not_matter() {
     assert_ne!(digest, on("0", &["eval", "--digest", "-c", "b.yaml", "capture.jsonl"]));
     assert!(digest.starts_with("sha256-sum:"), "{digest}");
     // Threads do not know which partition they are on, and lines of another order within a thread would be other traffic.
-    let other = Trial::new(&fleet(30_000, 11));
+    let other = Trial::new(&fleet(10_000, 11));
     assert_eq!(other.run(&["eval", "--digest", "-c", "a.yaml", "capture.jsonl"]).stdout, digest);
     // It is the sum over the lines that are printed.
     let printed = trial.run(&["eval", "-c", "a.yaml", "capture.jsonl"]).stdout;

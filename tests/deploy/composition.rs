@@ -62,7 +62,7 @@ fn start_kafka(composition: &Composition, places: &Places) -> ProcessGuard {
     let jars = test_cache(Path::new(env!("CARGO_TARGET_TMPDIR")));
     if !jars.exists() {
         // Another broker brings them.
-        drop(Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")), None).unwrap());
+        drop(Broker::start_for_benchmarks(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap());
     }
     let mut guard = ProcessGuard::start().unwrap();
     let file = guard.home().join("server.properties");

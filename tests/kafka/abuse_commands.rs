@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, parsed};
 
 /// Where brokers are killed in turn, a group may be without members for twenty seconds at each of them.
-const TIME_MAX: Duration = Duration::from_secs(120);
+const TIME_MAX: Duration = Duration::from_secs(300);
 const SIGNAL_PARTITIONS: i32 = 3;
 /// Stands for an id that must not be seen anywhere else.
 const MARKER: &str = "MARKER-51c9";

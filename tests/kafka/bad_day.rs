@@ -10,7 +10,10 @@ use serde_json::json;
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker};
 
-const TIME_MAX: Duration = Duration::from_secs(120);
+const TIME_MAX: Duration = Duration::from_secs(240);
+
+/// How often a thread panics, since each time is told only until it is started over.
+const PANICS: u32 = 3;
 
 /// How often `/livez` is asked while something is about to be seen there.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -69,10 +72,12 @@ pub(crate) fn a_full_stderr_stops_nothing(cluster: &Cluster) -> Result<()> {
 /// A panic in a thread that can be started over is seen at once and mended.
 pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -> Result<()> {
     for (place, thread) in [("member", "member-0"), ("controls", "controls"), ("state", "state-0")] {
-        let deployment = Deployment::new(cluster, 1)?;
+        let mut deployment = Deployment::new(cluster, 1)?;
+        deployment.miss_members_soon();
         // The first passages are spared, so that it happens in the middle of work.
         let spared = if place == "state" { 1 } else { 20 };
-        let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", format!("{place}={spared}*off->1*panic->off")))?;
+        let worker =
+            deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", format!("{place}={spared}*off->{PANICS}*panic->off")))?;
         let (deadline, mut sent) = (Instant::now() + TIME_MAX, 0);
         let told = loop {
             ensure!(Instant::now() < deadline, "no panic in {place} was told:\n{}", worker.log());
@@ -90,11 +95,13 @@ pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -
         worker.wait_ready()?;
         cluster.produce(&deployment.events, &calls(sent, 20))?;
         deployment.verdicts(cluster, sent + 20, TIME_MAX)?;
-        while worker.get("/livez")?.0 != 200 {
+        let panics = || worker.metric("tollgate_thread_panics_total");
+        while worker.get("/livez")?.0 != 200 || panics()? < f64::from(PANICS) {
             ensure!(Instant::now() < deadline, "{place} was not started over:\n{}", worker.log());
             std::thread::sleep(LOOK_INTERVAL);
         }
-        assert_eq!(worker.metric("tollgate_thread_panics_total")?, 1.0, "{place}");
+        worker.wait_ready()?;
+        assert_eq!(panics()?, f64::from(PANICS), "{place}");
         let log = worker.log();
         assert!(log.contains("a thread panicked") && log.contains(thread) && log.contains("src/"), "{log}");
         assert!(worker.stop()?.success(), "{place}");

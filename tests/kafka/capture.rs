@@ -15,7 +15,7 @@ use crate::formats::{envelope, records};
 use crate::traffic::conversations;
 use tollgate_testkit::{Cluster, Deployment, Outgoing};
 
-const TIME_MAX: Duration = Duration::from_secs(120);
+const TIME_MAX: Duration = Duration::from_secs(240);
 /// What results of the traffic say.
 const SECRET: &str = "no such file";
 

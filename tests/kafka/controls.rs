@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::security::await_line;
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, header, parsed};
 
-const TIME_MAX: Duration = Duration::from_secs(120);
+const TIME_MAX: Duration = Duration::from_secs(240);
 const PARTITIONS: i32 = 8;
 /// Stands for an id, a reason or a secret that must not be seen anywhere else.
 const MARKER: &str = "MARKER-7f3a";
@@ -84,7 +84,8 @@ fn wait_for_metric(worker: &Worker, name: &str, value: f64) -> Result<()> {
 
 /// One command stops a user on all partitions of all workers, and another lets them go on. A worker that starts later knows of it.
 pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cluster) -> Result<()> {
-    let deployment = keyed_deployment(cluster, PARTITIONS)?;
+    let mut deployment = keyed_deployment(cluster, PARTITIONS)?;
+    deployment.miss_members_soon();
     let (first, second) = (deployment.start()?, deployment.start()?);
     let deadline = Instant::now() + TIME_MAX;
     while first.partitions()?.len() != 4 || second.partitions()?.len() != 4 {
@@ -152,7 +153,8 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster
     written(&deployment, &[&["suspend"], &user(MARKER)[..]].concat())?;
     let calls: Vec<_> = (0..100).map(|number| call(number % 2, MARKER, &format!("c{number}"))).collect();
     cluster.produce(&deployment.events, &calls)?;
-    let worker = deployment.spawn("")?;
+    // The reading is held up in the middle, for long enough to be seen.
+    let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", "controls=1000*off->1*sleep(5000)->off"))?;
     let (mut catching_up, deadline) = (0, Instant::now() + TIME_MAX);
     loop {
         let answer = worker.get("/readyz").ok();
@@ -270,7 +272,7 @@ pub(crate) fn the_table_outlives_a_broker_restart(cluster: &Cluster, broker: &mu
     let worker = deployment.start()?;
     written(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
-    assert_eq!(worker.metric("tollgate_controls_stale_seconds")?, 0.0);
+    wait_for_metric(&worker, "tollgate_controls_stale_seconds", 0.0)?;
     broker.kill()?;
     let deadline = Instant::now() + TIME_MAX;
     while worker.metric("tollgate_controls_stale_seconds")? < 2.0 {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, text};
 
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(240);
 
 fn tollgate(cluster: &Cluster, arguments: &[&str]) -> Command {
     let mut command = Command::new(cluster.tollgate());

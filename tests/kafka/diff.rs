@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -18,7 +17,6 @@ const RECORDS: usize = 400;
 const RECORD_BYTES: usize = 100_000;
 /// The smallest pipe that Linux makes.
 const PIPE_BYTES: usize = 4_096;
-const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// What retention takes while a topic is compared is told, and the result is not taken for one over the whole topic.
 pub(crate) fn a_topic_that_shrinks_is_not_whole(cluster: &Cluster) -> Result<()> {
@@ -50,14 +48,13 @@ pub(crate) fn a_topic_that_shrinks_is_not_whole(cluster: &Cluster) -> Result<()>
     let running = diff().arg("--flips").arg(&flips).spawn()?;
     wait_until("the comparison begins to write", || has_open(running.id(), &flips))?;
     delete_before(cluster, &topic, i64::try_from(RECORDS - 1)?)?;
-    let begin = Instant::now();
     let reader = File::open(&flips)?;
     drop(filled);
     let written = std::io::read_to_string(reader)?;
     let written = written.trim_start_matches('\n');
     let output = running.wait_with_output()?;
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(begin.elapsed() < TIME_MAX, "{said}");
+    // It has not waited for what is gone until it took the brokers for silent.
     assert_eq!(output.status.code(), Some(3), "{said}");
     let summary: Value = serde_json::from_slice(&output.stdout)?;
     let records = summary["records"].as_u64().context("a count")?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header};
 
-const TIME_MAX: Duration = Duration::from_secs(120);
+const TIME_MAX: Duration = Duration::from_secs(240);
 /// What no output may hold: it stands in keys, values and headers of records.
 const SECRET: &str = "user-7f3a";
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::traffic::conversations;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, text};
 
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(240);
 const PARTITIONS: i32 = 2;
 
 /// A captured topic gets the verdicts of its worker: keys, headers, times, partitions and offsets count.

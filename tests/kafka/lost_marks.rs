@@ -13,14 +13,14 @@ use crate::state::verdicts_are_those_of_eval;
 use crate::traffic::conversations;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record};
 
-const STEP_TIME_MAX: Duration = Duration::from_secs(120);
+const STEP_TIME_MAX: Duration = Duration::from_secs(240);
 
 /// The offset of a checkpoint is committed, and the checkpoint itself counts as aborted, as if an abort had come where the commit was lost. The
 /// next owner finds it in the log, and knows the threads that are in it.
 pub(crate) fn a_checkpoint_whose_commit_was_lost_is_written_again(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 1)?;
     // There is one checkpoint: at the end.
-    deployment.configure("/worker/checkpoint_interval_ms", json!(60_000));
+    deployment.configure("/worker/checkpoint_interval_ms", json!(3_600_000));
     let events = conversations(60, 71);
     let (before, after) = events.split_at(events.len() / 2);
     cluster.produce(&deployment.events, before)?;
@@ -69,7 +69,10 @@ pub(crate) fn a_transaction_of_somebody_else_is_named_and_waited_for(cluster: &C
 
 /// Writes records to partition 0 of a topic, in a transaction that stays open.
 fn begin(cluster: &Cluster, name: &str, topic: &str, records: &[Record]) -> Result<BaseProducer> {
-    let producer: BaseProducer = cluster.client().set("transactional.id", cluster.unique(name)).create()?;
+    let mut config = cluster.client();
+    // The brokers must not end it before the case does.
+    config.set("transactional.id", cluster.unique(name)).set("transaction.timeout.ms", "900000");
+    let producer: BaseProducer = config.create()?;
     producer.init_transactions(STEP_TIME_MAX)?;
     producer.begin_transaction()?;
     for Record { key, value, .. } in records {

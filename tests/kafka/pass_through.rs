@@ -7,7 +7,7 @@ use serde_json::json;
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, header, parsed};
 
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// Readable or not, every record gets the constant verdict, and all of them are committed.
 pub(crate) fn a_pass_through_answers_every_record_and_commits(cluster: &Cluster) -> Result<()> {

@@ -21,7 +21,7 @@ use tollgate_fixtures::sample_stage::{Outcome, Request, Signals, Subjects, key_o
 use tollgate_testkit::{Cluster, Outgoing};
 
 const PARTITIONS: u32 = 2;
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// What a tool weighs that is asked about: nothing when it is asked for the first time, so that it is asked twice, and then this.
 const WEIGHT: u64 = 3;

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use tollgate_core::digest::Digest;
 use tollgate_core::shadow::Sample;
 
+use crate::membership::wait_until;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, parsed};
 
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(240);
 const PERCENT: f64 = 50.0;
 
 /// What changes of a verdict: action and code of both policies, and the hash of the thread.
@@ -40,6 +41,7 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
     deployment.verdicts(cluster, awaited(first), TIME_MAX)?;
     let in_first = expected.0.len();
     cluster.read_until(&shadow, TIME_MAX, |records| records.len() >= in_first)?;
+    wait_until("they are counted", || Ok(worker.metric("tollgate_shadow_flips_total")? >= in_first as f64))?;
     assert_eq!(worker.metric("tollgate_shadow_flips_total")?, in_first as f64);
     assert_eq!(worker.metric("tollgate_shadow_left_out_total")?, 0.0);
     assert!(worker.stop()?.success());
@@ -127,11 +129,7 @@ pub(crate) fn a_judge_that_panics_starts_over(cluster: &Cluster) -> Result<()> {
     };
     // One that panicked has no outcome; all others have one, but for those that cannot be read.
     let least = awaited(&events.iter().filter(sampled).cloned().collect::<Vec<_>>()) * 9 / 10;
-    let deadline = std::time::Instant::now() + TIME_MAX;
-    while seen()? < least as f64 {
-        anyhow::ensure!(std::time::Instant::now() < deadline, "{} of {least} were seen:\n{}", seen()?, worker.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("most of them are seen", || Ok(seen()? >= least as f64))?;
     assert_eq!(worker.metric("tollgate_thread_panics_total")?, 1.0);
     assert!(worker.metric("tollgate_shadow_dropped_total")? >= 1.0 && worker.metric("tollgate_shadow_left_out_total")? > 0.0);
     assert!(worker.log().contains("the policy on trial starts over"), "{}", worker.log());

@@ -6,6 +6,7 @@ use anyhow::Result;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{Offset, TopicPartitionList};
 
+use crate::membership::wait_until;
 use tollgate_testkit::{Broker, Cluster, Outgoing};
 
 /// Keys go to the partitions that follow from the hashes in the tests of the Java client.
@@ -49,7 +50,8 @@ pub(crate) fn commits_are_found_again(cluster: &Cluster) -> Result<()> {
     let consumer: BaseConsumer = cluster.client().set("group.id", &group).create()?;
     let mut offsets = TopicPartitionList::new();
     offsets.add_partition_offset(&topic, 1, Offset::Offset(1))?;
-    consumer.commit(&offsets, CommitMode::Sync)?;
+    // The coordinator of the group has to be found, which is elected at the first commit of all.
+    wait_until("it is committed", || Ok(consumer.commit(&offsets, CommitMode::Sync).is_ok()))?;
     assert_eq!(cluster.committed(&group, &topic)?.into_iter().collect::<Vec<_>>(), [(1, 1)]);
     Ok(())
 }
@@ -65,7 +67,7 @@ pub(crate) fn acknowledged_records_survive_a_kill(cluster: &Cluster, broker: &mu
     assert_eq!(broker.bootstrap(), cluster.bootstrap());
     cluster.produce(&topic, &[Outgoing::new("key", "after")])?;
 
-    let records = cluster.read_until(&topic, Duration::from_secs(120), |records| records.len() == 3)?;
+    let records = cluster.read_until(&topic, Duration::from_secs(240), |records| records.len() == 3)?;
     let values: Vec<_> = records.iter().map(|record| String::from_utf8_lossy(record.value.as_deref().unwrap())).collect();
     assert_eq!(values, ["before the kill", "before the stop", "after"]);
     Ok(())

@@ -170,23 +170,23 @@ pub(crate) fn two_runs_at_once_agree(cluster: &Cluster) -> Result<()> {
 pub(crate) fn brokers_are_waited_for(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 1)?;
     let started = Instant::now();
-    let output = apply(&deployment, &["--execute", "--replication-factor", "2", "--wait", "10m"])?;
+    let output = apply(&deployment, &["--execute", "--replication-factor", "2", "--wait", "1h"])?;
     lines(&output, 1)?;
-    assert!(started.elapsed() < Duration::from_secs(600), "an old topic's replicas are no reason to wait: {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(3_600), "an old topic's replicas are no reason to wait: {:?}", started.elapsed());
     deployment.configure("/kafka/topics/dlq", json!(cluster.unique("apply-dlq")));
     deployment.configure("/kafka/brokers", json!("127.0.0.1:1"));
     let started = Instant::now();
-    let output = apply(&deployment, &["--execute", "--wait", "2s"])?;
+    let output = apply(&deployment, &["--execute", "--wait", "10s"])?;
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
-    assert!(stderr(&output).contains("Connection refused") && stderr(&output).contains("trying for 2 s"), "{}", stderr(&output));
-    assert!(started.elapsed() >= Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(stderr(&output).contains("Connection refused") && stderr(&output).contains("trying for 10 s"), "{}", stderr(&output));
+    assert!(started.elapsed() >= Duration::from_secs(10), "{:?}", started.elapsed());
     deployment.configure("/kafka/brokers", json!(cluster.bootstrap()));
     // A broker that never comes is named too.
     let started = Instant::now();
-    let output = apply(&without_topics(cluster)?, &["--execute", "--replication-factor", "3", "--wait", "2s"])?;
+    let output = apply(&without_topics(cluster)?, &["--execute", "--replication-factor", "3", "--wait", "10s"])?;
     lines(&output, 1)?;
     assert!(stderr(&output).contains("replication factor 3 takes 3 brokers, and the cluster has 1"), "{}", stderr(&output));
-    assert!(started.elapsed() >= Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() >= Duration::from_secs(10), "{:?}", started.elapsed());
     Ok(())
 }
 

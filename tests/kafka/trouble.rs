@@ -9,7 +9,7 @@ use crate::membership::wait_until;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
-const TIME_MAX: Duration = Duration::from_secs(120);
+const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// A dead letter is the record byte for byte, and a client that awaits its verdict is answered.
 pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Result<()> {
@@ -170,8 +170,11 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
         // Members hand their counts over once a second.
         wait_until(line, || Ok(worker.get("/metrics")?.1.contains(line)))?;
     }
+    wait_until("it is said that it is ready", || Ok(worker.log().contains("ready: deciding on 2 of 2 partitions")))?;
     assert_eq!(worker.log().matches("ready: deciding on 2 of 2 partitions").count(), 1, "{}", worker.log());
-    assert!(worker.metric("tollgate_live_threads")? == 1.0 && worker.metric("tollgate_state_bytes")? > 0.0);
+    wait_until("the state is counted", || {
+        Ok(worker.metric("tollgate_live_threads")? == 1.0 && worker.metric("tollgate_state_bytes")? > 0.0)
+    })?;
     Ok(())
 }
 

@@ -3,19 +3,18 @@
 //! `TOLLGATE_EARLIER_RELEASE` is the binary of an earlier release. `tests/kafka/earlier-release` builds it, and `./test` has it built.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::membership::{under_load, wait_until};
+use crate::membership::{under_load, under_load_meanwhile, wait_until};
 use crate::state::{quick_deployment, readiness};
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::harness::NotHere;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, by_thread, header, text};
 
-const TIME_MAX: Duration = Duration::from_secs(90);
+const TIME_MAX: Duration = Duration::from_secs(240);
 const PARTITIONS: i32 = 4;
 
 /// Has the deployment's commands run by the earlier release, and returns the binary of this one.
@@ -82,9 +81,10 @@ pub(crate) fn an_older_release_waits_where_the_state_is_newer(cluster: &Cluster)
     let (first, second) = (deployment.start()?, deployment.start()?);
     wait_until("both have partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
     deployment.use_binary(this);
-    let (mut events, probes) = (conversations(1_500, 47), one_call_to_each_partition());
+    // Of these, only as many are sent as there is time for.
+    let (mut events, probes) = (conversations(12_000, 47), one_call_to_each_partition());
     let (mut waited, mut workers) = (false, Vec::new());
-    under_load(cluster, &deployment, &events, || {
+    let sent = under_load_meanwhile(cluster, &deployment, &events, || {
         wait_until("they have written state", || Ok(!versions_of_state(cluster, &deployment)?.is_empty()))?;
         ensure!(first.stop()?.success());
         let version_before = newest_version(cluster, &deployment)?;
@@ -114,6 +114,7 @@ pub(crate) fn an_older_release_waits_where_the_state_is_newer(cluster: &Cluster)
         Ok(())
     })?;
     ensure!(waited, "the older worker says which state it cannot read, in its log and by its gauge");
+    events.truncate(sent);
     events.extend(probes);
     verdicts_are_those_of_this_release(cluster, &deployment, &events)?;
     for worker in workers {
@@ -155,6 +156,8 @@ pub(crate) fn two_policies_share_a_group_while_a_change_rolls_out(cluster: &Clus
     let mut deployment = quick_deployment(cluster, PARTITIONS)?;
     let denying = |tool: &str| json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": [tool]}}});
     deployment.configure("/guardrails", denying("patch"));
+    // Nobody is missed who is only slow: partitions go to the new workers, and never back.
+    deployment.configure("/kafka/properties/session.timeout.ms", json!(60_000));
     let (old, first, second) = (deployment.policy()?, deployment.start()?, deployment.start()?);
     wait_until("both have partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
     let events = conversations(1_200, 53);
@@ -162,18 +165,23 @@ pub(crate) fn two_policies_share_a_group_while_a_change_rolls_out(cluster: &Clus
     deployment.configure("/guardrails", denying("web_search"));
     let (new, by_new) = (deployment.policy()?, verdicts_by_id(deployment.eval(&events)?)?);
     let mut workers = Vec::new();
-    under_load(cluster, &deployment, &events, || {
-        sleep(Duration::from_millis(500));
+    // Threads have events before the change, during it, and behind it.
+    let (before, rest) = events.split_at(events.len() / 3);
+    let (during, behind) = rest.split_at(rest.len() / 2);
+    cluster.produce(&deployment.events, before)?;
+    deployment.verdicts(cluster, awaited(before), TIME_MAX)?;
+    under_load(cluster, &deployment, during, || {
         ensure!(first.stop()?.success());
         let third = deployment.start()?;
         wait_until("it has partitions", || Ok(third.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
-        sleep(Duration::from_millis(500));
+        wait_until("it decides", || Ok(third.metric("tollgate_verdicts_total")? > 0.0))?;
         ensure!(second.stop()?.success());
         workers.push(deployment.start()?);
         wait_until("both have partitions", || Ok(third.partitions()?.len() == 2))?;
         workers.push(third);
         Ok(())
     })?;
+    cluster.produce(&deployment.events, behind)?;
     let verdicts = deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
     let versions = [old.version().to_owned(), new.version().to_owned()];
     let mut of_thread: BTreeMap<_, Vec<usize>> = BTreeMap::new();

@@ -6,12 +6,14 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
+use crate::membership::wait_until;
+use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
 use tollgate_fixtures::recorded;
 use tollgate_testkit::harness::NotHere;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
 
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// A thousand threads over eight partitions and two members of one process get the verdicts of `eval`.
 pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(cluster: &Cluster) -> Result<()> {
@@ -22,7 +24,7 @@ pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(cluster: &Cluster) -> 
     let events = conversations(1_000, 7);
     agree(cluster, &deployment, &events)?;
     // Members hand their counts over once a second.
-    std::thread::sleep(Duration::from_millis(1_200));
+    wait_until("every verdict is counted", || Ok(worker.metric("tollgate_verdicts_total")? >= awaited(&events) as f64))?;
     assert_eq!(worker.metric("tollgate_verdicts_total")?, awaited(&events) as f64);
     assert!(worker.stop()?.success());
     Ok(())
@@ -81,7 +83,8 @@ pub(crate) fn a_verdict_follows_its_event(cluster: &Cluster) -> Result<()> {
         assert_eq!(names, ["event_id", "content-type", "traceparent", "correlation_id", "kafka_correlationId"]);
         assert_eq!(verdict.headers[3].1, Some(vec![0xff, 0x00]));
     }
-    assert!(worker.metric("tollgate_misplaced_records_total")? >= 1.0);
+    wait_until("it is counted", || Ok(worker.metric("tollgate_misplaced_records_total")? >= 1.0))?;
+    await_line(&worker, &["partitioner=murmur2_random"])?;
     let log = worker.log();
     let warnings: Vec<_> = log.lines().filter(|line| line.contains("partitioner=murmur2_random")).collect();
     let sample = format!("came_on={} belongs_on={home}", (home + 1) % 4);

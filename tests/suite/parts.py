@@ -1,5 +1,6 @@
 """The parts of the tests: what each proves, how long it usually takes, and how it runs."""
 
+import concurrent.futures
 import dataclasses
 import os
 import shutil
@@ -52,14 +53,21 @@ def lint(run):
     return run.command("lint", "clippy", "cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings")
 
 
+# Modules of the worker's integration program that wait for terminals, sockets and time-outs. They run beside the rest.
+WAITING = ("brokers::", "remote::", "terminal::", "traces::")
+
+
 def units(run):
+    aside = concurrent.futures.ThreadPoolExecutor().submit(run.integration, "units", "tollgate", *WAITING)
     steps = []
     for program in run.programs:
         if program.name == "kafka" or program.package == "tollgate-bench":
             continue
-        skip = ELSEWHERE.get(program.package) if program.kind == "test" else None
-        steps.append(run_program(run.terminal, "units", program, ("--skip", skip) if skip else ()))
-    return steps
+        skipped = [ELSEWHERE[program.package]] if program.kind == "test" and program.package in ELSEWHERE else []
+        if (program.package, program.name) == ("tollgate", "integration"):
+            skipped += WAITING
+        steps.append(run_program(run.terminal, "units", program, [word for skip in skipped for word in ("--skip", skip)]))
+    return steps + aside.result()
 
 
 def kafka(run):

@@ -26,7 +26,7 @@ const RATE_TIME: Duration = Duration::from_secs(10);
 
 fn main() -> Result<()> {
     let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
-    let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")), None)?;
+    let broker = Broker::start_for_benchmarks(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     let cluster = Cluster::new(broker.bootstrap(), &tollgate)?;
     println!("{:<14} {:>12} {:>16}", "draining", "events/s", "CPU µs/event");
     let mut ratios = Vec::new();

@@ -23,7 +23,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
     let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
-    let broker = Broker::start_for_tests(Path::new(env!("CARGO_TARGET_TMPDIR")), None)?;
+    let broker = Broker::start_for_benchmarks(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     let cluster = Cluster::new(broker.bootstrap(), &tollgate)?;
     restore(&cluster)?;
     moves(&cluster)

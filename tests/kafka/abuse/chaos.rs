@@ -24,7 +24,7 @@ const PAUSE_MS: std::ops::Range<usize> = 300..1_500;
 /// Longer than a bucket of the rule that waits for the clock.
 const BUCKET: Duration = Duration::from_millis(1_500);
 /// How long everything may take to be decided and counted in the end.
-const END_TIME_MAX: Duration = Duration::from_secs(180);
+const END_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Returns the rules: one that suspends, one by another dimension, one that waits for the clock and whose buckets end every second, and the
 /// pack with its volumes.
@@ -127,6 +127,7 @@ pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: usize, mut meanwhil
     let (kills, seed) = (number("TOLLGATE_ABUSE_KILLS", kills)?, number("TOLLGATE_CHAOS_SEED", 17)?);
     let guardrails = json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash", "ssh", "format_disk"]}}});
     let mut deployment = Deployment::new(cluster, PARTITIONS)?;
+    deployment.miss_members_soon();
     let topics = deployment.watch_for_abuse(cluster, SIGNAL_PARTITIONS)?;
     deployment.configure("/worker", json!({"members": 1, "checkpoint_interval_ms": 300}));
     deployment.configure("/guardrails", guardrails.clone());

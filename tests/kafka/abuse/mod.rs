@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, header, parsed, text};
 
 const PARTITIONS: i32 = 4;
+const SIGNAL_PARTITIONS: i32 = 3;
 const KILLS: usize = 20;
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(240);
 /// A user that nobody suspends, and one that is suspended.
 const HONEST: &str = "user-honest";
 const PLANTED: &str = "user-planted";
@@ -27,7 +28,8 @@ pub(crate) fn kills_change_no_signal_alert_or_control(cluster: &Cluster) -> Resu
 /// Returns a deployment that suspends for 15 minutes who is stopped five times within an hour.
 fn deployment(cluster: &Cluster) -> Result<Deployment> {
     let mut deployment = Deployment::new(cluster, PARTITIONS)?;
-    deployment.watch_for_abuse(cluster, 3)?;
+    deployment.miss_members_soon();
+    deployment.watch_for_abuse(cluster, SIGNAL_PARTITIONS)?;
     deployment.configure("/privacy/subject_key", json!("a key"));
     deployment.configure("/abuse", json!({"pack": "off", "rules": [planted()]}));
     Ok(deployment)
@@ -110,10 +112,12 @@ pub(crate) fn a_repeat_offender_is_suspended_on_every_partition(cluster: &Cluste
         ensure!(std::time::Instant::now() < deadline, "calls of a suspended user are not blocked");
     }
     ensure!(codes(cluster, &deployment, HONEST)?.iter().all(|code| code == "allow"), "another user is blocked");
-    let written: f64 =
-        deciding.iter().map(|worker| worker.metric(r#"tollgate_signals_written_total{signal="safety_stop"}"#).unwrap_or(0.0)).sum();
-    ensure!(written >= 8.0 * 3.0, "{written}: eight stops, each for user, tenant and thread");
-    ensure!(counting.metric(r#"tollgate_abuse_firings_total{mode="enforce",rule="planted"}"#)? >= 1.0);
+    // Members hand their counts over once a second.
+    let written =
+        || deciding.iter().map(|worker| worker.metric(r#"tollgate_signals_written_total{signal="safety_stop"}"#)).sum::<Result<f64>>();
+    wait_for(TIME_MAX, || Ok(written()? >= 8.0 * 3.0), "eight stops are counted, each for user, tenant and thread")?;
+    let firings = || counting.metric(r#"tollgate_abuse_firings_total{mode="enforce",rule="planted"}"#);
+    wait_for(TIME_MAX, || Ok(firings()? >= 1.0), "the firing is counted")?;
     ensure!(counting.metric(r#"tollgate_assigned_partitions{member="0",stage="abuse"}"#)? == 3.0);
     let (_, ready) = counting.get("/readyz")?;
     let ready: Value = serde_json::from_str(&ready)?;

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use tollgate_testkit::{Cluster, Record, Worker, parsed};
 
-use super::{PARTITIONS, PLANTED, TIME_MAX, cut_off, deployment, planted, wait_for};
+use super::{PARTITIONS, PLANTED, SIGNAL_PARTITIONS, TIME_MAX, cut_off, deployment, planted, wait_for};
 
 /// What the log says where a warm-up begins.
 const SHOWN: &str = "rules that are new are shown the log";
+const IN_FORCE: &str = "the new rules are in force";
 /// A user with four stops, the last of them behind the warm-up.
 const EARLIER: &str = "user-known-before";
 
@@ -30,7 +31,8 @@ fn rules_of(alerts: &[Record]) -> Vec<String> {
     alerts.iter().map(|alert| format!("{} {}", parsed(alert)["rule"].as_str().unwrap_or_default(), parsed(alert)["count"])).collect()
 }
 
-/// The first reader of the log panics, which is seen; the next one takes its time, and meanwhile the other rule suspends somebody.
+/// The first readers of the log panic, which is seen; the next one never gets on, and meanwhile the other rule suspends somebody. The next worker
+/// shows the rule the log.
 pub(crate) fn a_new_rule_warms_up_while_the_others_go_on(cluster: &Cluster) -> Result<()> {
     let mut deployment = deployment(cluster)?;
     let topics = deployment.abuse.clone().ok_or_else(|| anyhow::anyhow!("no topics"))?;
@@ -45,7 +47,8 @@ pub(crate) fn a_new_rule_warms_up_while_the_others_go_on(cluster: &Cluster) -> R
     ensure!(worker.stop()?.success());
 
     deployment.configure("/abuse/rules", json!([planted(), new_rule()]));
-    let failures = "warm-up=1*panic->1*sleep(15000)->off";
+    // More than one panics, because each is told for a second only.
+    let failures = "warm-up=3*panic->1*sleep(3600000)->off";
     let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", failures))?;
     let deadline = Instant::now() + TIME_MAX;
     let livez = loop {
@@ -61,13 +64,19 @@ pub(crate) fn a_new_rule_warms_up_while_the_others_go_on(cluster: &Cluster) -> R
     let still_warming = warming(&worker)?;
     ensure!(rules_of(&alerts) == ["planted 5"], "{:?}", rules_of(&alerts));
     ensure!(still_warming > 0.0, "the new rule was in force before the other one had fired");
+    wait_for(TIME_MAX, || Ok(worker.get("/livez")?.0 == 200), "the readers are started over")?;
+    worker.kill()?;
 
-    wait_for(TIME_MAX, || Ok(warming(&worker)? == 0.0), "the new rule comes into force")?;
-    ensure!(worker.get("/livez")?.0 == 200, "the reader was started over");
+    // Of each partition of events and of signals.
+    let restored_in_all = usize::try_from(PARTITIONS + SIGNAL_PARTITIONS)?;
+    let worker = deployment.start()?;
+    let told = |what: &str| worker.log().matches(what).count();
+    wait_for(TIME_MAX, || Ok(told(" restored ") == restored_in_all), "both stages have their state")?;
+    let is_in_force = || Ok(told(SHOWN) > 0 && told(IN_FORCE) == told(SHOWN) && warming(&worker)? == 0.0);
+    wait_for(TIME_MAX, is_in_force, "the new rule comes into force")?;
     cluster.produce(&deployment.events, &stops(EARLIER, 3..4))?;
     let alerts = cluster.read_until(&topics.alerts, TIME_MAX, |records| records.len() >= 2)?;
     ensure!(rules_of(&alerts) == ["planted 5", "four 4"], "it knows of three stops before: {:?}", rules_of(&alerts));
-    ensure!(worker.log().contains("the new rules are in force"), "{}", worker.log());
     // Once in force, it is so for whoever comes next.
     worker.kill()?;
     let worker = deployment.start()?;

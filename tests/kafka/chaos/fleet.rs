@@ -13,10 +13,10 @@ use tollgate_testkit::{Deployment, Worker};
 use super::report::{Deeds, Findings};
 
 /// How long a worker may take to stop when it is asked to.
-const STOP_TIME_MAX: Duration = Duration::from_secs(60);
+const STOP_TIME_MAX: Duration = Duration::from_secs(240);
 /// How long the group may take to decide the rest in the end.
-const END_TIME_MAX: Duration = Duration::from_secs(240);
-const KILL_TIME_MAX: Duration = Duration::from_secs(60);
+const END_TIME_MAX: Duration = Duration::from_secs(400);
+const KILL_TIME_MAX: Duration = Duration::from_secs(120);
 /// Workers of the group.
 const WORKERS_MIN: usize = 3;
 const WORKERS_MAX: usize = 5;

@@ -28,8 +28,8 @@ use report::Report;
 use topics::Committed;
 
 pub(super) const PARTITIONS: i32 = 16;
-/// The session timeout: short, so that the group soon notices a worker that is gone.
-pub(super) const SESSION_TIMEOUT: Duration = Duration::from_millis(1_500);
+/// The session timeout: short, so that the group soon notices a worker that is gone, and not so short that it misses one that is slow.
+pub(super) const SESSION_TIMEOUT: Duration = Duration::from_millis(3_000);
 pub(super) const TICK: Duration = Duration::from_millis(20);
 /// How long a run without faults takes.
 const QUIET_TIME: Duration = Duration::from_secs(15);
@@ -99,7 +99,7 @@ fn deployment(cluster: &Cluster) -> Result<Deployment> {
     deployment.configure(
         "/kafka/properties",
         json!({
-            "session.timeout.ms": session_ms, "heartbeat.interval.ms": 200, "max.poll.interval.ms": 10_000,
+            "session.timeout.ms": session_ms, "heartbeat.interval.ms": 200, "max.poll.interval.ms": 60_000,
             "reconnect.backoff.max.ms": 500,
         }),
     );

@@ -10,8 +10,8 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use tollgate_testkit::{Cluster, Deployment, Record};
 
-const READ_TIME_MAX: Duration = Duration::from_secs(60);
-const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
+const READ_TIME_MAX: Duration = Duration::from_secs(240);
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Reads partitions, one after the other, in no group. A consumer takes half a second to find its broker, so there is one for all.

@@ -27,7 +27,7 @@ const NOTES: &str = "TOLLGATE_CLUSTER_PLAIN_NOTES";
 /// How often offsets are committed.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
-const END_TIME_MAX: Duration = Duration::from_secs(40);
+const END_TIME_MAX: Duration = Duration::from_secs(240);
 
 /// A member of the plain group. Dropping it kills it.
 pub(crate) struct Plain {

@@ -27,7 +27,7 @@ const PARTITIONS: i32 = 12;
 const QUIET_TIME: Duration = Duration::from_secs(3);
 const HEAL_TIME_MAX: Duration = Duration::from_secs(300);
 /// How long the groups may take to get through the rest, once all brokers and workers are back.
-const END_TIME_MAX: Duration = Duration::from_secs(180);
+const END_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Starts the brokers that a fault needs.
 pub(crate) fn brokers_for(fault: Fault) -> Result<Brokers> {

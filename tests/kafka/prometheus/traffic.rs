@@ -6,6 +6,8 @@ use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, free_ports};
 
 /// How many threads of each kind a round has.
 const THREADS: usize = 40;
+/// How many events a round has: a call that is denied, three that fail twice, and what is no event, of each thread.
+pub const EVENTS: usize = THREADS * 7;
 /// Long ago, so that every verdict is late.
 const TIME: &str = "2026-01-01T00:00:00Z";
 
@@ -16,7 +18,7 @@ pub fn start(cluster: &Cluster) -> Result<(Deployment, Worker)> {
     deployment.watch_for_abuse(cluster, 2)?;
     let providers = json!([
         {"use": "allowlist", "config": {"denied_tools": ["bash"]}},
-        {"use": "http", "config": {"url": format!("http://127.0.0.1:{nobody}/"), "dialect": "opa", "timeout_ms": 500}},
+        {"use": "http", "config": {"url": format!("http://127.0.0.1:{nobody}/"), "dialect": "opa", "timeout_ms": 60_000}},
     ]);
     deployment.configure("/guardrails", json!({"enabled": true, "fail_closed": false, "providers": providers}));
     deployment.configure("/worker/checkpoint_interval_ms", json!(500));
@@ -48,6 +50,7 @@ pub fn send(cluster: &Cluster, deployment: &Deployment, round: usize) -> Result<
         }
         events.push(Outgoing::new(thread.as_str(), "no event"));
     }
+    assert_eq!(events.len(), EVENTS);
     cluster.produce(&deployment.events, &events)?;
     cluster.produce(&deployment.controls, &[Outgoing::new("no/control", "{}".to_owned())])?;
     Ok(())

@@ -23,9 +23,11 @@ use certificates::Identity;
 use tokens::{AUDIENCE, TokenEndpoint, TokenSigner};
 
 /// How long anything may take on a busy machine.
-pub(crate) const TIME_MAX: Duration = Duration::from_secs(60);
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(240);
 /// What no log and no output may hold: it is a part of every secret.
 pub(crate) const SENTINEL: &str = "s3ntinel";
+/// How long a token of the endpoint is good for.
+const TOKEN_SECONDS: i64 = 20;
 /// The user of each mechanism.
 const USERS: [&str; 3] = ["plain-user", "scram-user", "oauth-user"];
 /// The users of the table of rights.
@@ -68,8 +70,14 @@ impl Secured {
         };
         let target_tmpdir = crate::target_tmpdir();
         let broker = Broker::start_with_security(&target_tmpdir, &target_tmpdir.join("kafka/secured-broker.log"), &security)?;
-        let endpoint =
-            TokenEndpoint::start(signer.clone(), &of_broker.certificate()?, &of_broker.key()?, USERS[2], &password(USERS[2]), 20)?;
+        let endpoint = TokenEndpoint::start(
+            signer.clone(),
+            &of_broker.certificate()?,
+            &of_broker.key()?,
+            USERS[2],
+            &password(USERS[2]),
+            TOKEN_SECONDS,
+        )?;
         Ok(Self { broker, authority, signer, endpoint, directory })
     }
 

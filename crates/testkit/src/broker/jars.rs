@@ -66,6 +66,10 @@ fn download(cache: &Path) -> Result<()> {
     let unfinished = cache.with_extension(format!("unfinished-{}", std::process::id()));
     fs::create_dir_all(&unfinished)?;
     let downloaded = download_into(&unfinished).and_then(|()| {
+        // Brokers run with the jars of another process that was quicker.
+        if is_complete(cache) {
+            return Ok(fs::remove_dir_all(&unfinished)?);
+        }
         if cache.exists() {
             fs::remove_dir_all(cache)?;
         }

@@ -1,8 +1,10 @@
 //! Runs a real Kafka broker: one node, on the loopback interface, in a temporary directory, which ends with its starter.
 
+mod archive;
 mod jars;
 mod security;
 
+pub(crate) use archive::quick_options;
 pub(crate) use jars::class_path;
 pub use jars::{default_cache, lacking, test_cache};
 pub use security::Security;
@@ -39,12 +41,35 @@ allow.everyone.if.no.acl.found=false";
 pub struct Broker {
     guard: ProcessGuard,
     class_path: String,
+    /// The options of its JVM.
+    options: Vec<String>,
     port: u16,
     /// The port of the listener that wants a password, if there is one.
     secured_port: Option<u16>,
     /// The port of the listener that wants a client certificate.
     certified_port: u16,
     security: Option<Security>,
+}
+
+/// What a broker has that others have not.
+struct Setup<'s> {
+    /// Further lines of its `server.properties`.
+    properties: &'s str,
+    /// The file of its log, which stays.
+    log: Option<&'s Path>,
+    /// Users with their passwords, on a listener of their own.
+    users: &'s [(&'s str, &'s str)],
+    /// Security of every kind, on listeners of their own.
+    all: Option<&'s Security>,
+    /// The options of its JVM.
+    options: Vec<String>,
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        let options = ["-Xms512m", "-Xmx1g"].map(str::to_owned).to_vec();
+        Self { properties: "", log: None, users: &[], all: None, options }
+    }
 }
 
 impl Broker {
@@ -54,10 +79,11 @@ impl Broker {
     /// # Errors
     /// Java, Maven or the jars are missing, or the broker does not come up: with the end of its log.
     pub fn start(jars: &Path, properties: &str) -> Result<Self> {
-        Self::start_with(jars, properties, None, &[], None)
+        Self::start_with(jars, Setup { properties, ..Setup::default() })
     }
 
-    fn start_with(jars: &Path, properties: &str, log: Option<&Path>, users: &[(&str, &str)], all: Option<&Security>) -> Result<Self> {
+    fn start_with(jars: &Path, setup: Setup<'_>) -> Result<Self> {
+        let Setup { properties, log, users, all, options } = setup;
         let class_path = class_path(jars)?;
         let mut guard = ProcessGuard::start()?;
         log.map_or(Ok(()), |log| guard.log_to(log))?;
@@ -81,20 +107,33 @@ impl Broker {
         ];
         fs::write(home.join("server.properties"), settings.join("\n"))?;
         fs::write(home.join("log4j2.properties"), include_str!("log4j2.properties"))?;
-        let mut broker = Self { guard, class_path, port, secured_port, certified_port, security: all.cloned() };
+        let mut broker = Self { guard, class_path, options, port, secured_port, certified_port, security: all.cloned() };
         broker.format()?;
         broker.start_again()?;
         Ok(broker)
     }
 
-    /// Starts a broker for tests, which deals with dead members, open transactions and small topics at once. `target_tmpdir` is cargo's
-    /// `CARGO_TARGET_TMPDIR`, beside which its jars are kept. The broker logs to the file `log`, which stays;
-    /// without it the log is gone with the broker.
+    /// Starts a broker for benchmarks, which deals with dead members, open transactions and small topics at once. `target_tmpdir` is cargo's
+    /// `CARGO_TARGET_TMPDIR`, beside which its jars are kept.
     ///
     /// # Errors
     /// Those of [`Broker::start`].
-    pub fn start_for_tests(target_tmpdir: &Path, log: Option<&Path>) -> Result<Self> {
-        Self::start_with(&test_cache(target_tmpdir), TESTS, log, &[], None)
+    pub fn start_for_benchmarks(target_tmpdir: &Path) -> Result<Self> {
+        Self::start(&test_cache(target_tmpdir), TESTS)
+    }
+
+    /// Starts the same broker for tests: it starts sooner, and is slower under load. It logs to the file `log`, which stays.
+    ///
+    /// # Errors
+    /// Those of [`Broker::start`].
+    pub fn start_for_tests(target_tmpdir: &Path, log: &Path) -> Result<Self> {
+        Self::start_quickly(target_tmpdir, log, Setup::default())
+    }
+
+    fn start_quickly(target_tmpdir: &Path, log: &Path, setup: Setup<'_>) -> Result<Self> {
+        let jars = test_cache(target_tmpdir);
+        let options = quick_options(&jars)?;
+        Self::start_with(&jars, Setup { properties: TESTS, log: Some(log), options, ..setup })
     }
 
     /// Starts a broker for tests with a second listener, at which users log in with a name and a password (SASL/PLAIN) and may do only what
@@ -103,7 +142,7 @@ impl Broker {
     /// # Errors
     /// Those of [`Broker::start`].
     pub fn start_secured(target_tmpdir: &Path, log: &Path, users: &[(&str, &str)]) -> Result<Self> {
-        Self::start_with(&test_cache(target_tmpdir), TESTS, Some(log), users, None)
+        Self::start_quickly(target_tmpdir, log, Setup { users, ..Setup::default() })
     }
 
     /// Starts a broker for tests that is secured in every way: a listener with SASL over TLS, for all mechanisms, and one that wants client
@@ -112,7 +151,7 @@ impl Broker {
     /// # Errors
     /// Those of [`Broker::start`].
     pub fn start_with_security(target_tmpdir: &Path, log: &Path, security: &Security) -> Result<Self> {
-        Self::start_with(&test_cache(target_tmpdir), TESTS, Some(log), &[], Some(security))
+        Self::start_quickly(target_tmpdir, log, Setup { all: Some(security), ..Setup::default() })
     }
 
     /// Returns the address of the listener that wants a client certificate.
@@ -161,7 +200,7 @@ impl Broker {
     pub fn start_again(&mut self) -> Result<()> {
         if !self.guard.is_running()? {
             let own = self.security.iter().flat_map(Security::java_options);
-            let options: Vec<_> = ["-Xms512m", "-Xmx1g"].map(str::to_owned).into_iter().chain(own).collect();
+            let options: Vec<_> = self.options.iter().cloned().chain(own).collect();
             self.guard.run(&self.java(&options, &["kafka.Kafka".to_owned()]))?;
         }
         let deadline = Instant::now() + START_TIME_MAX;

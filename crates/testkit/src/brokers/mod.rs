@@ -17,7 +17,6 @@ use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::metadata::Metadata;
 
-use crate::broker::class_path;
 use crate::ports::free_ports;
 use node::{Node, Ports};
 use proxy::Proxies;
@@ -30,6 +29,8 @@ pub const NODES: usize = 3;
 
 const START_TIME_MAX: Duration = Duration::from_secs(300);
 const METADATA_TIME_MAX: Duration = Duration::from_secs(20);
+/// How long a cluster may take to answer a question: it may be electing a controller or leaders.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What a cluster has besides its three nodes.
@@ -58,7 +59,6 @@ impl Brokers {
     /// # Errors
     /// Java, Maven or the jars are missing, or a node does not come up: with the end of its log.
     pub fn start(jars: &Path, settings: &BrokersSettings) -> Result<Self> {
-        let class_path = class_path(jars)?;
         let ports = free_port_groups()?.map(|[proxy, clients, internal, controller]| {
             let advertised = if settings.proxied { proxy } else { clients };
             Ports { advertised, clients, internal, controller }
@@ -67,7 +67,7 @@ impl Brokers {
         let proxies = if settings.proxied { Some(Proxies::start(&proxied)?) } else { None };
         let make = |number: usize| {
             let disk = settings.small_disk.filter(|(node, _)| *node == number).map(|(_, bytes)| bytes);
-            let mut node = Node::new(number, &class_path, &ports, disk, settings)?;
+            let mut node = Node::new(number, jars, &ports, disk, settings)?;
             node.start()?;
             Ok(node)
         };
@@ -187,16 +187,20 @@ impl Brokers {
     }
 
     fn ask_any<T>(&mut self, ask: impl Fn(u16) -> Result<T>) -> Result<T> {
-        let mut last = anyhow!("no node is up");
-        for node in &mut self.nodes {
-            if node.is_running()? {
-                match ask(node.ports.clients) {
-                    Ok(answer) => return Ok(answer),
-                    Err(error) => last = error,
+        let deadline = Instant::now() + ANSWER_TIME_MAX;
+        loop {
+            let mut last = anyhow!("no node is up");
+            for node in &mut self.nodes {
+                if node.is_running()? {
+                    match ask(node.ports.clients) {
+                        Ok(answer) => return Ok(answer),
+                        Err(error) => last = error,
+                    }
                 }
             }
+            ensure!(Instant::now() < deadline, last);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        Err(last)
     }
 
     /// Returns the nodes that lead the partitions of a topic; partitions without a leader are left out.
@@ -204,7 +208,13 @@ impl Brokers {
     /// # Errors
     /// The cluster does not answer.
     pub fn leaders(&self, topic: &str) -> Result<BTreeMap<i32, usize>> {
-        let metadata = self.metadata()?;
+        let deadline = Instant::now() + ANSWER_TIME_MAX;
+        let metadata = loop {
+            match self.metadata() {
+                Err(_) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL),
+                answered => break answered?,
+            }
+        };
         let partitions = metadata.topics().iter().filter(|found| found.name() == topic).flat_map(|topic| topic.partitions());
         Ok(partitions.filter_map(|partition| Some((partition.id(), usize::try_from(partition.leader() - 1).ok()?))).collect())
     }

@@ -11,13 +11,12 @@ use anyhow::{Context as _, Result, ensure};
 use super::BrokersSettings;
 use super::disk::Disk;
 use crate::ProcessGuard;
+use crate::broker::{class_path, quick_options};
 
 const FORMAT_TIME_MAX: Duration = Duration::from_secs(180);
 const STOP_TIME_MAX: Duration = Duration::from_secs(120);
 /// The cluster's id: any 16 bytes in base64.
 const CLUSTER_ID: &str = "dG9sbGdhdGUtdGVzdHMtMw";
-/// Three of them share the machine with what is tested.
-const HEAP: [&str; 4] = ["-Xms128m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
 /// The ports of a node.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +34,16 @@ pub(super) struct Ports {
 pub(super) struct Node {
     guard: ProcessGuard,
     class_path: String,
+    /// The options of its JVM.
+    options: Vec<String>,
     disk: Option<Disk>,
     pub(super) ports: Ports,
 }
 
 impl Node {
     /// Makes the node of this number, from 0, and formats its storage.
-    pub(super) fn new(number: usize, class_path: &str, ports: &[Ports], disk_bytes: Option<u64>, of_all: &BrokersSettings) -> Result<Self> {
+    pub(super) fn new(number: usize, jars: &Path, ports: &[Ports], disk_bytes: Option<u64>, of_all: &BrokersSettings) -> Result<Self> {
+        let (class_path, options) = (class_path(jars)?, quick_options(jars)?);
         let mut guard = ProcessGuard::start()?;
         if let Some(logs) = &of_all.logs {
             fs::create_dir_all(logs)?;
@@ -63,7 +65,7 @@ impl Node {
         ];
         fs::write(guard.home().join("server.properties"), settings.join("\n"))?;
         fs::write(guard.home().join("log4j2.properties"), include_str!("../broker/log4j2.properties"))?;
-        let mut node = Self { guard, class_path: class_path.to_owned(), disk, ports: own };
+        let mut node = Self { guard, class_path, options, disk, ports: own };
         node.format()?;
         Ok(node)
     }
@@ -130,7 +132,7 @@ impl Node {
             }
             None => Command::new("java"),
         };
-        command.args(HEAP).args(["-cp", &self.class_path]);
+        command.args(&self.options).args(["-cp", &self.class_path]);
         command.arg(format!("-Dlog4j2.configurationFile={}/log4j2.properties", home.display()));
         command.args(arguments).arg(home.join("server.properties"));
         Ok(command)

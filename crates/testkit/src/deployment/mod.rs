@@ -99,8 +99,8 @@ impl Deployment {
                 "brokers": cluster.bootstrap(),
                 "group_id": group,
                 "topics": {"events": events, "decisions": decisions, "dlq": dlq, "state": state, "controls": controls},
-                // Quick enough for tests that kill workers.
-                "properties": {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "reconnect.backoff.max.ms": 500},
+                // Nobody is missed who is only slow: what they had decided would be decided again.
+                "properties": {"session.timeout.ms": 60_000, "heartbeat.interval.ms": 500, "reconnect.backoff.max.ms": 500},
             },
             "worker": {"members": 1},
         });
@@ -124,6 +124,11 @@ impl Deployment {
         let topics = AbuseTopics { signals, state, alerts };
         self.abuse = Some(topics.clone());
         Ok(topics)
+    }
+
+    /// Has members missed soon that are gone without a word, for tests that kill them.
+    pub fn miss_members_soon(&mut self) {
+        self.configure("/kafka/properties/session.timeout.ms", json!(6_000));
     }
 
     /// Sets a value of the configuration, by its JSON pointer.

@@ -86,7 +86,7 @@ impl Environment {
             Body::Stopping(body) => {
                 let _machine = self.machine.read().unwrap_or_else(PoisonError::into_inner);
                 begins();
-                let mut broker = Broker::start_for_tests(&self.target_tmpdir, Some(&directory.join(BROKER_LOG)))?;
+                let mut broker = Broker::start_for_tests(&self.target_tmpdir, &directory.join(BROKER_LOG))?;
                 body(&place().cluster(broker.bootstrap())?, &mut broker)
             }
             Body::Alone(body) => {
@@ -99,7 +99,7 @@ impl Environment {
 
     fn shared<'e>(&self, own: &'e OnceLock<Result<Broker, String>>) -> Result<&'e Broker> {
         let started = own.get_or_init(|| {
-            let started = Broker::start_for_tests(&self.target_tmpdir, Some(&self.logs().join(BROKER_LOG)));
+            let started = Broker::start_for_tests(&self.target_tmpdir, &self.logs().join(BROKER_LOG));
             started.map_err(|error| format!("{error:#}"))
         });
         started.as_ref().map_err(|error| anyhow!("{error}"))
