@@ -97,9 +97,9 @@ def run_program(terminal, part, program, arguments=(), environment=None, side_by
         words.append("--test-threads=1")
     environment = ENVIRONMENT | {"CARGO_MANIFEST_DIR": program.folder} | (environment or {})
     LOGS.mkdir(parents=True, exist_ok=True)
-    # Two runs of a program differ in the cases that they choose.
-    chosen = "-".join(word.strip("-:") for word in arguments if "::" in word)[:40]
-    log_path = LOGS / f"{part}-{program.package}-{program.name}{'-' if chosen else ''}{chosen}.log"
+    # Two runs of a program in one part differ in whether cases are chosen or skipped.
+    chosen = "-chosen" if arguments and "--skip" not in arguments else ""
+    log_path = LOGS / f"{part}-{program.package}-{program.name}{chosen}.log"
     started = last = time.monotonic()
     failures = []
     summary = None
