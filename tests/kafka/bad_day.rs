@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
+use crate::security::await_line;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker};
 
 const TIME_MAX: Duration = Duration::from_secs(240);
@@ -102,8 +103,7 @@ pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -
         }
         worker.wait_ready()?;
         assert_eq!(panics()?, f64::from(PANICS), "{place}");
-        let log = worker.log();
-        assert!(log.contains("a thread panicked") && log.contains(thread) && log.contains("src/"), "{log}");
+        await_line(&worker, &["a thread panicked", thread, "src/"])?;
         assert!(worker.stop()?.success(), "{place}");
     }
     // The log's own thread goes on after a panic, and nothing but a line is lost.
@@ -111,7 +111,7 @@ pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -
     let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", "log=1*panic->off"))?;
     worker.wait_ready()?;
     assert_eq!((worker.metric("tollgate_thread_panics_total")?, worker.metric("tollgate_lost_log_lines_total")?), (1.0, 1.0));
-    assert!(worker.log().contains("restored"), "{}", worker.log());
+    await_line(&worker, &[" restored "])?;
     assert!(worker.stop()?.success());
     Ok(())
 }

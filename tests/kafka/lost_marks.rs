@@ -9,6 +9,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use serde_json::json;
 
 use crate::membership::wait_until;
+use crate::security::await_line;
 use crate::state::verdicts_are_those_of_eval;
 use crate::traffic::conversations;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record};
@@ -39,8 +40,7 @@ pub(crate) fn a_checkpoint_whose_commit_was_lost_is_written_again(cluster: &Clus
     assert_eq!(cluster.read_all(&state)?, []);
     deployment.configure("/kafka/topics/state", json!(state));
     let worker = deployment.start()?;
-    let log = worker.log();
-    assert!(log.contains("the brokers have lost the commit of a checkpoint; it is written again"), "{log}");
+    await_line(&worker, &["the brokers have lost the commit of a checkpoint; it is written again"])?;
     let contents = |records: Vec<Record>| records.into_iter().map(|record| (record.key, record.value)).collect::<BTreeMap<_, _>>();
     assert!(contents(cluster.read_all(&state)?) == contents(checkpoint), "the same records");
     cluster.produce(&deployment.events, after)?;
@@ -56,8 +56,7 @@ pub(crate) fn a_transaction_of_somebody_else_is_named_and_waited_for(cluster: &C
     let producer = begin(cluster, "foreign", &deployment.state, &[removal])?;
     let worker = deployment.spawn("")?;
     wait_until("it says so", || Ok(worker.metric("tollgate_restore_failures_total{reason=\"mismatch\"}").unwrap_or_default() >= 1.0))?;
-    let log = worker.log();
-    assert!(log.contains("the state from offset 0 to ") && log.contains("kafka-transactions.sh"), "{log}");
+    await_line(&worker, &["the state from offset 0 to ", "kafka-transactions.sh"])?;
     producer.abort_transaction(STEP_TIME_MAX)?;
     worker.wait_ready()?;
     let event = json!({"type": "tool_call", "thread_id": "t", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 
+use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, header};
 
@@ -170,6 +171,8 @@ pub(crate) fn a_static_member_keeps_its_partitions(cluster: &Cluster) -> Result<
     let all: Vec<i64> = (0..6).collect();
     wait_until("both have partitions", || Ok(held(&[&first, &second])? == all && first.partitions()?.len() == 3))?;
     let before = first.partitions()?;
+    // Behind this line stands what is logged from now on.
+    await_line(&second, &["ready: deciding on 3 of 6 partitions"])?;
     let known = second.log().len();
     assert!(first.stop()?.success());
     let first = deployment.spawn("pod-a")?;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde_json::json;
 
+use crate::security::await_line;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, header, parsed};
 
 const TIME_MAX: Duration = Duration::from_secs(240);
@@ -22,7 +23,7 @@ pub(crate) fn a_pass_through_answers_every_record_and_commits(cluster: &Cluster)
     ];
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start_with(&["--pass-through"])?;
-    ensure!(worker.log().contains("NOTHING IS DECIDED"), "no warning:\n{}", worker.log());
+    await_line(&worker, &["NOTHING IS DECIDED"])?;
     let verdicts = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.len() == events.len())?;
     let mut found: Vec<_> = verdicts
         .iter()

@@ -11,6 +11,7 @@ use tollgate_core::digest::Digest;
 use tollgate_core::shadow::Sample;
 
 use crate::membership::wait_until;
+use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, parsed};
 
@@ -132,7 +133,7 @@ pub(crate) fn a_judge_that_panics_starts_over(cluster: &Cluster) -> Result<()> {
     wait_until("most of them are seen", || Ok(seen()? >= least as f64))?;
     assert_eq!(worker.metric("tollgate_thread_panics_total")?, 1.0);
     assert!(worker.metric("tollgate_shadow_dropped_total")? >= 1.0 && worker.metric("tollgate_shadow_left_out_total")? > 0.0);
-    assert!(worker.log().contains("the policy on trial starts over"), "{}", worker.log());
+    await_line(&worker, &["the policy on trial starts over"])?;
     assert!(worker.stop()?.success());
     let found: Flips = cluster.read_all(&tried.shadow)?.iter().map(published).collect();
     assert!(found.len() > 20 && found.len() < all.len(), "{} of {}", found.len(), all.len());

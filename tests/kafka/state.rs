@@ -10,6 +10,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 
 use crate::membership::{under_load, under_load_meanwhile, wait_until};
+use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text};
 
@@ -65,7 +66,7 @@ pub(crate) fn verdicts_after_kills_are_those_of_eval(cluster: &Cluster) -> Resul
     })?;
     verdicts_are_those_of_eval(cluster, &deployment, &events)?;
     let worker = last.context("the last worker")?;
-    assert!(worker.log().contains("restored"), "{}", worker.log());
+    await_line(&worker, &[" restored "])?;
     Ok(())
 }
 
@@ -118,10 +119,10 @@ pub(crate) fn unreadable_state_holds_its_partition_back(cluster: &Cluster) -> Re
     wait_until("the partition has failed", || Ok(readiness(&worker)?["members"][0]["failed"] == json!([0])))?;
     let ready = worker.get("/readyz")?;
     assert_eq!((ready.0, readiness(&worker)?["members"][0]["partitions"].clone()), (503, json!([0, 1])));
-    assert!(worker.metric("tollgate_restore_failures_total{reason=\"unreadable\"}")? >= 1.0);
+    let failures = || worker.metric("tollgate_restore_failures_total{reason=\"unreadable\"}");
+    wait_until("the reason is counted", || Ok(failures()? >= 1.0))?;
     wait_until("the gauge to alert on is set", || Ok(worker.metric("tollgate_unrestored_partitions")? == 1.0))?;
-    let log = worker.log();
-    assert!(log.contains("state record at offset 0: the record cannot be read"), "{log}");
+    await_line(&worker, &["state record at offset 0: the record cannot be read"])?;
 
     let call = |thread: &str, partition| {
         let event = json!({"type": "tool_call", "thread_id": thread, "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
@@ -166,8 +167,7 @@ pub(crate) fn state_that_is_not_ours_is_not_taken(cluster: &Cluster) -> Result<(
 fn refuses(deployment: &Deployment, why: &str) -> Result<()> {
     let worker = deployment.spawn("")?;
     wait_until(why, || Ok(readiness(&worker)?["members"][0]["failed"] == json!([0])))?;
-    let log = worker.log();
-    ensure!(log.contains(why), "{log}");
+    await_line(&worker, &[why])?;
     assert_eq!(worker.get("/readyz")?.0, 503);
     Ok(())
 }
