@@ -1,6 +1,6 @@
 //! Tests against a real Kafka, which this program starts, and stops in any case. The cases of `cluster` start three brokers of their own.
 //!
-//! A test is a function in a module below and one line in [`cases`]. Three cases run side by side, each on topics and groups of its own; a
+//! A test is a function in a module below and one line in [`cases`]. Four cases run side by side, each on topics and groups of its own; a
 //! case that needs the machine for itself is a `Case::alone` and says why. `TOLLGATE_TEST_BROKERS` names a running cluster that cases share
 //! instead of a broker of our own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]

@@ -23,7 +23,7 @@ pub use environment::Place;
 use environment::{Environment, Skip};
 
 /// How many cases that share the broker run side by side. Most of them wait most of the time: for sessions, rebalances and processes.
-const SIDE_BY_SIDE: usize = 3;
+const SIDE_BY_SIDE: usize = 4;
 
 /// A test: its name and what it does. [`sharing!`](crate::sharing), [`stopping!`](crate::stopping) and [`Case::alone`] make a case.
 #[derive(Clone)]
