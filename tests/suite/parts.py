@@ -38,6 +38,10 @@ class Run:
         program = self.find("tollgate", "kafka")
         return [run_program(self.terminal, part, program, arguments, environment, side_by_side=True)]
 
+    def kafka_cases(self, part, cases, environment):
+        """Runs some cases of the Kafka program, each by itself: the program takes one name."""
+        return [step for case in cases for step in self.kafka(part, "--exact", case, environment=environment)]
+
     def integration(self, part, package, *arguments):
         return [run_program(self.terminal, part, self.find(package, "integration"), arguments)]
 
@@ -80,7 +84,7 @@ def faults(run):
 
 def chaos(run):
     kills = {"TOLLGATE_CHAOS_KILLS": "300", "TOLLGATE_ABUSE_KILLS": "60", "TOLLGATE_CHAOS_SEED": "7"}
-    return run.kafka("chaos", "--exact", "chaos::faults_change_no_verdict", "abuse::kills_change_no_signal_alert_or_control", environment=kills)
+    return run.kafka_cases("chaos", ("chaos::faults_change_no_verdict", "abuse::kills_change_no_signal_alert_or_control"), kills)
 
 
 def releases(run):
@@ -88,7 +92,7 @@ def releases(run):
     built = subprocess.run(["tests/kafka/earlier-release"], cwd=TOP, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=False)
     if built.returncode != 0:
         return [Step("releases", "an earlier release", failed=1, failures=["tests/kafka/earlier-release failed"])]
-    return run.kafka("releases", "--exact", *RELEASES, environment={"TOLLGATE_EARLIER_RELEASE": built.stdout.strip()})
+    return run.kafka_cases("releases", RELEASES, {"TOLLGATE_EARLIER_RELEASE": built.stdout.strip()})
 
 
 def fuzz(run):

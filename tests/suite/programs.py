@@ -97,8 +97,8 @@ def run_program(terminal, part, program, arguments=(), environment=None, side_by
         words.append("--test-threads=1")
     environment = ENVIRONMENT | {"CARGO_MANIFEST_DIR": program.folder} | (environment or {})
     LOGS.mkdir(parents=True, exist_ok=True)
-    # Two runs of a program in one part differ in whether cases are chosen or skipped.
-    chosen = "-chosen" if arguments and "--skip" not in arguments else ""
+    # Two runs of a program in one part differ in the cases that are chosen.
+    chosen = "-" + arguments[-1].strip(":").replace("::", ".") if arguments and "--skip" not in arguments else ""
     log_path = LOGS / f"{part}-{program.package}-{program.name}{chosen}.log"
     started = last = time.monotonic()
     failures = []
@@ -133,12 +133,13 @@ def run_program(terminal, part, program, arguments=(), environment=None, side_by
         step.failed = max(step.failed, 1)
         names = [line.strip() for line in failures[len(failures) - failures[::-1].index("failures:"):] if line.strip()] if failures else []
         names = [name for name in names if " " not in name]
-        text = "\n".join(failures) or f"{program} ended with {code} and named no case"
+        text = "\n".join(failures) or f"{program} ended with {code} and named no case:\n{log_path.read_text(errors='replace')[-4_000:]}"
         repeats = "\n".join(f"repeat: {program.repeat(name)}" for name in names)
         step.failures.append(f"{text}\n{repeats}\nlog: {log_path}")
-    elif summary is None:
+    elif step.passed + len(step.skipped) == 0:
+        # A name that no case has must not read as a pass.
         step.failed = 1
-        step.failures.append(f"{program} does not say how many tests it ran\nlog: {log_path}")
+        step.failures.append(f"{program} {' '.join(arguments)}: no case ran\nlog: {log_path}")
     terminal.say(f"{part}: {step.seconds:.1f} s: {program}: {step.passed} passed, {step.failed} failed, {len(step.skipped)} skipped")
     return step
 
