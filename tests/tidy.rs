@@ -33,7 +33,7 @@ fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
 }
 
 /// Returns what ships: the sources of the worker and of the crates, without their tests and benchmarks.
-fn source_files() -> Vec<PathBuf> {
+pub fn source_files() -> Vec<PathBuf> {
     files(
         &[
             "src",

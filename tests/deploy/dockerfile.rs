@@ -2,6 +2,7 @@
 
 use super::{read, value_of, workspace_version, yaml};
 use crate::support::{run, tollgate};
+use crate::tidy::source_files;
 
 /// Returns the instructions of the Dockerfile in order, as name and arguments, with continued lines put together.
 fn instructions() -> Vec<(String, String)> {
@@ -117,4 +118,15 @@ fn the_context_is_a_list_of_what_goes_in() {
         let source = path.split(' ').next().unwrap();
         assert!(patterns.contains(&format!("!{source}").as_str()), "COPY {source}: .dockerignore leaves it out");
     }
+    // What the sources have compiled into the program.
+    let mut count = 0;
+    for path in source_files() {
+        let text = read(&path.to_string_lossy());
+        let compiled_in = text.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next()?.split_once("/config/"));
+        for (_, file) in compiled_in {
+            count += 1;
+            assert!(patterns.contains(&format!("!config/{file}").as_str()), "{}: .dockerignore leaves config/{file} out", path.display());
+        }
+    }
+    assert!(count >= 3, "only {count} files of config/ are compiled in");
 }
