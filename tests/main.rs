@@ -8,7 +8,7 @@
 //! | `config`, `schemas` | configuration as users write it; JSON Schemas and their printed copies |
 //! | `terminal` | what commands show on a terminal |
 //! | `brokers` | brokers that cannot be reached; a worker on the embedded broker |
-//! | `remote`, `traces` | policy servers, and collectors of traces, over real sockets |
+//! | `traces` | collectors of traces over real sockets |
 //! | `build_script`, `deploy` | the revision of a build; Dockerfile, composition, workflows, versions |
 //! | `tidy` | house rules |
 //! | `support` | nothing: it is what the others share |
@@ -34,7 +34,6 @@ mod eval;
 mod eval_formats;
 mod passport_command;
 mod policy_tests;
-mod remote;
 mod replay;
 mod schemas;
 mod state_command;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{check_each, run, tollgate};
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use tollgate::settings::Settings;
+use tollgate_config::settings::Settings;
 use tollgate_core::settings::{defaults, parse};
 
 const NAMES: [&str; 4] = ["event", "verdict", "control", "configuration"];

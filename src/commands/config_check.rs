@@ -8,15 +8,15 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::health::Health;
-use crate::kafka::check_clients;
-use crate::logging::{read_filter, start_logging};
-use crate::metrics::Metrics;
-use crate::settings::{KafkaSettings, Settings};
-use crate::stop::Stop;
-use crate::traces;
-use crate::worker::{Needs, PreflightError, check_configs, check_topics, check_transactions};
+use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::policy::Policy;
+use tollgate_worker::Stop;
+use tollgate_worker::health::Health;
+use tollgate_worker::kafka::check_clients;
+use tollgate_worker::logging::{read_filter, start_logging};
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::process::{Needs, PreflightError, check_configs, check_topics, check_transactions};
+use tollgate_worker::traces;
 
 use super::process;
 
@@ -32,7 +32,7 @@ pub(super) struct CheckArgs {
 
 pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     // JSON is YAML too, so what is printed here can be used as a configuration file.
-    let text = serde_json::to_string_pretty(&settings.redacted())?;
+    let text = serde_json::to_string_pretty(&settings.redacted(tollgate_worker::kafka::is_property))?;
     writeln!(std::io::stdout(), "{text}")?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     settings.abuse.ids_without_tenant.iter().for_each(|sentence| say!("tollgate: {sentence}"));
@@ -80,7 +80,7 @@ async fn connect(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn ask(kafka: &KafkaSettings, needs: &Needs) -> anyhow::Result<crate::worker::Preflight> {
+fn ask(kafka: &KafkaSettings, needs: &Needs) -> anyhow::Result<tollgate_worker::process::Preflight> {
     let stop = Stop::default();
     let (timer, health) = (stop.clone(), Health::default());
     std::thread::Builder::new().name("timeout".to_owned()).spawn(move || {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::process;
 use super::top::ask;

@@ -51,10 +51,10 @@ use clap::{Args, Parser, Subcommand};
 
 pub use output::ColorChoice;
 
-use crate::config::load_as_of;
-use crate::host_time::now_ms;
-use crate::logging::finish_logging;
-use crate::settings::Settings;
+use tollgate_config::load_as_of;
+use tollgate_config::settings::Settings;
+use tollgate_worker::host_time::now_ms;
+use tollgate_worker::logging::finish_logging;
 
 use dev::DevContext;
 use hints::Hints;

@@ -9,16 +9,16 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use crate::admin::{Admin, ConnectionLimits};
-use crate::health::Health;
-use crate::logging::finish_logging;
-use crate::metrics::Metrics;
-use crate::policy_servers::{Endpoint, PolicyServers};
-use crate::settings::SubjectKeys;
-use crate::stop::Stop;
-use crate::threads::{MustRun, THREAD_ENDED};
+use tollgate_config::settings::SubjectKeys;
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{GuardrailSettings, PolicySettings};
+use tollgate_worker::Stop;
+use tollgate_worker::admin::{Admin, ConnectionLimits};
+use tollgate_worker::health::Health;
+use tollgate_worker::logging::finish_logging;
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
+use tollgate_worker::threads::{MustRun, THREAD_ENDED};
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ pub(super) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
 
 /// Serves the admin endpoint for as long as the process lives.
 pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
-    if let Err(error) = metrics.add_process() {
+    if let Err(error) = metrics.add_process(super::version::REVISION) {
         tracing::warn!(%error, "the metrics of the process itself are missing");
     }
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };

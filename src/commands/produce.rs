@@ -12,9 +12,9 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
 
-use crate::kafka::{Linger, Right, make_producer, oauth_token, producer_config};
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 use tollgate_core::record::{Offset, Partition};
+use tollgate_worker::kafka::{Linger, Right, make_producer, oauth_token, producer_config};
 
 /// How long the brokers may take to acknowledge the record: as long as it takes until a partition whose leader has died has another one.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -128,7 +128,7 @@ impl ClientContext for Acknowledgements {
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::kafka::log(level, facility, message);
+        tollgate_worker::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

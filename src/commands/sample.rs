@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::health::Health;
-use crate::logging::start_logging;
-use crate::settings::Settings;
-use crate::stop::Stop;
+use tollgate_config::settings::Settings;
+use tollgate_worker::Stop;
+use tollgate_worker::health::Health;
+use tollgate_worker::logging::start_logging;
 
 use super::dev::{Console, Play, Script};
 use super::output::Screen;

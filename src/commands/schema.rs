@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 use tollgate_core::{controls, decode, evaluate, settings};
 
 #[derive(Debug, Args)]

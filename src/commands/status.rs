@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::health::Health;
-use crate::metrics::Metrics;
-use crate::stop::Stop;
+use tollgate_worker::Stop;
+use tollgate_worker::health::Health;
+use tollgate_worker::metrics::Metrics;
 
 use super::output::{clock, count, now_ms, seconds};
 use super::top::Scraped;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::output::{OutputArgs, OutputFormat, Screen, read_since};
 use super::verdicts::{Line, Start, Verdict, VerdictReader};
-use crate::logging::start_logging;
+use tollgate_worker::logging::start_logging;
 
 /// How long to wait for a verdict at a time.
 const POLL: Duration = Duration::from_millis(500);

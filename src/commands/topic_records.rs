@@ -21,8 +21,8 @@ use rdkafka::error::KafkaError;
 use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::record::OwnedRecord;
 
-use crate::kafka::{PlainContext, Right, consumer_config, is_forbidden, is_unreachable, make_consumer, with_record};
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::kafka::{PlainContext, Right, consumer_config, is_forbidden, is_unreachable, make_consumer, with_record};
 
 /// How long to wait for a record at a time.
 const POLL: Duration = Duration::from_millis(50);

@@ -9,12 +9,12 @@ use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message as _};
 
-use crate::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, partitions_of, passes, reader_config};
-use crate::partition::{RestoreError, ends, read_messages};
-use crate::settings::KafkaSettings;
-use crate::stop::Stop;
-use crate::topics::TopicRole;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::record::{Offset, Partition};
+use tollgate_worker::Stop;
+use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, partitions_of, passes, reader_config};
+use tollgate_worker::partition::{RestoreError, ends, read_messages};
 
 /// How long the brokers may take to list the topics, and how long one request for that may take.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,9 +8,12 @@ use rdkafka::ClientConfig;
 use rdkafka::util::get_rdkafka_version;
 use serde::Serialize;
 
-use crate::metrics::{REVISION, VERSION};
 use tollgate_core::checkpoint;
 use tollgate_core::policy::RULES_REVISION;
+use tollgate_worker::metrics::VERSION;
+
+/// The revision of the sources that the program is built from, or `unknown`.
+pub(super) const REVISION: &str = env!("TOLLGATE_REVISION");
 
 #[derive(Debug, Args)]
 pub(super) struct VersionArgs {

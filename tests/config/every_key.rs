@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::*;
-use tollgate::config::load;
+use tollgate_config::load;
 use tollgate_core::policy::Registry;
 use tollgate_core::settings::{REDACTED, defaults};
 
@@ -52,7 +52,7 @@ fn places(value: &Value, place: &Place, found: &mut Vec<Place>) {
 /// Returns the effective settings under these variables, or what is wrong.
 fn effective_under(file: &Path, variables: &[(String, String)]) -> Result<Value, String> {
     let variables = variables.iter().map(|(name, text)| (OsString::from(name), OsString::from(text)));
-    load(Some(file), variables).map(|settings| settings.redacted()).map_err(|error| error.to_string())
+    load(Some(file), variables).map(|settings| settings.redacted(tollgate_worker::kafka::is_property)).map_err(|error| error.to_string())
 }
 
 /// Returns texts to try on a key that holds `now`, and what should stand there then. For a string it is the text as it is.

@@ -33,7 +33,7 @@ fn secrets_come_from_files_and_are_never_shown() {
     let shown = effective(&Setup { variables, ..Setup::default() });
     assert_eq!(shown["kafka"]["properties"]["client.rack_file"], file_with_hash.path().to_str().unwrap());
     let variables = [("TOLLGATE__KAFKA__PROPERTIES__CLIENT_RACK_FILE".into(), file_with_hash.path().as_os_str().to_owned())];
-    assert_eq!(tollgate::config::load(None, variables).unwrap().kafka.properties["client.rack"], "a #b 007");
+    assert_eq!(tollgate_config::load(None, variables).unwrap().kafka.properties["client.rack"], "a #b 007");
 }
 
 /// While keys are changed there are two, each in a file of its own.
@@ -43,7 +43,7 @@ fn several_keys_come_from_files_and_are_never_shown() {
     let [new, old] = [&new, &old].map(|file| file.path().to_str().unwrap());
     let names = ["TOLLGATE__PRIVACY__SUBJECT_KEYS__0_FILE", "TOLLGATE__PRIVACY__SUBJECT_KEYS__1_FILE"];
     let variables: Vec<_> = names.into_iter().zip([new, old]).collect();
-    let settings = tollgate::config::load(None, variables.iter().map(|(name, path)| ((*name).into(), (*path).into()))).unwrap();
+    let settings = tollgate_config::load(None, variables.iter().map(|(name, path)| ((*name).into(), (*path).into()))).unwrap();
     assert_eq!(settings.subject_keys.iter().collect::<Vec<_>>(), ["new-7f3a", "old-7f3a"]);
     assert_eq!(settings.subject_keys.first(), Some("new-7f3a"));
     let ran = check(&Setup { variables, ..Setup::default() });
@@ -62,15 +62,15 @@ fn properties_come_from_files_wherever_they_are_named() {
     for property in ["sasl.password", "ssl.key.password", "ssl.keystore.password", "ssl.key.pem", "sasl.oauthbearer.client.secret"] {
         let variable = format!("TOLLGATE__KAFKA__PROPERTIES__{}_FILE", property.to_uppercase().replace('.', "_"));
         let in_file = temporary(&format!("kafka: {{properties: {{{property}_file: {path}}}}}"));
-        let by_file = tollgate::config::load(Some(in_file.path()), []).unwrap();
-        let by_variable = tollgate::config::load(None, [(variable.into(), path.into())]).unwrap();
-        let mut by_argument = tollgate::config::load(None, []).unwrap();
+        let by_file = tollgate_config::load(Some(in_file.path()), []).unwrap();
+        let by_variable = tollgate_config::load(None, [(variable.into(), path.into())]).unwrap();
+        let mut by_argument = tollgate_config::load(None, []).unwrap();
         by_argument.kafka.set_property(&format!("{property}_file={path}")).unwrap();
         by_argument.kafka.load_property_files(|path| std::fs::read(path).map_err(|error| error.to_string())).unwrap();
         for (way, settings) in [("file", &by_file), ("variable", &by_variable), ("argument", &by_argument)] {
             assert_eq!(settings.kafka.properties[property], SECRET, "{property} by {way}");
             assert_eq!(settings.kafka.property_files[property], path, "{property} by {way}");
-            assert!(!settings.redacted().to_string().contains(SECRET), "{property} by {way}");
+            assert!(!settings.redacted(tollgate_worker::kafka::is_property).to_string().contains(SECRET), "{property} by {way}");
         }
     }
     // What comes last counts.
@@ -106,7 +106,7 @@ fn what_tokens_need_is_named() {
 /// Returns what is shown of a configuration, whether a worker could use it or not: not every librdkafka has every property.
 fn loaded(text: &str) -> Value {
     let file = temporary(text);
-    tollgate::config::load(Some(file.path()), []).unwrap().redacted()
+    tollgate_config::load(Some(file.path()), []).unwrap().redacted(tollgate_worker::kafka::is_property)
 }
 
 /// A URL may hold a secret wherever a server takes one: as user info, or in its query.

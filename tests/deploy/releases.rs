@@ -6,10 +6,9 @@ use super::{read, value_of, workspace_version, yaml};
 
 /// Returns the manifests of all members of the workspace.
 fn manifests() -> Vec<PathBuf> {
-    let root = read("Cargo.toml");
-    let (_, members) = root.split_once("members = [").unwrap();
-    let members = members.split(']').next().unwrap().split(',').map(|member| member.trim().trim_matches('"'));
-    members.map(|member| Path::new(member).join("Cargo.toml")).collect()
+    assert!(read("Cargo.toml").contains("members = [\".\", \"crates/*\"]"), "the members are those that this lists");
+    let crates = std::fs::read_dir("crates").unwrap().map(|entry| entry.unwrap().path().join("Cargo.toml"));
+    crates.chain([PathBuf::from("Cargo.toml")]).collect()
 }
 
 #[test]

@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use rdkafka::message::OwnedHeaders;
-use tollgate::health::Health;
-use tollgate::kafka::StageTopics;
-use tollgate::member::Membership;
-use tollgate::metrics::Metrics;
-use tollgate::outbox::{OutboxTopics, Publications};
-use tollgate::stages::{Done, RequestId, StageRuntime, StageSetup};
-use tollgate::worker::{Preflight, Worker, WorkerParts};
-use tollgate::{Stop, config};
+use tollgate_config::load;
 use tollgate_core::checkpoint::Restore;
 use tollgate_core::record::Offset;
 use tollgate_fixtures::sample_stage::{Outcome, Request, Signals, Subjects, key_of};
 use tollgate_testkit::{Cluster, Outgoing};
+use tollgate_worker::Stop;
+use tollgate_worker::health::Health;
+use tollgate_worker::kafka::StageTopics;
+use tollgate_worker::member::Membership;
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::outbox::{OutboxTopics, Publications};
+use tollgate_worker::process::{Preflight, Worker, WorkerParts};
+use tollgate_worker::stages::{Done, RequestId, StageRuntime, StageSetup};
 
 const PARTITIONS: u32 = 2;
 const TIME_MAX: Duration = Duration::from_secs(240);
@@ -63,7 +64,7 @@ struct Running {
 }
 
 fn start(cluster: &Cluster, topics: &Arc<StageTopics>, output: &str) -> Result<Running> {
-    let mut settings = config::load(None, [])?;
+    let mut settings = load(None, [])?;
     settings.kafka.brokers = cluster.bootstrap().to_owned();
     (settings.worker.members, settings.worker.checkpoint_interval_ms) = (Some(1), 200);
     let stop = Stop::default();

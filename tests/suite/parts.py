@@ -57,15 +57,22 @@ def lint(run):
     return run.command("lint", "clippy", "cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings")
 
 
-# Modules of the worker's integration program that wait for terminals, sockets and time-outs. They run beside the rest.
-WAITING = ("brokers::", "remote::", "terminal::", "traces::")
+# What waits for terminals, sockets and time-outs runs beside the rest: these modules of the command line's tests, and this program.
+WAITING = ("brokers::", "terminal::", "traces::")
+
+
+WAITS = ("tollgate-worker", "integration")
+
+
+def waiting_units(run):
+    return run.integration("units", "tollgate", *WAITING) + run.integration("units", WAITS[0])
 
 
 def units(run):
-    aside = concurrent.futures.ThreadPoolExecutor().submit(run.integration, "units", "tollgate", *WAITING)
+    aside = concurrent.futures.ThreadPoolExecutor().submit(waiting_units, run)
     steps = []
     for program in run.programs:
-        if program.name == "kafka" or program.package == "tollgate-bench":
+        if program.name == "kafka" or program.package == "tollgate-bench" or (program.package, program.name) == WAITS:
             continue
         skipped = [ELSEWHERE[program.package]] if program.kind == "test" and program.package in ELSEWHERE else []
         if (program.package, program.name) == ("tollgate", "integration"):

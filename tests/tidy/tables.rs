@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use tollgate::metrics::{CATALOG, Kind};
-use tollgate::topics::TOPICS;
+use tollgate_config::topics::TOPICS;
+use tollgate_worker::metrics::{CATALOG, Kind};
 
 use super::{assert_none, documents, read};
 
@@ -22,12 +22,12 @@ fn check_written(path: &str, wanted: &str) {
 
 #[test]
 fn the_page_on_metrics_is_the_list() {
-    check_written("docs/metrics.md", &tollgate::metrics::page(CATALOG));
+    check_written("docs/metrics.md", &tollgate_worker::metrics::page(CATALOG));
 }
 
 #[test]
 fn the_page_on_topics_is_the_table() {
-    check_written("docs/topics.md", &tollgate::topics::page(TOPICS));
+    check_written("docs/topics.md", &tollgate_config::topics::page(TOPICS));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn the_default_names_of_topics_are_those_of_the_table() {
     let text = read(Path::new(path));
     let (before, rest) = text.split_once("  topics:\n").expect("kafka.topics");
     let after: String = rest.lines().skip_while(|line| line.starts_with("    ")).map(|line| format!("{line}\n")).collect();
-    check_written(path, &format!("{before}  topics:\n{}{after}", tollgate::topics::defaults(TOPICS)));
+    check_written(path, &format!("{before}  topics:\n{}{after}", tollgate_config::topics::defaults(TOPICS)));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn the_table_of_failover_properties_is_that_of_the_clients() {
     let after: Vec<_> = rest.lines().skip_while(|line| line.starts_with('|')).collect();
     let after = after.join("\n");
     let after = after.trim_start();
-    check_written(path, &format!("{before}{place}{}\n{after}\n", tollgate::kafka::failover_table()));
+    check_written(path, &format!("{before}{place}{}\n{after}\n", tollgate_worker::kafka::failover_table()));
 }
 
 /// Returns a name that looks like a metric's: in backticks, without labels and the suffixes of histograms.

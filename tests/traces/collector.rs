@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use prost::Message;
-use tollgate::traces::message::{Answer, AnyValue, KeyValue, PartialSuccess, Request, Value, WireSpan};
+use tollgate_worker::traces::message::{Answer, AnyValue, KeyValue, PartialSuccess, Request, Value, WireSpan};
 
 /// What the collector does with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

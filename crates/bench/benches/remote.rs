@@ -9,9 +9,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tollgate::metrics::Metrics;
-use tollgate::policy_servers::{Endpoint, PolicyServers};
 use tollgate_core::guardrail::{Dialect, HttpSettings};
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
 
 const SERVE: &str = "--serve";
 const QUESTIONS: usize = 30_000;

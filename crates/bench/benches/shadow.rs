@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use serde_json::json;
-use tollgate::metrics::Metrics;
-use tollgate::settings::Settings;
-use tollgate::shadow::{ShadowFeed, Trial};
+use tollgate_config::settings::Settings;
 use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::shadow::{Said, Sample};
 use tollgate_core::stage::{Progress, Stage as _};
 use tollgate_testkit::{Mix, MixEvent, MixSettings};
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::shadow::{ShadowFeed, Trial};
 
 const ROUNDS: usize = 5;
 const EVENTS: usize = 100_000;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use tollgate::logging::start_logging;
+use tollgate_worker::logging::start_logging;
 
 use super::{
     Checkout, Cli, Findings, Invocation, Machine, Plan, Progress, Search, Session, Subject, Suite, Times, Versus, binary, markdown, page,

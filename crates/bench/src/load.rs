@@ -8,7 +8,7 @@ use rdkafka::Offset;
 use serde::Serialize;
 
 use super::{Arrivals, Progress, Reader, Schedule, Sender, Tally, Usage, Worker};
-use tollgate::settings::{KafkaSettings, TopicSettings};
+use tollgate_config::settings::{KafkaSettings, TopicSettings};
 
 /// How often the worker's memory is looked at.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);

@@ -12,7 +12,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _,
 
 use super::Schedule;
 use super::topics::client;
-use tollgate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 use tollgate_testkit::{Mix, MixEvent};
 
 /// The header that names an event's number. Verdicts bring it back, from every worker.
@@ -30,7 +30,7 @@ struct Deliveries(Arc<(AtomicU64, Mutex<Option<String>>)>);
 
 impl ClientContext for Deliveries {
     fn log(&self, level: rdkafka::config::RDKafkaLogLevel, facility: &str, message: &str) {
-        tollgate::kafka::log(level, facility, message);
+        tollgate_worker::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

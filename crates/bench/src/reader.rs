@@ -12,8 +12,8 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::Arrivals;
 use super::producer::NUMBER_HEADER;
 use super::topics::client;
-use tollgate::kafka::PlainContext;
-use tollgate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::kafka::PlainContext;
 
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);

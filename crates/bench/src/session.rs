@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::{Invocation, Load, Observed, Phase, Progress, Search, Sender, Subject, Times, Topics, Worker, sustained};
-use tollgate::settings::{KafkaSettings, TopicSettings};
+use tollgate_config::settings::{KafkaSettings, TopicSettings};
 use tollgate_testkit::{Broker, Mix, MixSettings, default_cache};
 
 /// The events a second, and their time, before anything is measured: a broker that has just started is slow for some seconds.

@@ -7,9 +7,9 @@ use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::types::RDKafkaErrorCode;
 
-use tollgate::kafka::PlainContext;
-use tollgate::settings::KafkaSettings;
-use tollgate::topics::{TopicSettings, to_create};
+use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::{TopicSettings, to_create};
+use tollgate_worker::kafka::PlainContext;
 
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

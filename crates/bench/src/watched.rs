@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use tollgate::topics::TopicSettings;
+use tollgate_config::topics::TopicSettings;
 
 use super::drain::{DrainRound, Preloaded};
 use super::{Reader, Session, Subject, Worker};

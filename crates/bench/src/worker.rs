@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::Usage;
-use tollgate::settings::TopicSettings;
+use tollgate_config::settings::TopicSettings;
 use tollgate_testkit::{DENIED_TOOL, ProcessGuard, free_ports};
 
 const READY_TIME_MAX: Duration = Duration::from_secs(60);

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use promql_parser::label::{MatchOp, Matcher};
 use promql_parser::parser::{AggregateExpr, Expr, VectorSelector, parse};
 use promql_parser::util::{ExprVisitor, walk_expr};
-use tollgate::metrics::{CATALOG, Kind, STAGED, values};
 use tollgate_monitoring::expressions::{expressions, with_variables};
 use tollgate_monitoring::panels::rows;
 use tollgate_monitoring::rules::{alerts, groups};
+use tollgate_worker::metrics::{CATALOG, Kind, STAGED, values};
 
 use super::support::{assert_none, catalog};
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms, shown};
 use super::super::topics::Topics;

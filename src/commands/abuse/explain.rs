@@ -133,7 +133,7 @@ mod tests {
     use super::super::subject::Resolved;
     use super::super::switches::Switches;
     use super::*;
-    use crate::config::load;
+    use tollgate_config::load;
 
     fn said(known: &Known, rules: &AbuseRules) -> String {
         verdict(known, rules, &Hints::default())

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tollgate_core::controls::SubjectState;
 use tollgate_core::signal::SubjectKey;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::super::output::{now_ms, stamp};
 use super::super::topics::Topics;

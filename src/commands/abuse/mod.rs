@@ -18,11 +18,11 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::hints::Hints;
 use super::output::Screen;
-use crate::logging::start_logging;
+use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AbuseCommand {

@@ -14,7 +14,7 @@ use serde_json::json;
 use tollgate_core::settings::nearest;
 use tollgate_core::signal::{Request, SubjectKey};
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::super::UsageError;
 use super::super::hints::Hints;
@@ -270,7 +270,7 @@ mod tests {
     use tollgate_core::signal::KeyKind;
 
     use super::*;
-    use crate::config::load;
+    use tollgate_config::load;
 
     fn suspended(subjects: &[(&str, &str, i64)]) -> AllSwitches {
         let mut all = AllSwitches::default();

@@ -12,10 +12,10 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
 
-use crate::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 use tollgate_core::abuse::Action;
 use tollgate_core::record::{Offset, Partition};
+use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
 
 use super::super::hints::Hints;
 use super::super::interrupt::Interrupt;

@@ -11,7 +11,7 @@ use tollgate_core::abuse::{AbuseRules, Mode};
 use tollgate_core::settings::nearest;
 use tollgate_core::signal::Request;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::super::UsageError;
 use super::super::hints::Hints;
@@ -85,7 +85,7 @@ fn known_rule<'r>(id: &str, rules: &'r AbuseRules) -> anyhow::Result<&'r str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load;
+    use tollgate_config::load;
 
     #[test]
     fn a_rule_is_one_of_the_configuration() {

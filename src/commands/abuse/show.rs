@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::super::hints::Hints;
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown};

@@ -118,7 +118,7 @@ mod tests {
     use tollgate_core::stage::Stage as _;
 
     use super::*;
-    use crate::config::load;
+    use tollgate_config::load;
 
     fn key(id: &str) -> SubjectKey {
         SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) }

@@ -8,7 +8,7 @@ use tollgate_core::controls::{Subject, SubjectHasher};
 use tollgate_core::ruling::SubjectKind;
 use tollgate_core::signal::{KeyKind, SubjectKey};
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::super::UsageError;
 use super::super::control::read_id;
@@ -139,7 +139,7 @@ fn hashers(settings: &Settings) -> Vec<SubjectHasher> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load;
+    use tollgate_config::load;
 
     fn resolve(subject: &str, tenant: Option<&str>) -> anyhow::Result<Resolved> {
         let variables = [("TOLLGATE__PRIVACY__SUBJECT_KEYS".into(), "['new', 'old']".into())];

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use tollgate_core::abuse::Action;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::super::hints::{Hints, quoted};
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, read_since, shown, stamp};
@@ -293,7 +293,7 @@ mod tests {
     use tollgate_core::record::Partition;
 
     use super::*;
-    use crate::config::load;
+    use tollgate_config::load;
 
     fn alert(fields: &Value) -> Alert {
         let (key, value) = (format!("user/{}", "ab".repeat(32)), fields.to_string());

@@ -9,8 +9,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::record::Offset;
 
-use crate::capture::Contents;
-use crate::kafka::PlainContext;
+use tollgate_capture::Contents;
+use tollgate_worker::kafka::PlainContext;
 
 use super::super::output::{now_ms, read_since, stamp};
 use super::super::topic_records::Span;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tollgate_core::record::{Header, Record};
 use tollgate_core::redact::{RedactedRecord, Redactor};
 
-use crate::capture::write_envelope;
-use crate::stop::Stop;
+use tollgate_capture::write_envelope;
+use tollgate_worker::Stop;
 
 use super::super::topic_records::{Step, TopicRecords};
 use super::progress::Progress;

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use anyhow::{Context as _, ensure};
 use tollgate_core::redact::Redactor;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::CaptureArgs;
 

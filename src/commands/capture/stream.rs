@@ -7,9 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
 
-use crate::capture::{Contents, Input};
-use crate::settings::KafkaSettings;
-use crate::stop::Stop;
+use tollgate_capture::{Contents, Input};
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::Stop;
 
 use super::super::topic_records::{TopicRecords, consumer};
 use super::super::topics::Topics;

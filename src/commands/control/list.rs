@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 
 use super::super::output::{OutputArgs, OutputFormat, Screen};
 use super::table::table;

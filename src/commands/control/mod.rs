@@ -11,13 +11,13 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use self::subject::Switch;
 use super::hints::Hints;
 use super::output::Screen;
-use crate::logging::start_logging;
 pub(super) use subject::read_id;
+use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {

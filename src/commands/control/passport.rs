@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Subcommand;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 use tollgate_core::controls::{CONTROL_BYTES_MAX, ControlId, decode};
 use tollgate_core::passport::Passport;
 

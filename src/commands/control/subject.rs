@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use time::OffsetDateTime;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 use tollgate_core::controls::{Control, ControlId, Subject, SubjectHasher, SubjectState, decode, parse_hash};
 use tollgate_core::digest::Digest;
 use tollgate_core::ruling::SubjectKind;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::ensure;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 use tollgate_core::controls::ControlId;
 
 use super::super::produce::{Outgoing, publish};

@@ -6,9 +6,9 @@ use anyhow::{Context as _, anyhow};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::error::RDKafkaErrorCode;
 
-use crate::kafka::{PlainContext, check_administration, consumer_config};
-use crate::settings::KafkaSettings;
-use crate::topics::{TopicSettings, to_create};
+use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::{TopicSettings, to_create};
+use tollgate_worker::kafka::{PlainContext, check_administration, consumer_config};
 
 /// Partitions of the topics that are created on real brokers.
 const PARTITIONS: u32 = 4;
@@ -66,7 +66,7 @@ pub(super) async fn create_topics(kafka: &KafkaSettings) -> anyhow::Result<Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load;
+    use tollgate_config::load;
 
     #[test]
     fn everything_gets_the_prefix() {

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::settings::KafkaSettings;
-use crate::stop::Stop;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::Stop;
 
 use super::super::output::Screen;
 use super::super::verdicts::{Line, Start, VerdictReader};

@@ -6,8 +6,8 @@ use anyhow::Context;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::Value;
 
-use crate::kafka::{Linger, PlainContext, make_producer, producer_config};
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::kafka::{Linger, PlainContext, make_producer, producer_config};
 
 use super::super::verdicts::Verdict;
 

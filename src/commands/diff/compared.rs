@@ -7,9 +7,9 @@ use anyhow::{Context as _, ensure};
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::Policy;
 
-use crate::config::load;
-use crate::metrics::Metrics;
-use crate::settings::{Settings, SubjectKeys};
+use tollgate_config::load;
+use tollgate_config::settings::{Settings, SubjectKeys};
+use tollgate_worker::metrics::Metrics;
 
 use super::super::controls_file::apply_controls;
 use super::super::process;

@@ -28,8 +28,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tollgate_core::shadow::Sample;
 
-use crate::capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, unreadable_from_here, visitors_max};
-use crate::settings::Settings;
+use tollgate_capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, unreadable_from_here, visitors_max};
+use tollgate_config::settings::Settings;
 
 use super::capture::{Missing, stream, topic_of};
 use super::eval::tell_topics;

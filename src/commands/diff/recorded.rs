@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tollgate_core::digest::Fingerprint;
 use tollgate_core::ruling::{Action, DecidedBy};
 
-use crate::capture::{Format, Input, Line, Reader, read_line};
+use tollgate_capture::{Format, Input, Line, Reader, read_line};
 
 use super::flip::Side;
 

@@ -9,8 +9,8 @@ use tollgate_core::policy::Policy;
 use tollgate_core::record::Record;
 use tollgate_core::stage::Stage;
 
-use crate::capture::{Partitions, conclude, unreadable_header};
-use crate::policy_servers::PolicyServers;
+use tollgate_capture::{Partitions, conclude, unreadable_header};
+use tollgate_worker::policy_servers::PolicyServers;
 
 use super::flip::Side;
 use super::recorded::Recorded;

@@ -15,7 +15,7 @@ use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::record::Record;
 use tollgate_core::signal::SubjectKey;
 
-use crate::capture::{Fleet, Follower, Uncounted};
+use tollgate_capture::{Fleet, Follower, Uncounted};
 
 use super::flip::Side;
 

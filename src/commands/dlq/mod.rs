@@ -22,8 +22,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::logging::start_logging;
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
+use tollgate_worker::logging::start_logging;
 
 use super::output::Screen;
 

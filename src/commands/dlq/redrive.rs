@@ -15,9 +15,9 @@ use rdkafka::message::{BorrowedMessage, Message};
 use serde_json::json;
 use tollgate_core::record::partition_of;
 
-use crate::kafka::Right;
-use crate::settings::KafkaSettings;
-use crate::stop::Stop;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::Stop;
+use tollgate_worker::kafka::Right;
 
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table};
 use super::super::process;

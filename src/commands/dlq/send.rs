@@ -10,8 +10,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 
-use crate::kafka::{Linger, make_producer, producer_config};
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::kafka::{Linger, make_producer, producer_config};
 
 /// How long the brokers may take to acknowledge a record.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -94,7 +94,7 @@ impl Reports {
 
 impl ClientContext for Reports {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::kafka::log(level, facility, message);
+        tollgate_worker::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

@@ -10,7 +10,7 @@ use tollgate_core::abuse::Folded;
 use tollgate_core::controls::Controls;
 use tollgate_core::record::Record;
 
-use crate::capture::{CaptureWriter, Follower, Uncounted, write_envelope};
+use tollgate_capture::{CaptureWriter, Follower, Uncounted, write_envelope};
 
 use super::super::UsageError;
 use super::super::output::check_output;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::digest::DistinctVerdicts;
 
-use crate::capture::{Captured, Decider, LineFault, Sweep, Visitor, unreadable_from_here, visitors_max};
+use tollgate_capture::{Captured, Decider, LineFault, Sweep, Visitor, unreadable_from_here, visitors_max};
 
 use super::{report, tell_topics};
 

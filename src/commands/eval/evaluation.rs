@@ -7,7 +7,7 @@ use tollgate_core::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decode::too_large;
 use tollgate_core::record::Record;
 
-use crate::capture::{Captured, Decider, Fleet, Input, Line, LineFault, Order, Reader, read_line, unreadable_from_here};
+use tollgate_capture::{Captured, Decider, Fleet, Input, Line, LineFault, Order, Reader, read_line, unreadable_from_here};
 
 use super::counting::InForce;
 use super::report;

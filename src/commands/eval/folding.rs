@@ -6,7 +6,7 @@ use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::signal::SignalRejection;
 use tollgate_core::stage::{Progress, Stage as _};
 
-use crate::capture::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
+use tollgate_capture::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
 
 use super::counting::Sinks;
 use super::report;

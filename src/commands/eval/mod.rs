@@ -16,9 +16,9 @@ use clap::Args;
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::Policy;
 
-use crate::capture::{Column, Decider, Fleet, Format, LineFault, Reader, Sweep, open};
-use crate::metrics::Metrics;
-use crate::settings::Settings;
+use tollgate_capture::{Column, Decider, Fleet, Format, LineFault, Reader, Sweep, open};
+use tollgate_config::settings::Settings;
+use tollgate_worker::metrics::Metrics;
 
 use super::controls_file::apply_controls;
 use super::output::{LiveLine, shown};

@@ -14,12 +14,12 @@ use std::io::{IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
 
-pub(super) use crate::host_time::now_ms;
 pub(super) use file::{check as check_output, create as create_output};
 pub(super) use live::LiveLine;
 pub(super) use table::{Column, Table};
 pub(super) use text::{fit, shown};
 pub(super) use time::{ago, clock, read_duration, read_since, stamp};
+pub(super) use tollgate_worker::host_time::now_ms;
 pub(super) use units::{bytes, count, seconds};
 
 /// The width that is assumed where a terminal does not say its own.

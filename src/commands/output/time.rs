@@ -1,7 +1,7 @@
 //! Times as people read them.
 
-use crate::host_time::now_ms;
 use std::time::Duration;
+use tollgate_worker::host_time::now_ms;
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PassportCommand {

@@ -27,9 +27,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::capture::Format;
-use crate::logging::start_logging;
-use crate::settings::Settings;
+use tollgate_capture::Format;
+use tollgate_config::settings::Settings;
+use tollgate_worker::logging::start_logging;
 
 use super::UsageError;
 use super::interrupt::Interrupt;

@@ -7,7 +7,7 @@ use tollgate_core::evaluate::verdict::verdict_id;
 use tollgate_core::json::{DEPTH_MAX, Parser, Splice, Value};
 use tollgate_core::record::Record;
 
-use crate::capture::LineFault;
+use tollgate_capture::LineFault;
 
 use super::super::output::stamp;
 

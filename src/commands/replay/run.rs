@@ -8,8 +8,8 @@ use anyhow::{Context as _, anyhow};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tollgate_core::record::{OwnedRecord, Record};
 
-use crate::capture::LineFault;
-use crate::stop::Stop;
+use tollgate_capture::LineFault;
+use tollgate_worker::Stop;
 
 use super::super::output::{count, now_ms, seconds};
 use super::awaiting::Times;

@@ -12,8 +12,8 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 use tollgate_core::record::Partition;
 
-use crate::kafka::{Linger, make_producer, oauth_token, producer_config};
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::kafka::{Linger, make_producer, oauth_token, producer_config};
 
 use super::progress::Place;
 use super::rewrite::Ready;
@@ -120,7 +120,7 @@ impl ClientContext for Reports {
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::kafka::log(level, facility, message);
+        tollgate_worker::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

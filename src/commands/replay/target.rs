@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, ensure};
 use tollgate_core::record::{Partition, partition_of};
 
-use crate::kafka::{topic_admin, topic_configs};
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::kafka::{topic_admin, topic_configs};
 
 use super::super::UsageError;
 use super::super::process;

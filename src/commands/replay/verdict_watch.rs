@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 
 use super::super::verdicts::{Start, VerdictReader};
 use super::awaiting::Awaiting;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::health::Health;
-use crate::kafka::StageTopics;
-use crate::settings::{KafkaSettings, Settings};
-use crate::stop::Stop;
-use crate::worker::{Needs, Preflight, PreflightError, check_configs, check_keying, check_subject_keying, check_topics};
+use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::policy::PolicySettings;
+use tollgate_worker::Stop;
+use tollgate_worker::health::Health;
+use tollgate_worker::kafka::StageTopics;
+use tollgate_worker::process::{Needs, Preflight, PreflightError, check_configs, check_keying, check_subject_keying, check_topics};
 
 use super::super::{UsageError, process};
 use super::{OneStage, RunArgs};

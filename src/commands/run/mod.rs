@@ -17,16 +17,16 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::admin::Admin;
-use crate::health::Health;
-use crate::kafka::SecretFiles;
-use crate::logging::start_logging;
-use crate::member::Membership;
-use crate::metrics::Metrics;
-use crate::settings::{KafkaSettings, Settings};
-use crate::stop::Stop;
-use crate::worker::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
+use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::shadow::Sample;
+use tollgate_worker::Stop;
+use tollgate_worker::admin::Admin;
+use tollgate_worker::health::Health;
+use tollgate_worker::kafka::SecretFiles;
+use tollgate_worker::logging::start_logging;
+use tollgate_worker::member::Membership;
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::process::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
 
 use super::process;
 use checks::{Checked, checked, needs};

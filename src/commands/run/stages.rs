@@ -3,24 +3,24 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::load;
-use crate::control_feed::{ControlFeed, FeedParts};
-use crate::health::Health;
-use crate::host_time::now_ms;
-use crate::kafka::{ABUSE, StageTopics};
-use crate::metrics::Metrics;
-use crate::settings::{KafkaSettings, Settings};
-use crate::shadow::Trial;
-use crate::stages::abuse::abuse;
-use crate::stages::deciding::{SignalTopic, deciding};
-use crate::stages::pass_through;
-use crate::stop::Stop;
-use crate::traces::Export;
-use crate::worker::{GrowthWatch, Needs, RenewedParts, Worker, WorkerParts, watch_growth};
+use tollgate_config::load;
+use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::abuse::AbuseSettings;
 use tollgate_core::controls::Controls;
 use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::Policy;
+use tollgate_worker::Stop;
+use tollgate_worker::control_feed::{ControlFeed, FeedParts};
+use tollgate_worker::health::Health;
+use tollgate_worker::host_time::now_ms;
+use tollgate_worker::kafka::{ABUSE, StageTopics};
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::process::{GrowthWatch, Needs, RenewedParts, Worker, WorkerParts, watch_growth};
+use tollgate_worker::shadow::Trial;
+use tollgate_worker::stages::abuse::abuse;
+use tollgate_worker::stages::deciding::{SignalTopic, deciding};
+use tollgate_worker::stages::pass_through;
+use tollgate_worker::traces::Export;
 
 use super::super::ready::Readiness;
 use super::super::{UsageError, process, status};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 use tollgate_core::record::Partition;
 
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};

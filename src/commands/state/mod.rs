@@ -12,14 +12,14 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::settings::{KafkaSettings, Settings};
+use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::decode::THREAD_ID_BYTES_MAX;
 use tollgate_core::record::Partition;
 use tollgate_core::record::partition_of;
 
 use super::output::Screen;
 use super::topics::Topic;
-use crate::logging::start_logging;
+use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use serde::Serialize;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decode::{EventType, TURN_ID_BYTES_MAX};
 use tollgate_core::record::{Offset, Partition};
 

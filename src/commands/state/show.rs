@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 
 use super::super::output::{OutputArgs, OutputFormat, Screen};
 use super::super::topics::Topics;

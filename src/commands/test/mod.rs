@@ -25,10 +25,10 @@ use clap::Args;
 
 use super::UsageError;
 use super::output::{Screen, create_output};
-use crate::settings::Settings;
 use coverage::Coverage;
 use report::{FileReport, Outcome, Report, percent};
 use suite::{Suite, Tested};
+use tollgate_config::settings::Settings;
 
 #[derive(Debug, Args)]
 pub(super) struct TestArgs {

@@ -13,8 +13,8 @@ use tollgate_core::settings::{Faults, Section, shape};
 use super::answer::Given;
 use super::expected::Expected;
 use super::message::Message;
-use crate::config::{ConfigError, Document, load};
-use crate::settings::SubjectKeys;
+use tollgate_config::settings::SubjectKeys;
+use tollgate_config::{ConfigError, Document, load};
 
 /// A policy on which cases are run.
 #[derive(Debug)]

@@ -14,12 +14,12 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
 
 use super::output::{OutputArgs, OutputFormat, Screen};
 use super::process;
-use crate::logging::start_logging;
 pub(super) use scrape::{Scraped, ask};
+use tollgate_worker::logging::start_logging;
 
 use fullscreen::{Fullscreen, read_keys};
 use source::{Source, TopicSource, WorkerSource};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 
 use super::super::output::now_ms;
 use super::super::verdicts::{Start, VerdictReader};

@@ -6,9 +6,9 @@ use anyhow::bail;
 use rdkafka::admin::{AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication, TopicResult};
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 
-use crate::kafka::{Right, admin_error_code, passes};
-use crate::settings::KafkaSettings;
-use crate::topics::{Change, TopicPlan};
+use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::{Change, TopicPlan};
+use tollgate_worker::kafka::{Right, admin_error_code, passes};
 
 use super::find::{Finder, Found, REQUEST_TIMEOUT};
 

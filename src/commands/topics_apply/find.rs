@@ -9,12 +9,12 @@ use rdkafka::admin::AdminClient;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tokio::runtime::Runtime;
 
-use crate::kafka::{
+use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::{FoundTopic, Needed, Topic};
+use tollgate_worker::kafka::{
     Inquirer, PlainContext, PropertyFault, Right, TopicConfig, TopicMetadata, Watch, admin_error_code, cluster_topic, is_forbidden, passes,
     reader_config, topic_admin, topic_configs,
 };
-use crate::settings::KafkaSettings;
-use crate::topics::{FoundTopic, Needed, Topic};
 
 /// How long the brokers may take to answer one request.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

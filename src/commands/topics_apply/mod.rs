@@ -6,7 +6,7 @@
 //! | `carry_out` | has the brokers check a plan, or carry it out |
 //! | `report` | what is printed |
 //!
-//! What a plan is stands in [`crate::topics`].
+//! What a plan is stands in [`tollgate_config::topics`].
 
 mod carry_out;
 mod find;
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
 
-use crate::kafka::check_administration;
-use crate::logging::start_logging;
-use crate::settings::{KafkaSettings, Settings};
-use crate::topics::{Cleanup, Refusal, Surroundings, TOPICS, TopicPlan, TopicWishes, plan};
+use tollgate_config::settings::{KafkaSettings, Settings};
+use tollgate_config::topics::{Cleanup, Refusal, Surroundings, TOPICS, TopicPlan, TopicWishes, plan};
+use tollgate_worker::kafka::check_administration;
+use tollgate_worker::logging::start_logging;
 
 use super::output::{OutputArgs, Screen, read_duration};
 use carry_out::{Mode, Trouble, carry_out};

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::topics::{Change, TopicPlan};
+use tollgate_config::topics::{Change, TopicPlan};
 
 use super::super::output::{Column, OutputFormat, Screen, Table};
 use super::carry_out::Trouble;

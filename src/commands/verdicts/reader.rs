@@ -8,8 +8,8 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer};
-use crate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_worker::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer};
 
 use super::super::topics::Topics;
 

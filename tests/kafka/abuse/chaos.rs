@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use tollgate::settings::Settings;
+use tollgate_config::settings::Settings;
 use tollgate_core::settings::defaults;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record, Worker};
 

@@ -13,8 +13,8 @@ use rdkafka::Message as _;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, DefaultConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-use tollgate::Stop;
-use tollgate::kafka::consumer_config;
+use tollgate_worker::Stop;
+use tollgate_worker::kafka::consumer_config;
 
 use super::clock::now_us;
 use super::load::number_of;
@@ -106,7 +106,7 @@ pub(crate) fn run_if_asked() -> Option<ExitCode> {
 }
 
 fn member(config: &Path) -> Result<()> {
-    let settings = tollgate::config::load(Some(config), [])?;
+    let settings = tollgate_config::load(Some(config), [])?;
     let (group, instance) = (std::env::var(GROUP)?, std::env::var(INSTANCE)?);
     let instance = Some(instance.as_str()).filter(|instance| !instance.is_empty());
     let mut notes = File::options().create(true).append(true).open(std::env::var(NOTES)?)?;

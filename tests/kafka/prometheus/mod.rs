@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use server::Prometheus;
-use tollgate::metrics::{CATALOG, values};
 use tollgate_monitoring::expressions::expressions;
 use tollgate_monitoring::rules::groups;
 use tollgate_testkit::Cluster;
+use tollgate_worker::metrics::{CATALOG, values};
 
 const TIME_MAX: Duration = Duration::from_secs(300);
 

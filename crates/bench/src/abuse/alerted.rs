@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::offence::Callers;
 use super::{AbuseFindings, Beside, settings};
 use crate::{Bed, Reader, Session};
-use tollgate::settings::{KafkaSettings, TopicSettings};
+use tollgate_config::settings::{KafkaSettings, TopicSettings};
 use tollgate_testkit::{Mix, MixSettings};
 
 /// How often a user offends.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::client;
 use super::settings::tool;
-use tollgate::settings::KafkaSettings;
+use tollgate_config::settings::KafkaSettings;
 
 /// Sends calls of users of a tenant of their own. They have no number, so that they do not count as traffic.
 pub(super) struct Callers {

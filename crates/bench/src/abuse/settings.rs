@@ -76,7 +76,7 @@ mod tests {
             let given = [("TOLLGATE__GUARDRAILS__ENABLED", "true".to_owned()), ("TOLLGATE__GUARDRAILS__PROVIDER", denied)];
             let variables: BTreeMap<_, _> = given.into_iter().chain(variant.environment).collect();
             let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-            let settings = tollgate::config::load(None, variables).unwrap();
+            let settings = tollgate_config::load(None, variables).unwrap();
             assert_eq!(settings.abuse.rules.rules.len(), rules, "{}", variant.name);
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use tollgate::metrics::{CATALOG, PROCESS, Spec};
+use tollgate_worker::metrics::{CATALOG, PROCESS, Spec};
 
 /// Returns the path of a file of the repository.
 pub fn path(name: &str) -> PathBuf {

@@ -11,7 +11,7 @@ use super::names::Ids;
 use super::run::Got;
 use super::signals::read_at;
 use super::suite::Case;
-use crate::config::Document;
+use tollgate_config::Document;
 
 /// The words for what an alert is about.
 const STATUSES: [(&str, &str); 3] = [("firing", "firing"), ("escalated", "escalated"), ("ended", "ended")];

@@ -28,8 +28,8 @@ use super::super::test::find::find;
 use super::super::test::junit::junit;
 use super::super::test::read_percent;
 use super::super::test::report::{FileReport, Outcome, Report, percent};
-use crate::settings::Settings;
 use suite::{Suite, Tested};
+use tollgate_config::settings::Settings;
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct TestArgs {

@@ -14,8 +14,8 @@ use tollgate_core::settings::{Collector, Faults, Section, defaults};
 
 use super::expected::{ExpectedAlert, ExpectedControl, read_alerts, read_controls};
 use super::signals::{Signals, read_at};
-use crate::config::{ConfigError, Document, load};
-use crate::settings::Settings;
+use tollgate_config::settings::Settings;
+use tollgate_config::{ConfigError, Document, load};
 
 /// The time at which a case begins where it says nothing: 2026-01-01T00:00:00Z, in milliseconds since the epoch.
 const START_MS: i64 = 1_767_225_600_000;

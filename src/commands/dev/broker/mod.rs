@@ -12,8 +12,8 @@ use rdkafka::mocking::MockCluster;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::stop::Stop;
-use crate::threads::MustRun;
+use tollgate_worker::Stop;
+use tollgate_worker::threads::MustRun;
 
 /// The port of brokers, which clients try first.
 const PORT: u16 = 9092;

@@ -29,12 +29,12 @@ use anyhow::{anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
 use rdkafka::consumer::BaseConsumer;
 
-use crate::kafka::{PlainContext, Right, StageTopics, asker_config, make_consumer, reader_config};
-use crate::partition::{RestoreError, read_own_records};
-use crate::settings::Settings;
-use crate::topics::check_partitions;
+use tollgate_config::settings::Settings;
+use tollgate_config::topics::check_partitions;
 use tollgate_core::checkpoint::{Keying, OwnRecords, Rekey, RekeyMark, StateRecord, StateSum};
 use tollgate_core::record::Partition;
+use tollgate_worker::kafka::{PlainContext, Right, StageTopics, asker_config, make_consumer, reader_config};
+use tollgate_worker::partition::{RestoreError, read_own_records};
 
 use super::super::output::{OutputArgs, Screen};
 use super::super::topics::Topics;

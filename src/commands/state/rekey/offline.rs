@@ -8,9 +8,9 @@ use rdkafka::consumer::{CommitMode, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::kafka::Right;
 use tollgate_core::checkpoint::{OwnRecords, Rekey};
 use tollgate_core::record::{Offset, Partition};
+use tollgate_worker::kafka::Right;
 
 use super::Job;
 

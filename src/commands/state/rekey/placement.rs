@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::{anyhow, bail};
 
-use crate::partition::read_to_end;
 use tollgate_core::checkpoint::{
     Anchor, KeyedFor, KeyedState, Latest, OwnRecords, PartitionState, Place, Portable, Rekey, StateError, StateKey, StateSum, adopted_clock,
 };
 use tollgate_core::record::{Offset, Partition, StreamClock};
 use tollgate_core::thread::{StoredThread, ThreadStore};
+use tollgate_worker::partition::read_to_end;
 
 use super::{Job, Misplaced, offline};
 

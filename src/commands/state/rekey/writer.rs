@@ -8,12 +8,12 @@ use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, Producer};
 
-use crate::kafka::{PlainContext, Right, StageTopics, make_producer, state_producer_config};
-use crate::partition::{flush_state, is_fenced, last_code, repeat_step, send_state};
-use crate::settings::KafkaSettings;
-use crate::worker::{Needs, Preflight, check_configs};
+use tollgate_config::settings::KafkaSettings;
 use tollgate_core::checkpoint::StateRecord;
 use tollgate_core::record::Partition;
+use tollgate_worker::kafka::{PlainContext, Right, StageTopics, make_producer, state_producer_config};
+use tollgate_worker::partition::{flush_state, is_fenced, last_code, repeat_step, send_state};
+use tollgate_worker::process::{Needs, Preflight, check_configs};
 
 use super::super::super::process;
 use super::Job;

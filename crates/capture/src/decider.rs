@@ -1,0 +1,89 @@
+//! Deciding on captured records in this process: each partition has a state of its own, as in a worker.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
+use tollgate_core::decode::{Rejection, RejectionCode};
+use tollgate_core::guardrail::Question;
+use tollgate_core::policy::Policy;
+use tollgate_core::record::{Offset, Record};
+use tollgate_core::stage::{Progress, Resumed, Stage};
+
+use super::partitions::Partitions;
+use tollgate_worker::policy_servers::PolicyServers;
+
+/// The deciding stage of every partition that a stream of records has named so far.
+#[derive(Debug)]
+pub struct Decider {
+    policy: Arc<Policy>,
+    servers: PolicyServers,
+    partitions: Partitions<Deciding>,
+}
+
+impl Decider {
+    /// Returns a decider that knows no thread. It asks these policy servers.
+    pub fn new(policy: Arc<Policy>, servers: PolicyServers) -> Self {
+        Self { policy, servers, partitions: Partitions::default() }
+    }
+
+    /// Returns the policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Decides on a record, and returns the outcome; the verdict is in `out`. It waits for the answers of policy servers, since verdicts
+    /// come in the order of their events. `is_readable` says whether the names of all headers are UTF-8: a worker rejects other records.
+    ///
+    /// # Errors
+    /// There are too many partitions.
+    pub fn decide(&mut self, record: &Record<'_>, is_readable: bool, out: &mut VerdictBuffer) -> anyhow::Result<Outcome> {
+        let deciding = self.partitions.of(record, || Deciding::new(Arc::clone(&self.policy)))?;
+        if !is_readable {
+            return Ok(deciding.reject(record, unreadable_header(), out));
+        }
+        let progress = deciding.apply(record, out);
+        conclude(&self.servers, deciding, record.offset, progress, out)
+    }
+
+    /// Returns how many threads made room for others or were refused. Where there are none, verdicts do not depend on how the threads were
+    /// split over partitions.
+    pub fn displaced(&self) -> u64 {
+        let departures = self.partitions.iter().map(|deciding| deciding.threads().departures());
+        departures.map(|departures| departures.evicted + departures.refused).sum()
+    }
+}
+
+/// Returns why a worker rejects a record with a header whose name cannot be read.
+pub fn unreadable_header() -> Rejection {
+    Rejection::new(RejectionCode::HeaderInvalid, "headers", "a header whose name is not UTF-8", "name headers in UTF-8")
+}
+
+/// Asks the policy servers until an event is decided, and returns its outcome.
+///
+/// # Errors
+/// The servers' threads have ended.
+pub fn conclude(
+    servers: &PolicyServers,
+    deciding: &mut Deciding,
+    offset: Offset,
+    progress: Progress<Outcome, Question>,
+    out: &mut VerdictBuffer,
+) -> anyhow::Result<Outcome> {
+    let mut question = match progress {
+        Progress::Done(outcome) => return Ok(outcome),
+        Progress::Asks(question) => question,
+        Progress::Waits => anyhow::bail!("an event waits for another one that is not there"),
+    };
+    let (sender, answers) = channel();
+    loop {
+        servers.ask(question.provider, question.body, (), &sender);
+        let ((), answer) = answers.recv()?;
+        deciding.answer(offset, answer);
+        question = match deciding.resume(out) {
+            Some(Resumed::Done { outcome, .. }) => return Ok(outcome),
+            Some(Resumed::Asks(_, question)) => question,
+            None => anyhow::bail!("an event that was answered does not go on"),
+        };
+    }
+}

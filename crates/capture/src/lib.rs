@@ -1,0 +1,33 @@
+//! Captured traffic: records in files, and deciding on them in this process, without Kafka.
+//!
+//! ```text
+//! file ─▶ input ─▶ lines ─▶ formats ─▶ record ─▶ decider ─▶ verdict
+//! ```
+//!
+//! `eval`, `diff`, `test` and `replay` read records here, so that a file means the same to all of them.
+
+mod contents;
+mod decider;
+mod envelope;
+mod fleet;
+mod formats;
+mod input;
+mod lines;
+mod order;
+mod partitions;
+mod sweep;
+mod uncounted;
+mod writer;
+
+pub use contents::{Contents, LastLine, contents};
+pub use decider::{Decider, conclude, unreadable_header};
+pub use envelope::write_envelope;
+pub use fleet::{Fleet, Follower};
+pub use formats::{Captured, Column, Format, LineFault, Reader, unreadable_from_here};
+pub use input::{Input, open};
+pub use lines::{Line, read_line};
+pub use order::Order;
+pub use partitions::Partitions;
+pub use sweep::{Sweep, Swept, Visitor, visitors_max};
+pub use uncounted::Uncounted;
+pub use writer::CaptureWriter;

@@ -1,0 +1,153 @@
+//! Writing a capture: whole lines, in whole pieces. What a full disk or a killed process leaves behind can be read, and can be gone on with.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write};
+use std::path::Path;
+
+/// How many bytes of lines make a piece. A compressed piece is a frame of its own, and larger ones hardly get smaller.
+const PIECE_BYTES: usize = 4 << 20;
+/// The level of compression at which reading a topic is still slower.
+const ZSTD_LEVEL: i32 = 3;
+
+/// A capture that is being written.
+#[derive(Debug)]
+pub struct CaptureWriter {
+    sink: Sink,
+    is_compressed: bool,
+    /// Lines of the next piece.
+    piece: Vec<u8>,
+    /// How many bytes the file has in whole pieces.
+    written: u64,
+}
+
+#[derive(Debug)]
+enum Sink {
+    File(File),
+    Stdout,
+}
+
+/// Returns whether a file of this name holds compressed lines.
+pub fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+impl CaptureWriter {
+    /// Returns a writer to stdout.
+    pub fn stdout() -> Self {
+        Self { sink: Sink::Stdout, is_compressed: false, piece: Vec::new(), written: 0 }
+    }
+
+    /// Returns a writer of a new file, or of one that is emptied first if it `replaces` what is there.
+    ///
+    /// # Errors
+    /// The file cannot be made, or is there already.
+    pub fn create(path: &Path, replaces: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true);
+        let file = if replaces { options.create(true).truncate(true).open(path)? } else { options.create_new(true).open(path)? };
+        Ok(Self { sink: Sink::File(file), is_compressed: is_compressed(path), piece: Vec::new(), written: 0 })
+    }
+
+    /// Returns a writer that goes on behind the first `good_bytes` of a file. What stands behind them is cut off.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn resume(path: &Path, good_bytes: u64) -> io::Result<Self> {
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(good_bytes)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self { sink: Sink::File(file), is_compressed: is_compressed(path), piece: Vec::new(), written: good_bytes })
+    }
+
+    /// Has `write` append lines, which are on their way to the file once there are enough of them.
+    ///
+    /// # Errors
+    /// The file cannot be written. It then ends with its last whole piece.
+    pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        write(&mut self.piece);
+        if self.piece.len() < PIECE_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Writes the lines that are left as a piece of their own.
+    ///
+    /// # Errors
+    /// The file cannot be written. It then ends with its last whole piece.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let packed = if self.is_compressed { Some(zstd::bulk::compress(&self.piece, ZSTD_LEVEL)?) } else { None };
+        let piece = std::mem::take(&mut self.piece);
+        self.write(packed.as_deref().unwrap_or(&piece))?;
+        self.piece = piece;
+        self.piece.clear();
+        Ok(())
+    }
+
+    /// Writes a whole piece.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(bytes)?;
+                stdout.flush()?;
+            }
+            Sink::File(file) => {
+                if let Err(error) = file.write_all(bytes) {
+                    // Half a piece would have to be found and cut off by whoever reads the file.
+                    let _cut = file.set_len(self.written).and_then(|()| file.seek(SeekFrom::Start(self.written)));
+                    return Err(error);
+                }
+            }
+        }
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes what is left, and waits until it is on the disk. Returns how many bytes the file has.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self) -> io::Result<u64> {
+        self.flush()?;
+        if self.is_compressed && self.written == 0 {
+            // No bytes at all are no compressed file.
+            self.write(&zstd::bulk::compress(&[], ZSTD_LEVEL)?)?;
+        }
+        if let Sink::File(file) = &self.sink {
+            file.sync_all()?;
+        }
+        Ok(self.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    #[test]
+    fn pieces_can_be_read_on_their_own_and_together() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.jsonl", "a.jsonl.zst"] {
+            let path = folder.path().join(name);
+            let mut writer = CaptureWriter::create(&path, false).unwrap();
+            writer.append(|line| line.extend_from_slice(b"{\"a\":1}\n")).unwrap();
+            writer.flush().unwrap();
+            let first = writer.written;
+            writer.append(|line| line.extend_from_slice(b"{\"b\":2}\n")).unwrap();
+            assert_eq!(writer.finish().unwrap(), std::fs::metadata(&path).unwrap().len());
+            let read = |path: &Path| {
+                let mut text = String::new();
+                super::super::open(path).unwrap().read_to_string(&mut text).unwrap();
+                text
+            };
+            assert_eq!(read(&path), "{\"a\":1}\n{\"b\":2}\n", "{name}");
+            let mut again = CaptureWriter::resume(&path, first).unwrap();
+            again.append(|line| line.extend_from_slice(b"{\"c\":3}\n")).unwrap();
+            again.finish().unwrap();
+            assert_eq!(read(&path), "{\"a\":1}\n{\"c\":3}\n", "{name}");
+            assert!(CaptureWriter::create(&path, false).is_err(), "{name}");
+        }
+    }
+}

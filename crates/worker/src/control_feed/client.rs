@@ -1,0 +1,108 @@
+//! The consumer of the controls topic: its configuration, with the reason for every setting, and what is derived from its statistics.
+
+use std::error::Error;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rdkafka::client::OAuthToken;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::ConsumerContext;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::statistics::{Partition, Statistics};
+use rdkafka::{ClientConfig, ClientContext};
+
+use crate::kafka::{consumer_config, is_forbidden, oauth_token};
+use crate::metrics::Metrics;
+use tollgate_config::settings::KafkaSettings;
+
+/// Returns the configuration of the feed's consumer. It names the group but never joins it.
+#[must_use]
+pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
+    let mut config = consumer_config(kafka, &kafka.group_id, None);
+    if !kafka.properties.contains_key("fetch.wait.max.ms") {
+        // A broker answers a fetch as soon as there is data, whatever this limit is. At this limit an idle broker answers ten times a
+        // second, so that silence means that the broker is away.
+        config.set("fetch.wait.max.ms", "100");
+    }
+    config
+        .set("client.id", "tollgate-controls")
+        // A control is not in force before it is committed.
+        .set("isolation.level", "read_committed")
+        // The whole topic counts. A topic that was recreated is also read from its beginning.
+        .set("auto.offset.reset", "earliest")
+        // The end of a partition shows that the table has caught up.
+        .set("enable.partition.eof", "true")
+        // Members wait for the table, and changes must arrive at once: after a lost connection the topic should be found again without
+        // delay.
+        .set("topic.metadata.refresh.fast.interval.ms", "20")
+        .set("queued.max.messages.kbytes", "16384")
+        .set("statistics.interval.ms", "1000");
+    // A follower may not have the newest controls yet.
+    config.remove("client.rack");
+    config
+}
+
+/// The callbacks of the feed's consumer. They measure how far behind the table is, and how long the brokers have been silent.
+pub(super) struct FeedContext {
+    topic: String,
+    metrics: Metrics,
+    /// When the leaders of all partitions last answered.
+    last_contact: Mutex<Instant>,
+}
+
+impl FeedContext {
+    pub(super) fn new(topic: &str, metrics: Metrics, last_contact: Instant) -> Self {
+        Self { topic: topic.to_owned(), metrics, last_contact: Mutex::new(last_contact) }
+    }
+
+    /// Returns when the leaders of all partitions last answered.
+    pub(super) fn last_contact(&self) -> Instant {
+        *self.last_contact.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientContext for FeedContext {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        oauth_token(config)
+    }
+
+    fn stats(&self, statistics: Statistics) {
+        let Some(topic) = statistics.topics.get(&self.topic) else { return };
+        let partitions: Vec<&Partition> = topic.partitions.values().filter(|partition| partition.partition >= 0).collect();
+        self.metrics.controls_lag_records.set(partitions.iter().map(|partition| lag(partition)).sum());
+        let silence = |partition: &&Partition| {
+            let leader = statistics.brokers.values().find(|broker| broker.nodeid == partition.leader && broker.state == "UP")?;
+            u64::try_from(leader.rxidle).ok().map(Duration::from_micros)
+        };
+        let silences: Option<Vec<Duration>> = partitions.iter().map(silence).collect();
+        let longest = silences.and_then(|silences| silences.into_iter().max());
+        let mut last_contact = self.last_contact.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = longest.and_then(|silence| Instant::now().checked_sub(silence)) {
+            *last_contact = at.max(*last_contact);
+        }
+        self.metrics.controls_stale_seconds.set(i64::try_from(last_contact.elapsed().as_secs()).unwrap_or(i64::MAX));
+    }
+
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        crate::kafka::log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        // The end of a partition is reported as an error too, and a right that is wanting is reported once.
+        if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) && !is_forbidden(&error) {
+            tracing::warn!(target: "librdkafka", %error, reason, "controls");
+        }
+    }
+}
+
+impl ConsumerContext for FeedContext {}
+
+/// Returns how many records are known and not applied. The last offsets of a partition may hold no records, so the end counts as reached
+/// once it was seen.
+fn lag(partition: &Partition) -> i64 {
+    let end = if partition.ls_offset >= 0 { partition.ls_offset } else { partition.hi_offset };
+    let start = partition.app_offset.max(partition.eof_offset).max(partition.lo_offset).max(0);
+    (end - start).max(0)
+}

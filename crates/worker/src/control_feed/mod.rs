@@ -1,0 +1,272 @@
+//! The feed of controls: one thread per process reads the whole controls topic, in no consumer group, and applies every change to the
+//! shared table at once.
+//!
+//! Members decide nothing before the table has caught up with the end that the topic had at start. After that the table is never emptied:
+//! while the brokers are away, what was last known stays in force, and a metric shows how long they have been silent. Partitions that are
+//! added to the topic later are read after a restart.
+
+mod client;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+
+use crate::health::Health;
+use crate::host_time::now_ms;
+use crate::kafka::{Right, is_unreachable, make_consumer, partitions_of};
+use crate::metrics::Metrics;
+use crate::stop::Stop;
+use crate::threads::MustRun;
+use tollgate_config::settings::KafkaSettings;
+use tollgate_core::controls::Controls;
+use tollgate_core::ruling::SubjectKind;
+
+use client::{FeedContext, feed_config};
+
+/// How long to wait for a record at a time. A record that comes ends the wait.
+const POLL: Duration = Duration::from_millis(100);
+/// How long one request to the brokers may take.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
+/// The first pause before a feed that failed starts over; each is twice the one before.
+const RESTART_PAUSE_MIN: Duration = Duration::from_millis(250);
+/// The longest pause before a feed that failed starts over.
+const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// How often to check whether the table has caught up.
+const CAUGHT_UP_POLL: Duration = Duration::from_millis(2);
+/// How often to warn that it has not caught up.
+const WAITING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The name of the thread.
+const THREAD: &str = "controls";
+
+/// What a feed is made of.
+#[derive(Debug, Clone)]
+pub struct FeedParts {
+    /// Brokers and topics.
+    pub kafka: Arc<KafkaSettings>,
+    /// The table that changes are applied to.
+    pub controls: Arc<Controls>,
+    /// The metrics to count in.
+    pub metrics: Metrics,
+    /// The health report that shows whether the table has caught up.
+    pub health: Arc<Health>,
+    /// The sign to stop.
+    pub stop: Stop,
+}
+
+/// A running feed.
+#[derive(Debug)]
+pub struct ControlFeed {
+    parts: FeedParts,
+    part: Stop,
+    thread: JoinHandle<()>,
+}
+
+/// Why the feed had to start over. It continues at the offsets that it had reached.
+#[derive(Debug, thiserror::Error)]
+enum FeedError {
+    /// A client could not be made: a property is wrong.
+    #[error("kafka.properties: {0}")]
+    Client(KafkaError),
+    /// The consumer is beyond repair, or could not be set up.
+    #[error("the consumer failed: {0}")]
+    Consumer(#[from] KafkaError),
+    /// The topic does not exist any more.
+    #[error("no such topic: {0}")]
+    Missing(String),
+    /// Our code or a library panicked; the panic itself is in the log.
+    #[error("the feed panicked")]
+    Panicked,
+}
+
+impl FeedError {
+    /// Returns the right whose want is the failure, if it is one.
+    fn right_wanted(&self, kafka: &KafkaSettings) -> Option<Right> {
+        let Self::Consumer(error) = self else { return None };
+        Right::refused_by(error.rdkafka_error_code(), &kafka.group_id, || Right::read(&kafka.topics.controls))
+    }
+}
+
+impl ControlFeed {
+    /// Starts the thread that reads the controls.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub fn start(parts: FeedParts) -> std::io::Result<Self> {
+        parts.health.set_controls(false);
+        let part = parts.stop.part();
+        let own = FeedParts { stop: part.clone(), ..parts.clone() };
+        let mut feed = Feed { parts: own, next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now() };
+        let thread = MustRun::new(THREAD, parts.health.threads(), &parts.stop).spawn(move || feed.keep_running())?;
+        Ok(Self { parts, part, thread })
+    }
+
+    /// Returns the sign of the feed, which can be told to start over.
+    #[must_use]
+    pub fn part(&self) -> &Stop {
+        &self.part
+    }
+
+    /// Waits until everything that was in the topic at start has been applied. Returns `false` if the sign to stop came first.
+    pub async fn caught_up(&self) -> bool {
+        let FeedParts { kafka, health, stop, .. } = &self.parts;
+        let mut reported = Instant::now();
+        while !health.has_caught_up() {
+            if stop.is_given() {
+                return false;
+            }
+            tokio::time::sleep(CAUGHT_UP_POLL).await;
+            if reported.elapsed() > WAITING_INTERVAL {
+                reported = Instant::now();
+                tracing::warn!(topic = kafka.topics.controls, "the controls are not read to their end yet; nothing is decided before");
+            }
+        }
+        true
+    }
+
+    /// Waits until the feed has ended, which it does at the sign to stop.
+    pub fn join(self) {
+        // A feed that panicked has been reported by the panic itself.
+        let _panicked = self.thread.join();
+    }
+}
+
+struct Feed {
+    parts: FeedParts,
+    /// The next offset of every partition. A feed that starts over must not apply old values over new ones.
+    next: BTreeMap<i32, i64>,
+    is_caught_up: bool,
+    /// When the brokers last answered.
+    last_contact: Instant,
+}
+
+impl Feed {
+    fn keep_running(&mut self) {
+        let mut pause = RESTART_PAUSE_MIN;
+        while !self.parts.stop.is_for_good() {
+            self.parts.stop.begin();
+            self.parts.health.threads().recovered(THREAD);
+            let started = Instant::now();
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or(Err(FeedError::Panicked));
+            // Without an error it was told to stop, or to start over.
+            let Err(error) = outcome else { continue };
+            if matches!(error, FeedError::Panicked) {
+                self.parts.health.threads().panicked(THREAD);
+            }
+            pause = if started.elapsed() > RESTART_PAUSE_MAX { RESTART_PAUSE_MIN } else { (pause * 2).min(RESTART_PAUSE_MAX) };
+            let right = error.right_wanted(&self.parts.kafka);
+            if let Some(right) = &right {
+                right.report_refused(&self.parts.health, &self.parts.kafka);
+            } else {
+                tracing::error!(%error, pause_ms = pause.as_millis(), "reading the controls failed; what was last known stays in force");
+            }
+            self.parts.metrics.control_feed_restarts.inc();
+            self.parts.health.beat_controls();
+            let _is_over = self.parts.stop.wait(pause);
+        }
+        self.parts.health.end_controls();
+    }
+
+    fn run(&mut self) -> Result<(), FeedError> {
+        let FeedParts { kafka, metrics, stop, health, .. } = self.parts.clone();
+        let topic = kafka.topics.controls.as_str();
+        let context = FeedContext::new(topic, metrics, self.last_contact);
+        let consumer: BaseConsumer<FeedContext> = make_consumer(&feed_config(&kafka), context).map_err(FeedError::Client)?;
+        let count = match partitions_of(&consumer, topic, METADATA_TIMEOUT)? {
+            0 => return Err(FeedError::Missing(topic.to_owned())),
+            count => i32::try_from(count).unwrap_or(i32::MAX),
+        };
+        let mut list = TopicPartitionList::new();
+        for partition in 0..count {
+            let start = self.next.get(&partition).map_or(KafkaOffset::Beginning, |next| KafkaOffset::Offset(*next));
+            list.add_partition_offset(topic, partition, start)?;
+        }
+        consumer.assign(&list)?;
+        let mut unread: BTreeSet<i32> = (0..count).collect();
+        while !stop.is_given() {
+            health.beat_controls();
+            fail::fail_point!("controls");
+            match consumer.poll(POLL) {
+                Some(Ok(message)) => self.apply(&message),
+                Some(Err(KafkaError::PartitionEOF(partition))) => {
+                    unread.remove(&partition);
+                    if unread.is_empty() {
+                        Right::read(topic).report_granted(&health);
+                        self.set_caught_up();
+                    }
+                }
+                // librdkafka recovers by itself when the brokers do, and logs it elsewhere.
+                Some(Err(KafkaError::MessageConsumption(code))) if is_unreachable(code) => tracing::debug!(%code, "controls"),
+                // If the topic is gone or forbidden, the feed would go on without any new controls and without a sign of it.
+                Some(Err(error)) => return Err(error.into()),
+                None => {}
+            }
+            self.last_contact = consumer.context().last_contact();
+        }
+        Ok(())
+    }
+
+    fn set_caught_up(&mut self) {
+        if std::mem::replace(&mut self.is_caught_up, true) {
+            return;
+        }
+        let controls = &self.parts.controls;
+        let (passports, subjects) = (controls.passport_count(), suspended_count(controls));
+        tracing::info!(topic = self.parts.kafka.topics.controls, passports, subjects, "the controls are read to their end");
+        self.update_gauges();
+        self.parts.health.set_controls(true);
+    }
+
+    fn apply(&mut self, message: &BorrowedMessage<'_>) {
+        let FeedParts { controls, metrics, .. } = &self.parts;
+        let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
+        match controls.apply(message.key(), message.payload()) {
+            Ok(change) => {
+                metrics.controls_applied.with_label_values(&[change.control_type]).inc();
+                // Until then the table only catches up with controls that came into force long ago.
+                if self.is_caught_up {
+                    self.update_gauges();
+                    let delay_ms = message.timestamp().to_millis().map(|written| (now_ms() - written).max(0));
+                    if let Some(delay_ms) = delay_ms {
+                        metrics.control_delay.observe(delay_ms as f64 / 1e3);
+                    }
+                    tracing::info!(topic, partition, offset, control = change.control_type, effect = ?change.effect, delay_ms, "a control was applied");
+                }
+            }
+            Err(rejection) => {
+                metrics.control_rejections.with_label_values(&[rejection.code.as_str()]).inc();
+                tracing::error!(
+                    topic,
+                    partition,
+                    offset,
+                    code = rejection.code.as_str(),
+                    field = rejection.field,
+                    found = rejection.found,
+                    fix = rejection.fix,
+                    "a control record was refused; what was in force stays in force"
+                );
+            }
+        }
+        self.next.insert(partition, offset + 1);
+    }
+
+    /// Sets the gauges of how many controls are in force.
+    fn update_gauges(&self) {
+        let FeedParts { controls, metrics, .. } = &self.parts;
+        for (control_type, count) in [("passport", controls.passport_count()), ("subject", suspended_count(controls))] {
+            metrics.controls.with_label_values(&[control_type]).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+/// Returns how many subjects are suspended.
+fn suspended_count(controls: &Controls) -> usize {
+    SubjectKind::ALL.into_iter().map(|kind| controls.suspended_count(kind)).sum()
+}

@@ -1,0 +1,39 @@
+//! Kafka clients: how each is configured and why, librdkafka's log lines, why brokers do not answer, and messages as the core's records.
+
+mod check;
+mod clients;
+mod connect;
+mod consumer;
+mod explain;
+mod failover;
+mod log;
+mod message;
+mod metadata;
+mod oauth;
+mod principal;
+#[cfg(feature = "tls")]
+mod probe;
+mod producer;
+mod reason;
+mod rights;
+mod secret_files;
+mod state;
+mod topic_admin;
+
+pub use check::{PropertyFault, check_administration, check_clients, is_property};
+pub use clients::{make_consumer, make_producer};
+pub use connect::{Inquirer, ReasonContext, Watch};
+pub use consumer::{consumer_config, heartbeat_interval};
+pub use failover::failover_table;
+pub use log::{PlainContext, log};
+pub use message::{headers_of, own_headers, with_record};
+pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes};
+pub use oauth::oauth_token;
+pub use principal::principal;
+pub use producer::{Linger, producer_config, reply_producer_config, verdict_producer_config};
+pub use reason::Reason;
+pub use rights::{Resource, Right, is_forbidden};
+pub use secret_files::{ChangedSecrets, SecretFiles};
+pub use state::{ABUSE, StageTopics, reader_config};
+pub use state::{asker_config, state_producer_config};
+pub use topic_admin::{TopicConfig, admin_error_code, topic_admin, topic_configs};

@@ -1,0 +1,72 @@
+//! Posting to one URL over the connections and with the TLS of policy servers, for the other part of the worker that speaks HTTP.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use tollgate_core::guardrail::HttpSettings;
+
+use super::EndpointError;
+use super::fault::Fault;
+use super::pool::Pool;
+
+/// A URL to post to. It has no queue and no breaker: whoever posts waits.
+#[derive(Debug)]
+pub struct Poster {
+    pool: Pool,
+    timeout: Duration,
+    answer_bytes_max: usize,
+}
+
+/// Why a post was not answered with status 200. It holds nothing of what was posted or answered.
+#[derive(Debug)]
+pub struct PostFault {
+    /// What went wrong, for the log.
+    pub cause: String,
+    /// Whether the same post may be taken later.
+    pub may_pass: bool,
+}
+
+impl Poster {
+    /// Returns a poster to the URL of these settings, with their headers and TLS. No connection is made yet.
+    pub fn new(settings: &HttpSettings) -> Result<Self, EndpointError> {
+        let answer_bytes_max = usize::try_from(settings.answer_bytes_max).unwrap_or(usize::MAX);
+        Ok(Self { pool: Pool::new(settings)?, timeout: Duration::from_millis(settings.timeout_ms.into()), answer_bytes_max })
+    }
+
+    /// Posts a body once, and returns the answer's. A connection that the server had closed meanwhile is replaced at once.
+    pub async fn post(&self, body: Vec<u8>) -> Result<Vec<u8>, PostFault> {
+        let body = hyper::body::Bytes::from(body);
+        let posted = timeout(self.timeout, async {
+            loop {
+                let connection = self.pool.get().await?;
+                let (answer, connection) = connection.ask(self.pool.target().request(body.clone()), self.answer_bytes_max).await;
+                if let Some(connection) = connection {
+                    self.pool.put_back(connection);
+                }
+                match answer {
+                    // Every other idle connection is most likely closed too. A new one has no such fault, so this ends.
+                    Err(fault) if fault.is_of_pooled_connection() => self.pool.clear(),
+                    answer => return answer,
+                }
+            }
+        });
+        posted.await.unwrap_or(Err(Fault::TimedOut { had_time: true })).map_err(|fault| PostFault::of(&fault))
+    }
+}
+
+impl PostFault {
+    fn of(fault: &Fault) -> Self {
+        let cause = match fault {
+            Fault::Status(status) => format!("the answer's status is {status}"),
+            fault => fault.cause().to_owned(),
+        };
+        let may_pass = !matches!(fault, Fault::NotHttp | Fault::TooLarge) && !is_final(fault);
+        Self { cause, may_pass }
+    }
+}
+
+/// Returns whether a status says that the same request will never be taken. OTLP names those that may pass: 429, 502, 503 and 504.
+fn is_final(fault: &Fault) -> bool {
+    matches!(fault, Fault::Status(status) if !matches!(status, 429 | 502..=504))
+}
