@@ -212,7 +212,7 @@ fn the_number_of_cores_does_not_matter() {
     assert_eq!(other.run(&["eval", "--digest", "-c", "a.yaml", "capture.jsonl"]).stdout, digest);
     // It is the sum over the lines that are printed.
     let printed = trial.run(&["eval", "-c", "a.yaml", "capture.jsonl"]).stdout;
-    let sum = tollgate_core::digest::DistinctVerdicts::default();
+    let sum = tollgate_core::evaluate::DistinctVerdicts::default();
     printed.lines().chain(printed.lines().take(5)).for_each(|line| {
         sum.add(line.as_bytes());
     });

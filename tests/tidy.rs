@@ -36,12 +36,15 @@ pub fn source_files() -> Vec<PathBuf> {
     files(
         &[
             "src",
+            "crates/abuse/src",
             "crates/bench/src",
             "crates/capture/src",
             "crates/config/src",
             "crates/core/src",
             "crates/fixtures/src",
+            "crates/json/src",
             "crates/monitoring/src",
+            "crates/passport/src",
             "crates/shell/src",
             "crates/testkit/src",
             "crates/worker/src",

@@ -207,7 +207,7 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Clus
     std::fs::write(file.path(), "{ \"status\": \"active\",\n  \"limit\": 1.10 }\n")?;
     let path = file.path().to_str().context("a path")?;
     let set = control(&deployment, &["passport", "set", "coder", path])?;
-    let digest = tollgate_core::passport::Passport::read(b"{ \"status\": \"active\",\n  \"limit\": 1.10 }")?.digest;
+    let digest = tollgate_passport::Passport::read(b"{ \"status\": \"active\",\n  \"limit\": 1.10 }")?.digest;
     assert!(String::from_utf8_lossy(&set.stderr).contains(&format!("sha256:{digest}")), "{}", String::from_utf8_lossy(&set.stderr));
     assert!(String::from_utf8_lossy(&set.stdout).contains("\"passport\":{\"status\":\"active\",\"limit\":1.10}"));
     wait_for_metric(&worker, "tollgate_controls", 2.0)?;

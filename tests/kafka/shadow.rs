@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tollgate_core::digest::Digest;
 use tollgate_core::shadow::Sample;
+use tollgate_json::digest::Digest;
 
 use crate::membership::wait_until;
 use crate::security::await_line;

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, Folded};
+use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Folded};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
 use tollgate_core::stage::{Progress, Stage as _};

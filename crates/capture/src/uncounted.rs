@@ -1,6 +1,6 @@
 //! Signals that count for nobody, which somebody who tries rules would otherwise miss without a word.
 
-use tollgate_core::abuse::Folded;
+use tollgate_abuse::Folded;
 
 /// What was left out while signals were counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A macro for closed sets of codes: an enum with the names that its variants have in labels, headers and logs.
 
 /// Declares an enum of codes and the name of each in one list, so that neither can be forgotten.
+#[macro_export]
 macro_rules! codes {
     ($(#[$enum_doc:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $code:literal,)+ }) => {
         $(#[$enum_doc])*
@@ -20,4 +21,4 @@ macro_rules! codes {
     };
 }
 
-pub(crate) use codes;
+pub use codes;

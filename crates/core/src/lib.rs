@@ -1,20 +1,16 @@
 //! Tollgate's decisions as a library: it takes events and returns verdicts. It has no Kafka, no clock, no metrics and no runtime.
 
-pub mod abuse;
 pub mod checkpoint;
-mod codes;
+pub mod codes;
 pub mod controls;
 pub mod deciding;
 pub mod decode;
-pub mod digest;
 pub mod evaluate;
 mod gate;
 pub mod guardrail;
-pub mod json;
-mod lists;
+pub mod lists;
 pub mod loops;
 pub mod pass_through;
-pub mod passport;
 pub mod policy;
 pub mod processor;
 pub mod record;
@@ -26,6 +22,6 @@ pub mod shadow;
 pub mod signal;
 pub mod stage;
 pub mod thread;
-mod wire;
+pub mod wire;
 
 pub use gate::Gate;

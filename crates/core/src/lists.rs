@@ -2,7 +2,7 @@
 
 /// Appends to a list of which there are many. The list grows by a half instead of doubling: unused reserve is most of what a short list
 /// costs.
-pub(crate) fn push_tightly<T>(list: &mut Vec<T>, item: T) {
+pub fn push_tightly<T>(list: &mut Vec<T>, item: T) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 2).max(2));
     }

@@ -99,7 +99,7 @@ fn a_passport_is_read_from_its_own_text() {
     let text = r#"{ "status" : "active", "limit": 1.10, "name": "\u00e9" }"#;
     let controls = Controls::default();
     controls.apply(Some(b"passport/a"), Some(format!(r#"{{"type":"passport", "agent_id":"a","passport":{text} }}"#).as_bytes())).unwrap();
-    let expected = tollgate_core::passport::Passport::read(text.as_bytes()).unwrap();
+    let expected = tollgate_passport::Passport::read(text.as_bytes()).unwrap();
     assert_eq!(controls.passport("a").as_deref(), Some(&expected));
 }
 

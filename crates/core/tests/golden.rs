@@ -1,8 +1,6 @@
 //! Checks golden cases: behaviour observed by running the systems that Tollgate's rules come from, one `check` per family.
 
 use serde_json::{Value, json};
-use tollgate_core::decode::ToolInput;
-use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
 use tollgate_core::loops::{
     Failure, LoopController, LoopDecision, Observation, Repetition, RepetitionMemory, Signature, arguments_digest, classify, result_digest,
 };
@@ -10,6 +8,8 @@ use tollgate_core::policy::Policy;
 use tollgate_core::ruling::LoopCode;
 use tollgate_fixtures::cases::jsonl;
 use tollgate_fixtures::gate::{Gate, default_policy, hermes_settings, policy};
+use tollgate_json::{DEPTH_MAX, Parser, Text, canonical};
+use tollgate_passport::ToolInput;
 
 /// Reads a result's or arguments' text of a case; `serde_json` cannot hold a lone surrogate, so the cases spell them as escapes inside.
 fn text(value: &Value) -> Option<Text<'_>> {

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tollgate_core::decode::{Attribution, ToolInput};
+use tollgate_core::decode::Attribution;
 use tollgate_core::guardrail::{GuardrailProvider, GuardrailRequest, OapPassport, Step};
-use tollgate_core::json::{DEPTH_MAX, Parser};
-use tollgate_core::passport::{CapabilityMap, Passport, Terms};
+use tollgate_json::{DEPTH_MAX, Parser};
+use tollgate_passport::ToolInput;
+use tollgate_passport::{CapabilityMap, Passport, Terms};
 
 const DIFFERENCES: &str = "tests/golden/oap/differences.md";
 

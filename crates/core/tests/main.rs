@@ -11,7 +11,6 @@
 //! | `properties` | the JSON dialect, decoding, the offset tracker and the order of reading, for every input |
 //! | `synthetic_runs` | whole runs of agents, cut in several ways |
 //! | `redact` | redaction: verdicts stay the same, and nothing of the contents is left |
-//! | `abuse`, `abuse_rules`, `abuse_rules_refused` | the abuse stage; the reading and the refusing of its rules |
 //! | `checkpoints`, `second_stage` | no record is lost and none decided in two ways, for the gate and for any stage |
 //! | `state_format` | the bytes of checkpoints, of all versions |
 //! | `purity` | no crate that does I/O, reads clocks or counts is among the dependencies |
@@ -22,9 +21,6 @@
 //! little.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-mod abuse;
-mod abuse_rules;
-mod abuse_rules_refused;
 mod bounds;
 mod checkpoints;
 mod controls;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decode::{Attribution, Body, ToolInput, decode};
+use tollgate_core::decode::{Attribution, Body, decode};
 use tollgate_core::guardrail::{GuardrailDecision, GuardrailProvider, GuardrailRequest, OapPassport, Step};
-use tollgate_core::json::{DEPTH_MAX, Parser, Text};
-use tollgate_core::passport::{Passport, PassportFault, SchemaFault, Terms, UnenforcedLimits, check_schema};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::Evidence;
+use tollgate_json::{DEPTH_MAX, Parser, Text};
+use tollgate_passport::ToolInput;
+use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, UnenforcedLimits, check_schema};
 
 /// The first of January 2026.
 const NOW: i64 = 1_767_225_600_000;

@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use tollgate_core::deciding::Outcome;
-use tollgate_core::json::{DEPTH_MAX, Parser, canonical};
 use tollgate_core::processor::{OffsetTracker, TrackerError};
 use tollgate_core::record::partition_of;
 use tollgate_core::record::{Header, Offset};
 use tollgate_fixtures::gate::{Gate, default_policy, policy};
+use tollgate_json::{DEPTH_MAX, Parser, canonical};
 
 /// Returns values that `serde_json` and Python's dialect both hold, with floats short enough for either to read exactly.
 fn shared_json() -> impl Strategy<Value = Value> {

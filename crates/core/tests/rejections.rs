@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::decode::{Body, Event, ModelBody, PartialEvent, Rejection, RejectionCode, ToolInput, decode};
-use tollgate_core::json::Parser;
+use tollgate_core::decode::{Body, Event, ModelBody, PartialEvent, Rejection, RejectionCode, decode};
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;
 use tollgate_core::record::{Header, Partition};
@@ -16,6 +15,8 @@ use tollgate_fixtures::cases::{Case, jsonl};
 use tollgate_fixtures::checks::{assert_has, check_each};
 use tollgate_fixtures::gate::{self, Gate, default_policy, policy};
 use tollgate_fixtures::measure::processor_time;
+use tollgate_json::Parser;
+use tollgate_passport::ToolInput;
 
 /// Stands for what a user said or a tool was given. It is put where a rule is broken, and must not come out again.
 const MARKER: &str = "MARKER-7f3a";

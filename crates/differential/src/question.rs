@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use tollgate_core::decode::ToolInput;
-use tollgate_core::json::Text;
-use tollgate_core::passport::{Call, Outcome, Passport, Report, Terms, examine};
+use tollgate_json::Text;
+use tollgate_passport::ToolInput;
+use tollgate_passport::{Call, Outcome, Passport, Report, Terms, examine};
 
 use crate::Fault;
 

@@ -1,8 +1,8 @@
 //! Fuzzes the decoding of records with any key, headers and value.
 
 use tollgate_core::decode::decode;
-use tollgate_core::json::Parser;
 use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_json::Parser;
 
 use crate::SECRET;
 use crate::head::Head;

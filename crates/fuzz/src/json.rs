@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::json::canonical::{write, write_jcs};
-use tollgate_core::json::number::parse_float;
-use tollgate_core::json::{DEPTH_MAX, ObjectWriter, Parser, Shape, SyntaxErrorKind, Text, Value};
+use tollgate_json::canonical::{write, write_jcs};
+use tollgate_json::number::parse_float;
+use tollgate_json::{DEPTH_MAX, ObjectWriter, Parser, Shape, SyntaxErrorKind, Text, Value};
 
 /// How many containers `serde_json` lets be open at once.
 const SERDE_DEPTH_MAX: usize = 127;

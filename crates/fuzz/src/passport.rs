@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use tollgate_core::decode::ToolInput;
-use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
-use tollgate_core::passport::{Call, Outcome, Passport, PassportFault, Report, Terms, UnenforcedLimits, check_schema, examine};
+use tollgate_json::{DEPTH_MAX, Parser, Text, canonical};
+use tollgate_passport::ToolInput;
+use tollgate_passport::{Call, Outcome, Passport, PassportFault, Report, Terms, UnenforcedLimits, check_schema, examine};
 
 use crate::SECRET;
 use crate::head::Head;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rdkafka::Message as _;
 use serde_json::Value;
 
-use tollgate_core::abuse::Status;
+use tollgate_abuse::Status;
 use tollgate_core::record::Partition;
 use tollgate_core::signal::SubjectKey;
 

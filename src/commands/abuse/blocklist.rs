@@ -98,7 +98,7 @@ impl Blocklist {
             let (kind, hash) = subject.split_once('/').unwrap_or(("-", "-"));
             let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };
             let until = text("until");
-            let away = tollgate_core::decode::parse_timestamp(&until).map(|time_ms| format!(" ({})", ago(time_ms, now_ms)));
+            let away = tollgate_json::time::parse_timestamp(&until).map(|time_ms| format!(" ({})", ago(time_ms, now_ms)));
             let until = format!("{until}{}", away.unwrap_or_default());
             table.row(vec![
                 kind.to_owned(),
@@ -126,8 +126,8 @@ impl Blocklist {
 #[cfg(test)]
 mod tests {
     use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
-    use tollgate_core::digest::Digest;
     use tollgate_core::signal::{KeyKind, SubjectKey};
+    use tollgate_json::digest::Digest;
 
     use super::super::switches::Switches;
     use super::*;

@@ -1,6 +1,6 @@
 //! What is known of a subject in sentences: is it suspended, why, until when, and what can be done about it.
 
-use tollgate_core::abuse::{AbuseRules, Correlation, Rule};
+use tollgate_abuse::{AbuseRules, Correlation, Rule};
 use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
 use tollgate_core::settings::duration_text;
 use tollgate_core::signal::SubjectKey;
@@ -126,9 +126,9 @@ fn not_suspended(known: &Known) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tollgate_core::digest::Digest;
     use tollgate_core::record::Partition;
     use tollgate_core::signal::KeyKind;
+    use tollgate_json::digest::Digest;
 
     use super::super::subject::Resolved;
     use super::super::switches::Switches;

@@ -266,8 +266,8 @@ impl Ended {
 #[cfg(test)]
 mod tests {
     use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
-    use tollgate_core::digest::Digest;
     use tollgate_core::signal::KeyKind;
+    use tollgate_json::digest::Digest;
 
     use super::*;
     use tollgate_config::load;

@@ -12,8 +12,8 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
 
+use tollgate_abuse::Action;
 use tollgate_config::settings::Settings;
-use tollgate_core::abuse::Action;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use tollgate_core::abuse::{AbuseRules, Mode};
+use tollgate_abuse::{AbuseRules, Mode};
 use tollgate_core::settings::nearest;
 use tollgate_core::signal::Request;
 

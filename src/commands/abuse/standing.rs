@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use serde::Serialize;
 
-use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState, SubjectView};
+use tollgate_abuse::{Abuse, AbuseRules, AbuseState, SubjectView};
 use tollgate_core::checkpoint::{KeyedState, Latest, StateKey};
 use tollgate_core::record::{Offset, Partition, StreamClock};
 use tollgate_core::signal::SubjectKey;
@@ -112,10 +112,10 @@ fn take(
 #[cfg(test)]
 mod tests {
     use tollgate_core::checkpoint::StateRecord;
-    use tollgate_core::digest::Digest;
     use tollgate_core::record::Record;
     use tollgate_core::signal::{Batch, KeyKind, Point, PointKind};
     use tollgate_core::stage::Stage as _;
+    use tollgate_json::digest::Digest;
 
     use super::*;
     use tollgate_config::load;

@@ -30,7 +30,7 @@ impl AllSwitches {
         }
     }
 
-    fn of(&mut self, kind: KeyKind, hash: tollgate_core::digest::Digest, set: impl FnOnce(&mut Switches)) {
+    fn of(&mut self, kind: KeyKind, hash: tollgate_json::digest::Digest, set: impl FnOnce(&mut Switches)) {
         let key = SubjectKey { kind, hash };
         let (_, switches) = self.0.entry(key.to_string()).or_insert_with(|| (key, Switches::default()));
         set(switches);
@@ -80,7 +80,7 @@ impl Switches {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tollgate_core::digest::Digest;
+    use tollgate_json::digest::Digest;
 
     use super::*;
 

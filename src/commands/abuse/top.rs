@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
-use tollgate_core::abuse::Action;
+use tollgate_abuse::Action;
 
 use tollgate_config::settings::Settings;
 

@@ -94,7 +94,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use tollgate_core::digest::Digest;
+    use tollgate_json::digest::Digest;
 
     fn suspended(hash: &str) -> String {
         json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string()

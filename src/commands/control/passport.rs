@@ -9,7 +9,7 @@ use clap::Subcommand;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::controls::{CONTROL_BYTES_MAX, ControlId, decode};
-use tollgate_core::passport::Passport;
+use tollgate_passport::Passport;
 
 use super::super::hints::Hints;
 use super::written::{is_in_force, write};

@@ -11,8 +11,8 @@ use time::OffsetDateTime;
 
 use tollgate_config::settings::Settings;
 use tollgate_core::controls::{Control, ControlId, Subject, SubjectHasher, SubjectState, decode, parse_hash};
-use tollgate_core::digest::Digest;
 use tollgate_core::ruling::SubjectKind;
+use tollgate_json::digest::Digest;
 
 use super::super::hints::Hints;
 use super::written::{read, write};

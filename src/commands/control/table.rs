@@ -55,7 +55,7 @@ fn in_force(value: &Value) -> (String, String) {
         let status = text("/passport/status").map_or_else(String::new, |status| format!("status {status}"));
         return ("in force".to_owned(), status);
     }
-    let until = text("/until").map(|until| match tollgate_core::decode::parse_timestamp(until) {
+    let until = text("/until").map(|until| match tollgate_json::time::parse_timestamp(until) {
         Some(time_ms) => format!("until {until} ({})", ago(time_ms, now_ms())),
         None => format!("until {until}"),
     });

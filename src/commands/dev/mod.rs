@@ -13,8 +13,8 @@ use anyhow::ensure;
 use clap::Args;
 use tokio::net::TcpListener;
 
+use tollgate_abuse::AbuseSettings;
 use tollgate_config::settings::{KafkaSettings, Settings};
-use tollgate_core::abuse::AbuseSettings;
 use tollgate_core::controls::Controls;
 use tollgate_core::policy::{Policy, PolicySettings};
 use tollgate_worker::Stop;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use tollgate_core::digest::Fingerprint;
 use tollgate_core::ruling::{Action, DecidedBy};
+use tollgate_json::digest::Fingerprint;
 
 use tollgate_capture::{Format, Input, Line, Reader, read_line};
 

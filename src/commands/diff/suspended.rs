@@ -9,7 +9,7 @@ use std::sync::Arc;
 use memchr::memmem;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
-use tollgate_core::abuse::{AbuseRules, Action, Folded};
+use tollgate_abuse::{AbuseRules, Action, Folded};
 use tollgate_core::controls::Controls;
 use tollgate_core::deciding::VerdictBuffer;
 use tollgate_core::record::Record;
@@ -241,8 +241,8 @@ impl Follower for Caught {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::digest::Digest;
     use tollgate_core::signal::KeyKind;
+    use tollgate_json::digest::Digest;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use tollgate_core::abuse::Folded;
+use tollgate_abuse::Folded;
 use tollgate_core::controls::Controls;
 use tollgate_core::record::Record;
 

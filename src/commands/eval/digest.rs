@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::digest::DistinctVerdicts;
+use tollgate_core::evaluate::DistinctVerdicts;
 
 use tollgate_capture::{Captured, Decider, LineFault, Sweep, Visitor, unreadable_from_here, visitors_max};
 

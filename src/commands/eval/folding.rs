@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState};
+use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::signal::SignalRejection;
 use tollgate_core::stage::{Progress, Stage as _};
 

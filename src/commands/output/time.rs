@@ -34,7 +34,7 @@ pub(in crate::commands) fn ago(time_ms: i64, now_ms: i64) -> String {
 /// Reads a time in the past: a duration before now such as `90s`, `10m`, `2h`, `1d`, or RFC 3339. It returns milliseconds since 1970.
 pub(in crate::commands) fn read_since(text: &str) -> Result<i64, String> {
     const FIX: &str = "write a duration such as 90s, 10m, 2h or 1d, or a time such as 2026-01-01T00:00:00Z";
-    if let Some(time) = tollgate_core::decode::parse_timestamp(text) {
+    if let Some(time) = tollgate_json::time::parse_timestamp(text) {
         return Ok(time);
     }
     let before = duration_ms(text).map_err(|fault| match fault {
@@ -47,7 +47,7 @@ pub(in crate::commands) fn read_since(text: &str) -> Result<i64, String> {
 
 /// Returns whether a text is a date without a time of day, such as `2026-01-31`.
 fn is_date(text: &str) -> bool {
-    tollgate_core::decode::parse_timestamp(&format!("{text}T00:00:00Z")).is_some()
+    tollgate_json::time::parse_timestamp(&format!("{text}T00:00:00Z")).is_some()
 }
 
 /// Reads a duration such as `90s`, `10m`, `2h` or `1d`.

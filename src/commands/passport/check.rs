@@ -10,8 +10,8 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use bash_commands::Remark;
-use tollgate_core::passport::{Passport, PassportFault, SchemaFault, check_schema};
 use tollgate_core::policy::PolicySettings;
+use tollgate_passport::{Passport, PassportFault, SchemaFault, check_schema};
 
 use super::explain::{Explanation, explain};
 
@@ -130,7 +130,7 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn read_time(text: &str) -> Result<i64, String> {
-    tollgate_core::decode::parse_timestamp(text).ok_or_else(|| "it is not RFC 3339; write a time such as 2026-01-01T00:00:00Z".to_owned())
+    tollgate_json::time::parse_timestamp(text).ok_or_else(|| "it is not RFC 3339; write a time such as 2026-01-01T00:00:00Z".to_owned())
 }
 
 /// Returns the time now. Only this command reads a clock: decisions use the event's time.

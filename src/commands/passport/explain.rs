@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use bash_commands::{Analysis, ReachedCommand, analyse};
-use tollgate_core::decode::ToolInput;
-use tollgate_core::json::{DEPTH_MAX, Parser, Text};
-use tollgate_core::passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, Terms, examine};
+use tollgate_json::{DEPTH_MAX, Parser, Text};
+use tollgate_passport::ToolInput;
+use tollgate_passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, Terms, examine};
 
 /// The checks of a call, in their order, and the decision.
 #[derive(Debug, Default, Serialize)]

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::decode::{EVENT_ID_BYTES_MAX, EventType, THREAD_ID_BYTES_MAX, decode, parse_timestamp};
+use tollgate_core::decode::{EVENT_ID_BYTES_MAX, EventType, THREAD_ID_BYTES_MAX, decode};
 use tollgate_core::evaluate::verdict::verdict_id;
-use tollgate_core::json::{DEPTH_MAX, Parser, Splice, Value};
 use tollgate_core::record::Record;
+use tollgate_json::time::parse_timestamp;
+use tollgate_json::{DEPTH_MAX, Parser, Splice, Value};
 
 use tollgate_capture::LineFault;
 

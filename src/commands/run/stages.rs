@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tollgate_abuse::AbuseSettings;
 use tollgate_config::load;
 use tollgate_config::settings::{KafkaSettings, Settings};
-use tollgate_core::abuse::AbuseSettings;
 use tollgate_core::controls::Controls;
 use tollgate_core::pass_through::PASS_THROUGH;
 use tollgate_core::policy::Policy;

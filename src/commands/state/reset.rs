@@ -107,8 +107,8 @@ mod tests {
 
     use super::*;
     use tollgate_core::decode::{Body, EVENT_ID_BYTES_MAX, decode};
-    use tollgate_core::json::Parser;
     use tollgate_core::record::Record;
+    use tollgate_json::Parser;
 
     fn args(turn: Option<String>) -> ResetArgs {
         let thread = ThreadArgs { thread_id: "é\"".repeat(85), partition: None };

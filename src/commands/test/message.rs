@@ -63,7 +63,7 @@ impl Message {
             event.entry("event_id").or_insert_with(|| format!("event-{number}").into());
         }
         let time = event.get("timestamp").or_else(|| event.get("time")).and_then(Value::as_str);
-        Self { value: serde_json::to_vec(&event).ok(), time_ms: time.and_then(decode::parse_timestamp), ..Self::default() }
+        Self { value: serde_json::to_vec(&event).ok(), time_ms: time.and_then(tollgate_json::time::parse_timestamp), ..Self::default() }
     }
 
     fn of_record(section: &Section<'_>) -> Self {

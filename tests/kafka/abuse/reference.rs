@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use tollgate_abuse::{Abuse, AbuseState};
 use tollgate_config::settings::Settings;
-use tollgate_core::abuse::{Abuse, AbuseState};
 use tollgate_core::controls::Controls;
 use tollgate_core::deciding::{Deciding, VerdictBuffer};
 use tollgate_core::policy::Policy;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::json::decode_string;
+use tollgate_json::decode_string;
 
 use super::Captured;
 
@@ -72,7 +72,7 @@ mod tests {
     use super::super::wrapped;
     use super::*;
     use proptest::prelude::*;
-    use tollgate_core::json::Parser;
+    use tollgate_json::Parser;
 
     /// Asserts that the long way reads the same, and returns whether the short way read the line at all.
     fn is_read_alike(line: &[u8]) -> bool {

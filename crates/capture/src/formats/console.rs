@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use clap::ValueEnum;
-use tollgate_core::json::{DEPTH_MAX, Parser, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Value};
 
 use super::{Captured, CapturedHeader, LineFault};
 

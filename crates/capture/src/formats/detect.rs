@@ -1,6 +1,6 @@
 //! Telling the format of a line.
 
-use tollgate_core::json::{DEPTH_MAX, Parser, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Value};
 
 use super::{Format, LineFault, console};
 

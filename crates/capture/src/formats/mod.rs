@@ -12,8 +12,8 @@ use std::borrow::Cow;
 
 use clap::ValueEnum;
 use tollgate_core::decode::Rejection;
-use tollgate_core::json::Parser;
 use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_json::Parser;
 
 pub use console::Column;
 use detect::{EVENT_DEPTH_MAX, detect, format_of};

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tollgate_core::json::{Parser, Shape, SyntaxError, Value};
+use tollgate_json::{Parser, Shape, SyntaxError, Value};
 
 use super::{Captured, CapturedHeader, LineFault};
 

@@ -24,7 +24,7 @@ pub use traces::TraceSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-use tollgate_core::abuse::AbuseSettings;
+use tollgate_abuse::AbuseSettings;
 use tollgate_core::controls::SubjectHasher;
 use tollgate_core::policy::{PolicySettings, Registry};
 use tollgate_core::settings::{Collector, Faults, Section, Texts};

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Settings;
-use tollgate_core::abuse::add_abuse_rules;
+use tollgate_abuse::add_abuse_rules;
 use tollgate_core::policy::{Descriptions, Registry, add_rules, notes_of};
 use tollgate_core::settings::{Notes, SchemaWriter, put};
 

@@ -7,15 +7,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use tollgate_core::deciding::Outcome;
-use tollgate_core::decode::{Attribution, ToolInput};
+use tollgate_core::decode::Attribution;
 use tollgate_core::guardrail::{Allowlist, GuardrailProvider, Step};
-use tollgate_core::json::{DEPTH_MAX, Parser};
 use tollgate_core::policy::Policy;
 use tollgate_core::ruling::Action;
 use tollgate_fixtures::events::rows::{passport, passport_of, request_of};
 use tollgate_fixtures::events::{Feed, policy_with};
 use tollgate_fixtures::measure::time_per_event;
 use tollgate_fixtures::traffic::Random;
+use tollgate_json::{DEPTH_MAX, Parser};
+use tollgate_passport::ToolInput;
 
 use crate::{Growth, SIZES};
 

@@ -3,13 +3,14 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion};
-use tollgate_core::decode::{Attribution, ToolInput};
-use tollgate_core::digest::Digest;
+use tollgate_core::decode::Attribution;
 use tollgate_core::guardrail::{GuardrailProvider, Step};
-use tollgate_core::json::{DEPTH_MAX, Parser, Text};
 use tollgate_core::loops::{LoopMemory, Observation, Signature};
 use tollgate_fixtures::events::policy;
 use tollgate_fixtures::events::rows::{passport, passport_of, request_of};
+use tollgate_json::digest::Digest;
+use tollgate_json::{DEPTH_MAX, Parser, Text};
+use tollgate_passport::ToolInput;
 
 /// How many entries each of the passport's lists has.
 const ENTRIES: usize = 100;

@@ -5,12 +5,12 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput};
 use serde_json::json;
 use tollgate_core::decode;
-use tollgate_core::decode::ToolInput;
-use tollgate_core::digest::Digest;
-use tollgate_core::json::{DEPTH_MAX, Parser, Text, canonical};
 use tollgate_core::loops::{arguments_digest, classify};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_fixtures::events::At;
+use tollgate_json::digest::Digest;
+use tollgate_json::{DEPTH_MAX, Parser, Text, canonical};
+use tollgate_passport::ToolInput;
 
 const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput};
 use serde_json::{Value as Json, json};
 use tollgate_core::decode::ModelBody;
-use tollgate_core::json::{DEPTH_MAX, Parser, Value};
 use tollgate_fixtures::events::policy;
+use tollgate_json::{DEPTH_MAX, Parser, Value};
 
 const TEXT: &str = "I will read the file first and then change how the total is computed, since the discount comes before rounding. ";
 

@@ -5,12 +5,12 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput};
 use tollgate_core::decode::{Event, Rejection, RejectionCode, decode};
 use tollgate_core::evaluate::{evaluate, refuse, verdict};
-use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::thread::Thread;
 use tollgate_fixtures::events::rows::{ROWS, Row};
 use tollgate_fixtures::events::{At, Feed, policy};
+use tollgate_json::Parser;
 
 const AT: At = At { thread: 1, turn: 1, call: 3 };
 const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;

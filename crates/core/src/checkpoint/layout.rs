@@ -150,9 +150,9 @@ mod tests {
 
     use super::super::VERSION;
     use super::*;
-    use crate::digest::{Digest, Fingerprint};
     use crate::loops::{RepetitionMemory, SignatureCount, ToolCount};
     use crate::ruling::LoopCode;
+    use tollgate_json::digest::{Digest, Fingerprint};
 
     fn written(value: &impl Wire) -> Vec<u8> {
         let mut out = Vec::new();

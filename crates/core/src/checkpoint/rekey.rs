@@ -4,9 +4,9 @@
 //! that event. Both are carried over as distances: how far the thread is behind the partition's next offset, and how long it has been idle.
 //! So threads of one partition stay in order of touch, and none is nearer to its end than before. All other bytes stay as they are.
 
-use crate::digest::Digest;
 use crate::record::{Offset, Partition, StreamClock, murmur2, partition_of};
 use crate::wire::{Input, Malformed, Wire};
+use tollgate_json::digest::Digest;
 
 use super::{PartitionState, StateError, VERSION};
 

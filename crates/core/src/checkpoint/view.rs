@@ -4,12 +4,12 @@
 
 use serde::Serialize;
 
-use crate::decode::rfc_3339;
-use crate::digest::{Digest, Fingerprint};
 use crate::loops::LoopMemory;
 use crate::record::Partition;
 use crate::ruling::{Action, Basis, Reason};
 use crate::thread::{Answer, CallRecord, StoredThread, Suppression, Turn};
+use tollgate_json::digest::{Digest, Fingerprint};
+use tollgate_json::time::rfc_3339;
 
 use super::PartitionState;
 

@@ -2,7 +2,7 @@
 
 use super::recent::Recent;
 use super::subject::{Subject, SubjectHasher};
-use crate::digest::Digest;
+use tollgate_json::digest::Digest;
 
 /// The keys of subject hashes, each with the hashes of recent subjects under it.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use super::record::read_value;
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
 use super::{Change, Controls};
-use crate::json::{Parser, Text, Value};
+use tollgate_json::{Parser, Text, Value};
 
 const KEY_FIX: &str = "write the record's key as a string";
 const VALUE_FIX: &str = "write the record's value as an object, or null to remove the control";

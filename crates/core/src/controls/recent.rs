@@ -6,8 +6,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHasher;
 
 use super::subject::Subject;
-use crate::digest::Digest;
 use crate::ruling::SubjectKind;
+use tollgate_json::digest::Digest;
 
 /// How many subjects are remembered at most.
 const SLOTS: usize = 4_096;

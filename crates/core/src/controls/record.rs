@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
 use super::subject::parse_hash;
-use crate::decode::parse_timestamp;
-use crate::digest::Digest;
-use crate::json::{Parser, SyntaxErrorKind, Value};
-use crate::passport::Passport;
 use crate::ruling::SubjectKind;
+use tollgate_json::digest::Digest;
+use tollgate_json::time::parse_timestamp;
+use tollgate_json::{Parser, SyntaxErrorKind, Value};
+use tollgate_passport::Passport;
 
 /// The largest value, in bytes.
 pub const CONTROL_BYTES_MAX: usize = 1 << 20;

@@ -4,8 +4,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
 use crate::decode::Event;
-use crate::digest::Digest;
 use crate::ruling::SubjectKind;
+use tollgate_json::digest::Digest;
 
 /// A subject with its id in the clear. It is hashed and never written anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -12,9 +12,9 @@ use super::rejection::ControlRejection;
 use super::subject::Subject;
 use super::switches::Switches;
 use crate::decode::Event;
-use crate::digest::Digest;
-use crate::passport::Passport;
 use crate::ruling::{SubjectKind, Suspension};
+use tollgate_json::digest::Digest;
+use tollgate_passport::Passport;
 
 /// All controls in force: passports by agent, and what is said of subjects.
 #[derive(Debug)]

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use crate::decode::{Body, Event, Rejection, decode, partial_event_of};
 use crate::evaluate::{self, Prepared, Tools};
 use crate::guardrail::{Answer, ProviderError, Question};
-use crate::json::Parser;
 use crate::policy::Policy;
 use crate::record::{Offset, OwnedRecord, Record};
 use crate::signal::counted_time;
 use crate::stage::{self, Progress, Stage};
 use crate::thread::{Admission, SlotKey, ThreadStore, Touch};
+use tollgate_json::Parser;
 
 use outcome::reject;
 use waiting::{Head, Resumable, WaitingThreads};

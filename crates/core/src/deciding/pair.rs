@@ -2,9 +2,9 @@
 
 use crate::decode::{Event, decode};
 use crate::guardrail::Question;
-use crate::json::Parser;
 use crate::record::Record;
 use crate::stage::{Progress, Stage};
+use tollgate_json::Parser;
 
 use super::outcome::reject;
 use super::{Deciding, Outcome, VerdictBuffer};

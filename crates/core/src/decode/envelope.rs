@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::members::{self, Others};
 use super::{EventType, PartialEvent, Rejection, RejectionCode, THREAD_ID_BYTES_MAX};
-use crate::json::Value;
 use crate::record::Record;
+use tollgate_json::Value;
 
 /// The content type of structured CloudEvents.
 pub(crate) const STRUCTURED: &str = "application/cloudevents+json";
@@ -178,7 +178,7 @@ fn structured(root: Value<'_>) -> Result<Envelope<'_>, Rejection> {
 /// Returns the text of an attribute. A null is the same as leaving it out.
 fn text<'d>(name: &'static str, value: Option<Value<'d>>) -> Result<Option<Cow<'d, str>>, Rejection> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
-    let text = value.as_text().and_then(crate::json::Text::into_str);
+    let text = value.as_text().and_then(tollgate_json::Text::into_str);
     text.map(Some).ok_or_else(|| Rejection::new(RejectionCode::CloudEventAttribute, name, value.shape().to_string(), ATTRIBUTE_FIX))
 }
 

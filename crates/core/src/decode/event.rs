@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Text, Value};
+use tollgate_json::{Text, Value};
+use tollgate_passport::ToolInput;
 
 /// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,20 +137,6 @@ pub struct ToolResult<'d> {
     pub result: Option<Text<'d>>,
     /// Whether it failed, if the orchestrator knows.
     pub failed: Option<bool>,
-}
-
-/// Tool arguments as they came.
-#[derive(Debug, Clone)]
-pub enum ToolInput<'d> {
-    /// The arguments are left out, or null.
-    Absent {
-        /// Whether the field was there as an explicit null.
-        null: bool,
-    },
-    /// `tool_input`, or `arguments` that were sent as a value: any JSON value.
-    Value(Value<'d>),
-    /// `arguments`: a JSON text inside a string.
-    Encoded(Text<'d>),
 }
 
 impl Event<'_> {

@@ -6,10 +6,11 @@ use super::envelope::{Envelope, short_type};
 use super::members::{self, Others};
 use super::{
     Attribution, Body, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, PartialEvent, Record, Rejection, RejectionCode,
-    THREAD_ID_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, ToolCall, ToolInput, ToolResult, envelope,
-    parse_timestamp, too_many_values,
+    THREAD_ID_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, ToolCall, ToolResult, envelope, too_many_values,
 };
-use crate::json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Text, VALUES_MAX, Value};
+use tollgate_json::time::parse_timestamp;
+use tollgate_json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Text, VALUES_MAX, Value};
+use tollgate_passport::ToolInput;
 
 macro_rules! fields {
     ($($field:ident),+ $(,)?) => {

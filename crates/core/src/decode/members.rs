@@ -2,7 +2,7 @@
 //! its name is known here or not: the orchestrator, or whoever reads the dead letter, may know it.
 
 use super::{Rejection, RejectionCode};
-use crate::json::Value;
+use tollgate_json::Value;
 
 /// How many unknown names are compared one by one. Events rarely bring more.
 const FEW: usize = 8;
@@ -48,7 +48,7 @@ pub(super) fn repeated(field: &'static str) -> Rejection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Parser;
+    use tollgate_json::Parser;
 
     fn repeats(names: &[String]) -> bool {
         let members: Vec<_> = names.iter().map(|name| format!("\"{name}\":0")).collect();

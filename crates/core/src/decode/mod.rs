@@ -13,18 +13,16 @@ mod fields;
 mod members;
 mod rejection;
 mod schema;
-mod timestamp;
 
 pub use envelope::partial_event_of;
 pub(crate) use envelope::{STRUCTURED, is_structured, short_type, skip_schema_registry_prefix};
-pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolInput, ToolResult};
+pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolResult};
 pub use fields::CLOCK_SKEW_MS_MAX;
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use schema::schema;
-pub use timestamp::{parse_timestamp, rfc_3339};
 
-use crate::json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
 use crate::record::Record;
+use tollgate_json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
 
 /// How many containers may be open at once in a whole event: the event and a CloudEvents envelope around what tool arguments may nest.
 pub(crate) const EVENT_DEPTH_MAX: usize = DEPTH_MAX + 4;

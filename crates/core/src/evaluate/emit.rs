@@ -4,12 +4,12 @@
 
 use crate::controls::Subject;
 use crate::decode::{Body, Event, ModelBody, ToolCall, ToolResult};
-use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
 use crate::ruling::{Reason, Ruling};
 use crate::safety::Termination;
 use crate::signal::{EventSignals, Fact, Interest, KeyKind, KeyKinds, PointKind, SignalKind, SubjectKey, Subjects, VolumeKind, tokens_of};
 use crate::thread::Turn;
+use tollgate_json::digest::{Digest, Fingerprint};
 
 /// Codes of denials that say nothing of the call: the provider failed, or what it decides by is missing, broken or cannot be kept to. They
 /// would hit everybody at once.

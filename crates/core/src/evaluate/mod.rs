@@ -12,15 +12,17 @@ mod emit;
 mod schema;
 mod tools;
 pub mod verdict;
+mod verdict_digest;
 mod write;
 
 use std::borrow::Cow;
 
-use crate::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolInput, ToolResult};
-use crate::digest::{Digest, Fingerprint};
+use crate::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolResult};
 use crate::policy::Policy;
 use crate::ruling::Suspension;
 use crate::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
+use tollgate_json::digest::{Digest, Fingerprint};
+use tollgate_passport::ToolInput;
 
 use crate::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
 use crate::loops::{Arguments, Observation, Signature, arguments_digest, classify};
@@ -30,6 +32,7 @@ use emit::Emitter;
 pub use emit::FAILURES;
 pub use schema::schema;
 pub use tools::Tools;
+pub use verdict_digest::{DistinctVerdicts, VerdictDigest};
 use write::{Frame, Subject};
 
 /// What was decided on an event, for the caller to count. The verdict itself is in the caller's buffer.

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::digest::Fingerprint;
+use tollgate_json::digest::Fingerprint;
 
 /// How many places there are. Names come from outside, so their number is bounded.
 const PLACES: usize = 1_024;

@@ -2,8 +2,8 @@
 //! is read.
 
 use crate::decode::{EventType, Rejection};
-use crate::digest::{Digest, Fingerprint};
-use crate::json::ObjectWriter;
+use tollgate_json::ObjectWriter;
+use tollgate_json::digest::{Digest, Fingerprint};
 
 use crate::ruling::{Action, DecidedBy, Evidence, Reason};
 use crate::safety::Termination;

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::Decided;
 use super::verdict::{ReasonView, SignatureView, Verdict};
 use crate::decode::{Body, Event, PartialEvent, ToolCall, ToolResult};
-use crate::digest::{Digest, Fingerprint};
 use crate::policy::Policy;
 use crate::ruling::{Action, Basis, DecidedBy, LoopCode, Reason, Ruling};
 use crate::safety::{SAFETY_TERMINATED, Termination};
+use tollgate_json::digest::{Digest, Fingerprint};
 
 const ALLOW: &str = "allow";
 const NOT_EXECUTED: &str = "not_executed";

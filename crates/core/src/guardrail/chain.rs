@@ -219,7 +219,8 @@ fn denial(mut reasons: Vec<GuardrailReason>) -> Vec<Reason> {
 mod tests {
     use super::super::Allowlist;
     use super::*;
-    use crate::decode::{Attribution, ToolInput};
+    use crate::decode::Attribution;
+    use tollgate_passport::ToolInput;
 
     /// A provider that asks a policy server: `yes` allows, `no` denies, anything else is malformed.
     #[derive(Debug)]

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{GuardrailProvider, HttpSettings, Link, ToolPatterns};
 use crate::controls::Controls;
-use crate::passport::Terms;
 use crate::settings::{Named, Section};
+use tollgate_passport::Terms;
 
 /// One kind of provider: its names, and how its configuration is read. It stands beside the provider's code.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The request that guardrail providers decide on.
 
-use crate::decode::{Attribution, Event, ToolCall, ToolInput};
+use crate::decode::{Attribution, Event, ToolCall};
+use tollgate_passport::ToolInput;
 
 /// A call in the form that guardrail providers get, borrowed from its event.
 #[derive(Debug, Clone, Copy)]

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::digest::Fingerprint;
 use crate::ruling::LoopCode;
 use crate::settings::Section;
 use crate::wire::layout;
+use tollgate_json::digest::Fingerprint;
 
 use super::{ControllerMemory, LoopController, LoopDecision, Observation, Signature};
 

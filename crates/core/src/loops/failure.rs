@@ -2,7 +2,7 @@
 //!
 //! The rules are those of the Hermes controller (`classify_tool_failure`), including its exceptions. They are always given the raw result.
 
-use crate::json::{DEPTH_MAX, Parser, Text, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
 /// How many characters of a text the heuristics read.
 const WINDOW_CHARACTERS: usize = 500;

@@ -153,11 +153,11 @@ controllers! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::{Digest, Fingerprint};
-    use crate::json::Text;
     use crate::loops::SECTION;
     use crate::loops::counting::CountingMemory;
     use crate::settings::{self, Collector};
+    use tollgate_json::Text;
+    use tollgate_json::digest::{Digest, Fingerprint};
 
     fn settings_of(section: &Value) -> LoopSettings {
         let (user, defaults, faults) = (json!({SECTION: section}), settings::defaults().unwrap(), Collector::default());

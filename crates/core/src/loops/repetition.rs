@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
 
-use crate::digest::Fingerprint;
 use crate::lists::push_tightly;
 use crate::ruling::LoopCode;
 use crate::settings::Section;
 use crate::wire::layout;
+use tollgate_json::digest::Fingerprint;
 
 use super::{ControllerMemory, LoopController, LoopDecision, Observation, Signature};
 

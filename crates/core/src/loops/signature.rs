@@ -2,9 +2,9 @@
 
 use std::cell::OnceCell;
 
-use crate::decode::ToolInput;
-use crate::digest::{Digest, Fingerprint};
-use crate::json::{DEPTH_MAX, Parser, Shape, Text, Value, arrangement, canonical};
+use tollgate_json::digest::{Digest, Fingerprint};
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value, arrangement, canonical};
+use tollgate_passport::ToolInput;
 
 /// A tool's name with the digest of its canonical arguments. It is stable, and the arguments cannot be derived from it.
 #[derive(Debug, Clone, Copy)]

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::controls::Controls;
-use crate::digest::Digest;
 use crate::guardrail::GuardrailChain;
-use crate::json::{DEPTH_MAX, Parser, canonical};
 use crate::loops::LoopChain;
 use crate::safety::{ConfiguredDetector, SafetyChain};
 use crate::signal::Interest;
 use crate::thread::{StoreLimits, ThreadLimits};
+use tollgate_json::digest::Digest;
+use tollgate_json::{DEPTH_MAX, Parser, canonical};
 
 /// The revision of the decision rules. It goes up when the same settings begin to decide differently, so that verdicts of different rules
 /// never share a version.

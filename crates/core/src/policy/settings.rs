@@ -9,9 +9,9 @@ use super::Registry;
 use crate::controls::Controls;
 use crate::guardrail::{ConfiguredProvider, GuardrailChain, HttpSettings, NamedFile};
 use crate::loops::LoopSettings;
-use crate::passport::Terms;
 use crate::safety::ConfiguredDetector;
 use crate::settings::{self, Collector, Fault, Faults, Section};
+use tollgate_passport::Terms;
 
 /// All decision settings.
 #[derive(Debug, Serialize)]

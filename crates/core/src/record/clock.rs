@@ -22,6 +22,12 @@ pub struct StreamClock {
 }
 
 impl StreamClock {
+    /// Returns a clock that stands at a time, in milliseconds since the epoch; `None` if no event has reported a time yet.
+    #[must_use]
+    pub fn at(now_ms: Option<i64>) -> Self {
+        Self { began_ms: now_ms, now_ms, outvoted: 0 }
+    }
+
     /// Moves the time towards an event's time. `idle_ms_max` is the idle limit of threads, in milliseconds.
     pub fn advance(&mut self, time_ms: i64, idle_ms_max: i64) {
         let Some(now_ms) = self.now_ms else {

@@ -1,12 +1,13 @@
 //! Comparing a record with its stand-in: whatever a decision reads has to be the same, apart from the contents themselves.
 
 use super::{Keys, Unkept};
-use crate::decode::{Attribution, Body, Event, ModelBody, Rejection, ToolCall, ToolInput, ToolResult, decode};
-use crate::json::{DEPTH_MAX, Parser};
+use crate::decode::{Attribution, Body, Event, ModelBody, Rejection, ToolCall, ToolResult, decode};
 use crate::loops::classify;
 use crate::record::Record;
 use crate::safety::{EndReason, ResponseContent, ResponseView};
 use crate::signal::tokens_of;
+use tollgate_json::{DEPTH_MAX, Parser};
+use tollgate_passport::ToolInput;
 
 /// Returns an error that names the first difference between two records that a decision could see.
 pub(super) fn same_event(keys: &Keys, before: &Record<'_>, after: &Record<'_>) -> Result<(), Unkept> {

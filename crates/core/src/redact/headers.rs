@@ -3,8 +3,9 @@
 use super::text::{none, stand_in};
 use super::value::{event_type, is_version};
 use super::{Keys, RedactedHeaders, Unkept};
-use crate::decode::{STRUCTURED, parse_timestamp};
+use crate::decode::STRUCTURED;
 use crate::record::Record;
+use tollgate_json::time::parse_timestamp;
 
 /// Headers with ids. They stay, unless they are longer than an id can be.
 const IDS: [&str; 6] = ["ce_id", "ce_subject", "event_id", "correlation_id", "kafka_correlationId", "kafka_replyTopic"];

@@ -23,9 +23,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::decode::{EVENT_DEPTH_MAX, is_structured, skip_schema_registry_prefix};
-use crate::json::{Parser, Value};
 use crate::record::{Header, Record};
 use crate::safety::ReasonSet;
+use tollgate_json::{Parser, Value};
 
 use permutation::Permutation;
 use roles::Role;

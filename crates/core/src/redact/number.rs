@@ -3,7 +3,7 @@
 
 use super::Unkept;
 use super::permutation::{Digit, Permutation};
-use crate::json::number::{parse_float, shortest};
+use tollgate_json::number::{parse_float, shortest};
 
 /// How often a float's digits are permuted at most until they are again the digits with which a double is printed.
 const STEPS_MAX: usize = 100_000;
@@ -130,7 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::json::{Parser, canonical};
+    use tollgate_json::{Parser, canonical};
 
     fn image(source: &str) -> String {
         String::from_utf8(stand_in(&Permutation::new(b"key", "number"), source.as_bytes()).unwrap()).unwrap()

@@ -100,7 +100,7 @@ fn write_escapes(code: u32, spelled: &[u8], out: &mut Vec<u8>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Parser, Text};
+    use tollgate_json::{Parser, Text};
 
     fn decoded(source: &str) -> Vec<u8> {
         let text = format!("\"{source}\"");

@@ -1,7 +1,7 @@
 //! Stand-ins for values that are not JSON. They are refused at the same byte for the same reason, and hold nothing of the value but its
 //! signs: letters are written as `x`, digits as `1`.
 
-use crate::json::{SyntaxError, SyntaxErrorKind};
+use tollgate_json::{SyntaxError, SyntaxErrorKind};
 
 /// Returns the stand-in of a text that is not JSON, with the error at which reading it ends; without one it is not UTF-8.
 pub(super) fn stand_in(text: &[u8], error: Option<SyntaxError>) -> Vec<u8> {
@@ -74,7 +74,7 @@ fn not_utf8(text: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Parser;
+    use tollgate_json::Parser;
 
     #[test]
     fn the_error_stays_at_its_place_and_the_contents_do_not() {

@@ -4,8 +4,9 @@ use super::roles::Role;
 use super::text::{none, respell, stand_in};
 use super::words::{self, BLOCK_TYPES, CALL_TYPES, PROVIDERS};
 use super::{Keys, Unkept, number};
-use crate::decode::{EventType, TOOL_NAME_BYTES_MAX, parse_timestamp, short_type};
-use crate::json::{DEPTH_MAX, Parser, Shape, Value};
+use crate::decode::{EventType, TOOL_NAME_BYTES_MAX, short_type};
+use tollgate_json::time::parse_timestamp;
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
 /// Returns a text in which `root`, a value of it, is redacted. Values are visited with a list of those that are open, so that no nesting can
 /// overflow the stack.

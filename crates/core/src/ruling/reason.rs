@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::Suspension;
-use crate::digest::Digest;
+use tollgate_json::digest::Digest;
 
 use super::{Intervention, LoopCode};
 

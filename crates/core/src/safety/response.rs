@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::{Category, Detection, ReasonSet, vocabulary};
-use crate::json::{Text, Value};
+use tollgate_json::{Text, Value};
 
 /// How many copies of a value verdicts repeat. Of more they show one.
 const COPIES_SHOWN_MAX: usize = 4;
@@ -231,7 +231,7 @@ fn readable(value: Value<'_>) -> Option<serde_json::Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Parser;
+    use tollgate_json::Parser;
 
     fn calls(text: &str, langchain: bool) -> Vec<(String, String)> {
         let mut parser = Parser::new();

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::digest::Fingerprint;
+use tollgate_json::digest::Fingerprint;
 
 /// The known words. Case does not matter.
 pub(crate) const WORDS: &[&str] = &[

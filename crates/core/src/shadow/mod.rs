@@ -19,7 +19,6 @@ use rustc_hash::FxHashMap;
 
 use crate::deciding::{Deciding, Outcome, VerdictBuffer};
 use crate::decode::{Body, EventType};
-use crate::digest::Fingerprint;
 use crate::evaluate::Decided;
 use crate::evaluate::verdict::{INVALID_EVENT, verdict_id};
 use crate::policy::Policy;
@@ -27,6 +26,7 @@ use crate::record::Record;
 use crate::ruling::{Action, DecidedBy};
 use crate::stage::Progress;
 use crate::thread::ThreadStore;
+use tollgate_json::digest::Fingerprint;
 
 /// What a policy says of an event, as far as it is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! A sample of threads that depends on nothing but their ids, so that everybody who takes the same share takes the same threads.
 
-use crate::digest::Digest;
+use tollgate_json::digest::Digest;
 
 /// A share of all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

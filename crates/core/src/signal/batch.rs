@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::digest::Digest;
-use crate::json::ObjectWriter;
 use crate::record::{Offset, Partition};
+use tollgate_json::ObjectWriter;
+use tollgate_json::digest::Digest;
 
 use super::{Clock, KeyKind, Point, SubjectKey, VERSION, VolumeKind};
 

@@ -1,8 +1,8 @@
 //! The signals of one event, as deciding leaves them: what happened, to whom, and when.
 
 use crate::decode::CLOCK_SKEW_MS_MAX;
-use crate::digest::Digest;
 use crate::record::{Offset, Partition};
+use tollgate_json::digest::Digest;
 
 use super::{Batch, KeyKind, KeyKinds, Point, PointKind, SubjectKey, SubjectPartitions, VolumeKind, dimension_text};
 

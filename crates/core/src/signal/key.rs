@@ -2,9 +2,9 @@
 
 use crate::codes::codes;
 use crate::controls::parse_hash;
-use crate::digest::Digest;
 use crate::record::{Partition, partition_of};
 use crate::ruling::SubjectKind;
+use tollgate_json::digest::Digest;
 
 codes! {
     /// The kind of what signals are counted by.

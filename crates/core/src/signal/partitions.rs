@@ -37,8 +37,8 @@ impl SubjectPartitions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
     use crate::signal::KeyKind;
+    use tollgate_json::digest::Digest;
 
     #[test]
     fn what_is_remembered_is_what_is_computed() {

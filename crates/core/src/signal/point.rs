@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::codes::codes;
-use crate::digest::Digest;
 use crate::record::{Offset, Partition};
+use tollgate_json::digest::Digest;
 
 use super::{KeyKind, PointKind, SubjectKey};
 

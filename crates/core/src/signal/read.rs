@@ -275,8 +275,8 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
     use crate::signal::Batch;
+    use tollgate_json::digest::Digest;
 
     fn digest(text: &str) -> Digest {
         Digest::of(text.as_bytes())

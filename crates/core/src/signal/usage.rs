@@ -4,8 +4,8 @@ use std::num::IntErrorKind;
 use std::ops::Range;
 
 use crate::decode::ModelBody;
-use crate::json::Value;
 use crate::safety::unwrap_message;
+use tollgate_json::Value;
 
 /// The most tokens of one response. No model writes as many, so that a larger number is an error or a lie.
 pub const TOKENS_MAX: u64 = 1_000_000_000;
@@ -72,7 +72,7 @@ fn whole(value: Value<'_>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Parser;
+    use tollgate_json::Parser;
 
     #[test]
     fn usage_is_read_in_every_dialect() {

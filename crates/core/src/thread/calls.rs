@@ -1,9 +1,9 @@
 //! The calls of a turn: what was asked, what was ruled, and which results are still due.
 
-use crate::digest::{Digest, Fingerprint};
 use crate::lists::push_tightly;
 use crate::loops::Arguments;
 use crate::ruling::Ruling;
+use tollgate_json::digest::{Digest, Fingerprint};
 
 /// The ruling that was given on an event.
 #[derive(Debug, Clone, PartialEq, Eq)]

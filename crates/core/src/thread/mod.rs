@@ -17,7 +17,7 @@ pub use suppression::Suppression;
 pub use turn::{Counted, Turn, TurnMemory};
 
 use crate::decode::{Body, Event};
-use crate::digest::Fingerprint;
+use tollgate_json::digest::Fingerprint;
 
 /// The bounds on what a thread may remember, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

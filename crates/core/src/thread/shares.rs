@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::digest::Fingerprint;
+use tollgate_json::digest::Fingerprint;
 
 /// A tenant as a thread remembers it: eight bytes of the digest of its id, or nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -3,7 +3,7 @@
 //! A call may come late, and under the id of any turn. So what is suppressed stays suppressed while the thread lives, whatever turns begin
 //! and end. A thread lists so many ids and no more. Beyond that nothing is forgotten: every call of the thread is suppressed.
 
-use crate::digest::Fingerprint;
+use tollgate_json::digest::Fingerprint;
 
 /// The calls of a thread that may not run, because the responses that made them were cut off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The state of a turn: from what the user said to the agent's last word.
 
-use crate::digest::Fingerprint;
 use crate::loops::LoopMemory;
+use tollgate_json::digest::Fingerprint;
 
 use super::calls::Calls;
 use super::suppression::Suppression;

@@ -9,6 +9,7 @@
 //! - To remove a variant, or to write it in another way, leave its number under `before`, with a function that reads it.
 
 /// Declares which fields of a struct are written, in which order, and in which versions.
+#[macro_export]
 macro_rules! layout {
     (@read $input:ident) => {
         $crate::wire::Wire::read($input)?
@@ -45,6 +46,7 @@ macro_rules! layout {
 
 /// Declares the number of each variant of an enum. A variant's values follow its number. A variant without a number does not compile, nor
 /// does a number that is used twice. The text names the enum in the error for an unknown number.
+#[macro_export]
 macro_rules! numbers {
     (@read $input:ident $value:ident) => {
         $crate::wire::Wire::read($input)?
@@ -79,10 +81,10 @@ macro_rules! numbers {
     };
 }
 
-pub(crate) use {layout, numbers};
+pub use {layout, numbers};
 
 /// Returns whether all numbers are distinct.
-pub(crate) const fn are_distinct(numbers: &[u64]) -> bool {
+pub const fn are_distinct(numbers: &[u64]) -> bool {
     let mut rest = numbers;
     while let [first, others @ ..] = rest {
         let mut unseen = others;

@@ -8,11 +8,11 @@
 
 mod layout;
 
-pub(crate) use layout::{are_distinct, layout, numbers};
+pub use layout::{are_distinct, layout, numbers};
 
 use std::borrow::Cow;
 
-use crate::digest::{Digest, Fingerprint};
+use tollgate_json::digest::{Digest, Fingerprint};
 
 /// What is wrong with bytes that should be state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,22 +37,22 @@ pub struct Input<'a> {
 
 impl<'a> Input<'a> {
     /// Returns input of a version.
-    pub(crate) fn new(version: u32, bytes: &'a [u8]) -> Self {
+    pub fn new(version: u32, bytes: &'a [u8]) -> Self {
         Self { version, rest: bytes }
     }
 
     /// Returns the version that the bytes were written in.
-    pub(crate) fn version(&self) -> u32 {
+    pub fn version(&self) -> u32 {
         self.version
     }
 
     /// Returns the bytes that are not read yet.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// Reads a part that has versions of its own.
-    pub(crate) fn of_version<T: Wire>(&mut self, version: u32) -> Result<T, Malformed> {
+    pub fn of_version<T: Wire>(&mut self, version: u32) -> Result<T, Malformed> {
         let mut part = Input::new(version, self.rest);
         let value = T::read(&mut part)?;
         self.rest = part.rest;
@@ -60,31 +60,31 @@ impl<'a> Input<'a> {
     }
 
     /// Reads a number of bytes.
-    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
         self.rest = rest;
         Ok(head)
     }
 
     /// Reads the bytes of a part that is preceded by its length.
-    pub(crate) fn sized(&mut self) -> Result<&'a [u8], Malformed> {
+    pub fn sized(&mut self) -> Result<&'a [u8], Malformed> {
         let length = usize::try_from(u64::read(self)?).map_err(|_| Malformed::Truncated)?;
         self.bytes(length)
     }
 
     /// Reads a number of bytes as an array.
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         self.bytes(N)?.try_into().map_err(|_| Malformed::Truncated)
     }
 
     /// Reads one byte.
-    pub(crate) fn byte(&mut self) -> Result<u8, Malformed> {
+    pub fn byte(&mut self) -> Result<u8, Malformed> {
         let [byte] = self.array()?;
         Ok(byte)
     }
 
     /// Reads a value that takes up all the remaining bytes.
-    pub(crate) fn whole<T: Wire>(mut self) -> Result<T, Malformed> {
+    pub fn whole<T: Wire>(mut self) -> Result<T, Malformed> {
         let value = T::read(&mut self)?;
         if self.rest.is_empty() { Ok(value) } else { Err(Malformed::Trailing(self.rest.len())) }
     }
@@ -103,12 +103,12 @@ pub trait Wire: Sized {
 }
 
 /// Appends the length of a part and then the part, as [`Input::sized`] reads it.
-pub(crate) fn write_sized(part: &impl Wire, out: &mut Vec<u8>) {
+pub fn write_sized(part: &impl Wire, out: &mut Vec<u8>) {
     write_sized_with(out, |out| part.write(out));
 }
 
 /// Appends the length of a part and then what `write` appends, as [`Input::sized`] reads it.
-pub(crate) fn write_sized_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn write_sized_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     write(out);
     let end = out.len();
@@ -217,7 +217,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
 }
 
 /// Writes a list, which can be read as a `Vec` or a boxed slice.
-pub(crate) fn write_list<T: Wire>(items: &[T], out: &mut Vec<u8>) {
+pub fn write_list<T: Wire>(items: &[T], out: &mut Vec<u8>) {
     (items.len() as u64).write(out);
     items.iter().for_each(|item| item.write(out));
 }

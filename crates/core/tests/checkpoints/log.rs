@@ -12,13 +12,13 @@ use tollgate_core::checkpoint::Restored;
 use tollgate_core::deciding::{self, VerdictBuffer};
 use tollgate_core::decode::decode;
 use tollgate_core::guardrail::Question;
-use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::processor::Applied;
 use tollgate_core::record::{Departures, Offset, OwnedRecord, Partition, Record, StreamClock};
 use tollgate_core::stage::{Progress, Resumed};
 use tollgate_core::thread::{StoredThread, ThreadStore};
 use tollgate_fixtures::gate::{self, Processor};
+use tollgate_json::Parser;
 
 use super::servers::{self, answer_to};
 

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{Answer, ProviderError, Question};
+use tollgate_json::digest::Digest;
 
 /// The names of the servers.
 pub const NAMES: [&str; 2] = ["first", "second"];

@@ -7,7 +7,6 @@ use tollgate_core::controls::{Controls, Subject, SubjectHasher};
 use tollgate_core::decode::decode;
 use tollgate_core::evaluate::{Tools, fold, prepare};
 use tollgate_core::guardrail::{GuardrailChain, Link};
-use tollgate_core::json::Parser;
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::SubjectKind;
@@ -15,6 +14,7 @@ use tollgate_core::signal::EventSignals;
 use tollgate_core::thread::Thread;
 use tollgate_fixtures::checks::assert_has;
 use tollgate_fixtures::gate::{Gate, settings};
+use tollgate_json::Parser;
 
 use super::stories::*;
 

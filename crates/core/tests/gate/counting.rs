@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use tollgate_core::checkpoint::Restore;
 use tollgate_core::controls::{Controls, Subject, SubjectHasher};
 use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{GuardrailChain, Link};
 use tollgate_core::policy::Policy;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::ruling::SubjectKind;
 use tollgate_core::signal::{EventSignals, Interest, KeyKind, SignalKind};
 use tollgate_fixtures::gate::{self, Processor, settings};
+use tollgate_json::digest::Digest;
 
 use super::stories::*;
 

@@ -170,5 +170,5 @@ pub(crate) fn open() -> Policy {
 
 /// Returns the digest of arguments in canonical form.
 pub(crate) fn args_hash(canonical: &str) -> String {
-    tollgate_core::digest::Digest::of(canonical.as_bytes()).to_string()
+    tollgate_json::digest::Digest::of(canonical.as_bytes()).to_string()
 }

@@ -148,7 +148,7 @@ fn a_verdict_says_which_answer_it_used() {
     let mut desk = Desk::new(&config());
     desk.feed(&call("t", "1", "bash"));
     desk.answer(0, yes());
-    let digest = format!("sha256:{}", tollgate_core::digest::Digest::of(&yes().unwrap()));
+    let digest = format!("sha256:{}", tollgate_json::digest::Digest::of(&yes().unwrap()));
     let verdict = &desk.verdicts[0].1;
     assert_eq!((&verdict["action"], &verdict["code"], &verdict["decided_by"]), (&json!("allow"), &json!("allow"), &json!("none")));
     let reason = json!({"source": "guardrail", "code": "oap.allowed", "message": "", "policy_id": "p.v1", "answer_digest": digest});

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_core::decode::ToolInput;
-use tollgate_core::digest::Digest;
-use tollgate_core::json::{Parser, Shape, Text};
 use tollgate_core::loops::{arguments_digest, classify, result_digest};
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::redact::Redactor;
 use tollgate_fixtures::gate::default_policy;
 use tollgate_fixtures::pair::{KEY, Pair};
+use tollgate_json::digest::Digest;
+use tollgate_json::{Parser, Shape, Text};
+use tollgate_passport::ToolInput;
 
 /// Returns a value of an event after redaction, given and returned as JSON.
 fn redacted(redactor: &mut Redactor, field: &str, json: &str) -> String {

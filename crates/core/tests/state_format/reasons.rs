@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tollgate_core::checkpoint::{Checkpoint, StateRecord, VERSION, read_thread};
 use tollgate_core::controls::Controls;
-use tollgate_core::digest::Digest;
 use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::policy::Policy;
 use tollgate_core::ruling::{Evidence, GuardrailReason};
 use tollgate_fixtures::gate;
+use tollgate_json::digest::Digest;
 
 use super::script::{PARTITION, checkpoint, feed};
 use super::{Script, as_of, check_golden, restore, values};

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::json;
-use tollgate_core::decode::ToolInput;
-use tollgate_core::json::Text;
-use tollgate_core::passport::{Call, Outcome, Passport, Report, Terms, examine};
+use tollgate_json::Text;
+use tollgate_passport::ToolInput;
+use tollgate_passport::{Call, Outcome, Passport, Report, Terms, examine};
 
 use super::jail::places::{OUT, WORK};
 

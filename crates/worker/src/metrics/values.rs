@@ -1,6 +1,6 @@
 //! The values that the labels of each metric may have, as far as the code decides them. Dashboards and alerts are checked against them.
 
-use tollgate_core::abuse::{Level, Mode};
+use tollgate_abuse::{Level, Mode};
 use tollgate_core::controls::ControlRejectionCode;
 use tollgate_core::decode::{EventType, RejectionCode};
 use tollgate_core::evaluate::verdict::INVALID_EVENT;

@@ -9,9 +9,9 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 use serde_json::json;
-use tollgate_core::digest::Digest;
 use tollgate_core::record::{Offset, Partition};
 use tollgate_core::shadow::{Flip, Said};
+use tollgate_json::digest::Digest;
 
 use super::Trial;
 use crate::kafka::{Linger, log, make_producer, oauth_token, producer_config};

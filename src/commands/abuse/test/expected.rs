@@ -1,7 +1,7 @@
 //! What a case expects: the alerts, all of them, and if it says so the controls. And in what those that came differ.
 
 use serde_json::{Map, Value, json};
-use tollgate_core::abuse::{Level, Mode};
+use tollgate_abuse::{Level, Mode};
 use tollgate_core::controls::SubjectHasher;
 use tollgate_core::settings::{Section, duration_text, shape};
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::abuse::{Abuse, AbuseState, Folded};
+use tollgate_abuse::{Abuse, AbuseState, Folded};
 use tollgate_core::controls::SubjectHasher;
-use tollgate_core::decode::parse_timestamp;
-use tollgate_core::digest::Digest;
 use tollgate_core::record::{Offset, Partition, Record};
 use tollgate_core::settings::{duration_text, put};
 use tollgate_core::signal::{Batch, Clock, KeyKind, Point, PointKind, SignalKind, SubjectKey, dimension_text};
 use tollgate_core::stage::{Progress, Stage as _};
+use tollgate_json::digest::Digest;
+use tollgate_json::time::parse_timestamp;
 
 use super::names::{Ids, Names};
 use super::signals::Signals;

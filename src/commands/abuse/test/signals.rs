@@ -1,6 +1,6 @@
 //! The signals of a case: what happens when, and to whom.
 
-use tollgate_core::abuse::fields_of;
+use tollgate_abuse::fields_of;
 use tollgate_core::settings::Section;
 use tollgate_core::signal::{Dimension, PointKind, SignalKind};
 

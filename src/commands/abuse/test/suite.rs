@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use tollgate_core::abuse::{AbuseRules, AbuseSettings};
+use tollgate_abuse::{AbuseRules, AbuseSettings};
 use tollgate_core::controls::SubjectHasher;
-use tollgate_core::decode::parse_timestamp;
 use tollgate_core::settings::{Collector, Faults, Section, defaults};
+use tollgate_json::time::parse_timestamp;
 
 use super::expected::{ExpectedAlert, ExpectedControl, read_alerts, read_controls};
 use super::signals::{Signals, read_at};

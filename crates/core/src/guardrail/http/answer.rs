@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::Dialect;
-use crate::digest::Digest;
 use crate::guardrail::{GuardrailDecision, ProviderError};
 use crate::ruling::{Evidence, GuardrailReason};
+use tollgate_json::digest::Digest;
 
 /// The longest code and policy id that an answer may contain, in bytes: they become labels and are stored with the call.
 pub(super) const NAME_BYTES_MAX: usize = 128;

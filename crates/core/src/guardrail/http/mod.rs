@@ -58,11 +58,12 @@ impl GuardrailProvider for Http {
 mod tests {
     use super::answer::{MESSAGE_CHARS_MAX, NAME_BYTES_MAX};
     use super::*;
-    use crate::decode::{Attribution, ToolInput};
-    use crate::digest::Digest;
-    use crate::json::Text;
+    use crate::decode::Attribution;
     use crate::ruling::Evidence;
     use serde_json::json;
+    use tollgate_json::Text;
+    use tollgate_json::digest::Digest;
+    use tollgate_passport::ToolInput;
 
     fn ask(dialect: Dialect, arguments: &str) -> Step {
         let attribution = Attribution { user_id: Some("u".into()), tenant_id: Some("acme".into()), ..Attribution::default() };

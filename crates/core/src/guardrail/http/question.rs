@@ -6,9 +6,9 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::Dialect;
-use crate::decode::ToolInput;
 use crate::guardrail::GuardrailRequest;
-use crate::json::{DEPTH_MAX, Parser, Value, canonical};
+use tollgate_json::{DEPTH_MAX, Parser, Value, canonical};
+use tollgate_passport::ToolInput;
 
 /// The body of a request in the contract's form. Every field is present, and null where nothing is known.
 #[derive(Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! The passport provider: it decides on calls under the Open Agent Passport of their agent.
 //!
 //! The passport of a call is the control record of its agent, or else that of the configured file. With neither, the call is denied.
-//! [`crate::passport::examine`] examines the call; this file selects the passport and turns the findings into a decision.
+//! [`tollgate_passport::examine`] examines the call; this file selects the passport and turns the findings into a decision.
 
 mod settings;
 
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, Step};
 use crate::controls::Controls;
-use crate::passport::{Call, Outcome, Passport, PassportFault, Report, Terms, examine};
 use crate::ruling::{Evidence, GuardrailReason};
+use tollgate_passport::{Call, Outcome, Passport, PassportFault, Report, Terms, examine};
 
 /// The provider's descriptor for configuration.
 pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::OapPassport;
 use crate::controls::Controls;
 use crate::guardrail::{GuardrailProvider, NamedFile, ProviderSettings};
-use crate::passport::{BROWSER_FAMILY, CapabilityMap, MCP_FAMILY, Passport, PassportFault, Terms, UnenforcedLimits};
 use crate::settings::{Section, Spelling, shape};
+use tollgate_passport::{BROWSER_FAMILY, CapabilityMap, MCP_FAMILY, Passport, PassportFault, Terms, UnenforcedLimits};
 
 /// The settings of the passport provider: the loaded passport, and the terms that calls are examined under.
 #[derive(Debug, Serialize)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
-use tollgate_core::abuse::AlertRecord;
+use tollgate_abuse::AlertRecord;
 use tollgate_core::record::Partition;
 
 use crate::outbox::{Delivery, Waiter};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use tollgate_core::abuse::{AbuseRules, FoldCounts, Folded, RuleCounts};
+use tollgate_abuse::{AbuseRules, FoldCounts, Folded, RuleCounts};
 use tollgate_core::record::{Partition, Record};
 use tollgate_core::signal::SignalRejection;
 
@@ -175,7 +175,7 @@ impl FoldedCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::abuse::RuleCounts;
+    use tollgate_abuse::RuleCounts;
     use tollgate_core::record::Offset;
 
     #[test]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rdkafka::message::OwnedHeaders;
-use tollgate_core::abuse::{Abuse, AbuseRules, AbuseState};
+use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::record::{Offset, Partition};
 
 use crate::kafka::StageTopics;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use prometheus::IntGauge;
 use rustc_hash::FxHashMap;
-use tollgate_core::abuse::Abuse;
+use tollgate_abuse::Abuse;
 use tollgate_core::record::Partition;
 
 use crate::metrics::Metrics;

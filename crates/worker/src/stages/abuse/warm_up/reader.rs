@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
-use tollgate_core::abuse::WarmUp;
+use tollgate_abuse::WarmUp;
 use tollgate_core::record::{Offset, Partition};
 
 use crate::kafka::{PlainContext, StageTopics, make_consumer, reader_config, with_record};

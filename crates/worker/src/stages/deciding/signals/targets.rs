@@ -188,9 +188,9 @@ impl Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::digest::Digest;
     use tollgate_core::record::Offset;
     use tollgate_core::signal::{Fact, KeyKind, KeyKinds, PointKind, SubjectKey, Subjects, VolumeKind, read};
+    use tollgate_json::digest::Digest;
 
     fn topic(partitions: u32, record_bytes: usize) -> SignalTopic {
         SignalTopic { name: "signals".to_owned(), partitions, sources: 4, record_bytes }

@@ -1,0 +1,260 @@
+//! The fold of one record: which of its signals are new and in time, and which counters they belong to.
+
+use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::signal::{Point, Signals, SubjectKey, TIME_OFF_MS_MAX, Volume, dimension_text};
+
+use super::alert::Origin;
+use super::due::{NEVER_S, earlier, second_of, time_of, whole_minute};
+use super::firing::Found;
+use super::outcome::Folded;
+use super::program::Use;
+use super::rules::Rule;
+use super::stage::Abuse;
+use super::subjects::{PackedId, SlotKey, Subject, Witness, bit};
+use super::window::{Counted, Window};
+
+/// The record that is being folded, and what follows from it.
+#[derive(Debug)]
+pub(super) struct Scene {
+    /// The partition of the signals topic.
+    pub partition: Partition,
+    /// The record's offset.
+    pub offset: Offset,
+    /// The record's own timestamp, in milliseconds since the epoch.
+    pub timestamp_ms: Option<i64>,
+    /// The latest timestamp of any record so far, this one included.
+    pub log_ms: Option<i64>,
+    /// The partition's time before the record, in milliseconds since the epoch.
+    pub now_ms: Option<i64>,
+    /// What follows from it.
+    pub folded: Folded,
+}
+
+impl Scene {
+    /// Returns the time at which a signal counts: its own, or that of the log if it is too far ahead of it, see [`TIME_OFF_MS_MAX`].
+    fn counted_ms(&self, time_ms: i64) -> i64 {
+        self.log_ms.filter(|log_ms| time_ms > log_ms.saturating_add(TIME_OFF_MS_MAX)).unwrap_or(time_ms)
+    }
+
+    pub(super) fn new(record: &Record<'_>) -> Self {
+        let Record { partition, offset, timestamp_ms, .. } = *record;
+        Self { partition, offset, timestamp_ms, log_ms: timestamp_ms, now_ms: None, folded: Folded::default() }
+    }
+}
+
+/// A signal, as far as counters go.
+struct Signal<'s> {
+    subject: SubjectKey,
+    /// Where the subject was before the record.
+    place: Option<SlotKey>,
+    time_ms: i64,
+    amount: u64,
+    origin: Origin,
+    /// The fact itself; `None` for a volume.
+    point: Option<&'s Point<'s>>,
+}
+
+impl Abuse {
+    /// Folds the signals of a record. Offsets of a source stand together in one record, so that what was applied is as of its beginning.
+    pub(super) fn fold_signals(&mut self, signals: &Signals<'_>, scene: &mut Scene) {
+        let mut highest: Vec<(Partition, Offset)> = Vec::new();
+        let mut note = |source: Partition, offset: Offset| match highest.iter_mut().find(|(other, _)| *other == source) {
+            Some((_, highest)) => *highest = offset.max(*highest),
+            None => highest.push((source, offset)),
+        };
+        let mut places = std::mem::take(&mut self.places);
+        let subjects = signals.points.iter().map(|point| point.subject).chain(signals.volumes.iter().map(|volume| volume.subject));
+        self.state.subjects.find_all(subjects, &mut places);
+        let mut found = places.iter().copied();
+        for point in &signals.points {
+            note(point.source, point.offset);
+            self.fold_point(point, found.next().flatten(), scene);
+        }
+        for volume in &signals.volumes {
+            volume.last().into_iter().for_each(|last| note(volume.source, last));
+            self.fold_volume(volume, found.next().flatten(), scene);
+        }
+        self.places = places;
+        for (source, offset) in highest {
+            self.state.sources.apply(source, offset, scene.timestamp_ms);
+        }
+    }
+
+    fn fold_point(&mut self, point: &Point<'_>, place: Option<SlotKey>, scene: &mut Scene) {
+        let is_repeated = self.state.sources.applied(point.source) >= Some(point.offset);
+        let time_ms = scene.counted_ms(point.time_ms);
+        if is_repeated || self.is_late(time_ms, scene) {
+            let counts = &mut scene.folded.counts;
+            return if is_repeated { counts.repeated += 1 } else { counts.late += 1 };
+        }
+        scene.folded.counts.applied += 1;
+        let mut uses = std::mem::take(&mut self.uses);
+        self.program.count_point(point, &mut uses);
+        let spares = |rule: &Rule| rule.spares_point(point);
+        self.keep_countable(&mut uses, spares, scene);
+        let (subject, origin) = (point.subject, Origin::Event(point.source, point.offset));
+        let signal = Signal { subject, time_ms, place, amount: 1, origin, point: Some(point) };
+        self.count(&signal, &uses, scene);
+        uses.clear();
+        self.uses = uses;
+    }
+
+    fn fold_volume(&mut self, volume: &Volume, place: Option<SlotKey>, scene: &mut Scene) {
+        let applied = self.state.sources.applied(volume.source);
+        let (amount, time_ms) = (volume.sum_behind(applied), scene.counted_ms(volume.second.saturating_mul(1_000)));
+        let Some(last) = volume.last().filter(|last| applied < Some(*last)) else {
+            scene.folded.counts.repeated += 1;
+            return;
+        };
+        if self.is_late(time_ms, scene) {
+            scene.folded.counts.late += 1;
+            return;
+        }
+        scene.folded.counts.applied += 1;
+        let mut uses = std::mem::take(&mut self.uses);
+        self.program.count_volume(volume, &mut uses);
+        self.keep_countable(&mut uses, |rule| rule.spares_volume(volume, time_ms), scene);
+        let origin = Origin::Event(volume.source, last);
+        self.count(&Signal { subject: volume.subject, place, time_ms, amount, origin, point: None }, &uses, scene);
+        uses.clear();
+        self.uses = uses;
+    }
+
+    /// Returns whether a time is too far behind the partition's. Before any source has told its time, nothing is.
+    fn is_late(&self, time_ms: i64, scene: &Scene) -> bool {
+        scene.now_ms.is_some_and(|now_ms| time_ms < now_ms.saturating_sub(self.program.rules().lateness_ms))
+    }
+
+    /// Keeps the rules that make no exception.
+    fn keep_countable(&self, uses: &mut Vec<Use>, spares: impl Fn(&Rule) -> bool, scene: &mut Scene) {
+        uses.retain(|used| {
+            let is_spared = self.program.rule(used.rule).is_some_and(|rule| !rule.exceptions.is_empty() && spares(rule));
+            if is_spared {
+                scene.folded.counts.rule(used.rule, |counts| counts.exempt += 1);
+            }
+            !is_spared
+        });
+    }
+
+    /// Counts a signal in the counters of its subject.
+    fn count(&mut self, signal: &Signal<'_>, uses: &[Use], scene: &mut Scene) {
+        let key = signal.subject;
+        let active_ms = self.program.active_ms(key.kind);
+        if uses.is_empty() && active_ms.is_none() {
+            return;
+        }
+        if self.taking_in.is_some() {
+            self.take_in_one(&key, scene);
+        }
+        let (at, is_new) = match self.state.subjects.find_from(signal.place, &key) {
+            Some(at) => (at, false),
+            None => (self.state.subjects.insert(key), true),
+        };
+        let before = self.state.subjects.take(at);
+        let ids = signal.point.map(|point| (dimension_text(&point.thread_id), dimension_text(&point.event_id)));
+        let known = if is_new { None } else { Subject::read(&before).ok() };
+        let mut subject = known.unwrap_or_else(|| Subject::new(signal.time_ms));
+        let witness = signal.point.zip(ids.as_ref()).map(|(point, (thread, event))| {
+            let (thread, event) = (PackedId::of(thread), PackedId::of(event));
+            Witness { counters: 0, kind: point.kind, time_ms: signal.time_ms, thread, event }
+        });
+        // The same event may be sent again, at another offset.
+        if witness.is_some_and(|witness| subject.evidence.knows(&witness)) {
+            scene.folded.counts.applied -= 1;
+            scene.folded.counts.repeated += 1;
+            drop(subject);
+            return self.state.subjects.give_back(at, before);
+        }
+        subject.applied = subject.applied.max(scene.offset);
+        if active_ms.is_some() {
+            let latest_ms = subject.active_ms.max(Some(signal.time_ms));
+            self.census.active(key.kind, subject.active_ms, latest_ms);
+            subject.active_ms = latest_ms;
+        }
+        let mut found: Vec<(u8, Found)> = Vec::new();
+        let mut counters = 0;
+        for used in uses {
+            let Some((id, finding)) = self.count_in(&mut subject, used, counters, signal, scene) else { continue };
+            counters |= bit(id);
+            found.extend(finding.map(|finding| (id, finding)));
+        }
+        if let Some(witness) = witness.filter(|_| counters != 0) {
+            subject.evidence.add(Witness { counters, ..witness });
+        }
+        scene.folded.counts.counters_dropped += subject.crowded;
+        for (id, found) in found {
+            self.fire(&key, &mut subject, id, &found, scene);
+        }
+        self.expect(at, &key, &subject);
+        let stamp = subject.stamp(&mut self.buffer);
+        drop(subject);
+        self.state.subjects.put(at, before, stamp, &self.buffer);
+        if is_new {
+            self.keep_within_limit(at, scene);
+        }
+    }
+
+    /// Counts a signal in one counter, which is made if it is not there. Returns the counter's id and what its rule has found. `None` if the
+    /// signal lacks what the rule counts by. The counters in `busy` have counted the signal before.
+    fn count_in(
+        &self,
+        subject: &mut Subject<'_>,
+        used: &Use,
+        busy: u64,
+        signal: &Signal<'_>,
+        scene: &Scene,
+    ) -> Option<(u8, Option<Found>)> {
+        let (rule, number) = (self.program.rule(used.rule)?, self.program.number(used.rule)?);
+        let (group, value) = match signal.point {
+            Some(point) => (rule.group_of(point)?, rule.value_of(point)?),
+            None if rule.group_by.dimensions.is_empty() => (String::new(), None),
+            None => return None,
+        };
+        let at = subject.counter(number, &group, busy, || Window::of(rule))?;
+        let opened = subject.open(at).ok()?;
+        // While a source has not told its time, any time may come, so that a window may need everything.
+        let horizon_ms = scene.now_ms.map_or(i64::MIN, |now_ms| self.horizon_ms(rule, now_ms));
+        let look_ms = self.time_to_look_ms(scene.now_ms.unwrap_or(signal.time_ms));
+        let counted = Counted { time_ms: signal.time_ms, amount: signal.amount, value, part: used.part };
+        let finding = opened.window.add(rule, &counted, horizon_ms, look_ms);
+        subject.settle(at, rule);
+        let id = subject.counters.get(at)?.id;
+        Some((id, finding.map(|finding| Found { rule: used.rule, finding, at_ms: signal.time_ms, origin: signal.origin })))
+    }
+
+    /// Returns the time up to which no window of a rule can need anything.
+    pub(super) fn horizon_ms(&self, rule: &Rule, now_ms: i64) -> i64 {
+        now_ms.saturating_sub(self.program.rules().lateness_ms).saturating_sub(rule.timespan_ms)
+    }
+
+    /// Returns the time of the partition behind which there is something to look at, in milliseconds since the epoch.
+    fn time_to_look_ms(&self, now_ms: i64) -> i64 {
+        now_ms.max(time_of(self.state.own.done_s))
+    }
+
+    /// Returns until when a subject counts as active, in milliseconds since the epoch; `None` where that does not matter.
+    pub(super) fn active_until_ms(&self, key: &SubjectKey, subject: &Subject<'_>) -> Option<i64> {
+        let until_ms = subject.active_ms?.saturating_add(self.program.active_ms(key.kind).unwrap_or_default());
+        Some(whole_minute(until_ms.saturating_add(self.program.rules().lateness_ms)))
+    }
+
+    /// Has the clock look at a subject when the next thing of those counters is due that were opened. It looks at the others in any case.
+    pub(super) fn expect(&mut self, at: SlotKey, key: &SubjectKey, subject: &Subject<'_>) {
+        let lateness_ms = self.program.rules().lateness_ms;
+        let mut due_ms = subject.control_until_ms;
+        let mut sooner = |other_ms| due_ms = earlier(due_ms, other_ms);
+        for (number, opened) in subject.opened() {
+            let Some((_, rule)) = self.program.numbered(number) else { continue };
+            sooner(opened.window.due_ms(rule.timespan_ms));
+            sooner(opened.episode.as_ref().map(|episode| episode.descends_ms));
+            sooner(opened.window.over_ms(rule, lateness_ms).map(whole_minute));
+        }
+        sooner(self.active_until_ms(key, subject));
+        let Some(due_ms) = due_ms else { return };
+        // What was done is done: what comes behind it is looked at when the clock goes on.
+        let second = second_of(due_ms).max(self.state.own.done_s.saturating_add(1));
+        if second < NEVER_S {
+            self.state.subjects.expect(at, second);
+        }
+    }
+}

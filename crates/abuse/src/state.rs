@@ -1,0 +1,153 @@
+//! What the abuse stage remembers of a partition, as state that checkpoints can hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_core::checkpoint::{KeyedState, StateError};
+use tollgate_core::record::{Departures, Offset, StreamClock};
+
+use super::entry::{Content, Entry, EntryKey, Own, RuleState};
+use super::sources::Sources;
+use super::subjects::Subjects;
+
+/// What is remembered of a partition of the signals topic.
+#[derive(Debug, Default)]
+pub struct AbuseState {
+    pub(super) subjects: Subjects,
+    pub(super) sources: Sources,
+    /// The rules by their ids.
+    pub(super) rules: BTreeMap<Box<str>, RuleState>,
+    pub(super) own: Own,
+    /// The offset of the last record that was applied.
+    pub(super) applied: Offset,
+    /// Rules that have changed or are gone since a checkpoint last saw them.
+    pub(super) changed_rules: BTreeSet<Box<str>>,
+    /// What a checkpoint last saw of the partition itself.
+    shown_own: Option<Own>,
+    /// The entry that was last asked for by itself.
+    shown: Option<Entry>,
+    pub(super) departures: Departures,
+}
+
+impl AbuseState {
+    /// Returns whether it knows of no rule that has ever counted.
+    pub(super) fn is_new(&self) -> bool {
+        self.own == Own::default()
+    }
+
+    /// Changes what is remembered of a rule.
+    pub(super) fn change_rule<T>(&mut self, id: &str, change: impl FnOnce(&mut RuleState) -> T) -> Option<T> {
+        let rule = self.rules.get_mut(id)?;
+        let before = rule.clone();
+        let result = change(rule);
+        if *rule != before {
+            self.changed_rules.insert(id.into());
+        }
+        Some(result)
+    }
+
+    fn entry(&self, key: &EntryKey<'_>) -> Option<Entry> {
+        let content = match key {
+            EntryKey::Subject(key) => {
+                let at = self.subjects.find(key)?;
+                Content::Subject(self.subjects.packed(at).into())
+            }
+            EntryKey::Source(source) => Content::Source(self.applied, *self.sources.get(*source)?),
+            EntryKey::Rule(id) => Content::Rule(self.applied, self.rules.get(*id)?.clone()),
+            EntryKey::Own => Content::Own(self.applied, self.own),
+        };
+        Some(Entry(content))
+    }
+}
+
+impl KeyedState for AbuseState {
+    const KIND: &'static str = "abuse";
+    type Entry = Entry;
+    type Limits = ();
+
+    fn encode(entry: &Entry, out: &mut Vec<u8>) {
+        entry.0.encode(out);
+    }
+
+    fn decode(value: &[u8]) -> Result<Entry, StateError> {
+        Content::decode(value).map(Entry)
+    }
+
+    fn applied(entry: &Entry) -> Offset {
+        entry.0.applied()
+    }
+
+    /// Returns the state with the entries of a checkpoint. Its time is that of the sources. An entry under the key of another is left out:
+    /// no version writes such a one.
+    fn restored((): (), _: StreamClock, entries: impl IntoIterator<Item = (Box<str>, Entry)>) -> Self {
+        let (mut state, mut sources) = (Self::default(), BTreeMap::new());
+        for (key, Entry(content)) in entries {
+            state.applied = state.applied.max(content.applied());
+            match (EntryKey::read(&key), content) {
+                (Some(EntryKey::Subject(key)), Content::Subject(packed)) => state.subjects.restore(key, packed),
+                (Some(EntryKey::Source(number)), Content::Source(_, source)) => drop(sources.insert(number, source)),
+                (Some(EntryKey::Rule(id)), Content::Rule(_, rule)) => drop(state.rules.insert(id.into(), rule)),
+                (Some(EntryKey::Own), Content::Own(_, own)) => (state.own, state.shown_own) = (own, Some(own)),
+                _ => {}
+            }
+        }
+        Self { sources: Sources::restored(sources), ..state }
+    }
+
+    fn clock(&self) -> StreamClock {
+        StreamClock::at(self.sources.now_ms())
+    }
+
+    fn len(&self) -> usize {
+        self.subjects.len() + self.sources.len() + self.rules.len() + usize::from(!self.is_new())
+    }
+
+    fn bytes(&self) -> usize {
+        self.subjects.bytes()
+    }
+
+    fn departures(&self) -> Departures {
+        self.departures
+    }
+
+    fn take_changes(&mut self, mut show: impl FnMut(&str, Option<&Entry>)) {
+        let mut subjects = std::mem::take(&mut self.subjects);
+        subjects.take_changes(|key, packed| {
+            let entry = packed.map(|packed| Entry(Content::Subject(packed.into())));
+            show(&EntryKey::Subject(key).to_string(), entry.as_ref());
+        });
+        self.subjects = subjects;
+        for source in self.sources.take_changes() {
+            let key = EntryKey::Source(source);
+            show(&key.to_string(), self.entry(&key).as_ref());
+        }
+        for id in std::mem::take(&mut self.changed_rules) {
+            let key = EntryKey::Rule(&id);
+            show(&key.to_string(), self.entry(&key).as_ref());
+        }
+        if !self.is_new() && self.shown_own.replace(self.own) != Some(self.own) {
+            show(&EntryKey::Own.to_string(), self.entry(&EntryKey::Own).as_ref());
+        }
+    }
+
+    fn take_change(&mut self, key: &str) -> Option<&Entry> {
+        let key = EntryKey::read(key)?;
+        self.shown = self.entry(&key);
+        match key {
+            EntryKey::Subject(key) => drop(self.subjects.take_change(&key)),
+            EntryKey::Source(source) => self.sources.unmark(source),
+            EntryKey::Rule(id) => drop(self.changed_rules.remove(id)),
+            EntryKey::Own => self.shown_own = Some(self.own),
+        }
+        self.shown.as_ref()
+    }
+
+    fn mark_changed(&mut self, key: &str) {
+        match EntryKey::read(key) {
+            Some(EntryKey::Subject(key)) => self.subjects.mark_changed(&key),
+            Some(EntryKey::Source(source)) => self.sources.mark_changed(source),
+            Some(EntryKey::Rule(id)) => drop(self.changed_rules.insert(id.into())),
+            Some(EntryKey::Own) => self.shown_own = None,
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Windows: what a counter keeps of its signals so that it can say exactly when its rule fires.
+//!
+//! ```text
+//! times    event_count   sorted times                          ┐ fire on the signal
+//! values   value_count   distinct values with times            │
+//! buckets  value_sum     sums of sixtieths of the timespan     ┘
+//! share    ratio         two rows of buckets                   ┐ wait for the clock: a later signal might change them
+//! usual    baseline      buckets, and sums of closed timespans ┘
+//! ```
+
+mod buckets;
+mod hold;
+mod share;
+mod times;
+mod usual;
+mod values;
+
+pub(super) use buckets::Buckets;
+use hold::Hold;
+use share::Share;
+use times::Times;
+use usual::Usual;
+pub(super) use values::Value;
+use values::Values;
+
+use super::rules::{Correlation, Rule};
+use tollgate_core::wire::{Input, Malformed, Wire};
+
+/// How many buckets a timespan has.
+const BUCKETS: i64 = 60;
+/// The most buckets of a counter. There are more than [`BUCKETS`] only where a source is far behind the others; then the oldest go.
+const BUCKETS_MAX: usize = 4_096;
+/// The most times of a counter. There are more than a threshold only where a source is far behind the others; then the oldest go.
+const TIMES_MAX: usize = 4_096;
+/// The most closed timespans of a baseline.
+const HISTORY_MAX: usize = 1_024;
+/// A subject's closeness to a threshold is counted in these parts: as many as fit into a byte together with the kind of a window.
+pub(super) const CLOSENESS_MAX: u8 = 41;
+
+/// The kind of a window, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WindowKind {
+    Times,
+    Values,
+    Sums,
+    Share,
+    Usual,
+}
+
+impl WindowKind {
+    const ALL: [Self; 5] = [Self::Times, Self::Values, Self::Sums, Self::Share, Self::Usual];
+
+    /// What is written in place of a kind where the content is that of the counter before.
+    const SAME: u8 = Self::ALL.len() as u8;
+
+    /// Returns the kind and the closeness of a window in one byte.
+    pub(super) fn with_closeness(self, closeness: u8) -> u8 {
+        in_one_byte(self as u8, closeness)
+    }
+
+    /// Returns the byte of a window whose content is that of the counter before.
+    pub(super) fn same_with_closeness(closeness: u8) -> u8 {
+        in_one_byte(Self::SAME, closeness)
+    }
+
+    /// Reads the kind of a window, which is `None` for that of the counter before, and its closeness; `None` if no window is written so.
+    pub(super) fn and_closeness(byte: u8) -> Option<(Option<Self>, u8)> {
+        let (kind, closeness) = (byte / (CLOSENESS_MAX + 1), byte % (CLOSENESS_MAX + 1));
+        let known = Self::ALL.get(usize::from(kind)).copied();
+        (known.is_some() || kind == Self::SAME).then_some((known, closeness))
+    }
+}
+
+fn in_one_byte(kind: u8, closeness: u8) -> u8 {
+    kind * (CLOSENESS_MAX + 1) + closeness.min(CLOSENESS_MAX)
+}
+
+const _: () = assert!((WindowKind::SAME as usize + 1) * (CLOSENESS_MAX as usize + 1) <= 1 << u8::BITS, "both fit into a byte");
+
+/// What a rule has found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Finding {
+    /// The beginning of the window, in milliseconds since the epoch.
+    pub from_ms: i64,
+    /// Its end.
+    pub to_ms: i64,
+    /// What there was in it.
+    pub count: f64,
+    /// What there had to be.
+    pub threshold: f64,
+}
+
+impl Finding {
+    fn counted(from_ms: i64, to_ms: i64, count: u64, threshold: u64) -> Self {
+        Self { from_ms, to_ms, count: count as f64, threshold: threshold as f64 }
+    }
+}
+
+/// Which of the two amounts of a ratio is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    /// The signals of the rule.
+    Part,
+    /// What a ratio compares them with.
+    Whole,
+}
+
+/// What a counter is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// When it happened, in milliseconds since the epoch.
+    pub time_ms: i64,
+    /// How much it is.
+    pub amount: u64,
+    /// The value that is counted, for a rule that counts distinct ones.
+    pub value: Option<Value>,
+    /// Which amount of a ratio it is.
+    pub part: Part,
+}
+
+/// The window of a counter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Window {
+    /// Every signal counts.
+    Times(Times),
+    /// Distinct values count.
+    Values(Values),
+    /// Amounts count.
+    Sums(Buckets),
+    /// A share counts.
+    Share(Box<Share>),
+    /// A multiple of what is usual counts.
+    Usual(Box<Usual>),
+}
+
+impl Window {
+    /// Returns the empty window of a rule.
+    pub(super) fn of(rule: &Rule) -> Self {
+        match rule.correlation {
+            Correlation::EventCount { .. } => Self::Times(Times::default()),
+            Correlation::ValueCount { .. } => Self::Values(Values::default()),
+            Correlation::ValueSum { .. } => Self::Sums(Buckets::default()),
+            Correlation::Ratio(_) => Self::Share(Box::default()),
+            Correlation::Baseline(_) => Self::Usual(Box::default()),
+        }
+    }
+
+    /// Counts something, and returns a finding if the rule fires on it. `horizon_ms` is the time up to which no window can need anything.
+    /// What is empty again after a finding is for the caller to say.
+    pub(super) fn add(&mut self, rule: &Rule, counted: &Counted, horizon_ms: i64, now_ms: i64) -> Option<Finding> {
+        let (timespan_ms, Counted { time_ms, amount, part, .. }) = (rule.timespan_ms, *counted);
+        match (self, &rule.correlation) {
+            (Self::Times(times), Correlation::EventCount { gte }) => {
+                times.prune(horizon_ms);
+                times.add(time_ms, *gte as usize, timespan_ms)
+            }
+            (Self::Values(values), Correlation::ValueCount { gte, .. }) => {
+                values.prune(horizon_ms);
+                values.add(time_ms, counted.value?, *gte as usize, timespan_ms)
+            }
+            (Self::Sums(buckets), Correlation::ValueSum { gte }) => {
+                buckets.prune(horizon_ms, timespan_ms);
+                let bucket = buckets.add(time_ms, amount, timespan_ms);
+                buckets.find(bucket, *gte, timespan_ms)
+            }
+            (Self::Share(share), Correlation::Ratio(ratio)) => {
+                share.prune(horizon_ms, timespan_ms);
+                share.add(time_ms, amount, part, timespan_ms);
+                share.hold.expect(share.is_worth_a_look(ratio), now_ms, share.first(), timespan_ms);
+                None
+            }
+            (Self::Usual(usual), Correlation::Baseline(baseline)) => {
+                usual.now.prune(horizon_ms, timespan_ms);
+                usual.forget(now_ms.saturating_sub(baseline.history_ms), timespan_ms);
+                usual.add(time_ms, amount, timespan_ms);
+                usual.hold.expect(usual.is_worth_a_look(baseline), now_ms, usual.now.first(), timespan_ms);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Looks at what waits for the clock, and returns a finding if the rule fires by `now_ms`.
+    pub(super) fn look(&mut self, rule: &Rule, horizon_ms: i64, now_ms: i64) -> Option<Finding> {
+        let timespan_ms = rule.timespan_ms;
+        let width_ms = buckets::width_ms(timespan_ms);
+        let bucket = now_ms.div_euclid(width_ms);
+        let end_ms = bucket.saturating_mul(width_ms);
+        let (hold, found, for_ms, first, is_worth_a_look) = match (self, &rule.correlation) {
+            (Self::Share(share), Correlation::Ratio(ratio)) if share.hold.is_due(now_ms, timespan_ms) => {
+                share.prune(horizon_ms, timespan_ms);
+                let found = share.find(bucket, ratio);
+                let (first, is_worth_a_look) = (share.first(), share.is_worth_a_look(ratio));
+                (&mut share.hold, found, ratio.for_ms, first, is_worth_a_look)
+            }
+            (Self::Usual(usual), Correlation::Baseline(baseline)) if usual.hold.is_due(now_ms, timespan_ms) => {
+                usual.now.prune(horizon_ms, timespan_ms);
+                let found = usual.find(bucket, end_ms, baseline, timespan_ms);
+                let (first, is_worth_a_look) = (usual.now.first(), usual.is_worth_a_look(baseline));
+                (&mut usual.hold, found, baseline.for_ms, first, is_worth_a_look)
+            }
+            _ => return None,
+        };
+        let found = found.map(|found| Finding { from_ms: end_ms.saturating_sub(timespan_ms), to_ms: end_ms, ..found });
+        hold.look(found.is_some(), end_ms, bucket, first, is_worth_a_look);
+        found.filter(|_| hold.has_held(end_ms, for_ms))
+    }
+
+    /// Empties the window, because the rule has fired: that uses up its signals. A baseline remembers that it has.
+    pub(super) fn use_up(&mut self, finding: &Finding, timespan_ms: i64) {
+        match self {
+            Self::Times(times) => *times = Times::default(),
+            Self::Values(values) => *values = Values::default(),
+            Self::Sums(buckets) => *buckets = Buckets::default(),
+            Self::Share(share) => **share = Share::default(),
+            Self::Usual(usual) => {
+                usual.fired(finding.to_ms, timespan_ms);
+                (usual.now, usual.hold) = (Buckets::default(), Hold::default());
+            }
+        }
+    }
+
+    /// Returns when the clock has to look at it next, in milliseconds since the epoch; `None` if nothing waits.
+    pub(super) fn due_ms(&self, timespan_ms: i64) -> Option<i64> {
+        match self {
+            Self::Share(share) => share.hold.due_ms(timespan_ms),
+            Self::Usual(usual) => usual.hold.due_ms(timespan_ms),
+            _ => None,
+        }
+    }
+
+    /// Returns when nothing in it can matter any more, in milliseconds since the epoch; `None` if there is nothing in it.
+    pub(super) fn over_ms(&self, rule: &Rule, lateness_ms: i64) -> Option<i64> {
+        let timespan_ms = rule.timespan_ms;
+        let (last_ms, kept_ms) = match (self, &rule.correlation) {
+            (Self::Times(times), _) => (times.0.last().copied(), timespan_ms),
+            (Self::Values(values), _) => (values.0.last().map(|(time_ms, _)| *time_ms), timespan_ms),
+            (Self::Sums(buckets), _) => (buckets.end_ms(timespan_ms), timespan_ms),
+            (Self::Share(share), _) => (share.part.end_ms(timespan_ms).max(share.whole.end_ms(timespan_ms)), timespan_ms),
+            (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.end_ms(timespan_ms), baseline.history_ms),
+            (Self::Usual(usual), _) => (usual.end_ms(timespan_ms), timespan_ms),
+        };
+        last_ms.map(|last_ms| last_ms.saturating_add(kept_ms).saturating_add(lateness_ms))
+    }
+
+    /// Returns how close it is to its rule's threshold, in parts of [`CLOSENESS_MAX`]. It depends on the content alone and not on the time.
+    pub(super) fn closeness(&self, rule: &Rule) -> u8 {
+        let (count, threshold) = match (self, &rule.correlation) {
+            (Self::Times(times), Correlation::EventCount { gte }) => (times.0.len() as u64, u64::from(*gte)),
+            (Self::Values(values), Correlation::ValueCount { gte, .. }) => (values.0.len() as u64, u64::from(*gte)),
+            (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total(), *gte),
+            (Self::Share(share), Correlation::Ratio(ratio)) => (share.whole.total(), ratio.min),
+            (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.now.total(), baseline.floor),
+            _ => (0, 1),
+        };
+        let parts = u128::from(count) * u128::from(CLOSENESS_MAX) / u128::from(threshold.max(1));
+        u8::try_from(parts).unwrap_or(CLOSENESS_MAX).min(CLOSENESS_MAX)
+    }
+
+    /// Returns what there is in the window that ends at `now_ms`, and what there has to be for the rule to fire, for people to compare. Sums
+    /// may hold a little more than the window.
+    pub(super) fn amount(&self, rule: &Rule, now_ms: Option<i64>) -> (f64, f64) {
+        let is_in = |time_ms: i64| now_ms.is_none_or(|now_ms| time_ms > now_ms.saturating_sub(rule.timespan_ms));
+        match (self, &rule.correlation) {
+            (Self::Times(times), Correlation::EventCount { gte }) => {
+                (times.0.iter().filter(|time_ms| is_in(**time_ms)).count() as f64, f64::from(*gte))
+            }
+            (Self::Values(values), Correlation::ValueCount { gte, .. }) => {
+                (values.0.iter().filter(|(time_ms, _)| is_in(*time_ms)).count() as f64, f64::from(*gte))
+            }
+            (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total() as f64, *gte as f64),
+            (Self::Share(share), Correlation::Ratio(ratio)) => (share.part.total() as f64 / share.whole.total().max(1) as f64, ratio.gte),
+            (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.now.total() as f64, baseline.floor as f64),
+            _ => (0.0, 0.0),
+        }
+    }
+
+    pub(super) fn kind(&self) -> WindowKind {
+        match self {
+            Self::Times(_) => WindowKind::Times,
+            Self::Values(_) => WindowKind::Values,
+            Self::Sums(_) => WindowKind::Sums,
+            Self::Share(_) => WindowKind::Share,
+            Self::Usual(_) => WindowKind::Usual,
+        }
+    }
+
+    /// Appends what is in the window. Times are written as of `base_ms`.
+    pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
+        match self {
+            Self::Times(times) => times.write(base_ms, out),
+            Self::Values(values) => values.write(base_ms, out),
+            Self::Sums(buckets) => buckets.write(out),
+            Self::Share(share) => share.write(out),
+            Self::Usual(usual) => usual.write(out),
+        }
+    }
+
+    /// Reads a window of a kind.
+    pub(super) fn read(kind: WindowKind, input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
+        Ok(match kind {
+            WindowKind::Times => Self::Times(Times::read(input, base_ms)?),
+            WindowKind::Values => Self::Values(Values::read(input, base_ms)?),
+            WindowKind::Sums => Self::Sums(Wire::read(input)?),
+            WindowKind::Share => Self::Share(Wire::read(input)?),
+            WindowKind::Usual => Self::Usual(Wire::read(input)?),
+        })
+    }
+}
+
+/// Appends ascending times, each as its distance from the one before.
+fn write_times(times: impl Iterator<Item = i64>, base_ms: i64, out: &mut Vec<u8>) {
+    let mut before_ms = base_ms;
+    for time_ms in times {
+        time_ms.wrapping_sub(before_ms).write(out);
+        before_ms = time_ms;
+    }
+}
+
+/// Reads so many ascending times.
+fn read_times(input: &mut Input<'_>, base_ms: i64, count: usize) -> Result<Vec<i64>, Malformed> {
+    // Every time takes at least a byte, so a wrong count reserves no more than the input has bytes.
+    let mut times = Vec::with_capacity(count.min(input.rest().len()).saturating_add(1));
+    let mut before_ms = base_ms;
+    for _ in 0..count {
+        before_ms = before_ms.wrapping_add(i64::read(input)?);
+        times.push(before_ms);
+    }
+    if times.is_sorted() { Ok(times) } else { Err(Malformed::Invalid("a counter's time")) }
+}

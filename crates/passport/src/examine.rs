@@ -1,0 +1,253 @@
+//! Examining one call under one passport: every check, in its order.
+//!
+//! Deciding and explaining use the same walk. It sends what it finds to a [`Report`]: a decision keeps the denials, an explanation keeps
+//! everything. The first denial is the primary one. Later checks that are still possible are reported as well.
+
+use std::borrow::Cow;
+
+use crate::ToolInput;
+use tollgate_json::Parser;
+
+use super::capabilities::{CapabilityMap, McpTool, Need, Pack};
+use super::fields::{Field, quoted};
+use super::rules::{FileRules, RuleCall};
+use super::{Expiry, Passport, PassportFault, SPEC_VERSION, arguments::Arguments};
+
+/// The longest name of a tool, in bytes.
+const TOOL_NAME_BYTES_MAX: usize = 128;
+
+/// The denial of a call: its code and its sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// Its OAP code.
+    pub code: &'static str,
+    /// Its sentence. It quotes the passport and never the call.
+    pub message: Cow<'static, str>,
+}
+
+impl Denial {
+    pub(super) fn new(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// Returns the denial for a passport that is not valid.
+    pub(super) fn invalid(what: impl std::fmt::Display) -> Self {
+        Self::new("oap.passport_invalid", format!("Passport is not valid: {what}"))
+    }
+}
+
+/// The outcome of one check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is nothing against the call.
+    Passed,
+    /// The call may not run.
+    Denied(Denial),
+    /// The check was not made, for this reason.
+    NotAsked(&'static str),
+}
+
+/// A receiver for the outcomes of the checks.
+pub trait Report {
+    /// Takes the outcome of a check.
+    fn outcome(&mut self, check: &'static str, outcome: Outcome);
+
+    /// Takes the policy that the checks from here on belong to.
+    fn policy(&mut self, policy_id: Cow<'static, str>) {
+        let _ = policy_id;
+    }
+}
+
+/// Reports the result of a check.
+pub(super) fn report(to: &mut dyn Report, check: &'static str, said: Result<(), Denial>) {
+    to.outcome(check, said.map_or_else(Outcome::Denied, |()| Outcome::Passed));
+}
+
+/// A call that is to be examined.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'c> {
+    /// The tool.
+    pub tool_name: &'c str,
+    /// Its arguments as they came.
+    pub input: &'c ToolInput<'c>,
+    /// When it was made, in milliseconds since the epoch: the latest moment that is known, since passports expire by it.
+    pub time_ms: Option<i64>,
+}
+
+/// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnenforcedLimits {
+    /// A call that such a limit is about is denied.
+    Deny,
+    /// Such limits are ignored.
+    Ignore,
+}
+
+/// The terms that calls are examined under, besides the passport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    /// The capabilities that tools need.
+    pub capabilities: CapabilityMap,
+    /// The treatment of limits that cannot be enforced.
+    pub unenforced_limits: UnenforcedLimits,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { capabilities: CapabilityMap::default(), unenforced_limits: UnenforcedLimits::Deny }
+    }
+}
+
+/// Examines a call under its passport, which may be missing, unusable or usable.
+pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Terms, call: &Call<'_>, to: &mut dyn Report) {
+    report(to, "tool name", check_tool_name(call.tool_name));
+    let mut parser = Parser::new();
+    let arguments = Arguments::read(call.input, &mut parser);
+    let arguments = match arguments {
+        Ok(arguments) => {
+            to.outcome("arguments", Outcome::Passed);
+            Some(arguments)
+        }
+        Err(denial) => {
+            to.outcome("arguments", Outcome::Denied(denial));
+            None
+        }
+    };
+    let passport = find_passport(passport, to);
+    match passport {
+        Some(passport) => check_standing(passport, call.time_ms, to),
+        None => ["status", "spec_version", "expiry"].iter().for_each(|check| to.outcome(check, NO_PASSPORT)),
+    }
+    let Some(need) = terms.capabilities.need(call.tool_name) else {
+        // The name may be quoted, because it is not an argument: the verdict contains it too.
+        let message = format!("Tool '{}' is not mapped to a policy pack", quoted(call.tool_name));
+        let denial = Denial::new("oap.unknown_capability", message);
+        to.outcome("mapping", Outcome::Denied(denial));
+        to.outcome("capability", Outcome::NotAsked("the tool is not mapped"));
+        return;
+    };
+    to.outcome("mapping", Outcome::Passed);
+    let Some(policy_id) = need.policy_id() else {
+        to.outcome("capability", Outcome::NotAsked("the tool needs none"));
+        return;
+    };
+    to.policy(policy_id);
+    match (passport, arguments) {
+        (None, _) => to.outcome("capability", NO_PASSPORT),
+        (Some(passport), arguments) => {
+            report(to, "capability", check_capability(passport, need));
+            match arguments {
+                Some(arguments) => check_limits(passport, need, terms, &(call, arguments), to),
+                None => to.outcome("limits", Outcome::NotAsked("the arguments cannot be read")),
+            }
+        }
+    }
+}
+
+const NO_PASSPORT: Outcome = Outcome::NotAsked("there is no passport");
+
+fn check_tool_name(name: &str) -> Result<(), Denial> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
+    if !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(Denial::new("oap.invalid_tool_name", "Tool name contains invalid characters or format"))
+}
+
+fn find_passport<'p>(passport: Option<Result<&'p Passport, &PassportFault>>, to: &mut dyn Report) -> Option<&'p Passport> {
+    let found = passport.is_some();
+    let missing = || Denial::new("oap.passport_not_found", "No passport was found for this call");
+    report(to, "passport", found.then_some(()).ok_or_else(missing));
+    match passport {
+        None => {
+            to.outcome("well-formed", NO_PASSPORT);
+            None
+        }
+        Some(read) => {
+            report(to, "well-formed", read.map(|_| ()).map_err(Denial::invalid));
+            read.ok()
+        }
+    }
+}
+
+/// Checks the passport's status, version and expiry.
+fn check_standing(passport: &Passport, time_ms: Option<i64>, to: &mut dyn Report) {
+    report(to, "status", check_status(&passport.contents.status));
+    report(to, "spec_version", check_version(&passport.contents.spec_version));
+    report(to, "expiry", check_expiry(&passport.contents.expiry, time_ms));
+}
+
+fn check_status(status: &Field<String>) -> Result<(), Denial> {
+    let status = match status {
+        Field::Valid(status) if status == "active" => return Ok(()),
+        Field::Valid(status) => quoted(status),
+        Field::Absent | Field::Malformed(_) => "unknown".to_owned(),
+    };
+    Err(Denial::new("oap.passport_suspended", format!("Passport status is '{status}', not 'active'. Agent suspended.")))
+}
+
+fn check_version(version: &Field<String>) -> Result<(), Denial> {
+    let version = match version {
+        Field::Valid(version) if version == SPEC_VERSION => return Ok(()),
+        Field::Valid(version) => quoted(version),
+        Field::Absent | Field::Malformed(_) => "unknown".to_owned(),
+    };
+    Err(Denial::new("oap.passport_version_mismatch", format!("Passport spec version is '{version}', expected '{SPEC_VERSION}'")))
+}
+
+fn check_expiry(expiry: &Expiry, time_ms: Option<i64>) -> Result<(), Denial> {
+    const EXPIRED: &str = "oap.passport_expired";
+    match (expiry, time_ms) {
+        (Expiry::Never, _) => Ok(()),
+        (Expiry::At { ms, .. }, Some(time_ms)) if time_ms < *ms => Ok(()),
+        (Expiry::At { text, .. }, Some(_)) => Err(Denial::new(EXPIRED, format!("Passport expired at {}", quoted(text)))),
+        (Expiry::At { text, .. }, None) => {
+            let message = format!("Passport expires at {}, and the call does not tell its time", quoted(text));
+            Err(Denial::new(EXPIRED, message))
+        }
+        (Expiry::Malformed(malformed), _) => Err(Denial::invalid(malformed)),
+    }
+}
+
+fn check_capability(passport: &Passport, need: &Need) -> Result<(), Denial> {
+    let Some(capability) = need.capability() else { return Ok(()) };
+    match &passport.contents.capabilities {
+        Field::Valid(granted) if granted.ids.contains(capability) => Ok(()),
+        // An entry that cannot be read may be meant to be the missing one.
+        Field::Valid(granted) if granted.malformed.is_some() => {
+            Err(granted.malformed.as_ref().map_or_else(|| missing(need), Denial::invalid))
+        }
+        Field::Malformed(malformed) => Err(Denial::invalid(malformed)),
+        Field::Valid(_) | Field::Absent => Err(missing(need)),
+    }
+}
+
+fn missing(need: &Need) -> Denial {
+    let (capability, policy_id) = (need.capability().unwrap_or_default(), need.policy_id().unwrap_or_default());
+    let message = format!("Passport does not have required capability '{capability}' for policy '{policy_id}'");
+    Denial::new("oap.unknown_capability", message)
+}
+
+fn check_limits(passport: &Passport, need: &Need, terms: &Terms, (call, arguments): &(&Call<'_>, Arguments<'_>), to: &mut dyn Report) {
+    match (&passport.contents.limits, need) {
+        (_, Need::Nothing) => {}
+        (Err(malformed), _) => report(to, "limits", Err(Denial::invalid(malformed))),
+        (Ok(limits), Need::Pack(pack)) => {
+            let grants = |pack: Pack| check_capability(passport, &Need::Pack(pack)).is_ok();
+            let files = FileRules { limits, reads: grants(Pack::FileRead), writes: grants(Pack::FileWrite) };
+            let call = RuleCall { tool_name: call.tool_name, arguments: *arguments, mcp: McpTool::read(call.tool_name), files };
+            for compiled in limits.of(*pack) {
+                compiled.check(&call, terms.unenforced_limits, to);
+            }
+        }
+        (Ok(limits), Need::Capability(capability)) => {
+            let unknown = limits.has_unknown(capability) && terms.unenforced_limits == UnenforcedLimits::Deny;
+            let denial = || {
+                let message = format!("Passport limits '{}', and no rules are known for that capability", quoted(capability));
+                Denial::new("oap.policy_error", message)
+            };
+            report(to, "limits", if unknown { Err(denial()) } else { Ok(()) });
+        }
+    }
+}

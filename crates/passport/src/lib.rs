@@ -1,0 +1,161 @@
+//! Open Agent Passports: documents that say what an agent may do.
+//!
+//! A [`Passport`] is read once, leniently, and compiled, so that a decision takes a few look-ups however long its lists are. [`examine`]
+//! makes the checks of the standard in their order. A field that is missing or of another type denies the calls that need it, and only
+//! those.
+
+mod address;
+mod arguments;
+mod capabilities;
+mod destination;
+mod document;
+mod examine;
+mod fields;
+mod glob;
+mod links;
+mod names;
+mod path;
+mod rules;
+mod schema;
+mod shell_glob;
+mod tool_input;
+
+pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
+pub use document::PassportFault;
+pub use examine::{Call, Denial, Outcome, Report, Terms, UnenforcedLimits, examine};
+
+pub use tool_input::ToolInput;
+
+pub use schema::{SchemaFault, check as check_schema};
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tollgate_json::digest::Digest;
+use tollgate_json::time::parse_timestamp;
+use tollgate_json::{Parser, Shape, Text, Value, canonical};
+
+use fields::{Field, Malformed, Section};
+use rules::Limits;
+
+/// The only version of the standard that is evaluated.
+pub const SPEC_VERSION: &str = "oap/1.0";
+
+/// A compiled passport, ready for examining calls.
+#[derive(Debug, Clone)]
+pub struct Passport {
+    /// The digest of its canonical form (RFC 8785).
+    pub digest: Digest,
+    contents: Arc<Contents>,
+}
+
+/// The parts of a passport that evaluation reads.
+#[derive(Debug)]
+struct Contents {
+    status: Field<String>,
+    spec_version: Field<String>,
+    expiry: Expiry,
+    capabilities: Field<Granted>,
+    limits: Result<Limits, Malformed>,
+}
+
+/// Passports are equal if their documents are.
+impl PartialEq for Passport {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Passport {}
+
+/// The end of a passport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Expiry {
+    Never,
+    At {
+        /// The time in milliseconds since the epoch.
+        ms: i64,
+        text: String,
+    },
+    Malformed(Malformed),
+}
+
+/// The capabilities of a passport.
+#[derive(Debug, Default)]
+struct Granted {
+    ids: HashSet<String>,
+    /// The first entry that cannot be read.
+    malformed: Option<Malformed>,
+}
+
+impl Passport {
+    /// Reads a passport leniently: a field that is missing or of another type denies when a call needs it.
+    ///
+    /// # Errors
+    /// [`PassportFault`] if the text is not a JSON object that can be read in one way only.
+    pub fn read(text: &[u8]) -> Result<Self, PassportFault> {
+        let mut parser = Parser::new();
+        let root = document::read(&mut parser, text)?;
+        let mut canonical_bytes = Vec::with_capacity(text.len());
+        canonical::write_jcs(root, &mut canonical_bytes);
+        let fields = Section::new(String::new(), Some(root));
+        let contents = Contents {
+            status: fields.string("status"),
+            spec_version: fields.string("spec_version"),
+            expiry: read_expiry(&fields),
+            capabilities: read_capabilities(&fields),
+            limits: read_limits(&fields),
+        };
+        Ok(Self { digest: Digest::of(&canonical_bytes), contents: Arc::new(contents) })
+    }
+
+    /// Returns the limits of the passport that the rules cannot read or cannot enforce.
+    fn limit_faults(&self) -> Vec<SchemaFault> {
+        self.contents.limits.as_ref().map(Limits::faults).unwrap_or_default()
+    }
+}
+
+fn read_expiry(fields: &Section<'_>) -> Expiry {
+    if fields.value("never_expires").and_then(|value| value.as_bool()) == Some(true) {
+        return Expiry::Never;
+    }
+    let moment = |text: String| match parse_timestamp(&text) {
+        Some(ms) => Ok(Expiry::At { ms, text }),
+        None => Err(Malformed::new("expires_at", "another text", "an RFC 3339 timestamp")),
+    };
+    match fields.string("expires_at").and_then(moment) {
+        Field::Absent => Expiry::Never,
+        Field::Valid(expiry) => expiry,
+        Field::Malformed(malformed) => Expiry::Malformed(malformed),
+    }
+}
+
+fn read_capabilities(fields: &Section<'_>) -> Field<Granted> {
+    let Some(value) = fields.value("capabilities") else { return Field::Absent };
+    if value.shape() != Shape::Array {
+        return Field::Malformed(Malformed::new("capabilities", value.shape(), "an array of objects with an id"));
+    }
+    let mut granted = Granted::default();
+    for (index, item) in value.items().enumerate() {
+        let path = fields::item_path("capabilities", index);
+        match item.get("id").map(|id| (id, id.as_text().and_then(Text::into_str))) {
+            Some((_, Some(id))) => drop(granted.ids.insert(id.into_owned())),
+            Some((id, None)) => {
+                granted.malformed.get_or_insert_with(|| Malformed::new(format!("{path}.id"), id.shape(), "a string"));
+            }
+            None => {
+                let found = if item.is_object() { "an object without one".to_owned() } else { item.shape().to_string() };
+                granted.malformed.get_or_insert_with(|| Malformed::new(path, found, "an object with an id"));
+            }
+        }
+    }
+    Field::Valid(granted)
+}
+
+fn read_limits(fields: &Section<'_>) -> Result<Limits, Malformed> {
+    let value: Option<Value<'_>> = fields.value("limits");
+    match value {
+        Some(value) if !value.is_object() => Err(Malformed::new("limits", value.shape(), "an object")),
+        value => Ok(Limits::new(value)),
+    }
+}

@@ -1,0 +1,103 @@
+//! The rules of `messaging.send`: messages by their recipients.
+//!
+//! A missing list does not restrict, an empty one allows nothing. A channel is looked up among the channels, or among the recipients if no
+//! channels are listed.
+
+use tollgate_json::{Shape, Text, Value};
+
+use super::super::fields::{item_path, strings};
+use super::super::names::NameSet;
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
+
+const RECIPIENT_ARGUMENTS: [&str; 4] = ["recipient", "recipients", "to", "target"];
+const CHANNEL_ARGUMENTS: [&str; 2] = ["channel", "channel_id"];
+
+const DENIED: &str = "oap.recipient_not_allowed";
+
+#[derive(Debug)]
+pub(super) struct MessagingLimits {
+    allowed_recipients: Field<NameSet>,
+    blocked_recipients: Field<NameSet>,
+    allowed_channels: Field<NameSet>,
+    blocked_channels: Field<NameSet>,
+}
+
+impl MessagingLimits {
+    pub(super) fn new(section: &Section<'_>) -> Self {
+        let names = |key| section.strings(key).and_then(NameSet::read);
+        let recipients = section.value("allowed_recipients");
+        let allowed_recipients = match recipients.map(|value| read_recipients(value, &section.path_of("allowed_recipients"))) {
+            None => Field::Absent,
+            Some(Ok(names)) => Field::Valid(NameSet::new(names)),
+            Some(Err(malformed)) => Field::Malformed(malformed),
+        };
+        Self {
+            allowed_recipients,
+            blocked_recipients: names("blocked_recipients"),
+            allowed_channels: names("allowed_channels"),
+            blocked_channels: names("blocked_channels"),
+        }
+    }
+}
+
+/// Reads recipients, which are strings or objects with an id. Limits inside such an object are not enforced here.
+fn read_recipients(value: Value<'_>, path: &str) -> Result<Vec<String>, Malformed> {
+    if value.shape() != Shape::Array || !value.items().any(|item| item.is_object()) {
+        return strings(value, path);
+    }
+    let id = |(index, item): (usize, Value<'_>)| {
+        let text = if item.is_object() { item.get("id") } else { Some(item) };
+        let id = text.and_then(|text| text.as_text()).and_then(Text::into_str).filter(|id| !id.is_empty());
+        id.map(std::borrow::Cow::into_owned)
+            .ok_or_else(|| Malformed::new(item_path(path, index), item.shape(), "a string, or an object with an id"))
+    };
+    value.items().enumerate().map(id).collect()
+}
+
+impl Rules for MessagingLimits {
+    fn faults(&self) -> Vec<&Malformed> {
+        [
+            self.allowed_recipients.malformed(),
+            self.blocked_recipients.malformed(),
+            self.allowed_channels.malformed(),
+            self.blocked_channels.malformed(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
+        report(to, "recipients", self.check_destinations(call));
+    }
+}
+
+impl MessagingLimits {
+    fn check_destinations(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
+        let recipients = call.arguments.all_texts(&RECIPIENT_ARGUMENTS)?;
+        let channels = call.arguments.all_texts(&CHANNEL_ARGUMENTS)?;
+        let (recipient_list, channel_list) = (&self.allowed_recipients, self.channel_list());
+        let is_limited = |field: &Field<NameSet>| !matches!(field, Field::Absent);
+        let limited = [recipient_list, channel_list, &self.blocked_recipients, &self.blocked_channels].into_iter().any(is_limited);
+        if recipients.is_empty() && channels.is_empty() && limited {
+            return Err(Denial::new("oap.missing_required_context", "Message context must include recipient or channel"));
+        }
+        let not_allowed = |what| Err(Denial::new(DENIED, what));
+        for name in &recipients {
+            check_limit(recipient_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Recipient is not in allowed list") })?;
+        }
+        for name in &channels {
+            check_limit(channel_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Channel is not in allowed list") })?;
+        }
+        for name in recipients.iter().chain(&channels) {
+            for list in [&self.blocked_recipients, &self.blocked_channels] {
+                check_limit(list, |list| if list.contains(name) { not_allowed("Recipient or channel is blocked") } else { Ok(()) })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn channel_list(&self) -> &Field<NameSet> {
+        if matches!(self.allowed_channels, Field::Absent) { &self.allowed_recipients } else { &self.allowed_channels }
+    }
+}

@@ -1,0 +1,190 @@
+//! The rules of the packs: they check a call against the limits of a capability. Each pack is a file of its own.
+
+mod command;
+mod file;
+mod mcp;
+mod messaging;
+mod secrets;
+mod session;
+mod web;
+
+use std::collections::HashSet;
+
+use bash_commands::FileUse;
+use bash_commands::grammar::Access;
+
+use tollgate_json::{Text, Value};
+
+use super::arguments::Arguments;
+use super::capabilities::{McpTool, Pack};
+use super::examine::{Denial, Report, UnenforcedLimits, report};
+use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
+use super::schema::SchemaFault;
+
+/// A call in the form that rules read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RuleCall<'c> {
+    pub(super) tool_name: &'c str,
+    pub(super) arguments: Arguments<'c>,
+    /// The MCP server and tool, if the tool's name has them.
+    pub(super) mcp: Option<McpTool<'c>>,
+    /// The rules for files that a command opens.
+    pub(super) files: FileRules<'c>,
+}
+
+/// The passport's rules for files, for commands that open some by redirections.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileRules<'c> {
+    pub(super) limits: &'c Limits,
+    /// Whether the passport has the capability to read files.
+    pub(super) reads: bool,
+    /// Whether it has the one to write them.
+    pub(super) writes: bool,
+}
+
+impl FileRules<'_> {
+    /// Reports the checks of a file that a redirection opens.
+    fn check(&self, file: &FileUse, to: &mut dyn Report) {
+        let (pack, granted) = match file.access {
+            Access::Read => (Pack::FileRead, self.reads),
+            Access::Write => (Pack::FileWrite, self.writes),
+        };
+        if !granted {
+            let message = format!("Redirection needs capability '{}', which the passport does not have", pack.capability());
+            return report(to, "redirection", Err(Denial::new("oap.unknown_capability", message)));
+        }
+        for compiled in self.limits.of(pack) {
+            match &compiled.rules {
+                Ok(rules) => rules.check_redirect(&file.path, file.bytes, to),
+                Err(malformed) => report(to, "limits", Err(Denial::invalid(malformed))),
+            }
+        }
+    }
+}
+
+/// The compiled rules of one capability.
+trait Rules: std::fmt::Debug + Send + Sync {
+    /// Reports every check of the pack.
+    fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report);
+
+    /// Reports the checks of a file that a command's redirection opens; only packs for files have some. `bytes` is the size of what is
+    /// written, if the command tells it.
+    fn check_redirect(&self, _path: &str, _bytes: Option<usize>, _to: &mut dyn Report) {}
+
+    /// Returns the limits that could not be read.
+    fn faults(&self) -> Vec<&Malformed>;
+}
+
+/// One object of limits, compiled.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    rules: Result<Box<dyn Rules>, Malformed>,
+    /// The paths of limits that cannot be enforced here.
+    unenforced: Vec<String>,
+}
+
+/// The limits of a passport.
+#[derive(Debug)]
+pub(super) struct Limits {
+    packs: Vec<(Pack, Vec<Compiled>)>,
+    /// Capabilities that have limits but no rules.
+    unknown: HashSet<String>,
+}
+
+impl Limits {
+    /// Compiles the value of `limits`. A pack without limits has rules too.
+    pub(super) fn new(limits: Option<Value<'_>>) -> Self {
+        let compiled = |pack: Pack| {
+            let found = pack.limit_keys().iter().filter_map(|key| Some((*key, limits?.get(key).filter(|value| !value.is_null())?)));
+            let mut compiled: Vec<Compiled> = found.map(|(key, value)| Compiled::new(pack, key, Some(value))).collect();
+            if compiled.is_empty() {
+                compiled.extend(pack.limit_keys().first().map(|key| Compiled::new(pack, key, None)));
+            }
+            (pack, compiled)
+        };
+        let limiting = |value: &Value<'_>| !value.is_null() && (!value.is_object() || value.members().next().is_some());
+        let members = limits.iter().flat_map(Value::members).filter(|(_, value)| limiting(value));
+        let names = members.filter_map(|(key, _)| key.as_text().and_then(Text::into_str)).map(std::borrow::Cow::into_owned);
+        Self { packs: Pack::ALL.into_iter().map(compiled).collect(), unknown: names.collect() }
+    }
+
+    /// Returns the compiled limits of a pack.
+    pub(super) fn of(&self, pack: Pack) -> &[Compiled] {
+        self.packs.iter().find(|(known, _)| *known == pack).map(|(_, compiled)| compiled.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns the limits that rules cannot read, and those that they cannot enforce.
+    pub(super) fn faults(&self) -> Vec<SchemaFault> {
+        const DENIES: &str = "denies every call that needs this capability: oap.passport_invalid";
+        let mut faults = Vec::new();
+        for compiled in self.packs.iter().flat_map(|(_, compiled)| compiled) {
+            let malformed = compiled.rules.as_ref().map_or_else(|malformed| vec![malformed], |rules| rules.faults());
+            faults.extend(malformed.into_iter().map(|malformed| {
+                let Malformed { path, found, expected } = malformed.clone();
+                SchemaFault { path, found, expected, effect: DENIES.into() }
+            }));
+            faults.extend(compiled.unenforced.iter().map(|path| SchemaFault {
+                path: path.clone(),
+                found: "a limit that cannot be kept here".to_owned(),
+                expected: "one that a single call can be held to, or `unenforced_limits: ignore` in the configuration".to_owned(),
+                effect: "denies every call that needs this capability: oap.policy_error".into(),
+            }));
+        }
+        faults
+    }
+
+    /// Returns whether a capability without rules has limits.
+    pub(super) fn has_unknown(&self, capability: &str) -> bool {
+        self.unknown.contains(capability)
+    }
+}
+
+impl Compiled {
+    fn new(pack: Pack, key: &str, value: Option<Value<'_>>) -> Self {
+        let path = member_path("limits", key);
+        if let Some(value) = value.filter(|value| !value.is_object()) {
+            return Self { rules: Err(Malformed::new(path, value.shape(), "an object")), unenforced: Vec::new() };
+        }
+        let section = Section::new(path, value);
+        let rules: Box<dyn Rules> = match pack {
+            Pack::Command => Box::new(command::CommandLimits::new(&section)),
+            Pack::FileRead => Box::new(file::FileLimits::reading(&section)),
+            Pack::FileWrite => Box::new(file::FileLimits::writing(&section)),
+            Pack::WebFetch => Box::new(web::WebLimits::fetching(&section)),
+            Pack::WebBrowser => Box::new(web::WebLimits::browsing(&section)),
+            Pack::Mcp => Box::new(mcp::McpLimits::new(&section)),
+            Pack::Messaging => Box::new(messaging::MessagingLimits::new(&section)),
+            Pack::Session => Box::new(session::SessionLimits::new(&section)),
+        };
+        Self { rules: Ok(rules), unenforced: section.unknown() }
+    }
+
+    pub(super) fn check(&self, call: &RuleCall<'_>, unenforced: UnenforcedLimits, to: &mut dyn Report) {
+        match &self.rules {
+            Ok(rules) => rules.check(call, to),
+            Err(malformed) => report(to, "limits", Err(Denial::invalid(malformed))),
+        }
+        let kept = match self.unenforced.first().filter(|_| unenforced == UnenforcedLimits::Deny) {
+            None => Ok(()),
+            Some(path) => Err(Denial::new("oap.policy_error", format!("{} is a limit that cannot be kept here", quoted(path)))),
+        };
+        report(to, "other limits", kept);
+    }
+}
+
+/// Checks a call against a limit. A missing limit allows the call, and one that cannot be read denies it.
+fn check_limit<T>(limit: &Field<T>, check: impl FnOnce(&T) -> Result<(), Denial>) -> Result<(), Denial> {
+    match limit {
+        Field::Absent => Ok(()),
+        Field::Valid(limit) => check(limit),
+        Field::Malformed(malformed) => Err(Denial::invalid(malformed)),
+    }
+}
+
+/// Compares an amount that the call asks for with the largest that is allowed. An amount that the call does not ask for is not compared.
+fn check_amount(limit: &Field<Amount>, asked: Result<Option<Amount>, Denial>, over: &'static str) -> Result<(), Denial> {
+    check_limit(limit, |limit| match asked? {
+        Some(asked) if asked > *limit => Err(Denial::new("oap.limit_exceeded", over)),
+        _ => Ok(()),
+    })
+}
