@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::support::{Ran, run, tollgate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tollgate_core::record::partition_of;
+use tollgate_core::event::record::partition_of;
 use tollgate_testkit::{Mix, MixEvent, MixSettings};
 
 const DENIES: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [deploy, format_disk]}}}\n";
@@ -140,7 +140,7 @@ type Change = (String, String, String, String);
 
 fn verdict_id(flip: &Value) -> String {
     let text = |name: &str| flip[name].as_str().unwrap();
-    tollgate_core::evaluate::verdict::verdict_id(text("thread_id"), text("event_id")).to_string()
+    tollgate_core::decide::evaluate::verdict::verdict_id(text("thread_id"), text("event_id")).to_string()
 }
 
 /// A quarter of a million events, of which some are calls that only the second policy denies.
@@ -212,7 +212,7 @@ fn the_number_of_cores_does_not_matter() {
     assert_eq!(other.run(&["eval", "--digest", "-c", "a.yaml", "capture.jsonl"]).stdout, digest);
     // It is the sum over the lines that are printed.
     let printed = trial.run(&["eval", "-c", "a.yaml", "capture.jsonl"]).stdout;
-    let sum = tollgate_core::evaluate::DistinctVerdicts::default();
+    let sum = tollgate_core::decide::evaluate::DistinctVerdicts::default();
     printed.lines().chain(printed.lines().take(5)).for_each(|line| {
         sum.add(line.as_bytes());
     });
@@ -319,7 +319,7 @@ fn bad_input_is_named() {
 #[test]
 fn a_sample_is_a_part_of_the_whole() {
     let trial = Trial::new(&fleet(20_000, 3));
-    let sample = tollgate_core::shadow::Sample::of_percent(30.0).unwrap();
+    let sample = tollgate_core::decide::shadow::Sample::of_percent(30.0).unwrap();
     let flips = |arguments: &[&str]| -> Vec<String> {
         let ran = trial.diff(&[arguments, &["--flips", "flips.jsonl"]].concat());
         assert_eq!(ran.exit, Some(0), "{}", ran.stderr);

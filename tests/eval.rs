@@ -123,8 +123,8 @@ fn a_file_and_stdin_give_the_same_bytes() {
 /// Controls are applied in order before the first event; a line that is no control is reported and changes nothing.
 #[test]
 fn controls_count() {
-    use tollgate_core::controls::{Subject, SubjectHasher};
-    use tollgate_core::ruling::SubjectKind;
+    use tollgate_core::decide::controls::{Subject, SubjectHasher};
+    use tollgate_core::decide::ruling::SubjectKind;
     let event = |id: &str, user: &str| {
         json!({"type": "tool_call", "thread_id": "t", "event_id": id, "tool_call_id": id, "tool_name": "bash", "tool_input": {}, "user_id": user})
             .to_string()

@@ -299,8 +299,8 @@ fn partitions_and_offsets_count() {
 /// The time of a record counts: a suspension ends for the records that were written after its end.
 #[test]
 fn the_time_of_a_record_counts() {
-    use tollgate_core::controls::{Subject, SubjectHasher};
-    use tollgate_core::ruling::SubjectKind;
+    use tollgate_core::decide::controls::{Subject, SubjectHasher};
+    use tollgate_core::decide::ruling::SubjectKind;
     let hash = SubjectHasher::new(None).hash(&Subject { kind: SubjectKind::User, tenant: "", id: "u" }).to_string();
     let control = json!({"key": format!("subject/user/{hash}"), "value": {"type": "subject", "kind": "user", "hash": hash, "state": "suspended", "until": "2023-11-14T22:13:20Z"}});
     let controls = temporary(&control.to_string());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tollgate_core::Gate;
-use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::decide::policy::{Policy, PolicySettings};
 
 const SOURCE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 60;

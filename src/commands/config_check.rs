@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use tollgate_config::settings::{KafkaSettings, Settings};
-use tollgate_core::policy::Policy;
+use tollgate_core::decide::policy::Policy;
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 use tollgate_worker::kafka::check_clients;

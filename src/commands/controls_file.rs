@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use tollgate_core::controls::{CONTROL_BYTES_MAX, Controls};
+use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, Controls};
 
 use tollgate_capture::{Line, open, read_line};
 

@@ -10,8 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use tollgate_config::settings::SubjectKeys;
-use tollgate_core::controls::Controls;
-use tollgate_core::policy::{GuardrailSettings, PolicySettings};
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::policy::{GuardrailSettings, PolicySettings};
 use tollgate_worker::Stop;
 use tollgate_worker::admin::{Admin, ConnectionLimits};
 use tollgate_worker::health::Health;

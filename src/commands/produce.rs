@@ -13,7 +13,7 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, ProducerContext};
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::{Linger, Right, make_producer, oauth_token, producer_config};
 
 /// How long the brokers may take to acknowledge the record: as long as it takes until a partition whose leader has died has another one.

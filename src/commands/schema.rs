@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use tollgate_config::settings::Settings;
-use tollgate_core::{controls, decode, evaluate, settings};
+use tollgate_core::decide::{controls, evaluate};
+use tollgate_core::event::decode;
+use tollgate_core::settings;
 
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {

@@ -19,7 +19,7 @@ use rdkafka::consumer::base_consumer::PartitionQueue;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
-use tollgate_core::record::OwnedRecord;
+use tollgate_core::event::record::OwnedRecord;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{PlainContext, Right, consumer_config, is_forbidden, is_unreachable, make_consumer, with_record};

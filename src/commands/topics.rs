@@ -11,7 +11,7 @@ use rdkafka::message::{BorrowedMessage, Message as _};
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::TopicRole;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::Stop;
 use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, partitions_of, passes, reader_config};
 use tollgate_worker::partition::{RestoreError, ends, read_messages};

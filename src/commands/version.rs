@@ -8,8 +8,8 @@ use rdkafka::ClientConfig;
 use rdkafka::util::get_rdkafka_version;
 use serde::Serialize;
 
-use tollgate_core::checkpoint;
-use tollgate_core::policy::RULES_REVISION;
+use tollgate_core::decide::policy::RULES_REVISION;
+use tollgate_core::engine::checkpoint;
 use tollgate_worker::metrics::VERSION;
 
 /// The revision of the sources that the program is built from, or `unknown`.

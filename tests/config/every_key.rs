@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::*;
 use tollgate_config::load;
-use tollgate_core::policy::Registry;
+use tollgate_core::decide::policy::Registry;
 use tollgate_core::settings::{REDACTED, defaults};
 
 /// Guardrails are switched on, so that what is set there can be seen, and there are rules to take away.

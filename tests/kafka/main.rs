@@ -138,8 +138,6 @@ fn cases() -> Vec<Case> {
         sharing!(state::a_state_topic_that_does_not_fit_is_named),
         sharing!(state::a_checkpoint_fits_its_topic),
         sharing!(state::a_planned_move_waits_for_no_session),
-        sharing!(upgrade::state_of_an_earlier_release_is_taken_over),
-        sharing!(upgrade::an_older_release_waits_where_the_state_is_newer),
         sharing!(rekey::a_topic_that_grows_under_a_worker_is_named),
         sharing!(rekey::threads_that_are_elsewhere_are_named),
         sharing!(rekey::a_large_state_moves),

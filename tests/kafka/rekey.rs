@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::{KeyedState as _, PartitionState, StateKey, StateRecord};
-use tollgate_core::record::{Offset, partition_of};
-use tollgate_core::thread::{StoredThread, Thread, ThreadStore};
+use tollgate_core::decide::thread::{StoredThread, Thread, ThreadStore};
+use tollgate_core::engine::checkpoint::{KeyedState as _, PartitionState, StateKey, StateRecord};
+use tollgate_core::event::record::{Offset, partition_of};
 
 use crate::membership::wait_until;
 use crate::security::await_line;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use rdkafka::message::OwnedHeaders;
 use tollgate_config::load;
-use tollgate_core::checkpoint::Restore;
-use tollgate_core::record::Offset;
+use tollgate_core::engine::checkpoint::Restore;
+use tollgate_core::event::record::Offset;
 use tollgate_fixtures::sample_stage::{Outcome, Request, Signals, Subjects, key_of};
 use tollgate_testkit::{Cluster, Outgoing};
 use tollgate_worker::Stop;
@@ -36,7 +36,7 @@ struct Counting {
 impl StageRuntime for Counting {
     type Stage = Signals;
 
-    fn stage(&self, _: tollgate_core::record::Partition, state: Option<Subjects>) -> Signals {
+    fn stage(&self, _: tollgate_core::event::record::Partition, state: Option<Subjects>) -> Signals {
         state.map_or_else(Signals::default, Signals::with_state)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tollgate_core::shadow::Sample;
+use tollgate_core::decide::shadow::Sample;
 use tollgate_json::digest::Digest;
 
 use crate::membership::wait_until;

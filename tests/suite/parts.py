@@ -4,12 +4,8 @@ import concurrent.futures
 import dataclasses
 import os
 import shutil
-import subprocess
 
-from programs import ENVIRONMENT, TARGET, TOP, Step, run_command, run_program
-
-# Cases that need an earlier release, which takes long to build.
-RELEASES = ("upgrade::state_of_an_earlier_release_is_taken_over", "upgrade::an_older_release_waits_where_the_state_is_newer")
+from programs import TARGET, Step, run_command, run_program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +78,7 @@ def units(run):
 
 
 def kafka(run):
-    return run.kafka("kafka", "--skip", "faults::", *(word for name in RELEASES for word in ("--skip", name)))
+    return run.kafka("kafka", "--skip", "faults::")
 
 
 def faults(run):
@@ -92,14 +88,6 @@ def faults(run):
 def chaos(run):
     kills = {"TOLLGATE_CHAOS_KILLS": "300", "TOLLGATE_ABUSE_KILLS": "60", "TOLLGATE_CHAOS_SEED": "7"}
     return run.kafka_cases("chaos", ("chaos::faults_change_no_verdict", "abuse::kills_change_no_signal_alert_or_control"), kills)
-
-
-def releases(run):
-    run.terminal.say("releases: tests/kafka/earlier-release")
-    built = subprocess.run(["tests/kafka/earlier-release"], cwd=TOP, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
-        return [Step("releases", "an earlier release", failed=1, failures=["tests/kafka/earlier-release failed"])]
-    return run.kafka_cases("releases", RELEASES, {"TOLLGATE_EARLIER_RELEASE": built.stdout.strip()})
 
 
 def fuzz(run):
@@ -135,7 +123,6 @@ PARTS = (
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
     Part("faults", False, True, 12, "the other faults of three brokers, one of each kind, and both stages while brokers fail", faults),
     Part("chaos", False, True, 8, "300 kills of workers and of the broker, and 60 in both stages", chaos),
-    Part("releases", False, True, 4, "a group in which an earlier release is at work", releases),
     Part("bench", False, False, 1, "the benchmarks' own tests, and a baseline that decides as the gate does", bench),
     Part("jail", False, False, 2, "allowed command lines in real shells, inside a jail", jail),
     Part("fuzz", False, False, 3, "each fuzz target for some thousand inputs, guided by coverage", fuzz),

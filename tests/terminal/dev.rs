@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 use serde_json::Value;
-use tollgate_core::record::partition_of;
+use tollgate_core::event::record::partition_of;
 
 use super::broker::{Dev, call, cpu_time};
 use super::screen::{TIME_MAX, Terminal, assert_snapshot};

@@ -13,7 +13,7 @@ use crate::support::{run, tollgate};
 
 /// Publishes the state that the core's golden of version 4 holds to partition 0.
 fn publish_state(brokers: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/tests/fixtures/state-v4.jsonl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/tests/fixtures/state-v1.jsonl");
     let producer: BaseProducer = ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let record: Value = serde_json::from_str(line).unwrap();

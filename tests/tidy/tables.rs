@@ -77,7 +77,8 @@ fn no_document_names_a_metric_that_is_not_there() {
 
 #[test]
 fn metric_names_are_found() {
-    let text = "`tollgate_a_total`, `tollgate_b_seconds_bucket{le=\"1\"}`, tollgate_c and `tollgate_core` and `tollgate_core::gate`";
+    let text =
+        "`tollgate_a_total`, `tollgate_b_seconds_bucket{le=\"1\"}`, tollgate_c and `tollgate_core` and `tollgate_core::decide::gate`";
     assert_eq!(metric_names(text).collect::<Vec<_>>(), ["tollgate_a_total", "tollgate_b_seconds"]);
 }
 

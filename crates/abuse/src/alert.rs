@@ -1,8 +1,8 @@
 //! Alerts: what a person is told, as one JSON object with its fields in a fixed order.
 
 use tollgate_core::codes::codes;
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::time::rfc_3339;
 use tollgate_json::{ObjectWriter, number};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use tollgate_core::signal::KeyKind;
+use tollgate_core::decide::signal::KeyKind;
 
 use super::subjects::{Counter, Subject};
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
 use tollgate_json::ObjectWriter;
 use tollgate_json::digest::Fingerprint;
 

@@ -7,10 +7,10 @@
 //! partition               the time up to which everything due is done
 //! ```
 
-use tollgate_core::checkpoint::{Malformed, StateError};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::SubjectKey;
-use tollgate_core::wire::{Input, Wire, layout};
+use tollgate_core::decide::signal::SubjectKey;
+use tollgate_core::engine::checkpoint::{Malformed, StateError};
+use tollgate_core::engine::wire::{Input, Wire, layout};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
 use super::grouping::Grouping;
@@ -178,7 +178,7 @@ fn decode<T: Wire>(bytes: &[u8]) -> Result<(Offset, T), StateError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::signal::KeyKind;
+    use tollgate_core::decide::signal::KeyKind;
     use tollgate_json::digest::Digest;
 
     #[test]

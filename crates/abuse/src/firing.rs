@@ -1,6 +1,6 @@
 //! A firing: where it takes the subject on the rule's ladder, and what is said and done about it.
 
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
 
 use super::alert::{self, Action, Alert, Origin, Status, alert_id, describe, id_about, span};
 use super::blast_radius;

@@ -1,7 +1,7 @@
 //! The fold of one record: which of its signals are new and in time, and which counters they belong to.
 
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::signal::{Point, Signals, SubjectKey, TIME_OFF_MS_MAX, Volume, dimension_text};
+use tollgate_core::decide::signal::{Point, Signals, SubjectKey, TIME_OFF_MS_MAX, Volume, dimension_text};
+use tollgate_core::event::record::{Offset, Partition, Record};
 
 use super::alert::Origin;
 use super::due::{NEVER_S, earlier, second_of, time_of, whole_minute};

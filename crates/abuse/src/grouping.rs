@@ -1,6 +1,6 @@
 //! Grouping: a rule that raises very many alerts in a minute raises one for the rest of them. Nothing is muted: they are counted in it.
 
-use tollgate_core::wire::layout;
+use tollgate_core::engine::wire::layout;
 
 /// As many alerts a rule raises in a minute, one by one.
 pub(super) const ALERTS_PER_MINUTE_MAX: u32 = 20;

@@ -1,6 +1,6 @@
 //! What follows from one record of the signals topic: alerts, controls and counts, as data.
 
-use tollgate_core::signal::{SignalRejection, SubjectKey};
+use tollgate_core::decide::signal::{SignalRejection, SubjectKey};
 
 use super::alert::Action;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use tollgate_core::signal::{Dimension, KeyKind, Point, SignalKind, Volume};
+use tollgate_core::decide::signal::{Dimension, KeyKind, Point, SignalKind, Volume};
 use tollgate_json::ObjectWriter;
 
 use super::rules::{AbuseRules, Correlation, Exception, FieldTest, Operator, Rule};

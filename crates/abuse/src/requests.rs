@@ -1,7 +1,7 @@
 //! What operators ask for: to pardon a subject, and to let a rule enforce again.
 
-use tollgate_core::record::Partition;
-use tollgate_core::signal::{Request, SubjectKey};
+use tollgate_core::decide::signal::{Request, SubjectKey};
+use tollgate_core::event::record::Partition;
 
 use super::alert::{Action, Alert, Status};
 use super::blast_radius;

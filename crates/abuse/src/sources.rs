@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Clock, Signals};
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::decide::signal::{Clock, Signals};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::due::earlier;
 

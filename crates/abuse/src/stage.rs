@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use tollgate_core::decode::Rejection;
-use tollgate_core::record::{Offset, Record};
-use tollgate_core::signal::{self, SignalRejection, Signals};
-use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_core::decide::signal::{self, SignalRejection, Signals};
+use tollgate_core::engine::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_core::event::decode::Rejection;
+use tollgate_core::event::record::{Offset, Record};
 
 use super::adopt::adopt_rules;
 use super::blast_radius::Census;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_core::checkpoint::{KeyedState, StateError};
-use tollgate_core::record::{Departures, Offset, StreamClock};
+use tollgate_core::engine::checkpoint::{KeyedState, StateError};
+use tollgate_core::event::record::{Departures, Offset, StreamClock};
 
 use super::entry::{Content, Entry, EntryKey, Own, RuleState};
 use super::sources::Sources;

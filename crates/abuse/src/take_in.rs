@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use tollgate_core::record::Offset;
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
+use tollgate_core::event::record::Offset;
 
 use super::fold::Scene;
 use super::stage::Abuse;

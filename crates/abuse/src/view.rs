@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
 use tollgate_json::time::rfc_3339;
 
 use super::rules::Rule;

@@ -1,6 +1,6 @@
 //! The clock at work: looks at what was due on its way, one second after the other.
 
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
 
 use super::alert::{Action, Alert, Origin};
 use super::blast_radius;

@@ -17,8 +17,8 @@
 
 use std::num::NonZeroUsize;
 
-use tollgate_core::record::{Offset, OwnedRecord, Record};
-use tollgate_core::signal;
+use tollgate_core::decide::signal;
+use tollgate_core::event::record::{Offset, OwnedRecord, Record};
 
 use super::rules::{Correlation, Rule};
 use super::sources::SILENCE_MS;

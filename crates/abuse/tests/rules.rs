@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use tollgate_abuse::{
     AbuseSettings, Baseline, Correlation, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack, Ratio, Rule, Step,
 };
-use tollgate_core::controls::{Subject, SubjectHasher};
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{Subject, SubjectHasher};
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind, SignalKind, VolumeKind};
 use tollgate_core::settings::{Collector, Section, defaults, parse};
-use tollgate_core::signal::{Dimension, KeyKind, PointKind, SignalKind, VolumeKind};
 
 /// 2026-11-24T00:00:00Z.
 const NOW_MS: i64 = 1_795_478_400_000;

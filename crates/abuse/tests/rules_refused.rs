@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate_abuse::AbuseSettings;
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Collector, Section, defaults, parse};
 
 /// 2026-11-24T00:00:00Z.

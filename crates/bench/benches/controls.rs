@@ -15,8 +15,8 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
-use tollgate_core::controls::{ControlId, Subject, SubjectHasher};
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{ControlId, Subject, SubjectHasher};
+use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_testkit::{Broker, Cluster, Deployment, Worker};
 
 const PARTITIONS: i32 = 16;

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
-use tollgate_core::record::partition_of;
+use tollgate_core::event::record::partition_of;
 use tollgate_testkit::{DENIED_TOOL, Mix, MixEvent, MixSettings};
 
 const ROUNDS: usize = 3;

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tollgate_core::guardrail::{Dialect, HttpSettings};
+use tollgate_core::decide::guardrail::{Dialect, HttpSettings};
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use tollgate_core::Gate;
-use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::decide::policy::{Policy, PolicySettings};
 
 const DENIED_TOOLS: [&str; 2] = ["format_disk", "shutdown_host"];
 const EVENTS: &str = "6000";

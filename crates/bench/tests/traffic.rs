@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tollgate_core::Gate;
-use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_testkit::{DENIED_TOOL, Mix, MixEvent, MixSettings};
 
 const EVENTS: usize = 100_000;

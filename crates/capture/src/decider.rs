@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
-use tollgate_core::decode::{Rejection, RejectionCode};
-use tollgate_core::guardrail::Question;
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Record};
-use tollgate_core::stage::{Progress, Resumed, Stage};
+use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
+use tollgate_core::decide::guardrail::Question;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::engine::stage::{Progress, Resumed, Stage};
+use tollgate_core::event::decode::{Rejection, RejectionCode};
+use tollgate_core::event::record::{Offset, Record};
 
 use super::partitions::Partitions;
 use tollgate_worker::policy_servers::PolicyServers;

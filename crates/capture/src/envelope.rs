@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tollgate_core::record::{Header, Record};
+use tollgate_core::event::record::{Header, Record};
 
 /// Appends a record's line, with its line end.
 ///
@@ -61,7 +61,7 @@ mod tests {
     use super::super::{Format, Reader};
     use super::*;
     use proptest::prelude::*;
-    use tollgate_core::record::{Offset, OwnedRecord, Partition};
+    use tollgate_core::event::record::{Offset, OwnedRecord, Partition};
 
     fn bytes_or_null() -> impl Strategy<Value = Option<Vec<u8>>> {
         prop_oneof![

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Folded};
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
-use tollgate_core::stage::{Progress, Stage as _};
+use tollgate_core::decide::signal::{Batch, Clock, EventSignals, SubjectPartitions};
+use tollgate_core::engine::stage::{Progress, Stage as _};
+use tollgate_core::event::record::{Offset, Partition, Record};
 
 /// How far the log goes on between two records of clocks, in milliseconds: as often as a worker writes them.
 const TICK_MS: i64 = 1_000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use tollgate_core::record::Record;
+use tollgate_core::event::record::Record;
 
 /// How many partitions a stream of records may name. Each has a state of its own.
 const PARTITIONS_MAX: usize = 10_000;

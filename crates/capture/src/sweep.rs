@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use tollgate_core::decode::too_large;
+use tollgate_core::event::decode::too_large;
 
 use super::{Captured, Input, Line, LineFault, Order, Reader, read_line};
 

@@ -21,10 +21,10 @@ mod shapes;
 use std::time::Instant;
 
 use serde_json::json;
-use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
-use tollgate_core::processor::{Applied, PartitionProcessor};
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::stage::Progress;
+use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
+use tollgate_core::engine::processor::{Applied, PartitionProcessor};
+use tollgate_core::engine::stage::Progress;
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::measure::{is_json, median, median_ratio, print_json, rounded};
 
 use shapes::{BYTES, EXTREMES, Extreme, ORDINARY};

@@ -18,12 +18,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::{Checkpoint, Restore};
-use tollgate_core::deciding::{Deciding, VerdictBuffer};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::PartitionProcessor;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::decide::deciding::{Deciding, VerdictBuffer};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::engine::checkpoint::{Checkpoint, Restore};
+use tollgate_core::engine::processor::PartitionProcessor;
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::measure::{is_json, print_json, rounded};
 
 const PAGE_BYTES: usize = 4_096;

@@ -20,11 +20,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use serde_json::json;
-use tollgate_core::controls::{Controls, Subject, SubjectHasher};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::ruling::SubjectKind;
-use tollgate_core::signal::{Batch, Interest, KeyKind, SignalKind, SubjectPartitions};
+use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::{Batch, Interest, KeyKind, SignalKind, SubjectPartitions};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_fixtures::events::{At, Feed, policy, settings};
 use tollgate_fixtures::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
 

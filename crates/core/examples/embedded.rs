@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tollgate_core::Gate;
-use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::decide::policy::{Policy, PolicySettings};
 
 const POLICY: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [bash]}}}";
 

@@ -1,27 +1,19 @@
 //! Tollgate's decisions as a library: it takes events and returns verdicts. It has no Kafka, no clock, no metrics and no runtime.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`event`] | a Kafka record as plain data, and the event in it, or a rejection that says what to mend |
+//! | [`engine`] | runs a stage on a partition: offset tracker, checkpoints, restore |
+//! | [`decide`] | the stage that gives verdicts, and every part that has a say in them |
+//! | [`redact`] | a record without its contents, on which every decision and signal is the same |
+//! | [`settings`] | reading configuration sections |
 
-pub mod checkpoint;
 pub mod codes;
-pub mod controls;
-pub mod deciding;
-pub mod decode;
-pub mod evaluate;
-mod gate;
-pub mod guardrail;
+pub mod decide;
+pub mod engine;
+pub mod event;
 pub mod lists;
-pub mod loops;
-pub mod pass_through;
-pub mod policy;
-pub mod processor;
-pub mod record;
 pub mod redact;
-pub mod ruling;
-pub mod safety;
 pub mod settings;
-pub mod shadow;
-pub mod signal;
-pub mod stage;
-pub mod thread;
-pub mod wire;
 
-pub use gate::Gate;
+pub use decide::Gate;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_core::controls::{ControlRejectionCode, Controls, Subject, SubjectHasher, decode, parse_hash};
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{ControlRejectionCode, Controls, Subject, SubjectHasher, decode, parse_hash};
+use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_fixtures::cases::{Case, jsonl};
 use tollgate_fixtures::checks::check_each;
 

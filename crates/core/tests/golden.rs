@@ -1,11 +1,11 @@
 //! Checks golden cases: behaviour observed by running the systems that Tollgate's rules come from, one `check` per family.
 
 use serde_json::{Value, json};
-use tollgate_core::loops::{
+use tollgate_core::decide::loops::{
     Failure, LoopController, LoopDecision, Observation, Repetition, RepetitionMemory, Signature, arguments_digest, classify, result_digest,
 };
-use tollgate_core::policy::Policy;
-use tollgate_core::ruling::LoopCode;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::LoopCode;
 use tollgate_fixtures::cases::jsonl;
 use tollgate_fixtures::gate::{Gate, default_policy, hermes_settings, policy};
 use tollgate_json::{DEPTH_MAX, Parser, Text, canonical};
@@ -100,9 +100,9 @@ fn repetition(config: &Value) -> Repetition {
 
 fn describe(decision: LoopDecision, call: &Signature<'_>) -> Value {
     let action = decision.finding.map_or("allow", |code| match code.intervention() {
-        tollgate_core::ruling::Intervention::Warn => "warn",
-        tollgate_core::ruling::Intervention::Block => "block",
-        tollgate_core::ruling::Intervention::Halt => "halt",
+        tollgate_core::decide::ruling::Intervention::Warn => "warn",
+        tollgate_core::decide::ruling::Intervention::Block => "block",
+        tollgate_core::decide::ruling::Intervention::Halt => "halt",
     });
     json!({
         "action": action,

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tollgate_core::decode::Attribution;
-use tollgate_core::guardrail::{GuardrailProvider, GuardrailRequest, OapPassport, Step};
+use tollgate_core::decide::guardrail::{GuardrailProvider, GuardrailRequest, OapPassport, Step};
+use tollgate_core::event::decode::Attribution;
 use tollgate_json::{DEPTH_MAX, Parser};
 use tollgate_passport::ToolInput;
 use tollgate_passport::{CapabilityMap, Passport, Terms};

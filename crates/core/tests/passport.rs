@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decode::{Attribution, Body, decode};
-use tollgate_core::guardrail::{GuardrailDecision, GuardrailProvider, GuardrailRequest, OapPassport, Step};
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::ruling::Evidence;
+use tollgate_core::decide::guardrail::{GuardrailDecision, GuardrailProvider, GuardrailRequest, OapPassport, Step};
+use tollgate_core::decide::ruling::Evidence;
+use tollgate_core::event::decode::{Attribution, Body, decode};
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_json::{DEPTH_MAX, Parser, Text};
 use tollgate_passport::ToolInput;
 use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, UnenforcedLimits, check_schema};

@@ -1,7 +1,7 @@
 //! Checks the policy's version for many configurations, as it has been since verdicts carry one. A change of code must change none of them:
 //! every verdict would then claim to be decided by another policy.
 
-use tollgate_core::policy::{Policy, PolicySettings, Registry};
+use tollgate_core::decide::policy::{Policy, PolicySettings, Registry};
 use tollgate_core::settings;
 use tollgate_fixtures::cases;
 

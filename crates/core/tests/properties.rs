@@ -6,10 +6,10 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use tollgate_core::deciding::Outcome;
-use tollgate_core::processor::{OffsetTracker, TrackerError};
-use tollgate_core::record::partition_of;
-use tollgate_core::record::{Header, Offset};
+use tollgate_core::decide::deciding::Outcome;
+use tollgate_core::engine::processor::{OffsetTracker, TrackerError};
+use tollgate_core::event::record::partition_of;
+use tollgate_core::event::record::{Header, Offset};
 use tollgate_fixtures::gate::{Gate, default_policy, policy};
 use tollgate_json::{DEPTH_MAX, Parser, canonical};
 

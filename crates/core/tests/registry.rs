@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::controls::Controls;
-use tollgate_core::guardrail::{
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::guardrail::{
     GuardrailDecision, GuardrailProvider, GuardrailRequest, HttpSettings, NamedFile, ProviderDescriptor, ProviderSettings, Step,
 };
-use tollgate_core::policy::{Policy, PolicySettings, Registry};
-use tollgate_core::ruling::GuardrailReason;
-use tollgate_core::safety::{Category, ConfiguredDetector, Detection, DetectorDescriptor, ResponseView, SafetyDetector};
+use tollgate_core::decide::policy::{Policy, PolicySettings, Registry};
+use tollgate_core::decide::ruling::GuardrailReason;
+use tollgate_core::decide::safety::{Category, ConfiguredDetector, Detection, DetectorDescriptor, ResponseView, SafetyDetector};
 use tollgate_core::settings::Section;
 use tollgate_fixtures::gate::Gate;
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::decode::{Body, Event, ModelBody, PartialEvent, Rejection, RejectionCode, decode};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::Applied;
-use tollgate_core::record::{Header, Partition};
-use tollgate_core::stage::Progress;
+use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::engine::processor::Applied;
+use tollgate_core::engine::stage::Progress;
+use tollgate_core::event::decode::{Body, Event, ModelBody, PartialEvent, Rejection, RejectionCode, decode};
+use tollgate_core::event::record::{Header, Partition};
 use tollgate_fixtures::cases::{Case, jsonl};
 use tollgate_fixtures::checks::{assert_has, check_each};
 use tollgate_fixtures::gate::{self, Gate, default_policy, policy};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::checkpoint::{KeyedState, PartitionState, Restore, StateKey, StateRecord, ThreadView, read_partition, read_thread};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::thread::{StoreLimits, StoredThread, ThreadLimits, ThreadStore};
+use tollgate_core::decide::thread::{StoreLimits, StoredThread, ThreadLimits, ThreadStore};
+use tollgate_core::decide::thread::{ThreadView, read_thread};
+use tollgate_core::engine::checkpoint::{KeyedState, PartitionState, Restore, StateKey, StateRecord, read_partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 /// The separator of an input's records. The text before the first `=` of a record is its key; a record without a `=` is a tombstone.
 pub const SEPARATOR: &[u8] = b"\n--\n";

@@ -1,7 +1,7 @@
 //! Fuzzes the decoding of records with any key, headers and value.
 
-use tollgate_core::decode::decode;
-use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_core::event::decode::decode;
+use tollgate_core::event::record::{Header, Offset, Partition, Record};
 use tollgate_json::Parser;
 
 use crate::SECRET;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dashmap::DashMap;
 use serde::Serialize;
 
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use crate::threads::Threads;
 

@@ -6,8 +6,8 @@ use rdkafka::Message as _;
 use serde_json::Value;
 
 use tollgate_abuse::Status;
-use tollgate_core::record::Partition;
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
+use tollgate_core::event::record::Partition;
 
 use super::super::topics::Topics;
 

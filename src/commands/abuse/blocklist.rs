@@ -125,8 +125,8 @@ impl Blocklist {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
-    use tollgate_core::signal::{KeyKind, SubjectKey};
+    use tollgate_core::decide::controls::{AbuseSuspension, HoldsUntil, SubjectState};
+    use tollgate_core::decide::signal::{KeyKind, SubjectKey};
     use tollgate_json::digest::Digest;
 
     use super::super::switches::Switches;

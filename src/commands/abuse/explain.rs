@@ -1,9 +1,9 @@
 //! What is known of a subject in sentences: is it suspended, why, until when, and what can be done about it.
 
 use tollgate_abuse::{AbuseRules, Correlation, Rule};
-use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
+use tollgate_core::decide::controls::{AbuseSuspension, HoldsUntil, SubjectState};
+use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::settings::duration_text;
-use tollgate_core::signal::SubjectKey;
 
 use super::super::hints::Hints;
 use super::super::output::{ago, shown, stamp};
@@ -126,8 +126,8 @@ fn not_suspended(known: &Known) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tollgate_core::record::Partition;
-    use tollgate_core::signal::KeyKind;
+    use tollgate_core::decide::signal::KeyKind;
+    use tollgate_core::event::record::Partition;
     use tollgate_json::digest::Digest;
 
     use super::super::subject::Resolved;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use tollgate_core::controls::SubjectState;
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::controls::SubjectState;
+use tollgate_core::decide::signal::SubjectKey;
 
 use tollgate_config::settings::Settings;
 

@@ -11,8 +11,8 @@ use anyhow::ensure;
 use clap::Args;
 use serde_json::json;
 
+use tollgate_core::decide::signal::{Request, SubjectKey};
 use tollgate_core::settings::nearest;
-use tollgate_core::signal::{Request, SubjectKey};
 
 use tollgate_config::settings::Settings;
 
@@ -265,8 +265,8 @@ impl Ended {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::controls::{AbuseSuspension, HoldsUntil, SubjectState};
-    use tollgate_core::signal::KeyKind;
+    use tollgate_core::decide::controls::{AbuseSuspension, HoldsUntil, SubjectState};
+    use tollgate_core::decide::signal::KeyKind;
     use tollgate_json::digest::Digest;
 
     use super::*;

@@ -14,7 +14,7 @@ use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
 
 use tollgate_abuse::Action;
 use tollgate_config::settings::Settings;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
 
 use super::super::hints::Hints;

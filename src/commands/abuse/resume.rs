@@ -8,8 +8,8 @@ use clap::Args;
 use serde_json::json;
 
 use tollgate_abuse::{AbuseRules, Mode};
+use tollgate_core::decide::signal::Request;
 use tollgate_core::settings::nearest;
-use tollgate_core::signal::Request;
 
 use tollgate_config::settings::Settings;
 

@@ -7,9 +7,9 @@ use anyhow::anyhow;
 use serde::Serialize;
 
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, SubjectView};
-use tollgate_core::checkpoint::{KeyedState, Latest, StateKey};
-use tollgate_core::record::{Offset, Partition, StreamClock};
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::signal::SubjectKey;
+use tollgate_core::engine::checkpoint::{KeyedState, Latest, StateKey};
+use tollgate_core::event::record::{Offset, Partition, StreamClock};
 
 use super::super::topics::{Topic, Topics};
 use super::subject::Resolved;
@@ -111,10 +111,10 @@ fn take(
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::checkpoint::StateRecord;
-    use tollgate_core::record::Record;
-    use tollgate_core::signal::{Batch, KeyKind, Point, PointKind};
-    use tollgate_core::stage::Stage as _;
+    use tollgate_core::decide::signal::{Batch, KeyKind, Point, PointKind};
+    use tollgate_core::engine::checkpoint::StateRecord;
+    use tollgate_core::engine::stage::Stage as _;
+    use tollgate_core::event::record::Record;
     use tollgate_json::digest::Digest;
 
     use super::*;

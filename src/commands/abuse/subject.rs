@@ -4,9 +4,9 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Args, Command};
 
-use tollgate_core::controls::{Subject, SubjectHasher};
-use tollgate_core::ruling::SubjectKind;
-use tollgate_core::signal::{KeyKind, SubjectKey};
+use tollgate_core::decide::controls::{Subject, SubjectHasher};
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
 use tollgate_config::settings::Settings;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::controls::{AbuseSuspension, Control, SubjectState, decode};
-use tollgate_core::signal::{KeyKind, SubjectKey};
+use tollgate_core::decide::controls::{AbuseSuspension, Control, SubjectState, decode};
+use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
 use super::super::topics::Topics;
 

@@ -290,7 +290,7 @@ fn subjects_table(subjects: &[SubjectLine], now_ms: i64, is_wide: bool) -> Table
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use tollgate_core::record::Partition;
+    use tollgate_core::event::record::Partition;
 
     use super::*;
     use tollgate_config::load;

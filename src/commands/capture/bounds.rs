@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
-use tollgate_core::record::Offset;
+use tollgate_core::event::record::Offset;
 
 use tollgate_capture::Contents;
 use tollgate_worker::kafka::PlainContext;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_core::record::{Header, Record};
+use tollgate_core::event::record::{Header, Record};
 use tollgate_core::redact::{RedactedRecord, Redactor};
 
 use tollgate_capture::write_envelope;

@@ -1,7 +1,7 @@
 //! Going on with stand-ins: they have to be made under the key of the first part, or the same user would be two in one file.
 
 use anyhow::{bail, ensure};
-use tollgate_core::record::{Header, Record};
+use tollgate_core::event::record::{Header, Record};
 use tollgate_core::redact::Redactor;
 
 use tollgate_capture::{LastLine, write_envelope};

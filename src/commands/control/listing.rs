@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::controls::{ControlId, ControlRejection, decode};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::decide::controls::{ControlId, ControlRejection, decode};
+use tollgate_core::event::record::{Offset, Partition};
 
 /// The controls and refusals by key. It is fed every record, partition by partition from the beginning.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Subcommand;
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::controls::{CONTROL_BYTES_MAX, ControlId, decode};
+use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, ControlId, decode};
 use tollgate_passport::Passport;
 
 use super::super::hints::Hints;
@@ -88,7 +88,7 @@ fn read_agent(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::controls::Control;
+    use tollgate_core::decide::controls::Control;
 
     #[test]
     fn a_passport_keeps_its_text() {

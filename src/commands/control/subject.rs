@@ -10,8 +10,8 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use tollgate_config::settings::Settings;
-use tollgate_core::controls::{Control, ControlId, Subject, SubjectHasher, SubjectState, decode, parse_hash};
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{Control, ControlId, Subject, SubjectHasher, SubjectState, decode, parse_hash};
+use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_json::digest::Digest;
 
 use super::super::hints::Hints;
@@ -219,7 +219,7 @@ fn read_hash(text: &str) -> Result<Digest, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::controls::HoldsUntil;
+    use tollgate_core::decide::controls::HoldsUntil;
 
     fn args(reason: Option<&str>, until: Option<&str>) -> SwitchArgs {
         let subject = SubjectArgs { kind: SubjectKind::User, tenant: None, name: Name { id: None, hash: None } };

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::ensure;
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::controls::ControlId;
+use tollgate_core::decide::controls::ControlId;
 
 use super::super::produce::{Outgoing, publish};
 use super::super::topics::Topics;

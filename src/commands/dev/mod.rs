@@ -15,8 +15,8 @@ use tokio::net::TcpListener;
 
 use tollgate_abuse::AbuseSettings;
 use tollgate_config::settings::{KafkaSettings, Settings};
-use tollgate_core::controls::Controls;
-use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_worker::Stop;
 use tollgate_worker::admin::Admin;
 use tollgate_worker::control_feed::{ControlFeed, FeedParts};

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use tollgate_core::controls::Controls;
-use tollgate_core::policy::Policy;
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::policy::Policy;
 
 use tollgate_config::load;
 use tollgate_config::settings::{Settings, SubjectKeys};

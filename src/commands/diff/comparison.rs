@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate_core::shadow::Sample;
+use tollgate_core::decide::shadow::Sample;
 
 use tollgate_capture::{Captured, LineFault, Visitor};
 

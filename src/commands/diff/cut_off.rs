@@ -1,7 +1,7 @@
 //! Work that the second policy would have cut off: tools that succeeded after it would have stopped their turn.
 
 use rustc_hash::FxHashMap;
-use tollgate_core::ruling::Action;
+use tollgate_core::decide::ruling::Action;
 
 use super::flip::{Facts, Side};
 
@@ -68,7 +68,7 @@ const NOT_EXECUTED: &str = "not_executed";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::ruling::DecidedBy;
+    use tollgate_core::decide::ruling::DecidedBy;
 
     fn side(action: Action, code: &'static str) -> Side {
         Side { action, code: code.into(), decided_by: DecidedBy::None }

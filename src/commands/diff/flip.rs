@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
-use tollgate_core::deciding::Outcome;
-use tollgate_core::decode::{Body, Event, PartialEvent};
-use tollgate_core::evaluate::verdict::INVALID_EVENT;
-use tollgate_core::loops::classify;
-use tollgate_core::record::Record;
-use tollgate_core::ruling::{Action, DecidedBy};
+use tollgate_core::decide::deciding::Outcome;
+use tollgate_core::decide::evaluate::verdict::INVALID_EVENT;
+use tollgate_core::decide::loops::classify;
+use tollgate_core::decide::ruling::{Action, DecidedBy};
+use tollgate_core::event::decode::{Body, Event, PartialEvent};
+use tollgate_core::event::record::Record;
 
 /// What one side says of an event. Two verdicts differ if their action or their code does.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

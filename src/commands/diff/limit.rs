@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use tollgate_core::ruling::Action;
+use tollgate_core::decide::ruling::Action;
 
 use super::tally::Tally;
 
@@ -121,7 +121,7 @@ impl Limit {
 mod tests {
     use super::super::flip::{Facts, Side};
     use super::*;
-    use tollgate_core::ruling::DecidedBy;
+    use tollgate_core::decide::ruling::DecidedBy;
 
     fn tally(blocked: u64, of: u64) -> Tally {
         let side = |action, code: &'static str| Side { action, code: code.into(), decided_by: DecidedBy::None };

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use tollgate_core::shadow::Sample;
+use tollgate_core::decide::shadow::Sample;
 
 use tollgate_capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, unreadable_from_here, visitors_max};
 use tollgate_config::settings::Settings;

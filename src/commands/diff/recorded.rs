@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use tollgate_core::ruling::{Action, DecidedBy};
+use tollgate_core::decide::ruling::{Action, DecidedBy};
 use tollgate_json::digest::Fingerprint;
 
 use tollgate_capture::{Format, Input, Line, Reader, read_line};
@@ -109,7 +109,7 @@ fn published(value: &[u8]) -> Option<([u8; 32], Side, String)> {
 mod tests {
     use super::*;
     use std::io::BufReader;
-    use tollgate_core::evaluate::verdict::verdict_id;
+    use tollgate_core::decide::evaluate::verdict::verdict_id;
 
     #[test]
     fn the_first_copy_of_a_verdict_counts() {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tollgate_core::deciding::{Deciding, DecidingPair, Outcome, VerdictBuffer};
-use tollgate_core::decode::{Event, Rejection};
-use tollgate_core::evaluate::verdict::verdict_id;
-use tollgate_core::policy::Policy;
-use tollgate_core::record::Record;
-use tollgate_core::stage::Stage;
+use tollgate_core::decide::deciding::{Deciding, DecidingPair, Outcome, VerdictBuffer};
+use tollgate_core::decide::evaluate::verdict::verdict_id;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::engine::stage::Stage;
+use tollgate_core::event::decode::{Event, Rejection};
+use tollgate_core::event::record::Record;
 
 use tollgate_capture::{Partitions, conclude, unreadable_header};
 use tollgate_worker::policy_servers::PolicyServers;

@@ -10,10 +10,10 @@ use memchr::memmem;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use tollgate_abuse::{AbuseRules, Action, Folded};
-use tollgate_core::controls::Controls;
-use tollgate_core::deciding::VerdictBuffer;
-use tollgate_core::record::Record;
-use tollgate_core::signal::SubjectKey;
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::deciding::VerdictBuffer;
+use tollgate_core::decide::signal::SubjectKey;
+use tollgate_core::event::record::Record;
 
 use tollgate_capture::{Fleet, Follower, Uncounted};
 
@@ -241,7 +241,7 @@ impl Follower for Caught {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::signal::KeyKind;
+    use tollgate_core::decide::signal::KeyKind;
     use tollgate_json::digest::Digest;
 
     use super::*;

@@ -174,7 +174,7 @@ fn example(facts: &Facts) -> Example {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::ruling::{Action, DecidedBy};
+    use tollgate_core::decide::ruling::{Action, DecidedBy};
 
     fn side(action: Action, code: &'static str) -> Side {
         Side { action, code: code.into(), decided_by: DecidedBy::None }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::ensure;
 use clap::Args;
 use rdkafka::message::BorrowedMessage;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::super::output::read_since;
 use super::super::topics::{Topic, Topics};

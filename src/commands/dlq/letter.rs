@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rdkafka::message::{BorrowedHeaders, BorrowedMessage, Header, Headers, Message, OwnedHeaders};
 use serde::Serialize;
-use tollgate_core::decode::RejectionCode;
+use tollgate_core::event::decode::RejectionCode;
 
 /// What the headers about the refusal begin with. They stand behind the record's own.
 const ERRORS: &str = "__connect.errors.";

@@ -13,7 +13,7 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use rdkafka::message::{BorrowedMessage, Message};
 use serde_json::json;
-use tollgate_core::record::partition_of;
+use tollgate_core::event::record::partition_of;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::Stop;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use tollgate_abuse::Folded;
-use tollgate_core::controls::Controls;
-use tollgate_core::record::Record;
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::event::record::Record;
 
 use tollgate_capture::{CaptureWriter, Follower, Uncounted, write_envelope};
 

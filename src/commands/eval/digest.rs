@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::evaluate::DistinctVerdicts;
+use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::decide::evaluate::DistinctVerdicts;
 
 use tollgate_capture::{Captured, Decider, LineFault, Sweep, Visitor, unreadable_from_here, visitors_max};
 

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use anyhow::ensure;
-use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::decode::too_large;
-use tollgate_core::record::Record;
+use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::event::decode::too_large;
+use tollgate_core::event::record::Record;
 
 use tollgate_capture::{Captured, Decider, Fleet, Input, Line, LineFault, Order, Reader, read_line, unreadable_from_here};
 

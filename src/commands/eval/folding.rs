@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
-use tollgate_core::signal::SignalRejection;
-use tollgate_core::stage::{Progress, Stage as _};
+use tollgate_core::decide::signal::SignalRejection;
+use tollgate_core::engine::stage::{Progress, Stage as _};
 
 use tollgate_capture::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
 

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use tollgate_core::controls::Controls;
-use tollgate_core::policy::Policy;
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::policy::Policy;
 
 use tollgate_capture::{Column, Decider, Fleet, Format, LineFault, Reader, Sweep, open};
 use tollgate_config::settings::Settings;

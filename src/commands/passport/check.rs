@@ -10,7 +10,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use bash_commands::Remark;
-use tollgate_core::policy::PolicySettings;
+use tollgate_core::decide::policy::PolicySettings;
 use tollgate_passport::{Passport, PassportFault, SchemaFault, check_schema};
 
 use super::explain::{Explanation, explain};

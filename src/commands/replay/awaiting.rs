@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tollgate_core::evaluate::DistinctVerdicts;
+use tollgate_core::decide::evaluate::DistinctVerdicts;
 
 /// The longest time that is told apart, in microseconds: an hour.
 const MICROS_MAX: u64 = 3_600_000_000;

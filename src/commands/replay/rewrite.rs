@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::decode::{EVENT_ID_BYTES_MAX, EventType, THREAD_ID_BYTES_MAX, decode};
-use tollgate_core::evaluate::verdict::verdict_id;
-use tollgate_core::record::Record;
+use tollgate_core::decide::evaluate::verdict::verdict_id;
+use tollgate_core::event::decode::{EVENT_ID_BYTES_MAX, EventType, THREAD_ID_BYTES_MAX, decode};
+use tollgate_core::event::record::Record;
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{DEPTH_MAX, Parser, Splice, Value};
 
@@ -118,7 +118,7 @@ impl Rewriter {
 
     fn facts_of(&self, ready: &Ready<'_>, record: &Record<'_>) -> Facts {
         let headers: Vec<_> =
-            ready.headers.iter().map(|(name, value)| tollgate_core::record::Header { name, value: value.as_deref() }).collect();
+            ready.headers.iter().map(|(name, value)| tollgate_core::event::record::Header { name, value: value.as_deref() }).collect();
         let (key, value) = (ready.key.as_deref(), ready.value.as_deref());
         self.facts(&Record { key, value, headers: &headers, timestamp_ms: ready.timestamp_ms, ..*record })
     }

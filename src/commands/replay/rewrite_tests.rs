@@ -1,7 +1,7 @@
 //! Tests of what is sent of a record.
 
 use super::*;
-use tollgate_core::record::{Header, Offset, Partition};
+use tollgate_core::event::record::{Header, Offset, Partition};
 
 type Sent = (Option<String>, Option<String>, Vec<(String, String)>, Option<i64>);
 

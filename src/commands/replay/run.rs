@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use tollgate_core::record::{OwnedRecord, Record};
+use tollgate_core::event::record::{OwnedRecord, Record};
 
 use tollgate_capture::LineFault;
 use tollgate_worker::Stop;

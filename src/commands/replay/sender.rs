@@ -10,7 +10,7 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{Linger, make_producer, oauth_token, producer_config};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use tollgate_core::record::OwnedRecord;
+use tollgate_core::event::record::OwnedRecord;
 
 use tollgate_capture::{Format, Input, Line, LineFault, Order, Reader, open, read_line, unreadable_from_here};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
-use tollgate_core::record::{Partition, partition_of};
+use tollgate_core::event::record::{Partition, partition_of};
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{topic_admin, topic_configs};

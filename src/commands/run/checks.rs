@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_config::settings::{KafkaSettings, Settings};
-use tollgate_core::policy::PolicySettings;
+use tollgate_core::decide::policy::PolicySettings;
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 use tollgate_worker::kafka::StageTopics;

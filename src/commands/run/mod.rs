@@ -18,7 +18,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use tollgate_config::settings::{KafkaSettings, Settings};
-use tollgate_core::shadow::Sample;
+use tollgate_core::decide::shadow::Sample;
 use tollgate_worker::Stop;
 use tollgate_worker::admin::Admin;
 use tollgate_worker::health::Health;

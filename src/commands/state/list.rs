@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
 use super::super::topics::Topics;

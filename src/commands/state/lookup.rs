@@ -2,9 +2,10 @@
 
 use anyhow::anyhow;
 
-use tollgate_core::checkpoint::{KeyedState, PartitionState, StateError, StateKey, ThreadView, read_partition, read_thread};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::thread::{StoredThread, ThreadStore};
+use tollgate_core::decide::thread::{StoredThread, ThreadStore};
+use tollgate_core::decide::thread::{ThreadView, read_thread};
+use tollgate_core::engine::checkpoint::{KeyedState, PartitionState, StateError, StateKey, read_partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::super::topics::{Topic, Topics};
 
@@ -106,8 +107,8 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::checkpoint::StateRecord;
-    use tollgate_core::thread::Thread;
+    use tollgate_core::decide::thread::Thread;
+    use tollgate_core::engine::checkpoint::StateRecord;
 
     fn lookup() -> Lookup<'static> {
         Lookup { thread_id: "t", thread: None, partition: None }

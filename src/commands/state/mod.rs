@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use tollgate_config::settings::{KafkaSettings, Settings};
-use tollgate_core::decode::THREAD_ID_BYTES_MAX;
-use tollgate_core::record::Partition;
-use tollgate_core::record::partition_of;
+use tollgate_core::event::decode::THREAD_ID_BYTES_MAX;
+use tollgate_core::event::record::Partition;
+use tollgate_core::event::record::partition_of;
 
 use super::output::Screen;
 use super::topics::Topic;

@@ -8,8 +8,8 @@ use clap::Args;
 use serde::Serialize;
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::decode::{EventType, TURN_ID_BYTES_MAX};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::decode::{EventType, TURN_ID_BYTES_MAX};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::super::produce::{Outgoing, publish};
 use super::super::topics::{Topic, Topics};
@@ -106,8 +106,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use tollgate_core::decode::{Body, EVENT_ID_BYTES_MAX, decode};
-    use tollgate_core::record::Record;
+    use tollgate_core::event::decode::{Body, EVENT_ID_BYTES_MAX, decode};
+    use tollgate_core::event::record::Record;
     use tollgate_json::Parser;
 
     fn args(turn: Option<String>) -> ResetArgs {

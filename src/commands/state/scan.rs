@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use tollgate_core::checkpoint::{Latest, StateError};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::thread::{StoredThread, ThreadStore};
+use tollgate_core::decide::thread::{StoredThread, ThreadStore};
+use tollgate_core::engine::checkpoint::{Latest, StateError};
+use tollgate_core::event::record::{Offset, Partition};
 
 /// The summary of one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -123,8 +123,8 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::checkpoint::{PartitionState, StateRecord};
-    use tollgate_core::thread::Thread;
+    use tollgate_core::decide::thread::Thread;
+    use tollgate_core::engine::checkpoint::{PartitionState, StateRecord};
 
     fn record(id: &str, applied: i64, touched_ms: Option<i64>, turn_id: &str) -> StateRecord {
         let mut thread = Thread::default();

@@ -1,7 +1,7 @@
 //! What policy servers answer in a test: no server is asked.
 
 use serde_json::{Map, Value, json};
-use tollgate_core::guardrail::{Answer, Dialect, ProviderError};
+use tollgate_core::decide::guardrail::{Answer, Dialect, ProviderError};
 use tollgate_core::settings::Section;
 
 /// The errors that an answer can be.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
-use tollgate_core::guardrail::ProviderOutcome;
-use tollgate_core::policy::Policy;
-use tollgate_core::ruling::{Intervention, LoopCode};
+use tollgate_core::decide::guardrail::ProviderOutcome;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::{Intervention, LoopCode};
 
 use super::run::Got;
 use super::suite::Tested;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
-use tollgate_core::evaluate;
+use tollgate_core::decide::evaluate;
 use tollgate_core::settings::{Section, shape};
 
 /// The member that stands for the code of a record that cannot be read.

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
-use tollgate_core::decode;
-use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_core::event::decode;
+use tollgate_core::event::record::{Header, Offset, Partition, Record};
 use tollgate_core::settings::{Section, shape};
 
 /// The time of a case's first record, 2026-01-01T00:00:00Z, in milliseconds since the epoch. Each later record is a second younger.

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::controls::Controls;
-use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
-use tollgate_core::decode::Rejection;
-use tollgate_core::guardrail::{Dialect, ProviderError, ProviderOutcome, Question};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::Record;
-use tollgate_core::stage::{Progress, Resumed, Stage};
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
+use tollgate_core::decide::guardrail::{Dialect, ProviderError, ProviderOutcome, Question};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::engine::stage::{Progress, Resumed, Stage};
+use tollgate_core::event::decode::Rejection;
+use tollgate_core::event::record::Record;
 
 use super::answer::Given;
 use super::expected::{Difference, Expected, REJECTED};

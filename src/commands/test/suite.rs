@@ -5,9 +5,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
-use tollgate_core::controls::{Controls, Subject, SubjectHasher};
-use tollgate_core::policy::PolicySettings;
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::decide::policy::PolicySettings;
+use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::settings::{Faults, Section, shape};
 
 use super::answer::Given;

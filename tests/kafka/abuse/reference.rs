@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use tollgate_abuse::{Abuse, AbuseState};
 use tollgate_config::settings::Settings;
-use tollgate_core::controls::Controls;
-use tollgate_core::deciding::{Deciding, VerdictBuffer};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, PartitionProcessor};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Batch, SubjectPartitions, read};
-use tollgate_core::stage::{Progress, Stage as _};
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::deciding::{Deciding, VerdictBuffer};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::signal::{Batch, SubjectPartitions, read};
+use tollgate_core::engine::processor::{Applied, PartitionProcessor};
+use tollgate_core::engine::stage::{Progress, Stage as _};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_testkit::Record;
 
 /// One signal as text, so that all of it is compared: every field of a point, or of an amount.
@@ -31,8 +31,8 @@ pub(super) struct Published {
     pub(super) last: BTreeMap<String, String>,
 }
 
-fn record<'r>(topic: &'r str, record: &'r Record) -> tollgate_core::record::Record<'r> {
-    tollgate_core::record::Record {
+fn record<'r>(topic: &'r str, record: &'r Record) -> tollgate_core::event::record::Record<'r> {
+    tollgate_core::event::record::Record {
         topic,
         partition: Partition(record.partition),
         offset: Offset(record.offset),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
-use tollgate_core::record::Departures;
+use tollgate_core::event::record::Departures;
 
 /// The most examples of each kind.
 const EXAMPLES_MAX: usize = 3;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use tollgate_core::checkpoint::Restore;
-use tollgate_core::deciding::{Deciding, Outcome, VerdictBuffer};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, PartitionProcessor};
-use tollgate_core::record::{Header, Offset, Partition, Record as Decodable};
-use tollgate_core::stage::Progress;
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::engine::checkpoint::Restore;
+use tollgate_core::engine::processor::{Applied, PartitionProcessor};
+use tollgate_core::engine::stage::Progress;
+use tollgate_core::event::record::{Header, Offset, Partition, Record as Decodable};
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header};
 

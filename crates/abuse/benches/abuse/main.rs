@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::signal::{Batch, Clock, Point, Signals};
-use tollgate_core::stage::Stage;
+use tollgate_core::decide::signal::{Batch, Clock, Point, Signals};
+use tollgate_core::engine::stage::Stage;
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::measure::{is_json, print_json, rounded};
 
 use naive::Naive;
@@ -138,7 +138,7 @@ fn measure(row: &Row) -> Value {
     let known = run(&mut subject, &mut traffic, signals - subjects, row.kind);
     let bytes = resident_bytes().saturating_sub(before);
     let state_bytes = match &subject {
-        Subject::Stage(stage, _) => tollgate_core::checkpoint::KeyedState::bytes(stage.state()),
+        Subject::Stage(stage, _) => tollgate_core::engine::checkpoint::KeyedState::bytes(stage.state()),
         Subject::Naive(_) => 0,
     };
     let per_second = |signals: usize, took: Duration| rounded(signals as f64 / took.as_secs_f64(), 0);

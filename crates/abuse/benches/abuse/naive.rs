@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tollgate_core::signal::Point;
+use tollgate_core::decide::signal::Point;
 use tollgate_json::digest::Digest;
 
 /// What the prototype remembers of a subject: the times of each rule, and when it fired last.

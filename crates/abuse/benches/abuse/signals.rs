@@ -1,8 +1,8 @@
 //! The rules and the signals of the benchmark: users with a thread each, of whose turns three were cut off within an hour.
 
 use tollgate_abuse::{Correlation, Detection, FieldTest, GroupBy, Ladder, Level, Mode, Operator, Rule, Step};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey};
+use tollgate_core::decide::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
 /// 2026-12-01.

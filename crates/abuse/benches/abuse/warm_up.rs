@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Rule};
-use tollgate_core::checkpoint::KeyedState;
-use tollgate_core::record::{Offset, StreamClock};
-use tollgate_core::stage::Stage;
+use tollgate_core::engine::checkpoint::KeyedState;
+use tollgate_core::engine::stage::Stage;
+use tollgate_core::event::record::{Offset, StreamClock};
 
 use super::signals::{Traffic, rules};
 use super::{BATCH, Kind, Made, SIGNALS_EACH, processor_time};

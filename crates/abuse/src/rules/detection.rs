@@ -1,7 +1,7 @@
 //! Detections: which signals a rule counts.
 
 use tollgate_core::codes::codes;
-use tollgate_core::signal::{Dimension, Point, SignalKind};
+use tollgate_core::decide::signal::{Dimension, Point, SignalKind};
 
 codes! {
     /// How the value of a field is compared.

@@ -1,8 +1,8 @@
 //! Which fields each signal has, and which values those can have.
 
-use tollgate_core::safety::Category;
+use tollgate_core::decide::safety::Category;
+use tollgate_core::decide::signal::{Dimension, PointKind};
 use tollgate_core::settings::nearest;
-use tollgate_core::signal::{Dimension, PointKind};
 
 /// The fields that every point has, as far as its event names them.
 const SUBJECTS: [Dimension; 4] = [Dimension::User, Dimension::Tenant, Dimension::Agent, Dimension::Thread];

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use tollgate_core::controls::{Subject, SubjectHasher, parse_hash};
-use tollgate_core::ruling::SubjectKind;
-use tollgate_core::signal::Dimension;
+use tollgate_core::decide::controls::{Subject, SubjectHasher, parse_hash};
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::Dimension;
 
 use super::read_values::strings_of;
 

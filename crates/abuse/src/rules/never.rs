@@ -1,8 +1,8 @@
 //! Rules that say something else than they seem to: those that could never fire, or would fire at something else.
 
-use tollgate_core::evaluate::FAILURES;
+use tollgate_core::decide::evaluate::FAILURES;
+use tollgate_core::decide::signal::{Dimension, KeyKind};
 use tollgate_core::settings::Section;
-use tollgate_core::signal::{Dimension, KeyKind};
 
 use super::fields::{instead, values_of};
 use super::{Detection, GroupBy, Operator};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Collector, Faults, Section, parse};
 
 use super::read_rule::{ReadRule, Reading};

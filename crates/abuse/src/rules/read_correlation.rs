@@ -1,7 +1,7 @@
 //! Reading `correlation`: what has to come together, within which time, and what is counted apart.
 
+use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind, SignalKind};
 use tollgate_core::settings::{Section, duration_text};
-use tollgate_core::signal::{Dimension, KeyKind, PointKind, SignalKind};
 
 use super::fields::{fields_of, instead, listed};
 use super::{Baseline, Correlation, Detection, GroupBy, Ratio, never, refused};
@@ -204,12 +204,12 @@ fn read_value_sum(section: &Section<'_>, detection: &Detection) -> Correlation {
 fn read_ratio(section: &Section<'_>) -> Correlation {
     let gte = condition_of(section).fraction("gte", SHARE_MAX).unwrap_or(1.0);
     let over = section.section("over");
-    let volumes = tollgate_core::signal::VolumeKind::ALL.iter().map(|kind| (kind.as_str(), *kind));
+    let volumes = tollgate_core::decide::signal::VolumeKind::ALL.iter().map(|kind| (kind.as_str(), *kind));
     let volumes: Vec<_> = volumes.collect();
     if over.value("signal").is_none() {
         over.fault("signal", "nothing", format!("write what it is a share of: {}", listed(volumes.iter().map(|(name, _)| *name))));
     }
-    let volume = over.word("signal", &volumes).unwrap_or(tollgate_core::signal::VolumeKind::Response);
+    let volume = over.word("signal", &volumes).unwrap_or(tollgate_core::decide::signal::VolumeKind::Response);
     let min = section.amount("min", SUM_MAX).unwrap_or(1);
     Correlation::Ratio(Ratio { over: SignalKind::Volume(volume), gte, min, for_ms: read_for(section) })
 }

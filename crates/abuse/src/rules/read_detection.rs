@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_core::decide::signal::{Dimension, PointKind, SignalKind};
 use tollgate_core::settings::{Entry, Section, Spelling, shape};
-use tollgate_core::signal::{Dimension, PointKind, SignalKind};
 
 use super::fields::{fields_of, instead, listed};
 use super::ids::{Tenants, is_without_tenant};

@@ -1,8 +1,8 @@
 //! Reading `exceptions`: whom a rule leaves alone, until when, and why.
 
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_core::decide::signal::{Dimension, SignalKind};
 use tollgate_core::settings::Section;
-use tollgate_core::signal::{Dimension, SignalKind};
 use tollgate_json::time::parse_timestamp;
 
 use super::fields::{fields_of, listed};

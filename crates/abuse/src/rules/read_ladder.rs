@@ -1,7 +1,7 @@
 //! Reading `escalation`: the steps that a subject goes up, and how it comes down.
 
+use tollgate_core::decide::signal::{KeyKind, PointKind, SignalKind};
 use tollgate_core::settings::{Section, duration_text, parse_duration};
-use tollgate_core::signal::{KeyKind, PointKind, SignalKind};
 
 use super::{Detection, GroupBy, Ladder, Mode, Step};
 

@@ -1,6 +1,6 @@
 //! Reading a rule.
 
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::Section;
 use tollgate_json::digest::Digest;
 

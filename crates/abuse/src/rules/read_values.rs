@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_core::decide::signal::{Dimension, TEXT_BYTES_MAX};
 use tollgate_core::settings::shape;
-use tollgate_core::signal::{Dimension, TEXT_BYTES_MAX};
 
 use super::ids::{HASH, Tenants, ValueFault, hashes_of};
 use super::{Operator, never};
@@ -34,7 +34,7 @@ pub(super) fn read_values(
     let strings = strings_of(value).ok_or_else(|| (shape(value), "write a string, or a list of strings".to_owned()))?;
     let mut values = Vec::new();
     for text in strings {
-        match dimension.subject().and_then(tollgate_core::signal::KeyKind::subject_kind) {
+        match dimension.subject().and_then(tollgate_core::decide::signal::KeyKind::subject_kind) {
             Some(kind) => values.extend(hashes_of(kind, text, tenants, hasher)?),
             None if dimension == Dimension::ArgsHash => values.push(args_hash_of(text)?),
             None => values.push(text_of(dimension, operator, text)?),
@@ -49,7 +49,7 @@ pub(super) fn read_values(
 }
 
 fn args_hash_of(text: &str) -> Result<String, ValueFault> {
-    let hash = tollgate_core::controls::parse_hash(text.strip_prefix(HASH).unwrap_or(text));
+    let hash = tollgate_core::decide::controls::parse_hash(text.strip_prefix(HASH).unwrap_or(text));
     hash.map(|hash| hash.to_string())
         .ok_or_else(|| ("a string that is no hash of arguments", "write the 64 hex digits that signals and verdicts have".to_owned()))
 }

@@ -1,7 +1,7 @@
 //! A rule, as the fold sees it.
 
 use tollgate_core::codes::codes;
-use tollgate_core::signal::{Dimension, Interest, KeyKind, Point, PointKind, SignalKind};
+use tollgate_core::decide::signal::{Dimension, Interest, KeyKind, Point, PointKind, SignalKind};
 use tollgate_json::digest::Digest;
 
 use super::Detection;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_core::decide::signal::{Dimension, KeyKind, SignalKind, TEXT_BYTES_MAX};
 use tollgate_core::settings::{Collector, DURATION_PATTERN, Notes, SchemaWriter, Section, put};
-use tollgate_core::signal::{Dimension, KeyKind, SignalKind, TEXT_BYTES_MAX};
 
 use super::Operator;
 use super::fields::values_of;

@@ -6,7 +6,7 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use tollgate_core::codes::codes;
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Section, put};
 
 use super::AbuseRules;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use tollgate_core::decide::signal::Dimension;
 use tollgate_core::settings::{duration_text, put};
-use tollgate_core::signal::Dimension;
 use tollgate_json::digest::Digest;
 use tollgate_json::{Parser, canonical};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tollgate_core::wire::{Input, Malformed, Wire, write_sized_with};
+use tollgate_core::engine::wire::{Input, Malformed, Wire, write_sized_with};
 
 use super::super::window::{Window, WindowKind};
 use super::COUNTERS_MAX;

@@ -1,6 +1,6 @@
 //! An episode: what a subject has coming from one rule, from the first firing until it is down from the ladder.
 
-use tollgate_core::wire::layout;
+use tollgate_core::engine::wire::layout;
 use tollgate_json::digest::Fingerprint;
 
 /// A subject on the ladder of a rule. Times are in milliseconds since the epoch.

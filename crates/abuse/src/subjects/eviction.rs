@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use tollgate_core::record::Offset;
+use tollgate_core::event::record::Offset;
 
 use super::SlotKey;
 

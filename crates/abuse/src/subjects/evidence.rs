@@ -3,8 +3,8 @@
 //! Some signals that a firing has used up stay too. By all of these an event that is sent again is known, which has another offset: nobody is
 //! suspended for one stop that was delivered ten times.
 
-use tollgate_core::signal::PointKind;
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::decide::signal::PointKind;
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::PackedId;
 

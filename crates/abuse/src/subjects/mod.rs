@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use hashbrown::HashTable;
 use slab::Slab;
 
-use tollgate_core::signal::{KeyKind, SubjectKey};
+use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 use tollgate_json::digest::Digest;
 
 use agenda::Agenda;

@@ -1,6 +1,6 @@
 //! Ids of threads and events, packed: most are UUIDs, which need no more than 16 bytes.
 
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 /// The length of a UUID's text.
 const UUID_CHARS: usize = 36;

@@ -5,8 +5,8 @@
 
 use std::cmp::Reverse;
 
-use tollgate_core::record::Offset;
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
+use tollgate_core::event::record::Offset;
 
 use super::super::rules::Rule;
 use super::super::window::Window;
@@ -255,7 +255,7 @@ mod tests {
     use super::super::super::rules::{Correlation, Detection, GroupBy, Ladder, Level, Mode};
     use super::super::super::window::{Counted, Part, WindowKind};
     use super::*;
-    use tollgate_core::signal::{KeyKind, PointKind, SignalKind};
+    use tollgate_core::decide::signal::{KeyKind, PointKind, SignalKind};
     use tollgate_json::digest::Digest;
 
     fn rule() -> Rule {

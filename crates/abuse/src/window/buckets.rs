@@ -1,6 +1,6 @@
 //! Amounts in buckets of a sixtieth of the timespan: sums that slide.
 
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::{BUCKETS, BUCKETS_MAX, Finding};
 

@@ -1,6 +1,6 @@
 //! What waits for the clock: when a window is looked at next, and since when its rule's condition holds.
 
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::buckets::width_ms;
 

@@ -24,7 +24,7 @@ pub(super) use values::Value;
 use values::Values;
 
 use super::rules::{Correlation, Rule};
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 /// How many buckets a timespan has.
 const BUCKETS: i64 = 60;

@@ -1,6 +1,6 @@
 //! The counter of a ratio: the signals and what they are compared with, which are looked at when a bucket is over.
 
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::super::rules::Ratio;
 use super::{Buckets, Finding, Hold, Part};
@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn a_share_needs_enough_to_mean_anything_and_is_exact() {
-        let ratio = Ratio { over: tollgate_core::signal::SignalKind::from_name("response").unwrap(), gte: 0.07, min: 100, for_ms: 0 };
+        let ratio =
+            Ratio { over: tollgate_core::decide::signal::SignalKind::from_name("response").unwrap(), gte: 0.07, min: 100, for_ms: 0 };
         let share = |part, whole| {
             let mut share = Share::default();
             share.add(1, part, Part::Part, 60_000);

@@ -1,6 +1,6 @@
 //! The times of a counter that counts each signal: those that a window can still need.
 
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::{Finding, TIMES_MAX, read_times, write_times};
 

@@ -1,6 +1,6 @@
 //! The counter of a baseline: the amount now, and what is usual for the subject.
 
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::super::rules::Baseline;
 use super::{Buckets, Finding, HISTORY_MAX, Hold};

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use tollgate_core::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
 use tollgate_json::digest::{Digest, Fingerprint};
 
 use super::{Finding, TIMES_MAX, read_times, write_times};

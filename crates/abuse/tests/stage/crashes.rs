@@ -10,11 +10,11 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, AlertRecord, Baseline, ControlRecord, Correlation, Detection, GroupBy, Mode};
 use tollgate_abuse::{Ratio, Rule};
-use tollgate_core::checkpoint::{Checkpoint, Restore, Restored};
-use tollgate_core::processor::{Applied, PartitionProcessor};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Clock, Dimension, KeyKind, PointKind, Request, SignalKind, VolumeKind};
-use tollgate_core::stage::Progress;
+use tollgate_core::decide::signal::{Clock, Dimension, KeyKind, PointKind, Request, SignalKind, VolumeKind};
+use tollgate_core::engine::checkpoint::{Checkpoint, Restore, Restored};
+use tollgate_core::engine::processor::{Applied, PartitionProcessor};
+use tollgate_core::engine::stage::Progress;
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::fixture::*;
 

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use tollgate_abuse::{Baseline, Correlation, Detection, GroupBy, Mode, Operator, Ratio, Rule};
 use tollgate_abuse::{Exception, FieldTest};
-use tollgate_core::record::Record;
-use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey, VolumeKind};
-use tollgate_core::stage::Stage;
+use tollgate_core::decide::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey, VolumeKind};
+use tollgate_core::engine::stage::Stage;
+use tollgate_core::event::record::Record;
 use tollgate_json::digest::Digest;
 
 use super::fixture::*;

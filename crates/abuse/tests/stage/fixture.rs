@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Correlation, Detection, Folded, GroupBy, Ladder, Level, Mode, Rule, Step};
-use tollgate_core::checkpoint::KeyedState;
-use tollgate_core::record::{Offset, Partition, Record, StreamClock};
-use tollgate_core::signal::{Batch, Clock, KeyKind, Point, PointKind, Request, SignalKind, SubjectKey, VolumeKind};
-use tollgate_core::stage::{Progress, Stage};
+use tollgate_core::decide::signal::{Batch, Clock, KeyKind, Point, PointKind, Request, SignalKind, SubjectKey, VolumeKind};
+use tollgate_core::engine::checkpoint::KeyedState;
+use tollgate_core::engine::stage::{Progress, Stage};
+use tollgate_core::event::record::{Offset, Partition, Record, StreamClock};
 use tollgate_json::digest::Digest;
 
 pub const SECOND: i64 = 1_000;

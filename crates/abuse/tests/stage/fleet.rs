@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Clock, KeyKind, Point, Signals, Volume};
+use tollgate_core::decide::signal::{Clock, KeyKind, Point, Signals, Volume};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::fixture::*;
 use super::pack::pack;
@@ -101,8 +101,8 @@ impl Run {
 
 fn point_of(
     event: &Event,
-    kind: tollgate_core::signal::PointKind,
-    who: tollgate_core::signal::SubjectKey,
+    kind: tollgate_core::decide::signal::PointKind,
+    who: tollgate_core::decide::signal::SubjectKey,
     source: u64,
     offset: i64,
 ) -> Point<'static> {

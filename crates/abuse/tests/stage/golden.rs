@@ -9,10 +9,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tollgate_abuse::{Abuse, AbuseState};
-use tollgate_core::checkpoint::Restore;
-use tollgate_core::processor::PartitionProcessor;
-use tollgate_core::record::Offset;
-use tollgate_core::signal::{PointKind, VolumeKind, read};
+use tollgate_core::decide::signal::{PointKind, VolumeKind, read};
+use tollgate_core::engine::checkpoint::Restore;
+use tollgate_core::engine::processor::PartitionProcessor;
+use tollgate_core::event::record::Offset;
 
 use super::crashes::all_rules;
 use super::fixture::*;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tollgate_abuse::{Correlation, Detection, GroupBy, Mode, Rule};
-use tollgate_core::signal::{Dimension, KeyKind, PointKind};
+use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind};
 
 use super::fixture::*;
 

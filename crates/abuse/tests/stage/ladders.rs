@@ -1,7 +1,7 @@
 //! Ladders, suspensions and what is said of them.
 
 use tollgate_abuse::{Detection, Mode, Rule};
-use tollgate_core::signal::PointKind;
+use tollgate_core::decide::signal::PointKind;
 
 use super::fixture::*;
 

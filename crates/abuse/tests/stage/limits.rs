@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tollgate_abuse::{Abuse, AbuseRules, Action, Correlation, Detection, GroupBy, Mode, Rule};
-use tollgate_core::signal::{Dimension, KeyKind, Point, PointKind, Request, SignalKind};
+use tollgate_core::decide::signal::{Dimension, KeyKind, Point, PointKind, Request, SignalKind};
 
 use super::fixture::*;
 

@@ -1,7 +1,7 @@
 //! The rule pack, with its rules for subjects that can be suspended set to enforce.
 
 use tollgate_abuse::{Baseline, Correlation, Detection, GroupBy, Ladder, Mode, Ratio, Rule, Step};
-use tollgate_core::signal::{Dimension, KeyKind, PointKind, SignalKind, VolumeKind};
+use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind, SignalKind, VolumeKind};
 
 use super::fixture::*;
 

@@ -1,6 +1,6 @@
 //! A fleet of 100,000 users in 1,000 tenants over seven days: who is honest, and who was planted. Everything comes from one seed.
 
-use tollgate_core::signal::{KeyKind, PointKind, SubjectKey, VolumeKind};
+use tollgate_core::decide::signal::{KeyKind, PointKind, SubjectKey, VolumeKind};
 
 use super::fixture::*;
 

@@ -1,7 +1,7 @@
 //! Sources: how far each is, what was applied of it, and what becomes of one that is silent or begins again.
 
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{Batch, Clock, Point, PointKind, SignalRejection};
+use tollgate_core::decide::signal::{Batch, Clock, Point, PointKind, SignalRejection};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::fixture::*;
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Rule};
-use tollgate_core::checkpoint::{Checkpoint, KeyedState, Malformed, Restore, StateError};
-use tollgate_core::processor::PartitionProcessor;
-use tollgate_core::record::Offset;
-use tollgate_core::signal::Request;
-use tollgate_core::stage::Stage;
+use tollgate_core::decide::signal::Request;
+use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState, Malformed, Restore, StateError};
+use tollgate_core::engine::processor::PartitionProcessor;
+use tollgate_core::engine::stage::Stage;
+use tollgate_core::event::record::Offset;
 use tollgate_json::digest::Digest;
 
 use super::fixture::*;
@@ -68,7 +68,7 @@ fn state_is_restored_as_it_was() {
     let mut stage = Abuse::new(rules(vec![rule("three")]), restore(&checkpoint).unwrap());
     assert_eq!(stage.warming().count(), 0);
     let value = stops("b", 9..10);
-    let folded = stage.fold(&record(3, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
+    let folded = stage.fold(&record(3, LOG, &value), &tollgate_core::decide::signal::read(Some(&value)).unwrap());
     assert_eq!((folded.alerts.len(), stage.clock_ms(), stage.subjects()), (1, Some(START), 2));
 }
 
@@ -123,7 +123,7 @@ fn a_rule_that_is_gone_takes_its_state_and_its_suspensions_with_it() {
     let (_, checkpoint) = checkpoint(rules(vec![rule("three")]), &values);
     let mut stage = Abuse::new(rules(vec![]), restore(&checkpoint).unwrap());
     let value = value_of(&[clock(0, 1, START + MINUTE)]);
-    let folded = stage.fold(&record(2, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
+    let folded = stage.fold(&record(2, LOG, &value), &tollgate_core::decide::signal::read(Some(&value)).unwrap());
     assert_eq!(folded.controls.iter().map(|control| control.value.is_none()).collect::<Vec<_>>(), [true]);
     let mut gone = Vec::new();
     let mut state = std::mem::take(stage.state_mut());
@@ -147,7 +147,7 @@ fn a_changed_rule_counts_anew_and_leaves_subjects_where_they_are_on_its_ladder()
     warm_up.begin_at(Offset(2));
     stage.offer(warm_up, std::num::NonZeroUsize::MAX);
     let fold = |stage: &mut Abuse, offset: i64, value: Vec<u8>| {
-        let folded = stage.fold(&record(offset, LOG, &value), &tollgate_core::signal::read(Some(&value)).unwrap());
+        let folded = stage.fold(&record(offset, LOG, &value), &tollgate_core::decide::signal::read(Some(&value)).unwrap());
         folded.alerts.iter().map(|alert| serde_json::from_slice(&alert.value).unwrap()).collect::<Vec<serde_json::Value>>()
     };
     assert!(fold(&mut stage, 2, stops("a", 5..7)).is_empty(), "two of before do not count");

@@ -10,10 +10,10 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Correlation, Detection, Firing, Folded, Ladder, Mode, Rule, Step as Rung, WarmUp};
-use tollgate_core::processor::PartitionProcessor;
-use tollgate_core::record::Offset;
-use tollgate_core::signal::{PointKind, Request, SubjectKey};
-use tollgate_core::stage::{Progress, Stage};
+use tollgate_core::decide::signal::{PointKind, Request, SubjectKey};
+use tollgate_core::engine::processor::PartitionProcessor;
+use tollgate_core::engine::stage::{Progress, Stage};
+use tollgate_core::event::record::Offset;
 use tollgate_json::digest::Digest;
 
 use super::crashes::{all_rules, log};

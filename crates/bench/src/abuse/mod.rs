@@ -22,8 +22,8 @@ use anyhow::{Context as _, Result};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tollgate_core::controls::{ControlId, Subject as Caller, SubjectHasher};
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{ControlId, Subject as Caller, SubjectHasher};
+use tollgate_core::decide::ruling::SubjectKind;
 
 use super::offline::figures;
 use super::topics::client;

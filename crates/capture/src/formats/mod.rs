@@ -11,8 +11,8 @@ mod wrapped;
 use std::borrow::Cow;
 
 use clap::ValueEnum;
-use tollgate_core::decode::Rejection;
-use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_core::event::decode::Rejection;
+use tollgate_core::event::record::{Header, Offset, Partition, Record};
 use tollgate_json::Parser;
 
 pub use console::Column;

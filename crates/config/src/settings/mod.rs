@@ -25,8 +25,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use tollgate_abuse::AbuseSettings;
-use tollgate_core::controls::SubjectHasher;
-use tollgate_core::policy::{PolicySettings, Registry};
+use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_core::decide::policy::{PolicySettings, Registry};
 use tollgate_core::settings::{Collector, Faults, Section, Texts};
 
 /// All settings.

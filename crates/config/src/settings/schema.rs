@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use tollgate_abuse::add_abuse_rules;
-use tollgate_core::policy::{Descriptions, Registry, add_rules, notes_of};
+use tollgate_core::decide::policy::{Descriptions, Registry, add_rules, notes_of};
 use tollgate_core::settings::{Notes, SchemaWriter, put};
 
 /// The annotated configuration.

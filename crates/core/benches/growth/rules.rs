@@ -6,11 +6,11 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use tollgate_core::deciding::Outcome;
-use tollgate_core::decode::Attribution;
-use tollgate_core::guardrail::{Allowlist, GuardrailProvider, Step};
-use tollgate_core::policy::Policy;
-use tollgate_core::ruling::Action;
+use tollgate_core::decide::deciding::Outcome;
+use tollgate_core::decide::guardrail::{Allowlist, GuardrailProvider, Step};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::Action;
+use tollgate_core::event::decode::Attribution;
 use tollgate_fixtures::events::rows::{passport, passport_of, request_of};
 use tollgate_fixtures::events::{Feed, policy_with};
 use tollgate_fixtures::measure::time_per_event;

@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use serde_json::json;
-use tollgate_core::deciding::Outcome;
-use tollgate_core::policy::Policy;
+use tollgate_core::decide::deciding::Outcome;
+use tollgate_core::decide::policy::Policy;
 use tollgate_fixtures::events::{At, Feed, settings};
 use tollgate_fixtures::measure::{median, time_per_event};
 use tollgate_fixtures::traffic::{Random, Zipf};

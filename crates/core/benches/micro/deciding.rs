@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion};
-use tollgate_core::decode::Attribution;
-use tollgate_core::guardrail::{GuardrailProvider, Step};
-use tollgate_core::loops::{LoopMemory, Observation, Signature};
+use tollgate_core::decide::guardrail::{GuardrailProvider, Step};
+use tollgate_core::decide::loops::{LoopMemory, Observation, Signature};
+use tollgate_core::event::decode::Attribution;
 use tollgate_fixtures::events::policy;
 use tollgate_fixtures::events::rows::{passport, passport_of, request_of};
 use tollgate_json::digest::Digest;

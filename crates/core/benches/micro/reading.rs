@@ -4,9 +4,9 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
 use serde_json::json;
-use tollgate_core::decode;
-use tollgate_core::loops::{arguments_digest, classify};
-use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::decide::loops::{arguments_digest, classify};
+use tollgate_core::event::decode;
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::events::At;
 use tollgate_json::digest::Digest;
 use tollgate_json::{DEPTH_MAX, Parser, Text, canonical};

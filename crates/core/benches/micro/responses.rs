@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
 use serde_json::{Value as Json, json};
-use tollgate_core::decode::ModelBody;
+use tollgate_core::event::decode::ModelBody;
 use tollgate_fixtures::events::policy;
 use tollgate_json::{DEPTH_MAX, Parser, Value};
 

@@ -3,11 +3,11 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
-use tollgate_core::decode::{Event, Rejection, RejectionCode, decode};
-use tollgate_core::evaluate::{evaluate, refuse, verdict};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::thread::Thread;
+use tollgate_core::decide::evaluate::{evaluate, refuse, verdict};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::thread::Thread;
+use tollgate_core::event::decode::{Event, Rejection, RejectionCode, decode};
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::events::rows::{ROWS, Row};
 use tollgate_fixtures::events::{At, Feed, policy};
 use tollgate_json::Parser;

@@ -7,8 +7,8 @@ pub use list::{EXTREMES, ORDINARY};
 use std::sync::Arc;
 
 use serde_json::json;
-use tollgate_core::guardrail::{Dialect, Http};
-use tollgate_core::policy::Policy;
+use tollgate_core::decide::guardrail::{Dialect, Http};
+use tollgate_core::decide::policy::Policy;
 use tollgate_fixtures::events::rows::passport;
 use tollgate_fixtures::events::{policy, policy_with};
 

@@ -1,11 +1,11 @@
 //! Comparing a record with its stand-in: whatever a decision reads has to be the same, apart from the contents themselves.
 
 use super::{Keys, Unkept};
-use crate::decode::{Attribution, Body, Event, ModelBody, Rejection, ToolCall, ToolResult, decode};
-use crate::loops::classify;
-use crate::record::Record;
-use crate::safety::{EndReason, ResponseContent, ResponseView};
-use crate::signal::tokens_of;
+use crate::decide::loops::classify;
+use crate::decide::safety::{EndReason, ResponseContent, ResponseView};
+use crate::decide::signal::tokens_of;
+use crate::event::decode::{Attribution, Body, Event, ModelBody, Rejection, ToolCall, ToolResult, decode};
+use crate::event::record::Record;
 use tollgate_json::{DEPTH_MAX, Parser};
 use tollgate_passport::ToolInput;
 

@@ -3,8 +3,8 @@
 use super::text::{none, stand_in};
 use super::value::{event_type, is_version};
 use super::{Keys, RedactedHeaders, Unkept};
-use crate::decode::STRUCTURED;
-use crate::record::Record;
+use crate::event::decode::STRUCTURED;
+use crate::event::record::Record;
 use tollgate_json::time::parse_timestamp;
 
 /// Headers with ids. They stay, unless they are longer than an id can be.

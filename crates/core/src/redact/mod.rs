@@ -22,9 +22,9 @@ mod words;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::decode::{EVENT_DEPTH_MAX, is_structured, skip_schema_registry_prefix};
-use crate::record::{Header, Record};
-use crate::safety::ReasonSet;
+use crate::decide::safety::ReasonSet;
+use crate::event::decode::{EVENT_DEPTH_MAX, is_structured, skip_schema_registry_prefix};
+use crate::event::record::{Header, Record};
 use tollgate_json::{Parser, Value};
 
 use permutation::Permutation;

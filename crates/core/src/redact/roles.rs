@@ -1,7 +1,7 @@
 //! What the members of an event are to its redaction. Whatever is not named here is data, and is replaced.
 
 use super::words::RESULT_MEMBERS;
-use crate::signal::USAGE_MEMBERS;
+use crate::decide::signal::USAGE_MEMBERS;
 
 /// What a value is, which says what of it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::roles::Role;
 use super::text::{none, respell, stand_in};
 use super::words::{self, BLOCK_TYPES, CALL_TYPES, PROVIDERS};
 use super::{Keys, Unkept, number};
-use crate::decode::{EventType, TOOL_NAME_BYTES_MAX, short_type};
+use crate::event::decode::{EventType, TOOL_NAME_BYTES_MAX, short_type};
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 

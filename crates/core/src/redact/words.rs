@@ -1,6 +1,6 @@
 //! The words that stay, because a decision reads them: what tells a failure in a result, why a response ended, and the names of fields.
 
-use crate::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet};
+use crate::decide::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet};
 
 /// The members by which a result that is an object tells of a failure.
 pub(super) const RESULT_MEMBERS: [&[u8]; 4] = [b"exit_code", b"error", b"success", b"failed"];
@@ -71,7 +71,7 @@ pub(super) fn reasons<S: AsRef<str>>(others: impl IntoIterator<Item = S>) -> Rea
         OpenAiCompatibleContentFilter::DEFAULT_FINISH_REASONS,
         AnthropicRefusal::DEFAULT_STOP_REASONS,
         GeminiSafety::DEFAULT_FINISH_REASONS,
-        crate::safety::WORDS,
+        crate::decide::safety::WORDS,
     ];
     let others: Vec<String> = others.into_iter().map(|reason| reason.as_ref().to_owned()).collect();
     ReasonSet::new(known.into_iter().flatten().map(|reason| (*reason).to_owned()).chain(others))
@@ -79,7 +79,7 @@ pub(super) fn reasons<S: AsRef<str>>(others: impl IntoIterator<Item = S>) -> Rea
 
 /// Returns whether a word is one that verdicts repeat of a provider's ratings.
 pub(super) fn is_rating(word: &str) -> bool {
-    crate::safety::WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+    crate::decide::safety::WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// The hints at a provider.

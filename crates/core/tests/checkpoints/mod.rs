@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use tollgate_core::record::Offset;
+use tollgate_core::event::record::Offset;
 use tollgate_fixtures::gate;
 
 use log::{Logged, Shape, Truth};

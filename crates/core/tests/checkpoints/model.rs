@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_core::checkpoint::{Checkpoint, CheckpointSearch, Restore, Restored, StateRecord};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::Applied;
-use tollgate_core::record::Offset;
-use tollgate_core::stage::{Stage, Waiting};
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::engine::checkpoint::{Checkpoint, CheckpointSearch, Restore, Restored, StateRecord};
+use tollgate_core::engine::processor::Applied;
+use tollgate_core::engine::stage::{Stage, Waiting};
+use tollgate_core::event::record::Offset;
 use tollgate_fixtures::gate;
 
 use super::log::{PARTITION, Snapshot, Truth};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use tollgate_core::guardrail::{Answer, ProviderError, Question};
+use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_json::digest::Digest;
 
 /// The names of the servers.

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_core::checkpoint::Checkpoint;
-use tollgate_core::deciding::VerdictBuffer;
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::{Applied, TrackerError};
-use tollgate_core::record::{Departures, Offset};
-use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_core::decide::deciding::VerdictBuffer;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::engine::checkpoint::Checkpoint;
+use tollgate_core::engine::processor::{Applied, TrackerError};
+use tollgate_core::engine::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_core::event::record::{Departures, Offset};
 use tollgate_fixtures::gate::Processor;
 
 use super::log::{Outcome, Snapshot, Truth};

@@ -1,7 +1,7 @@
 //! Tests verdicts to the byte, and what never stands in them.
 
 use serde_json::{Value, json};
-use tollgate_core::policy::Policy;
+use tollgate_core::decide::policy::Policy;
 use tollgate_fixtures::checks::check_each;
 use tollgate_fixtures::gate::{Gate, default_policy, policy, verdict_id};
 

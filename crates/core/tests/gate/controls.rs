@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::controls::{Controls, Subject, SubjectHasher};
-use tollgate_core::decode::decode;
-use tollgate_core::evaluate::{Tools, fold, prepare};
-use tollgate_core::guardrail::{GuardrailChain, Link};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::ruling::SubjectKind;
-use tollgate_core::signal::EventSignals;
-use tollgate_core::thread::Thread;
+use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::decide::evaluate::{Tools, fold, prepare};
+use tollgate_core::decide::guardrail::{GuardrailChain, Link};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::EventSignals;
+use tollgate_core::decide::thread::Thread;
+use tollgate_core::event::decode::decode;
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::checks::assert_has;
 use tollgate_fixtures::gate::{Gate, settings};
 use tollgate_json::Parser;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::Restore;
-use tollgate_core::controls::{Controls, Subject, SubjectHasher};
-use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::guardrail::{GuardrailChain, Link};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::ruling::SubjectKind;
-use tollgate_core::signal::{EventSignals, Interest, KeyKind, SignalKind};
+use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::decide::guardrail::{GuardrailChain, Link};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::{EventSignals, Interest, KeyKind, SignalKind};
+use tollgate_core::engine::checkpoint::Restore;
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::gate::{self, Processor, settings};
 use tollgate_json::digest::Digest;
 

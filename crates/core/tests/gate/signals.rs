@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::controls::{Controls, SubjectHasher, parse_hash};
-use tollgate_core::evaluate::FAILURES;
-use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::ruling::{GuardrailReason, SubjectKind};
-use tollgate_core::signal::{Interest, KeyKind};
+use tollgate_core::decide::controls::{Controls, SubjectHasher, parse_hash};
+use tollgate_core::decide::evaluate::FAILURES;
+use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
+use tollgate_core::decide::ruling::{GuardrailReason, SubjectKind};
+use tollgate_core::decide::signal::{Interest, KeyKind};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_fixtures::gate;
 use tollgate_json::digest::Digest;
 

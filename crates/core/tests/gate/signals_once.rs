@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_core::deciding::VerdictBuffer;
-use tollgate_core::guardrail::ProviderError;
-use tollgate_core::processor::Applied;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::signal::EventSignals;
-use tollgate_core::stage::{Progress, Resumed};
+use tollgate_core::decide::deciding::VerdictBuffer;
+use tollgate_core::decide::guardrail::ProviderError;
+use tollgate_core::decide::signal::EventSignals;
+use tollgate_core::engine::processor::Applied;
+use tollgate_core::engine::stage::{Progress, Resumed};
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::gate;
 
 use super::counting::*;

@@ -1,9 +1,9 @@
 //! Stories: events of one thread with what their verdicts must hold, and functions that write such events.
 
 use serde_json::{Value, json};
-use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
-use tollgate_core::policy::Policy;
-use tollgate_core::ruling::GuardrailReason;
+use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::GuardrailReason;
 use tollgate_fixtures::checks::{assert_has, check_each};
 use tollgate_fixtures::gate::{Gate, default_policy};
 

@@ -1,7 +1,7 @@
 //! Tests turns and pauses: what starts anew, and what must not.
 
 use serde_json::{Value, json};
-use tollgate_core::policy::Policy;
+use tollgate_core::decide::policy::Policy;
 use tollgate_fixtures::gate::policy;
 
 use super::stories::*;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::{Checkpoint, Restore};
-use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::guardrail::{Answer, ProviderError, Question};
-use tollgate_core::policy::Policy;
-use tollgate_core::processor::Applied;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::stage::{Progress, Resumed, Stage, Waiting};
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::engine::checkpoint::{Checkpoint, Restore};
+use tollgate_core::engine::processor::Applied;
+use tollgate_core::engine::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::gate::{self, Processor};
 
 const OWNER: &str = "tollgate/agent.events";

@@ -1,7 +1,7 @@
 //! Nothing of what is planted in a record is left after redaction.
 
 use serde_json::{Value, json};
-use tollgate_core::record::Header;
+use tollgate_core::event::record::Header;
 use tollgate_fixtures::gate::default_policy;
 use tollgate_fixtures::pair::Pair;
 

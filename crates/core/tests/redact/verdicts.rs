@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::controls::{Controls, Subject, SubjectHasher};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::Header;
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::event::record::Header;
 use tollgate_fixtures::cases::{Case, jsonl};
 use tollgate_fixtures::gate::{default_policy, hermes_settings, policy, settings};
 use tollgate_fixtures::pair::Pair;

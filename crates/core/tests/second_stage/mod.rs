@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use tollgate_core::checkpoint::{Malformed, Restore, StateError};
-use tollgate_core::processor::{Applied, PartitionProcessor};
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::stage::Progress;
+use tollgate_core::engine::checkpoint::{Malformed, Restore, StateError};
+use tollgate_core::engine::processor::{Applied, PartitionProcessor};
+use tollgate_core::engine::stage::Progress;
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_fixtures::sample_stage::{Outcome, Signals, Subjects, key_of};
 
 use truth::{Logged, Truth};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_core::record::{Offset, Partition, Record, StreamClock};
+use tollgate_core::event::record::{Offset, Partition, Record, StreamClock};
 use tollgate_fixtures::sample_stage::{IDLE_MS_MAX, Outcome, Request, Subject, Subjects, THRESHOLD, is_asked_about, key_of};
 
 pub const PARTITION: Partition = Partition(3);

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_core::checkpoint::{Checkpoint, KeyedState, Restore, Restored};
-use tollgate_core::decode::{Rejection, RejectionCode};
-use tollgate_core::processor::{Applied, PartitionProcessor, TrackerError};
-use tollgate_core::record::Offset;
-use tollgate_core::stage::{Progress, Resumed, Stage};
+use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState, Restore, Restored};
+use tollgate_core::engine::processor::{Applied, PartitionProcessor, TrackerError};
+use tollgate_core::engine::stage::{Progress, Resumed, Stage};
+use tollgate_core::event::decode::{Rejection, RejectionCode};
+use tollgate_core::event::record::Offset;
 use tollgate_fixtures::sample_stage::{Request, Signals, Subjects, key_of};
 
 use super::truth::{PARTITION, Published, Snapshot, Truth, answer_to};

@@ -1,11 +1,12 @@
-//! The script for what checkpoints hold from version 6 on: what signals have counted of a thread.
+//! The script for what signals have counted of a thread.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::{Checkpoint, VERSION, read_thread};
-use tollgate_core::policy::Policy;
-use tollgate_core::signal::Interest;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::signal::Interest;
+use tollgate_core::decide::thread::read_thread;
+use tollgate_core::engine::checkpoint::{Checkpoint, VERSION};
 use tollgate_fixtures::gate;
 
 use super::script::{PARTITION, checkpoint, feed};
@@ -73,7 +74,7 @@ fn what_was_counted_is_written_as_the_golden_says() {
 
 #[test]
 fn what_was_counted_is_not_counted_again_after_a_restore() {
-    for version in 6..=VERSION {
+    for version in 1..=VERSION {
         let golden = Script::Counted.golden(version);
         assert!(values(&golden).filter(|(key, _)| key.starts_with("thread/")).all(|(_, value)| read_thread(value).is_ok()));
         let policy = Arc::new(policy());
@@ -98,9 +99,9 @@ fn what_was_counted_is_not_counted_again_after_a_restore() {
         ] {
             let mut restored = gate::restored(PARTITION, &policy, restore(&golden, &policy));
             let next = restored.next();
-            let mut out = tollgate_core::deciding::VerdictBuffer::default();
+            let mut out = tollgate_core::decide::deciding::VerdictBuffer::default();
             let value = event.to_string();
-            let record = tollgate_core::record::Record {
+            let record = tollgate_core::event::record::Record {
                 topic: "agent.events",
                 partition: PARTITION,
                 offset: next,

@@ -1,10 +1,11 @@
 //! Tests records that are not the state of a partition, and the errors that they lead to.
 
-use tollgate_core::checkpoint::{
-    KeyedState, Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION, read_thread,
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::decide::thread::read_thread;
+use tollgate_core::engine::checkpoint::{
+    KeyedState, Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION,
 };
-use tollgate_core::record::Offset;
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::event::record::Offset;
 use tollgate_fixtures::checks::check_each;
 
 use super::script::{OWNER, policy};

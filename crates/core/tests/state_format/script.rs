@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::checkpoint::Checkpoint;
-use tollgate_core::deciding::{Outcome, VerdictBuffer};
-use tollgate_core::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::ruling::GuardrailReason;
+use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
+use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::ruling::GuardrailReason;
+use tollgate_core::engine::checkpoint::Checkpoint;
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_fixtures::gate::{self, Processor};
 
 pub const OWNER: &str = "tollgate-golden";

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tollgate_core::policy::{Policy, PolicySettings};
+use tollgate_core::decide::policy::{Policy, PolicySettings};
 
 use super::cluster::{Cluster, Outgoing, Record};
 use super::ports::free_ports;
@@ -206,11 +206,6 @@ impl Deployment {
         adapt(&mut command);
         let child = command.spawn()?;
         Ok(Worker::new(child, admin_port, log))
-    }
-
-    /// Has the commands of this deployment run by another binary from now on, and returns the one before it.
-    pub fn use_binary(&mut self, tollgate: PathBuf) -> PathBuf {
-        std::mem::replace(&mut self.tollgate, tollgate)
     }
 
     /// Returns a `tollgate` command with this deployment's configuration.

@@ -25,8 +25,8 @@ use crate::metrics::Metrics;
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::controls::Controls;
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::ruling::SubjectKind;
 
 use client::{FeedContext, feed_config};
 

@@ -7,7 +7,7 @@ use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::producer::BaseProducer;
 use rdkafka::types::RDKafkaConfRes;
 
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use tollgate_config::settings::KafkaSettings;
 

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rdkafka::Timestamp;
 use rdkafka::message::{BorrowedHeaders, BorrowedMessage, Headers, Message, OwnedHeaders};
 
-use tollgate_core::decode::{Rejection, RejectionCode};
-use tollgate_core::record::{Header, Offset, Partition, Record};
+use tollgate_core::event::decode::{Rejection, RejectionCode};
+use tollgate_core::event::record::{Header, Offset, Partition, Record};
 
 /// Calls `use_record` with the message as a record, and with a rejection if its headers cannot be read. Most messages have no headers, and
 /// then nothing is allocated.

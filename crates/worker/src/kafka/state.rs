@@ -2,7 +2,7 @@
 
 use rdkafka::ClientConfig;
 
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use tollgate_config::settings::KafkaSettings;
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
-use tollgate_core::decode::Rejection;
-use tollgate_core::processor::{Applied, TrackerError};
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::stage::{Progress, Resumed, Stage};
+use tollgate_core::engine::processor::{Applied, TrackerError};
+use tollgate_core::engine::stage::{Progress, Resumed, Stage};
+use tollgate_core::event::decode::Rejection;
+use tollgate_core::event::record::{Offset, Partition, Record};
 
 use crate::health::MemberPartitions;
 use crate::host_time::now_ms;

@@ -16,7 +16,7 @@ use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
 use crate::health::{Health, MemberId, MemberPhase};
 use crate::kafka::{is_forbidden, oauth_token};
 use crate::metrics::Metrics;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::stages::StageRuntime;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use tollgate_core::checkpoint::{KeyedState, StateOwner};
-use tollgate_core::processor::PartitionProcessor;
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::stage::Stage;
+use tollgate_core::engine::checkpoint::{KeyedState, StateOwner};
+use tollgate_core::engine::processor::PartitionProcessor;
+use tollgate_core::engine::stage::Stage;
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::metrics::Metrics;
 use crate::partition::{AssignedPartition, CheckpointWriter, Effect, GroupMetadata, Pauses, Phase, WriterParts, WriterReport};

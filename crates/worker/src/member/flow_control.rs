@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::stages::StageRuntime;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tollgate_core::record::{Partition, Record, partition_of};
+use tollgate_core::event::record::{Partition, Record, partition_of};
 
 /// How often is warned at most.
 const INTERVAL: Duration = Duration::from_secs(60);

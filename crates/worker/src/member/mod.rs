@@ -34,7 +34,7 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use crate::health::{Health, MemberId, MemberPartitions, MemberPhase};
 use crate::kafka::{Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};

@@ -1,13 +1,13 @@
 //! The values that the labels of each metric may have, as far as the code decides them. Dashboards and alerts are checked against them.
 
 use tollgate_abuse::{Level, Mode};
-use tollgate_core::controls::ControlRejectionCode;
-use tollgate_core::decode::{EventType, RejectionCode};
-use tollgate_core::evaluate::verdict::INVALID_EVENT;
-use tollgate_core::guardrail::{ProviderError, ProviderOutcome};
-use tollgate_core::ruling::{Action, DecidedBy, LoopCode};
-use tollgate_core::safety::SAFETY_TERMINATED;
-use tollgate_core::signal::SignalKind;
+use tollgate_core::decide::controls::ControlRejectionCode;
+use tollgate_core::decide::evaluate::verdict::INVALID_EVENT;
+use tollgate_core::decide::guardrail::{ProviderError, ProviderOutcome};
+use tollgate_core::decide::ruling::{Action, DecidedBy, LoopCode};
+use tollgate_core::decide::safety::SAFETY_TERMINATED;
+use tollgate_core::decide::signal::SignalKind;
+use tollgate_core::event::decode::{EventType, RejectionCode};
 
 use super::stages::ABUSE;
 
@@ -101,7 +101,7 @@ fn provider_errors() -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::ruling::Reason;
+    use tollgate_core::decide::ruling::Reason;
 
     #[test]
     fn labels_have_the_values_that_the_code_counts_under() {

@@ -10,7 +10,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedHeaders, Message, OwnedHeaders};
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 /// What a publication is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -24,7 +24,7 @@ use std::time::Duration;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::OwnedHeaders;
 use rustc_hash::FxHashMap;
-use tollgate_core::record::{Partition, Record};
+use tollgate_core::event::record::{Partition, Record};
 
 use crate::metrics::Metrics;
 

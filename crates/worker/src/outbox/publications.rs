@@ -1,7 +1,7 @@
 //! What follows from one record: its publications, counted as they leave.
 
 use rdkafka::message::OwnedHeaders;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::{Delivery, Outbox, Publication, Role, Waiter};
 

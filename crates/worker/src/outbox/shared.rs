@@ -1,7 +1,7 @@
 //! Publications that several records wait for: who waits for each. Such a publication may be waited for by nobody.
 
 use rustc_hash::FxHashMap;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::{Delivery, Role, Waiter};
 

@@ -12,7 +12,7 @@ use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::topic_partition_list::{Offset as Position, TopicPartitionList};
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::metrics::Metrics;
 

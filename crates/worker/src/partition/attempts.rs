@@ -84,7 +84,7 @@ impl Failures {
 #[cfg(test)]
 mod tests {
     use rdkafka::error::KafkaError;
-    use tollgate_core::record::Offset;
+    use tollgate_core::event::record::Offset;
 
     use super::*;
 

@@ -19,8 +19,8 @@ use rdkafka::consumer::Consumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 
-use tollgate_core::checkpoint::{CheckpointSearch, KeyedState, StateRecord};
-use tollgate_core::record::Offset;
+use tollgate_core::engine::checkpoint::{CheckpointSearch, KeyedState, StateRecord};
+use tollgate_core::event::record::Offset;
 
 use super::reading::{ends, read_messages};
 use super::restore::{Clients, RestoreParts};

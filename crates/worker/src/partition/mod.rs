@@ -56,11 +56,11 @@ pub use writer::{CheckpointWriter, WriterParts};
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::ConsumerGroupMetadata;
-use tollgate_core::checkpoint::{KeyedState, Restored, StateOwner};
-use tollgate_core::decode::Rejection;
-use tollgate_core::processor::{AppliedBy, PartitionProcessor, ResumedBy, TrackerError};
-use tollgate_core::record::{Departures, Offset, Partition, Record};
-use tollgate_core::stage::{Stage, Waiting};
+use tollgate_core::engine::checkpoint::{KeyedState, Restored, StateOwner};
+use tollgate_core::engine::processor::{AppliedBy, PartitionProcessor, ResumedBy, TrackerError};
+use tollgate_core::engine::stage::{Stage, Waiting};
+use tollgate_core::event::decode::Rejection;
+use tollgate_core::event::record::{Departures, Offset, Partition, Record};
 
 use crate::metrics::{Metrics, PartitionMetrics};
 

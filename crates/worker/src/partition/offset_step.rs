@@ -11,7 +11,7 @@ use std::time::Duration;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::producer::{BaseProducer, Producer, ProducerContext};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use super::state_producer::repeat_step;
 use super::transaction::{COMMIT_MARK, Job, STEP_TIMEOUT};

@@ -9,8 +9,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use tollgate_core::checkpoint::{OwnRecords, StateError, StateKey, read_partition, read_rekey};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::engine::checkpoint::{OwnRecords, StateError, StateKey, read_partition, read_rekey};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::reading::{POLL, SILENCE_MAX};
 use super::restore_error::RestoreError;
@@ -136,7 +136,7 @@ fn failed(error: KafkaError) -> RestoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::checkpoint::{PartitionState, RekeyMark, StateRecord};
+    use tollgate_core::engine::checkpoint::{PartitionState, RekeyMark, StateRecord};
 
     const MARK: RekeyMark = RekeyMark { from: 1, to: 2, sum: None };
 

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_core::record::Offset;
+use tollgate_core::event::record::Offset;
 
 /// How often at most the pause before a lost state is read again is doubled.
 const DOUBLINGS_MAX: u32 = 4;

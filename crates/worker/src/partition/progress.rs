@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_core::record::Offset;
+use tollgate_core::event::record::Offset;
 
 use crate::metrics::PartitionMetrics;
 

@@ -7,7 +7,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::restore_error::RestoreError;
 

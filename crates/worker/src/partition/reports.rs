@@ -1,6 +1,6 @@
 //! What checkpoint writers report to their member.
 
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::restore::Takeover;
 use super::restore_error::RestoreError;

@@ -11,8 +11,8 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use crate::kafka::{PlainContext, StageTopics, asker_config, make_consumer, reader_config};
 use crate::metrics::Metrics;
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::checkpoint::{KeyedState, Restore, Restored, StateOwner};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::engine::checkpoint::{KeyedState, Restore, Restored, StateOwner};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::lost_marks::LostMarks;
 use super::progress::Progress;

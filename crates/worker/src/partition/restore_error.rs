@@ -2,8 +2,8 @@
 
 use rdkafka::error::KafkaError;
 
-use tollgate_core::checkpoint::StateError;
-use tollgate_core::record::Offset;
+use tollgate_core::engine::checkpoint::StateError;
+use tollgate_core::event::record::Offset;
 
 use crate::kafka::{Right, StageTopics, is_forbidden};
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 
-use tollgate_core::checkpoint::StateRecord;
-use tollgate_core::record::Partition;
+use tollgate_core::engine::checkpoint::StateRecord;
+use tollgate_core::event::record::Partition;
 
 /// How long to wait at a time for reports of a producer.
 const WAIT: Duration = Duration::from_millis(1);

@@ -13,8 +13,8 @@ use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext}
 
 use crate::kafka::{StageTopics, make_producer, oauth_token, state_producer_config};
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::checkpoint::{Checkpoint, StateRecord};
-use tollgate_core::record::Partition;
+use tollgate_core::engine::checkpoint::{Checkpoint, StateRecord};
+use tollgate_core::event::record::Partition;
 
 use super::offset_step::OffsetStep;
 use super::state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state, wait};

@@ -11,8 +11,8 @@ use crate::health::Health;
 use crate::kafka::{Right, StageTopics};
 use crate::metrics::Metrics;
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::checkpoint::KeyedState;
-use tollgate_core::record::Partition;
+use tollgate_core::engine::checkpoint::KeyedState;
+use tollgate_core::event::record::Partition;
 
 use super::attempts::{Failures, Owner, Wanted};
 use super::reports::{Report, WriterReport};

@@ -8,8 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout_at};
 
 use crate::metrics::Metrics;
-use tollgate_core::guardrail::HttpSettings;
-use tollgate_core::guardrail::{Answer, ProviderError};
+use tollgate_core::decide::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::{Answer, ProviderError};
 
 use super::EndpointError;
 use super::breaker::{Breaker, Permit, Sign};

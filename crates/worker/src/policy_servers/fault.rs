@@ -21,7 +21,7 @@
 
 use std::time::Duration;
 
-use tollgate_core::guardrail::ProviderError;
+use tollgate_core::decide::guardrail::ProviderError;
 
 use super::breaker::Sign;
 

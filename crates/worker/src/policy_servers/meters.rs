@@ -5,7 +5,7 @@ use std::time::Duration;
 use prometheus::{Histogram, IntCounter, IntGauge};
 
 use crate::metrics::Metrics;
-use tollgate_core::guardrail::{Answer, ProviderError};
+use tollgate_core::decide::guardrail::{Answer, ProviderError};
 
 use super::breaker::Transition;
 use super::fault::Fault;

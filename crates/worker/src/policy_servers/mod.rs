@@ -32,7 +32,7 @@ pub use endpoint::Endpoint;
 pub use post::{PostFault, Poster};
 pub use servers::PolicyServers;
 
-use tollgate_core::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::HttpSettings;
 
 /// The settings of a policy server name no server that can be asked. The error holds no header's value and nothing of the URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,5 +55,5 @@ impl EndpointError {
 /// Returns settings for tests.
 #[cfg(test)]
 fn test_settings(url: &str) -> HttpSettings {
-    HttpSettings { breaker_failures: 5, ..HttpSettings::at("policy", url, tollgate_core::guardrail::Dialect::Tollgate) }
+    HttpSettings { breaker_failures: 5, ..HttpSettings::at("policy", url, tollgate_core::decide::guardrail::Dialect::Tollgate) }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hyper_util::client::legacy::connect::HttpConnector;
 use tower_service::Service;
 
-use tollgate_core::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::HttpSettings;
 
 use super::EndpointError;
 use super::connection::Connection;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use tollgate_core::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::HttpSettings;
 
 use super::EndpointError;
 use super::fault::Fault;

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use tokio::runtime::Handle;
 
-use tollgate_core::guardrail::{Answer, ProviderError};
+use tollgate_core::decide::guardrail::{Answer, ProviderError};
 
 use super::Endpoint;
 

@@ -6,7 +6,7 @@ use hyper::{Method, Request, Uri};
 
 use http_body_util::Full;
 
-use tollgate_core::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::HttpSettings;
 use tollgate_core::settings::Secret;
 
 use super::EndpointError;

@@ -10,7 +10,7 @@ use openssl::x509::store::X509StoreBuilder;
 use tokio::net::TcpStream;
 use tokio_openssl::SslStream;
 
-use tollgate_core::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::HttpSettings;
 
 use super::EndpointError;
 

@@ -5,9 +5,9 @@
 
 use rdkafka::consumer::BaseConsumer;
 
-use tollgate_core::checkpoint::{KeyedFor, KeyedState, Keying, OwnRecords, Rekey, StateKey};
-use tollgate_core::record::Partition;
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::engine::checkpoint::{KeyedFor, KeyedState, Keying, OwnRecords, Rekey, StateKey};
+use tollgate_core::event::record::Partition;
 
 use crate::kafka::{PlainContext, Right, SecretFiles, StageTopics, make_consumer, reader_config};
 use crate::partition::{RestoreError, read_own_records, read_to_end};

@@ -6,7 +6,7 @@ use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
 use rdkafka::producer::Producer;
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use crate::health::Health;
 use crate::kafka::{

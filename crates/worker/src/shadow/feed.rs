@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use tollgate_core::record::{OwnedRecord, Partition, Record};
-use tollgate_core::shadow::{Said, Shadow};
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::decide::shadow::{Said, Shadow};
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::event::record::{OwnedRecord, Partition, Record};
 
 use super::Trial;
 use super::judge;

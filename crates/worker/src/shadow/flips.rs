@@ -9,8 +9,8 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 use serde_json::json;
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::shadow::{Flip, Said};
+use tollgate_core::decide::shadow::{Flip, Said};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
 use super::Trial;

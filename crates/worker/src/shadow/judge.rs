@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use tollgate_core::record::Partition;
-use tollgate_core::shadow::{Compared, Flip, Shadow};
+use tollgate_core::decide::shadow::{Compared, Flip, Shadow};
+use tollgate_core::event::record::Partition;
 
 use super::Trial;
 use super::feed::{Decided, Fed, Waiting};

@@ -21,8 +21,8 @@ pub use feed::ShadowFeed;
 
 use std::sync::Arc;
 
-use tollgate_core::policy::{Policy, PolicySettings};
-use tollgate_core::shadow::Sample;
+use tollgate_core::decide::policy::{Policy, PolicySettings};
+use tollgate_core::decide::shadow::Sample;
 
 use crate::metrics::{BoundedLabel, Metrics, TOOLS_MAX};
 use tollgate_config::settings::KafkaSettings;

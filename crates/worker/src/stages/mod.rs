@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use prometheus::local::LocalHistogramTimer;
 use rdkafka::message::OwnedHeaders;
-use tollgate_core::checkpoint::KeyedState;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::stage::Stage;
+use tollgate_core::engine::checkpoint::KeyedState;
+use tollgate_core::engine::stage::Stage;
+use tollgate_core::event::record::{Offset, Partition, Record};
 
 use crate::kafka::StageTopics;
 use crate::outbox::{Delivery, LatePublications, OutboxTopics, Publications, Reduce};

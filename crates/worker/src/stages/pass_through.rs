@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use tollgate_core::pass_through::{Nothing, PASS_THROUGH, PassThrough};
-use tollgate_core::record::Partition;
+use tollgate_core::decide::pass_through::{Nothing, PASS_THROUGH, PassThrough};
+use tollgate_core::event::record::Partition;
 
 use crate::metrics::Metrics;
 use crate::outbox::{Delivery, Publications};

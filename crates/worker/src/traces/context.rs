@@ -1,6 +1,6 @@
 //! The trace context in a record's headers, as the W3C's recommendation Trace Context has it.
 
-use tollgate_core::record::Record;
+use tollgate_core::event::record::Record;
 
 /// The length of a `traceparent` of version 00.
 const LENGTH: usize = 55;
@@ -59,7 +59,7 @@ fn hex(text: &str, digits: usize) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::record::{Header, Offset, Partition};
+    use tollgate_core::event::record::{Header, Offset, Partition};
 
     const PLAIN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 

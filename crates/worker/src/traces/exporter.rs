@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use prost::Message as _;
 use tokio::runtime::Runtime;
-use tollgate_core::guardrail::{Dialect, HttpSettings};
+use tollgate_core::decide::guardrail::{Dialect, HttpSettings};
 use tollgate_core::settings::Secret;
 
 use crate::metrics::Metrics;

@@ -1,7 +1,7 @@
 //! A span, and what of a verdict it holds.
 
 use serde::Deserialize;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use super::context::TraceContext;
 

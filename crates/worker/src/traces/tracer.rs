@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
-use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::event::record::{Offset, Partition, Record};
 
 use super::Traces;
 use super::context::{TraceContext, trace_state};
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::metrics::Metrics;
     use tollgate_config::settings::TraceSettings;
-    use tollgate_core::record::Header;
+    use tollgate_core::event::record::Header;
 
     const PARENT: Header<'static> = Header { name: "traceparent", value: Some(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01") };
     const VERDICT: &[u8] = br#"{"action":"allow"}"#;

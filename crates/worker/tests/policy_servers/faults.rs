@@ -3,7 +3,7 @@
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tollgate_core::guardrail::{Answer, HttpSettings, ProviderError};
+use tollgate_core::decide::guardrail::{Answer, HttpSettings, ProviderError};
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
 

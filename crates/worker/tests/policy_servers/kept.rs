@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
-use tollgate_core::guardrail::HttpSettings;
-use tollgate_core::guardrail::ProviderError;
+use tollgate_core::decide::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::ProviderError;
 use tollgate_core::settings::Secret;
 use tollgate_worker::metrics::Metrics;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use tollgate_core::guardrail::HttpSettings;
-use tollgate_core::guardrail::{Answer, ProviderError};
+use tollgate_core::decide::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::{Answer, ProviderError};
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
 

@@ -8,7 +8,7 @@ mod server;
 #[cfg(feature = "tls")]
 mod tls;
 
-use tollgate_core::guardrail::{Dialect, HttpSettings};
+use tollgate_core::decide::guardrail::{Dialect, HttpSettings};
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::Endpoint;
 

@@ -14,8 +14,8 @@ use openssl::ssl::{Ssl, SslAcceptor, SslMethod, SslVerifyMode};
 use openssl::symm::Cipher;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509NameBuilder};
-use tollgate_core::guardrail::HttpSettings;
-use tollgate_core::guardrail::ProviderError;
+use tollgate_core::decide::guardrail::HttpSettings;
+use tollgate_core::decide::guardrail::ProviderError;
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::Endpoint;
 

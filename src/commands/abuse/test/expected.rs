@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_abuse::{Level, Mode};
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Section, duration_text, shape};
 
 use super::super::super::test::expected::Difference;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::controls::{Subject, SubjectHasher};
-use tollgate_core::ruling::SubjectKind;
+use tollgate_core::decide::controls::{Subject, SubjectHasher};
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 use tollgate_core::settings::Section;
-use tollgate_core::signal::{KeyKind, SubjectKey};
 use tollgate_json::digest::Digest;
 
 /// Whom an event is on behalf of, and which call it is about.

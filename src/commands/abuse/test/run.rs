@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tollgate_abuse::{Abuse, AbuseState, Folded};
-use tollgate_core::controls::SubjectHasher;
-use tollgate_core::record::{Offset, Partition, Record};
+use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_core::decide::signal::{Batch, Clock, KeyKind, Point, PointKind, SignalKind, SubjectKey, dimension_text};
+use tollgate_core::engine::stage::{Progress, Stage as _};
+use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_core::settings::{duration_text, put};
-use tollgate_core::signal::{Batch, Clock, KeyKind, Point, PointKind, SignalKind, SubjectKey, dimension_text};
-use tollgate_core::stage::{Progress, Stage as _};
 use tollgate_json::digest::Digest;
 use tollgate_json::time::parse_timestamp;
 

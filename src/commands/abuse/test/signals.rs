@@ -1,8 +1,8 @@
 //! The signals of a case: what happens when, and to whom.
 
 use tollgate_abuse::fields_of;
+use tollgate_core::decide::signal::{Dimension, PointKind, SignalKind};
 use tollgate_core::settings::Section;
-use tollgate_core::signal::{Dimension, PointKind, SignalKind};
 
 use super::names::{Ids, numbered};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use tollgate_abuse::{AbuseRules, AbuseSettings};
-use tollgate_core::controls::SubjectHasher;
+use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Collector, Faults, Section, defaults};
 use tollgate_json::time::parse_timestamp;
 

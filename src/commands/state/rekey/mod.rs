@@ -31,8 +31,8 @@ use rdkafka::consumer::BaseConsumer;
 
 use tollgate_config::settings::Settings;
 use tollgate_config::topics::check_partitions;
-use tollgate_core::checkpoint::{Keying, OwnRecords, Rekey, RekeyMark, StateRecord, StateSum};
-use tollgate_core::record::Partition;
+use tollgate_core::engine::checkpoint::{Keying, OwnRecords, Rekey, RekeyMark, StateRecord, StateSum};
+use tollgate_core::event::record::Partition;
 use tollgate_worker::kafka::{PlainContext, Right, StageTopics, asker_config, make_consumer, reader_config};
 use tollgate_worker::partition::{RestoreError, read_own_records};
 

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use anyhow::anyhow;
 
-use tollgate_core::checkpoint::{KeyedState, Portable, StateRecord};
-use tollgate_core::record::Partition;
-use tollgate_core::thread::ThreadStore;
+use tollgate_core::decide::thread::ThreadStore;
+use tollgate_core::engine::checkpoint::{KeyedState, Portable, StateRecord};
+use tollgate_core::event::record::Partition;
 
 use super::Job;
 use super::placement::{Placement, destination, threads};

@@ -8,8 +8,8 @@ use rdkafka::consumer::{CommitMode, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use tollgate_core::checkpoint::{OwnRecords, Rekey};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::engine::checkpoint::{OwnRecords, Rekey};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::Right;
 
 use super::Job;

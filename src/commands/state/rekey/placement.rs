@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::{anyhow, bail};
 
-use tollgate_core::checkpoint::{
+use tollgate_core::decide::thread::{StoredThread, ThreadStore};
+use tollgate_core::engine::checkpoint::{
     Anchor, KeyedFor, KeyedState, Latest, OwnRecords, PartitionState, Place, Portable, Rekey, StateError, StateKey, StateSum, adopted_clock,
 };
-use tollgate_core::record::{Offset, Partition, StreamClock};
-use tollgate_core::thread::{StoredThread, ThreadStore};
+use tollgate_core::event::record::{Offset, Partition, StreamClock};
 use tollgate_worker::partition::read_to_end;
 
 use super::{Job, Misplaced, offline};

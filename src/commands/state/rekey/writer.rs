@@ -9,8 +9,8 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, Producer};
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::checkpoint::StateRecord;
-use tollgate_core::record::Partition;
+use tollgate_core::engine::checkpoint::StateRecord;
+use tollgate_core::event::record::Partition;
 use tollgate_worker::kafka::{PlainContext, Right, StageTopics, make_producer, state_producer_config};
 use tollgate_worker::partition::{flush_state, is_fenced, last_code, repeat_step, send_state};
 use tollgate_worker::process::{Needs, Preflight, check_configs};

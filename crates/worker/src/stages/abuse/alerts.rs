@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use tollgate_abuse::AlertRecord;
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use crate::outbox::{Delivery, Waiter};
 
@@ -65,7 +65,7 @@ impl WaitingAlerts {
 mod tests {
     use super::*;
     use crate::outbox::Role;
-    use tollgate_core::record::Offset;
+    use tollgate_core::event::record::Offset;
 
     fn waiter(offset: i64) -> Waiter {
         Waiter { partition: Partition(1), generation: 4, offset: Offset(offset) }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use tollgate_abuse::{AbuseRules, FoldCounts, Folded, RuleCounts};
-use tollgate_core::record::{Partition, Record};
-use tollgate_core::signal::SignalRejection;
+use tollgate_core::decide::signal::SignalRejection;
+use tollgate_core::event::record::{Partition, Record};
 
 use crate::metrics::{Metrics, PartitionMetrics};
 
@@ -176,7 +176,7 @@ impl FoldedCounts {
 mod tests {
     use super::*;
     use tollgate_abuse::RuleCounts;
-    use tollgate_core::record::Offset;
+    use tollgate_core::event::record::Offset;
 
     #[test]
     fn what_is_folded_is_counted_by_outcome_and_rule() {

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use rdkafka::message::OwnedHeaders;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;

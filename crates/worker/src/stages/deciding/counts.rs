@@ -9,10 +9,10 @@ use prometheus::local::{LocalHistogram, LocalHistogramTimer};
 
 use crate::metrics::{BoundedLabel, Metrics, TOOLS_MAX};
 use crate::outbox::{Delivery, Role};
-use tollgate_core::decode::EventType;
-use tollgate_core::evaluate::Decided;
-use tollgate_core::evaluate::verdict;
-use tollgate_core::guardrail::GuardrailChain;
+use tollgate_core::decide::evaluate::Decided;
+use tollgate_core::decide::evaluate::verdict;
+use tollgate_core::decide::guardrail::GuardrailChain;
+use tollgate_core::event::decode::EventType;
 
 /// How many codes of providers get a label of their own. Providers choose their codes freely, and a label is held for ever.
 const CODES_MAX: usize = 256;
@@ -141,8 +141,8 @@ fn is_plain(tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::policy::{Policy, PolicySettings};
-    use tollgate_core::ruling::{Action, DecidedBy};
+    use tollgate_core::decide::policy::{Policy, PolicySettings};
+    use tollgate_core::decide::ruling::{Action, DecidedBy};
 
     fn text(metrics: &Metrics) -> String {
         String::from_utf8(metrics.render()).unwrap()

@@ -2,8 +2,8 @@
 
 use rdkafka::message::{Header, OwnedHeaders};
 
-use tollgate_core::decode::Rejection;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::decode::Rejection;
+use tollgate_core::event::record::{Offset, Partition};
 
 /// The stage that rejects records.
 const STAGE: &str = "decode";

@@ -2,8 +2,8 @@
 
 use rdkafka::message::{Header, OwnedHeaders};
 
-use tollgate_core::record;
-use tollgate_core::record::Record;
+use tollgate_core::event::record;
+use tollgate_core::event::record::Record;
 
 /// Headers of the event that its verdict repeats unchanged.
 const ECHOED: [&str; 4] = ["traceparent", "tracestate", "correlation_id", "kafka_correlationId"];
@@ -50,7 +50,7 @@ pub fn reply_address<'a>(record: &Record<'a>) -> Option<ReplyAddress<'a>> {
 mod tests {
     use super::*;
     use rdkafka::message::Headers;
-    use tollgate_core::record::{Offset, Partition};
+    use tollgate_core::event::record::{Offset, Partition};
 
     fn record<'a>(headers: &'a [record::Header<'a>]) -> Record<'a> {
         Record { topic: "t", partition: Partition(0), offset: Offset(0), timestamp_ms: None, key: None, value: None, headers }

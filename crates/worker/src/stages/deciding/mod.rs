@@ -17,12 +17,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use prometheus::local::LocalHistogramTimer;
-use tollgate_core::deciding::{Deciding, Outcome};
-use tollgate_core::guardrail::{Answer, Question};
-use tollgate_core::policy::Policy;
-use tollgate_core::record::{Offset, Partition, Record};
-use tollgate_core::shadow::Said;
-use tollgate_core::thread::{StoreLimits, ThreadStore};
+use tollgate_core::decide::deciding::{Deciding, Outcome};
+use tollgate_core::decide::guardrail::{Answer, Question};
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::shadow::Said;
+use tollgate_core::decide::thread::{StoreLimits, ThreadStore};
+use tollgate_core::event::record::{Offset, Partition, Record};
 
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;

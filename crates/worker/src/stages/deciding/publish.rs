@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rdkafka::message::OwnedHeaders;
-use tollgate_core::deciding::VerdictBuffer;
-use tollgate_core::record::Record;
+use tollgate_core::decide::deciding::VerdictBuffer;
+use tollgate_core::event::record::Record;
 
 use crate::metrics::Metrics;
 use crate::outbox::{Destination, Publications, Role};

@@ -6,8 +6,8 @@
 
 use rdkafka::message::{Header, Headers, OwnedHeaders};
 
-use tollgate_core::decode::{EventType, PartialEvent, Rejection, RejectionCode};
-use tollgate_core::evaluate::verdict;
+use tollgate_core::decide::evaluate::verdict;
+use tollgate_core::event::decode::{EventType, PartialEvent, Rejection, RejectionCode};
 
 use crate::outbox::{Delivery, Reduced, Returned, Role};
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use prometheus::IntGauge;
 use rustc_hash::FxHashMap;
 use tollgate_abuse::Abuse;
-use tollgate_core::record::Partition;
+use tollgate_core::event::record::Partition;
 
 use crate::metrics::Metrics;
 

@@ -13,7 +13,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_abuse::WarmUp;
-use tollgate_core::record::{Offset, Partition};
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::kafka::{PlainContext, StageTopics, make_consumer, reader_config, with_record};
 use crate::partition::{Failures, Owner, RestoreError, Wanted, ends, read_messages};

@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use tollgate_core::record::Partition;
-use tollgate_core::signal::Clock;
+use tollgate_core::decide::signal::Clock;
+use tollgate_core::event::record::Partition;
 
 use super::source::Source;
 
@@ -97,7 +97,7 @@ fn reached(source: &Source, now: Instant) -> Option<i64> {
 mod tests {
     use super::*;
     use crate::outbox::Waiter;
-    use tollgate_core::record::Offset;
+    use tollgate_core::event::record::Offset;
 
     /// Two sources and a time of the process.
     struct Member {

@@ -1,8 +1,8 @@
 //! The counts of signals of one member. They are numbers of its own, handed over once a second: a counter with labels would cost as much as
 //! a signal.
 
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::{EventSignals, PointKind, VolumeKind};
+use tollgate_core::decide::signal::{EventSignals, PointKind, VolumeKind};
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::metrics::Metrics;
 

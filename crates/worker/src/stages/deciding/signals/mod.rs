@@ -26,8 +26,8 @@ mod targets;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
-use tollgate_core::record::{Offset, Partition};
-use tollgate_core::signal::EventSignals;
+use tollgate_core::decide::signal::EventSignals;
+use tollgate_core::event::record::{Offset, Partition};
 
 use crate::host_time::now_ms;
 use crate::metrics::Metrics;

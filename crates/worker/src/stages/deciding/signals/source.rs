@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use tollgate_core::record::Offset;
-use tollgate_core::signal::{Clock, EventSignals};
+use tollgate_core::decide::signal::{Clock, EventSignals};
+use tollgate_core::event::record::Offset;
 
 use crate::outbox::Waiter;
 
@@ -107,7 +107,7 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::record::Partition;
+    use tollgate_core::event::record::Partition;
 
     fn waiter(offset: i64) -> Waiter {
         Waiter { partition: Partition(3), generation: 1, offset: Offset(offset) }

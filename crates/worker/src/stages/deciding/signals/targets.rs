@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tollgate_core::record::Partition;
-use tollgate_core::signal::{Batch, Clock, EventSignals, SubjectPartitions};
+use tollgate_core::decide::signal::{Batch, Clock, EventSignals, SubjectPartitions};
+use tollgate_core::event::record::Partition;
 
 use crate::outbox::{Destination, LatePublications, Role, Waiter};
 
@@ -188,8 +188,8 @@ impl Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::record::Offset;
-    use tollgate_core::signal::{Fact, KeyKind, KeyKinds, PointKind, SubjectKey, Subjects, VolumeKind, read};
+    use tollgate_core::decide::signal::{Fact, KeyKind, KeyKinds, PointKind, SubjectKey, Subjects, VolumeKind, read};
+    use tollgate_core::event::record::Offset;
     use tollgate_json::digest::Digest;
 
     fn topic(partitions: u32, record_bytes: usize) -> SignalTopic {

@@ -1,0 +1,88 @@
+//! The allowlist provider: it allows and denies tools by exact name.
+//!
+//! Behaviour and sentences are those of DeerFlow's `AllowlistProvider`. The list of allowed tools is checked first, then the denied ones.
+//! Names are case-sensitive and not trimmed. An empty list of allowed tools denies everything, no list allows everything.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderSettings, Step};
+use crate::decide::controls::Controls;
+use crate::decide::ruling::GuardrailReason;
+use crate::settings::Section;
+
+/// The provider's descriptor for configuration: `config: {allowed_tools: […] | null, denied_tools: […] | null}`.
+pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {
+    name: Allowlist::NAME,
+    aliases: &["AllowlistProvider"],
+    read: |config, _| Box::new(AllowlistSettings::read(config)),
+};
+
+/// The configured lists.
+#[derive(Debug, Serialize)]
+struct AllowlistSettings {
+    allowed_tools: Option<BTreeSet<String>>,
+    denied_tools: BTreeSet<String>,
+}
+
+impl AllowlistSettings {
+    fn read(config: &Section<'_>) -> Self {
+        let set = |key| config.strings(key).map(|tools| tools.into_iter().collect());
+        Self { allowed_tools: set("allowed_tools"), denied_tools: set("denied_tools").unwrap_or_default() }
+    }
+}
+
+impl ProviderSettings for AllowlistSettings {
+    fn config(&self) -> Value {
+        json!(self)
+    }
+
+    fn build(&self, _controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {
+        let list = |tools: &BTreeSet<String>| tools.iter().cloned().collect();
+        Box::new(Allowlist::new(self.allowed_tools.as_ref().map(list), list(&self.denied_tools)))
+    }
+}
+
+/// A provider that allows and denies tools by their exact names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowlist {
+    /// The only tools that may run; `None` is all.
+    allowed_tools: Option<FxHashSet<String>>,
+    /// Tools that may not run.
+    denied_tools: FxHashSet<String>,
+}
+
+impl Allowlist {
+    /// The name in configuration and metrics.
+    pub const NAME: &'static str = "allowlist";
+
+    /// Returns a provider with the only tools that may run (`None` is all), and the tools that may not.
+    #[must_use]
+    pub fn new(allowed_tools: Option<Vec<String>>, denied_tools: Vec<String>) -> Self {
+        Self { allowed_tools: allowed_tools.map(FxHashSet::from_iter), denied_tools: denied_tools.into_iter().collect() }
+    }
+
+    fn decide(&self, tool_name: &str) -> GuardrailDecision {
+        let is_listed = self.allowed_tools.as_ref().is_none_or(|allowed| allowed.contains(tool_name));
+        let message = match (is_listed, self.denied_tools.contains(tool_name)) {
+            (false, _) => format!("tool '{tool_name}' not in allowlist"),
+            (true, true) => format!("tool '{tool_name}' is denied"),
+            (true, false) => return GuardrailDecision { allow: true, reasons: Vec::new() },
+        };
+        GuardrailDecision { allow: false, reasons: vec![GuardrailReason::new("oap.tool_not_allowed", message)] }
+    }
+}
+
+impl GuardrailProvider for Allowlist {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(&self, request: &GuardrailRequest<'_>) -> Step {
+        Step::Decided(Ok(self.decide(request.tool_name)))
+    }
+}

@@ -1,0 +1,96 @@
+//! The findings of loop controllers, one entry each: code, severity, sentence and the number in state.
+
+use crate::engine::wire::numbers;
+
+/// The severity of a finding. The order is the order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Intervention {
+    /// The agent is warned. The tool runs, or has run.
+    Warn,
+    /// This call may not run, and the turn should stop.
+    Block,
+    /// The result stands, and the turn should stop.
+    Halt,
+}
+
+impl Intervention {
+    /// Returns whether the turn should stop.
+    #[must_use]
+    pub fn halts(self) -> bool {
+        self != Self::Warn
+    }
+}
+
+/// Declares the findings, one entry each: the number in state, which is never used for another one, the variant, the code, the severity,
+/// and the sentence for the agent. A sentence names `{tool_name}` and `{count}`.
+macro_rules! loop_codes {
+    ($($(#[$doc:meta])* $number:literal = $variant:ident $code:literal $intervention:ident $sentence:literal;)+) => {
+        /// The findings of the loop controllers. Codes and sentences are those of the Hermes controller that the defaults come from.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum LoopCode {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl LoopCode {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Returns the code as verdicts and labels write it.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// Returns the finding's severity.
+            #[must_use]
+            pub fn intervention(self) -> Intervention {
+                match self { $(Self::$variant => Intervention::$intervention,)+ }
+            }
+
+            /// Returns the sentence for the agent, exactly as the Hermes controller words it.
+            #[must_use]
+            pub fn message(self, tool_name: &str, count: u32) -> String {
+                match self { $(Self::$variant => format!($sentence, tool_name = tool_name, count = count),)+ }
+            }
+        }
+
+        numbers! {
+            LoopCode, "a loop code" { $($number = $variant,)+ }
+        }
+    };
+}
+
+loop_codes! {
+    /// The same call with the same arguments has failed before, and fails again.
+    0 = RepeatedExactFailureWarning "repeated_exact_failure_warning" Warn
+        "Tool guardrail: {tool_name} has failed {count} times with identical arguments. \
+         Do not retry it unchanged; inspect the error and change strategy.";
+    /// The same call with the same arguments has failed so often that it may not run again.
+    1 = RepeatedExactFailureBlock "repeated_exact_failure_block" Block
+        "Blocked {tool_name}: the same tool call failed {count} times with identical arguments. \
+         Stop retrying it unchanged; change strategy or explain the blocker.";
+    /// One tool keeps failing, whatever its arguments.
+    2 = SameToolFailureWarning "same_tool_failure_warning" Warn
+        "Tool guardrail: {tool_name} has failed {count} times this turn. Change approach before retrying.";
+    /// One tool has failed so often that the turn should stop.
+    3 = SameToolFailureHalt "same_tool_failure_halt" Halt
+        "Stopped {tool_name}: it failed {count} times this turn. \
+         Stop retrying the same failing tool path and choose a different approach.";
+    /// A read-only call gives the same result again.
+    4 = IdempotentNoProgressWarning "idempotent_no_progress_warning" Warn
+        "Tool guardrail: {tool_name} returned the same result {count} times. \
+         Use the result or change the query instead of repeating it unchanged.";
+    /// A read-only call has given the same result so often that it may not run again.
+    5 = IdempotentNoProgressBlock "idempotent_no_progress_block" Block
+        "Blocked {tool_name}: this read-only call returned the same result {count} times. \
+         Stop repeating it unchanged; use the result already provided or try a different query.";
+}
+
+impl LoopCode {
+    /// Returns the text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
+    #[must_use]
+    pub fn guidance(self, tool_name: &str, count: u32) -> Option<String> {
+        (self.intervention() != Intervention::Block)
+            .then(|| format!("\n\n[Tool guardrail: {}; count={count}; {}]", self.as_str(), self.message(tool_name, count)))
+    }
+}

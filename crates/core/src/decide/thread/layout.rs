@@ -1,0 +1,275 @@
+//! The layout of threads in checkpoints: which fields of every type are written, and in which order.
+//!
+//! This file, `engine/checkpoint/layout.rs` and the slots of the loop controllers, which have versions of their own, are the format.
+//! `engine::wire::layout` gives the rules by which it changes.
+
+use crate::decide::loops::LoopMemory;
+use crate::decide::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKind, Suspension};
+use crate::decide::thread::{Answer, CallRecord, Calls, Counted, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory};
+use crate::engine::wire::{Input, Malformed, Wire, layout, numbers, write_list};
+
+layout! {
+    StoredThread { applied, touched_ms, thread, tenant }
+    Thread { last_event_ms, turn }
+    Turn { id, started_by, has_ended, earlier, memory, counted }
+    Counted { response, safety_stop }
+    TurnMemory { loops, calls, suppression }
+    CallRecord { id, tool, args, spelling, call, result, is_open }
+    Answer { event, ruling }
+    Ruling { reasons, basis }
+    GuardrailReason { code, message, policy_id, evidence }
+    Suspension { kind, reason }
+    Suppression { ids, unnamed_tools, has_unknown, has_overflowed }
+}
+
+numbers! {
+    Basis, "a ruling's basis" {
+        0 = NotAsked,
+        1 = Counted(count),
+        2 = NotExecuted,
+    }
+    Reason, "a reason" {
+        0 = Loop { code, count },
+        1 = Denied(reason),
+        2 = FailedOpen(reason),
+        3 = Suppressed,
+        4 = ThreadStoreFull,
+        5 = Allowed(reason),
+        6 = SubjectSuspended(suspension),
+    }
+    Evidence, "what a reason stood on" {
+        0 = Passport(digest),
+        1 = Answer(digest),
+    }
+    SubjectKind, "a kind of subject" {
+        0 = User,
+        1 = Tenant,
+        2 = Agent,
+        3 = Thread,
+    }
+}
+
+impl Wire for LoopMemory {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.holds_a_stop.write(out);
+        self.write_slots(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let mut memory = Self { holds_a_stop: Wire::read(input)?, ..Self::BLANK };
+        memory.read_slots(input)?;
+        Ok(memory)
+    }
+}
+
+impl Wire for TenantMark {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        u64::read(input).map(Self)
+    }
+}
+
+impl Wire for Calls {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_list(self.records(), out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Vec::read(input).map(Self::of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::decide::loops::{RepetitionMemory, SignatureCount, ToolCount};
+    use crate::decide::ruling::LoopCode;
+    use crate::engine::checkpoint::VERSION;
+    use tollgate_json::digest::{Digest, Fingerprint};
+
+    fn written(value: &impl Wire) -> Vec<u8> {
+        let mut out = Vec::new();
+        value.write(&mut out);
+        out
+    }
+
+    fn read<T: Wire>(version: u32, bytes: &[u8]) -> Result<T, Malformed> {
+        Input::new(version, bytes).whole()
+    }
+
+    fn fingerprint() -> impl Strategy<Value = Fingerprint> {
+        any::<[u8; 16]>().prop_map(Fingerprint::from_bytes)
+    }
+
+    fn digest() -> impl Strategy<Value = Digest> {
+        any::<[u8; 32]>().prop_map(Digest::from_bytes)
+    }
+
+    fn repetition() -> impl Strategy<Value = RepetitionMemory> {
+        let tool = (fingerprint(), any::<u32>()).prop_map(|(tool, failures)| ToolCount { tool, failures });
+        let signature = (fingerprint(), fingerprint(), any::<u32>(), option::of((fingerprint(), any::<u32>())), any::<bool>());
+        let signature = signature.prop_map(|(tool, args, failures, progress, is_stopped)| SignatureCount {
+            tool,
+            args,
+            failures,
+            progress,
+            is_stopped,
+        });
+        (vec(tool, 0..3), vec(signature, 0..3)).prop_map(|(tools, signatures)| RepetitionMemory { tools, signatures })
+    }
+
+    fn loops() -> impl Strategy<Value = LoopMemory> {
+        (any::<bool>(), repetition(), any::<u32>(), option::of(fingerprint())).prop_map(|(holds_a_stop, repetition, results, last_tool)| {
+            let mut memory = LoopMemory { holds_a_stop, repetition, ..LoopMemory::BLANK };
+            (memory.counting.results, memory.counting.last_tool) = (results, last_tool);
+            memory
+        })
+    }
+
+    fn guardrail() -> impl Strategy<Value = Box<GuardrailReason>> {
+        let evidence = prop_oneof![digest().prop_map(Evidence::Passport), digest().prop_map(Evidence::Answer)];
+        (".{0,9}", ".{0,9}", option::of(".{0,9}"), option::of(evidence)).prop_map(|(code, message, policy_id, evidence)| {
+            let policy_id = policy_id.map(Into::into);
+            Box::new(GuardrailReason { policy_id, evidence, ..GuardrailReason::new(code, message) })
+        })
+    }
+
+    fn reason() -> impl Strategy<Value = Reason> {
+        let kind = prop::sample::select(SubjectKind::ALL.to_vec());
+        let suspension = (kind, option::of(".{0,9}")).prop_map(|(kind, reason)| Suspension { kind, reason });
+        prop_oneof![
+            (prop::sample::select(LoopCode::ALL.to_vec()), any::<u32>()).prop_map(|(code, count)| Reason::Loop { code, count }),
+            guardrail().prop_map(Reason::Denied),
+            guardrail().prop_map(Reason::FailedOpen),
+            guardrail().prop_map(Reason::Allowed),
+            suspension.prop_map(|suspension| Reason::SubjectSuspended(Box::new(suspension))),
+            Just(Reason::Suppressed),
+            Just(Reason::ThreadStoreFull),
+        ]
+    }
+
+    fn answer() -> impl Strategy<Value = Answer> {
+        let basis = prop_oneof![Just(Basis::NotAsked), any::<u32>().prop_map(Basis::Counted), Just(Basis::NotExecuted)];
+        (fingerprint(), vec(reason(), 0..3), basis)
+            .prop_map(|(event, reasons, basis)| Answer { event, ruling: Ruling { reasons: reasons.into(), basis } })
+    }
+
+    fn memory() -> impl Strategy<Value = TurnMemory> {
+        let call =
+            (fingerprint(), fingerprint(), digest(), option::of(fingerprint()), option::of(answer()), option::of(answer()), any::<bool>());
+        let call = call.prop_map(|(id, tool, args, spelling, call, result, is_open)| CallRecord {
+            id,
+            tool,
+            args,
+            spelling,
+            call,
+            result,
+            is_open,
+        });
+        let suppression = (vec(fingerprint(), 0..3), vec(fingerprint(), 0..3), any::<bool>(), any::<bool>());
+        let suppression = suppression.prop_map(|(ids, unnamed_tools, has_unknown, has_overflowed)| Suppression {
+            ids,
+            unnamed_tools,
+            has_unknown,
+            has_overflowed,
+        });
+        (loops(), vec(call, 0..3), suppression).prop_map(|(loops, calls, suppression)| TurnMemory {
+            loops,
+            calls: Calls::of(calls),
+            suppression,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_back_equal(memory in memory()) {
+            prop_assert_eq!(read(VERSION.into(), &written(&memory)), Ok(memory));
+        }
+
+        /// A record may hold such a slot if another release has written it.
+        #[test]
+        fn unknown_slots_are_skipped(memory in loops(), number in 2..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
+            let foreign = Slot { number, version, bytes };
+            let [repetition, counting] = slots(&memory);
+            let list = [repetition.as_slice(), &foreign.written(), &counting].concat();
+            let count = u64::from(!repetition.is_empty()) + 1 + u64::from(!counting.is_empty());
+            let bytes = [written(&memory.holds_a_stop), written(&count), list].concat();
+            prop_assert_eq!(read(VERSION.into(), &bytes), Ok(memory));
+        }
+    }
+
+    struct Slot {
+        number: u64,
+        version: u32,
+        bytes: Vec<u8>,
+    }
+
+    impl Slot {
+        fn written(&self) -> Vec<u8> {
+            let head = [written(&self.number), written(&self.version), written(&(self.bytes.len() as u64))].concat();
+            [head, self.bytes.clone()].concat()
+        }
+    }
+
+    /// Returns the slots of a memory as bytes.
+    fn slots(memory: &LoopMemory) -> [Vec<u8>; 2] {
+        let is_counting = memory.counting != Default::default();
+        let is_repetition = memory.repetition != RepetitionMemory::default();
+        let repetition = Slot { number: 1, version: 1, bytes: written(&memory.repetition) };
+        let counting = Slot { number: 60_000, version: 2, bytes: written(&memory.counting) };
+        [(is_repetition, repetition), (is_counting, counting)].map(|(is_held, slot)| if is_held { slot.written() } else { Vec::new() })
+    }
+
+    /// Returns a memory in which both controllers remember something.
+    fn both() -> LoopMemory {
+        let tool = Fingerprint::of("bash");
+        let mut memory = LoopMemory { holds_a_stop: true, ..LoopMemory::BLANK };
+        memory.repetition.tools.push(ToolCount { tool, failures: 3 });
+        (memory.counting.results, memory.counting.last_tool) = (5, Some(tool));
+        memory
+    }
+
+    #[test]
+    fn a_quiet_turn_has_no_slots() {
+        assert_eq!(written(&LoopMemory::BLANK), [0, 0]);
+        let [repetition, counting] = slots(&both());
+        assert_eq!(written(&both()), [&[1, 2], repetition.as_slice(), &counting].concat());
+    }
+
+    #[test]
+    fn a_slot_of_an_older_version_is_read() {
+        let slot = Slot { number: 60_000, version: 1, bytes: vec![5] };
+        let mut expected = LoopMemory::default();
+        expected.counting.results = 5;
+        assert_eq!(read(VERSION.into(), &[&[0, 1], slot.written().as_slice()].concat()), Ok(expected));
+    }
+
+    /// The controller of such a slot begins anew, and the thread still holds its stop.
+    #[test]
+    fn a_slot_of_a_newer_version_is_skipped() {
+        let [repetition, _] = slots(&both());
+        let slot = Slot { number: 60_000, version: 3, bytes: b"anything".to_vec() };
+        let mut expected = both();
+        expected.counting = Default::default();
+        assert_eq!(read(VERSION.into(), &[&[1, 2], repetition.as_slice(), &slot.written()].concat()), Ok(expected));
+    }
+
+    #[test]
+    fn slots_that_nothing_writes_are_refused() {
+        let slot = |number, version, bytes: &[u8]| Slot { number, version, bytes: bytes.to_vec() }.written();
+        let read = |slots: &[Vec<u8>]| read::<LoopMemory>(VERSION.into(), &[vec![0, slots.len() as u8], slots.concat()].concat());
+        let invalid = Err(Malformed::Invalid("a loop controller's slot"));
+        assert_eq!(read(&[slot(1, 1, &[0, 0]), slot(1, 1, &[0, 0])]), invalid, "twice");
+        assert_eq!(read(&[slot(7, 1, b""), slot(1, 1, &[0, 0])]), invalid, "out of order");
+        assert_eq!(read(&[slot(7, 0, b"")]), invalid, "version 0");
+        assert_eq!(read(&[slot(1, 1, &[0, 0, 9])]), Err(Malformed::Trailing(1)));
+        assert_eq!(read(&[slot(1, 1, &[0])]), Err(Malformed::Truncated));
+    }
+}

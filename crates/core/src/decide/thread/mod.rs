@@ -1,0 +1,123 @@
+//! The state of a thread: what its running turn remembers, in digests and counters.
+
+mod calls;
+mod id;
+mod index;
+mod keyed_state;
+mod layout;
+mod order;
+mod shares;
+mod store;
+mod suppression;
+mod turn;
+mod view;
+
+pub use calls::{Answer, CallRecord, Calls};
+pub use keyed_state::read_thread;
+pub use order::SlotKey;
+pub use shares::TenantMark;
+pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
+pub use suppression::Suppression;
+pub use turn::{Counted, Turn, TurnMemory};
+pub use view::ThreadView;
+
+use crate::event::decode::{Body, Event};
+use tollgate_json::digest::Fingerprint;
+
+/// The bounds on what a thread may remember, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadLimits {
+    /// The longest pause, in milliseconds of event time, after which a thread keeps its state. After a longer one it starts from nothing.
+    pub idle_ms_max: i64,
+    /// The most heap bytes of one thread. The oldest calls and counters are dropped to stay below it.
+    pub bytes_max: usize,
+}
+
+/// The state of one thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// The running turn.
+    pub turn: Turn,
+    /// The time of its latest event, in milliseconds since the epoch.
+    pub last_event_ms: Option<i64>,
+}
+
+impl Thread {
+    /// Brings the thread to the turn that an event belongs to. A long pause forgets everything, `turn_start` and a new `turn_id` start a
+    /// new turn, `turn_end` ends the turn, and `thread_reset` forgets. An event of an earlier turn is late: it must not wipe what the
+    /// running turn has stopped. `fingerprint` names the event.
+    pub fn enter(&mut self, event: &Event<'_>, fingerprint: Fingerprint, limits: &ThreadLimits) {
+        if let (Some(now), Some(last)) = (event.time_ms, self.last_event_ms)
+            && now.saturating_sub(last) > limits.idle_ms_max
+        {
+            self.turn = Turn::default();
+        }
+        self.last_event_ms = self.last_event_ms.max(event.time_ms);
+        match event.body {
+            Body::TurnStart => self.start_turn(event.turn_id.as_deref(), fingerprint),
+            Body::TurnEnd => self.end_turn(event.turn_id.as_deref()),
+            Body::ThreadReset => self.reset(event.turn_id.as_deref()),
+            // A model that answers after the end of a turn is in another turn, whether the host says so or not.
+            Body::ModelResponse(_) if self.turn.has_ended && event.turn_id.is_none() => {
+                self.turn = std::mem::take(&mut self.turn).next(None, None);
+            }
+            _ => self.join_turn(event.turn_id.as_deref()),
+        }
+    }
+
+    fn start_turn(&mut self, turn_id: Option<&str>, fingerprint: Fingerprint) {
+        let is_repeat = self.turn.started_by == Some(fingerprint) || (turn_id.is_some() && turn_id == self.turn.id.as_deref());
+        if !is_repeat && !turn_id.is_some_and(|id| self.turn.is_earlier(id)) {
+            self.turn = std::mem::take(&mut self.turn).next(turn_id, Some(fingerprint));
+        }
+    }
+
+    fn end_turn(&mut self, turn_id: Option<&str>) {
+        let is_other = turn_id.is_some() && self.turn.id.is_some() && turn_id != self.turn.id.as_deref();
+        if !is_other {
+            self.turn = std::mem::take(&mut self.turn).end();
+        }
+    }
+
+    /// Forgets everything, or, if `turn_id` names the running turn, what that turn remembers. The running turn goes on: an event that names
+    /// it does not start it anew.
+    fn reset(&mut self, turn_id: Option<&str>) {
+        let turn = std::mem::take(&mut self.turn);
+        self.turn = match turn_id {
+            None => Turn::default(),
+            Some(_) if turn_id == turn.id.as_deref() => turn.forget(),
+            Some(_) => turn,
+        };
+    }
+
+    fn join_turn(&mut self, turn_id: Option<&str>) {
+        let Some(id) = turn_id.filter(|id| self.turn.id.as_deref() != Some(id)) else { return };
+        if !self.turn.is_earlier(id) {
+            self.turn = std::mem::take(&mut self.turn).next(Some(id), None);
+        }
+    }
+
+    /// Returns whether nothing is remembered any more, so that the thread need not be kept.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.turn.is_blank()
+    }
+
+    /// Returns whether a running turn depends on what is remembered here. Such a thread is forgotten by event time alone, never to make
+    /// room for another.
+    #[must_use]
+    pub fn holds_a_stop(&self) -> bool {
+        !self.turn.has_ended && self.turn.holds_a_stop()
+    }
+
+    /// Drops the oldest memories until the thread is within its limits.
+    pub fn trim(&mut self, limits: &ThreadLimits) {
+        self.turn.trim(limits.bytes_max);
+    }
+
+    /// Returns how many bytes it takes on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.turn.heap_bytes()
+    }
+}

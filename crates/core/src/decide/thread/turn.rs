@@ -1,0 +1,152 @@
+//! The state of a turn: from what the user said to the agent's last word.
+
+use crate::decide::loops::LoopMemory;
+use tollgate_json::digest::Fingerprint;
+
+use super::calls::Calls;
+use super::suppression::Suppression;
+
+/// How many earlier turns a thread remembers, to recognise events that come late.
+const EARLIER_TURNS_MAX: usize = 4;
+
+/// The state of one turn. There are many threads between two calls, which remember little, so what only a busy turn has is on the heap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The turn's id, if the orchestrator names turns.
+    pub id: Option<Box<str>>,
+    /// The fingerprint of the `turn_start` that began it, so that the same event sent twice begins it once.
+    pub started_by: Option<Fingerprint>,
+    /// Whether the turn has ended.
+    pub has_ended: bool,
+    /// The fingerprints of the ids of the turns before it, latest last.
+    pub(crate) earlier: Box<[Fingerprint]>,
+    /// What the turn remembers of its calls; `None` is an empty memory.
+    pub(crate) memory: Option<Box<TurnMemory>>,
+    /// What has been counted already.
+    pub(crate) counted: Counted,
+}
+
+/// What signals have counted of a thread already. No verdict depends on it, and no thread is kept for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The last response, by the first half of its event's fingerprint; 0 is none.
+    pub(crate) response: u64,
+    /// Whether a safety stop of the running turn was counted.
+    pub(crate) safety_stop: bool,
+}
+
+/// What a turn remembers of its calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnMemory {
+    /// What the loop controllers remember.
+    pub loops: LoopMemory,
+    /// The calls of the turn.
+    pub calls: Calls,
+    /// The calls that safety stops have suppressed, in this turn and in those before it.
+    pub suppression: Suppression,
+}
+
+/// The memory of a turn without calls.
+static BLANK: TurnMemory = TurnMemory { loops: LoopMemory::BLANK, calls: Calls::BLANK, suppression: Suppression::BLANK };
+
+impl Turn {
+    /// Returns what the turn remembers of its calls.
+    #[must_use]
+    pub fn memory(&self) -> &TurnMemory {
+        self.memory.as_deref().unwrap_or(&BLANK)
+    }
+
+    /// Returns what the turn remembers of its calls, to be changed. An empty memory is allocated.
+    pub fn memory_mut(&mut self) -> &mut TurnMemory {
+        self.memory.get_or_insert_default()
+    }
+
+    /// Returns the turn that follows this one. Calls that were suppressed stay so: one that comes late may bear the id of any turn.
+    #[must_use]
+    pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
+        let Self { id: last, earlier, memory, counted, .. } = self;
+        let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(&last)));
+        let memory = memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression));
+        // A response that comes again is the same one, whatever turn it comes in.
+        let counted = Counted { safety_stop: false, ..counted };
+        Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory, counted }
+    }
+
+    /// Returns what is left of this turn once it has ended.
+    #[must_use]
+    pub fn end(self) -> Self {
+        match self.memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression)) {
+            None => Self::default(),
+            memory => Self { has_ended: true, memory, ..self },
+        }
+    }
+
+    /// Returns the turn without any memory of its calls. Of a turn that has ended, nothing is left.
+    #[must_use]
+    pub fn forget(self) -> Self {
+        if self.has_ended { Self::default() } else { Self { memory: None, ..self } }
+    }
+
+    /// Returns whether nothing is remembered but what was counted.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.id.is_none() && self.started_by.is_none() && !self.has_ended && self.earlier.is_empty() && self.memory.is_none()
+    }
+
+    /// Notes a response that is counted, by its event. Returns whether it is another one than the last.
+    pub fn counts_response(&mut self, event: Fingerprint) -> bool {
+        let mark = event.mark();
+        std::mem::replace(&mut self.counted.response, mark) != mark
+    }
+
+    /// Notes a safety stop. Returns whether it is the turn's first.
+    pub fn counts_safety_stop(&mut self) -> bool {
+        !std::mem::replace(&mut self.counted.safety_stop, true)
+    }
+
+    /// Returns whether an id names a turn before this one. Events of such a turn are late and begin no turn.
+    #[must_use]
+    pub fn is_earlier(&self, id: &str) -> bool {
+        !self.earlier.is_empty() && self.earlier.contains(&Fingerprint::of(id))
+    }
+
+    /// Returns whether a stop depends on what is remembered here.
+    #[must_use]
+    pub fn holds_a_stop(&self) -> bool {
+        self.memory().loops.holds_a_stop || !self.memory().suppression.is_empty()
+    }
+
+    /// Drops the oldest memories until the turn fits into `bytes_max` bytes: half for the calls, a quarter each for the counters and for
+    /// suppressed calls. What a stop depends on is dropped last.
+    pub fn trim(&mut self, bytes_max: usize) {
+        let Some(memory) = &mut self.memory else { return };
+        memory.calls.trim(bytes_max / 2);
+        memory.loops.trim(bytes_max / 4);
+        memory.suppression.trim(bytes_max / 4);
+        if **memory == BLANK {
+            self.memory = None;
+        }
+    }
+
+    /// Returns how many bytes it takes on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let names = self.id.as_ref().map_or(0, |id| id.len()) + self.earlier.len() * size_of::<Fingerprint>();
+        names + self.memory.as_ref().map_or(0, |memory| size_of::<TurnMemory>() + memory.heap_bytes())
+    }
+}
+
+impl TurnMemory {
+    fn of_suppression(suppression: Suppression) -> Option<Box<Self>> {
+        (!suppression.is_empty()).then(|| Box::new(Self { suppression, ..Self::default() }))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.loops.heap_bytes() + self.calls.heap_bytes() + self.suppression.heap_bytes()
+    }
+}
+
+fn with_latest(earlier: &[Fingerprint], latest: Fingerprint) -> Box<[Fingerprint]> {
+    let kept = earlier.len().saturating_sub(EARLIER_TURNS_MAX - 1);
+    earlier.iter().skip(kept).copied().chain([latest]).collect()
+}
