@@ -16,30 +16,22 @@ mod capture;
 mod completions;
 mod config_check;
 mod control;
-mod controls_file;
 mod dev;
 mod diff;
 mod dlq;
 mod eval;
 mod health;
-mod hints;
-mod interrupt;
-mod output;
 mod passport;
-mod process;
-mod produce;
-mod ready;
 mod replay;
 mod run;
 mod sample;
 mod schema;
+mod shared;
 mod state;
 mod status;
 mod tap;
 mod test;
 mod top;
-mod topic_records;
-mod topics;
 mod topics_apply;
 mod verdicts;
 mod version;
@@ -49,7 +41,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use output::ColorChoice;
+pub use shared::output::ColorChoice;
 
 use tollgate_config::load_as_of;
 use tollgate_config::settings::Settings;
@@ -57,8 +49,9 @@ use tollgate_worker::host_time::now_ms;
 use tollgate_worker::logging::finish_logging;
 
 use dev::DevContext;
-use hints::Hints;
-use output::Screen;
+use shared::hints::Hints;
+use shared::output::Screen;
+use shared::{controls_file, hints, interrupt, output, process, publish, ready, sender, topic_records, topics};
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]

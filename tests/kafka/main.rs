@@ -52,6 +52,7 @@ fn cases() -> Vec<Case> {
         sharing!(state::a_zombie_does_no_harm),
         sharing!(security::every_mechanism_works_with_the_least_rights),
         sharing!(security::secrets_change_under_running_workers),
+        sharing!(security::every_command_logs_in_by_every_mechanism),
         sharing!(rekey::threads_follow_their_topic_through_kills),
         sharing!(remote::a_crash_asks_again_at_most_once),
         stopping!(controls::the_table_outlives_a_broker_restart),

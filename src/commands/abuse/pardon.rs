@@ -20,7 +20,7 @@ use super::super::UsageError;
 use super::super::hints::Hints;
 use super::super::interrupt::Interrupt;
 use super::super::output::{OutputArgs, OutputFormat, now_ms, read_duration};
-use super::super::produce::{Outgoing, publish_all};
+use super::super::publish::{Outgoing, publish_all};
 use super::super::topics::{Topic, Topics};
 use super::requests::{Place, StageView};
 use super::subject::{SubjectParser, resolve};

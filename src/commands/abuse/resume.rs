@@ -17,7 +17,7 @@ use super::super::UsageError;
 use super::super::hints::Hints;
 use super::super::interrupt::Interrupt;
 use super::super::output::{OutputArgs, OutputFormat, read_duration};
-use super::super::produce::{Outgoing, publish_all};
+use super::super::publish::{Outgoing, publish_all};
 use super::super::topics::Topics;
 use super::requests::StageView;
 

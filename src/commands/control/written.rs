@@ -7,7 +7,7 @@ use anyhow::ensure;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decide::controls::ControlId;
 
-use super::super::produce::{Outgoing, publish};
+use super::super::publish::{Outgoing, publish};
 use super::super::topics::Topics;
 use super::listing::{Listing, compact};
 

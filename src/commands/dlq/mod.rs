@@ -16,7 +16,6 @@ mod groups;
 mod letter;
 mod list;
 mod redrive;
-mod send;
 
 use std::process::ExitCode;
 

@@ -12,19 +12,29 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::producer::BaseRecord;
 use serde_json::json;
 use tollgate_core::event::record::partition_of;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::Stop;
-use tollgate_worker::kafka::Right;
+use tollgate_worker::kafka::{Linger, Right};
 
 use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table};
 use super::super::process;
+use super::super::sender::{Outcome, Sender, Sending};
 use super::super::topics::{Topic, Topics};
 use super::filter::{FilterArgs, Span};
 use super::letter::{Letter, redriven_headers};
-use super::send::{Outcome, Place, Sender};
+
+/// How long the brokers may take to acknowledge a record.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Letters may be many, so they are gathered for a moment.
+const SENDING: Sending = Sending { acknowledged_within: SEND_TIMEOUT, linger: Linger::Moment, batch_bytes_max: None };
+
+/// The partition and the offset of a dead letter.
+type LetterPlace = (i32, i64);
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct RedriveArgs {
@@ -79,11 +89,11 @@ struct Progress<'a> {
     args: &'a RedriveArgs,
     kafka: &'a KafkaSettings,
     target: Topic<'a>,
-    sender: Option<Sender>,
+    sender: Option<Sender<LetterPlace>>,
     counts: BTreeMap<String, Counts>,
     /// Where to go on, by partition of the dead letters.
     next: BTreeMap<i32, i64>,
-    in_flight: BTreeSet<Place>,
+    in_flight: BTreeSet<LetterPlace>,
     sent: u64,
     acknowledged: u64,
     /// Letters of other topics, by topic.
@@ -126,7 +136,7 @@ impl<'a> Progress<'a> {
             args,
             kafka,
             target,
-            sender: if args.execute { Some(Sender::new(kafka)?) } else { None },
+            sender: if args.execute { Some(Sender::new(kafka, SENDING)?) } else { None },
             counts: BTreeMap::new(),
             next: BTreeMap::new(),
             in_flight: BTreeSet::new(),
@@ -187,7 +197,10 @@ impl<'a> Progress<'a> {
         let partition = message.key().map_or(was_on, |key| Some(partition_of(key, self.target.partitions).0));
         let headers = redriven_headers(message, letter.redriven + 1);
         self.in_flight.insert((letter.partition, letter.offset));
-        if let Err(error) = sender.send(message, headers, self.target.name, partition) {
+        let place = Box::new((letter.partition, letter.offset));
+        let mut record = BaseRecord::with_opaque_to(self.target.name, place).headers(headers);
+        (record.partition, record.key, record.payload) = (partition, message.key(), message.payload());
+        if let Err(error) = sender.send(record, || false) {
             self.failure = Some(anyhow!("letter {} was not sent back: {error}", letter.place()));
         }
         let outcomes = sender.take();
@@ -195,7 +208,7 @@ impl<'a> Progress<'a> {
     }
 
     /// Notes what has become of records.
-    fn note(&mut self, outcomes: Vec<Outcome>) {
+    fn note(&mut self, outcomes: Vec<Outcome<LetterPlace>>) {
         for (place @ (partition, offset), outcome) in outcomes {
             match outcome {
                 Ok((to_partition, to_offset)) => {
@@ -203,7 +216,7 @@ impl<'a> Progress<'a> {
                     self.acknowledged += 1;
                     if self.args.output.format() == OutputFormat::Json {
                         let line = json!({"kind": "redriven", "letter": format!("{partition}@{offset}"), "topic": self.target.name,
-                            "partition": to_partition, "offset": to_offset});
+                            "partition": to_partition.0, "offset": to_offset.0});
                         let written = writeln!(std::io::stdout().lock(), "{line}");
                         if let Err(error) = written {
                             self.failure.get_or_insert(error.into());

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use super::super::interrupt::Interrupt;
 use super::report::{Report, Verdicts};
 use super::run::Run;
-use super::sender::Sender;
 use super::verdict_watch::lock;
 use super::{PARTLY, ReplayArgs};
 
@@ -81,7 +80,7 @@ impl Ended {
 /// Waits until every record was acknowledged or refused. If the replay is to stop, it waits no longer than [`STOPPING_TIME_MAX`] for the next
 /// of them.
 fn settle(run: &mut Run) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Sender::report_time_max();
+    let deadline = Instant::now() + run.sender.time_max();
     let (mut settled, mut stopping_since) = (run.counts.settled(), None);
     while !run.sender.settle(POLL) {
         run.look()?;

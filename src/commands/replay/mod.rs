@@ -41,7 +41,7 @@ use pace::{Pace, Schedule, read_rate, read_speed};
 use progress::{Progress, Tracker};
 use rewrite::Rewriter;
 use run::{Clock, Counts, Run};
-use sender::Sender;
+use sender::sender;
 use source::{FileOptions, FileSource, Source, check_file, topic_of};
 use target::{Target, check_name, look_at_settings};
 use topic_source::TopicSource;
@@ -152,7 +152,8 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let interrupt = Interrupt::watch()?;
     let mut source = args.open(&settings, &behind)?;
     let mut run = Run {
-        sender: Sender::new(&settings.kafka, &args.to, bytes_max)?,
+        sender: sender(&settings.kafka, bytes_max)?,
+        to: args.to.clone(),
         target,
         rewriter: args.rewriter(&settings),
         schedule: Schedule::new(args.pace()),

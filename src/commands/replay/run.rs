@@ -12,11 +12,12 @@ use tollgate_capture::LineFault;
 use tollgate_worker::Stop;
 
 use super::super::output::{count, now_ms, seconds};
+use super::super::sender::Sender;
 use super::awaiting::Times;
 use super::pace::{Pace, Schedule};
 use super::progress::{Place, Progress, Tracker};
 use super::rewrite::{Ready, Rewriter};
-use super::sender::Sender;
+use super::sender;
 use super::source::{Item, Source};
 use super::target::Target;
 use super::verdict_watch::VerdictWatch;
@@ -51,7 +52,9 @@ impl Counts {
 
 /// A replay that runs.
 pub(super) struct Run {
-    pub(super) sender: Sender,
+    pub(super) sender: Sender<Place>,
+    /// The topic that is written to.
+    pub(super) to: String,
     pub(super) target: Target,
     pub(super) rewriter: Rewriter,
     pub(super) schedule: Schedule,
@@ -190,7 +193,7 @@ impl Run {
             verdicts.awaiting().expect(id, due.unwrap_or(now));
         }
         let stop = self.stop.clone();
-        match self.sender.send(place, partition, ready, || stop.is_given()) {
+        match self.sender.send(sender::record(&self.to, partition, place, ready), || stop.is_given()) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(error) => {
@@ -212,7 +215,7 @@ impl Run {
     pub(super) fn look(&mut self) -> anyhow::Result<()> {
         for (place, outcome) in self.sender.take() {
             match outcome {
-                Ok(()) => {
+                Ok(_) => {
                     self.counts.acknowledged += 1;
                     self.tracker.settle(place);
                 }

@@ -11,7 +11,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::decode::{EventType, TURN_ID_BYTES_MAX};
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::super::produce::{Outgoing, publish};
+use super::super::publish::{Outgoing, publish};
 use super::super::topics::{Topic, Topics};
 use super::lookup::look_up;
 use super::{ThreadArgs, read_id, warn_of_other_owner};

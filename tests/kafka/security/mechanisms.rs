@@ -9,18 +9,23 @@ use tollgate_testkit::{Cluster, Deployment, Record, Worker, header};
 use super::{SENTINEL, Secured, TIME_MAX, TOKEN_SECONDS, USERS, WANTING, await_line, documented_rights, password, send, shared_broker};
 
 /// One way to authenticate.
-struct Mechanism {
-    name: &'static str,
-    principal: String,
-    deployment: Deployment,
+pub(super) struct Mechanism {
+    pub(super) name: &'static str,
+    pub(super) principal: String,
+    pub(super) deployment: Deployment,
     /// Arguments for every command.
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
 }
 
 impl Mechanism {
-    fn adapt(&self, command: &mut Command) {
+    /// Has a command log in so.
+    pub(super) fn log_in(&self, command: &mut Command) {
         command.args(&self.arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));
+    }
+
+    fn adapt(&self, command: &mut Command) {
+        self.log_in(command);
         // Everything that librdkafka says of logins, conversations and its configuration.
         command.args(["-X", "debug=security,broker,protocol,conf"]);
         command.env("TOLLGATE__LOG__FILTER", "trace");
@@ -28,7 +33,7 @@ impl Mechanism {
 }
 
 /// Returns all mechanisms. Each is configured in another form: with `-X`, in the file, by environment.
-fn mechanisms(secured: &Secured, shared: &Cluster) -> Result<Vec<Mechanism>> {
+pub(super) fn mechanisms(secured: &Secured, shared: &Cluster) -> Result<Vec<Mechanism>> {
     let (sasl, mtls, ca) = (secured.broker.secured_bootstrap()?, secured.broker.certified_bootstrap(), secured.path("ca.pem"));
     let assigned = |pairs: &[(&str, &str)]| -> Vec<String> {
         pairs.iter().flat_map(|(key, value)| ["-X".to_owned(), format!("{key}={value}")]).collect()

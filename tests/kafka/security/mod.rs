@@ -1,11 +1,13 @@
 //! Every way to authenticate, on one broker that grants nothing by itself: what a worker needs, and what it says where something is wrong.
 
 mod certificates;
+mod commands;
 mod mechanisms;
 mod reasons;
 mod rotation;
 mod tokens;
 
+pub(crate) use commands::every_command_logs_in_by_every_mechanism;
 pub(crate) use mechanisms::{each_right_that_is_wanting_is_named, every_mechanism_works_with_the_least_rights};
 pub(crate) use reasons::each_refusal_of_a_login_has_its_own_reason;
 pub(crate) use rotation::secrets_change_under_running_workers;

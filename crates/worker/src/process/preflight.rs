@@ -26,6 +26,8 @@ use super::keying::KeyedOtherwise;
 pub(super) const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before unreachable brokers are asked again.
 pub(super) const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long topics that are missing are asked for again: a broker that has just started answers before it knows its topics.
+const MISSING_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long the same reason is not logged again.
 const SAME_REASON: Duration = Duration::from_secs(1);
 /// The part of the health report that says whether the brokers can be reached.
@@ -117,6 +119,7 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
         tracing::warn!(brokers, reason, "the brokers cannot be reached; trying again");
     };
     let watch = &mut Watch { is_wanted: &is_wanted, say: &mut say };
+    let mut missing_since: Option<Instant> = None;
     loop {
         let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
         let answer = inquirer.ask(watch, move |client| {
@@ -139,7 +142,10 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
                     return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
                 }
                 let counts: Vec<_> = counts.into_iter().flatten().collect();
-                return found(&topics, &counts);
+                let found = found(&topics, &counts);
+                if !is_asked_again(&found, &mut missing_since) {
+                    return found;
+                }
             }
             Some(Err(error)) => tracing::debug!(brokers, %error, "no answer"),
             None => {}
@@ -154,6 +160,16 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
             inquirer = inquire().unwrap_or(inquirer);
         }
     }
+}
+
+/// Returns whether topics are missing and have not been for long: a broker that has just started does not know them yet.
+fn is_asked_again(found: &Result<Preflight, PreflightError>, missing_since: &mut Option<Instant>) -> bool {
+    let Err(error @ PreflightError::Topics(TopicFault::Missing { .. })) = found else { return false };
+    let since = missing_since.get_or_insert_with(|| {
+        tracing::warn!(%error, "asking again, since a broker that has just started may not know its topics yet");
+        Instant::now()
+    });
+    since.elapsed() < MISSING_TIME_MAX
 }
 
 /// Returns what is known of topics with these numbers of partitions, if they fit.

@@ -29,7 +29,7 @@ const STOP_POLL: Duration = Duration::from_millis(100);
 const ENDED_AT_ONCE: i32 = 143;
 
 /// Watches signals: the first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
-pub(super) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> {
+pub(in crate::commands) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (guard, stop) = (MustRun::new("signals", health.threads(), stop), stop.clone());
     guard.spawn_task(async move {
@@ -51,7 +51,7 @@ pub(super) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> 
 }
 
 /// Returns an empty table of controls, with the configured keys of subject hashes.
-pub(super) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
+pub(in crate::commands) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
     let controls = Controls::new(subject_keys.iter());
     if !controls.is_keyed() {
         tracing::warn!("privacy.subject_key is not set: whoever can guess an id can tell its hash in the controls");
@@ -60,8 +60,8 @@ pub(super) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
 }
 
 /// Serves the admin endpoint for as long as the process lives.
-pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
-    if let Err(error) = metrics.add_process(super::version::REVISION) {
+pub(in crate::commands) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
+    if let Err(error) = metrics.add_process(crate::commands::version::REVISION) {
         tracing::warn!(%error, "the metrics of the process itself are missing");
     }
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
@@ -72,13 +72,13 @@ pub(super) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc
 }
 
 /// Waits until members that were asked to stop should have done so.
-pub(super) async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
+pub(in crate::commands) async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
     stopping(stop).await;
     tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
 }
 
 /// Waits for the sign to stop.
-pub(super) async fn stopping(stop: &Stop) {
+pub(in crate::commands) async fn stopping(stop: &Stop) {
     while !stop.is_given() {
         tokio::time::sleep(STOP_POLL).await;
     }
@@ -86,25 +86,25 @@ pub(super) async fn stopping(stop: &Stop) {
 
 /// Ends a process whose members do not stop: the brokers are away and the group cannot be left, or librdkafka hangs in leaving it. Nothing is
 /// lost: what is not committed is decided again.
-pub(super) fn end_late(health: &Health) -> ! {
+pub(in crate::commands) fn end_late(health: &Health) -> ! {
     tracing::error!("not stopped in time; ending");
     finish_logging();
     std::process::exit(if health.threads().has_ended() { THREAD_ENDED.into() } else { 1 });
 }
 
 /// Returns the exit code of a process that has stopped: success, unless it had to stop because a thread ended.
-pub(super) fn stopped(health: &Health) -> ExitCode {
+pub(in crate::commands) fn stopped(health: &Health) -> ExitCode {
     if health.threads().has_ended() { ExitCode::from(THREAD_ENDED) } else { ExitCode::SUCCESS }
 }
 
 /// Returns the policy servers of a configuration. They are asked on the current runtime.
-pub(super) fn policy_servers(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<PolicyServers> {
+pub(in crate::commands) fn policy_servers(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<PolicyServers> {
     let servers = settings.guardrails.iter().flat_map(GuardrailSettings::servers);
     let endpoints = servers.map(|(place, server)| Ok((place, Endpoint::new(server, metrics)?))).collect::<anyhow::Result<_>>()?;
     Ok(PolicyServers::new(endpoints, Handle::current()))
 }
 
 /// Returns a runtime for HTTP and signals. Members have threads of their own.
-pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+pub(in crate::commands) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }

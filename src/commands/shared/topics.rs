@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// A reader of the brokers' topics, in no consumer group.
-pub(super) struct Topics<'s> {
+pub(in crate::commands) struct Topics<'s> {
     kafka: &'s KafkaSettings,
     reader: Inquirer,
     /// The sign that ends the wait for a partition.
@@ -61,60 +61,60 @@ fn is_away(error: &RestoreError) -> bool {
 
 /// A topic that exists.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Topic<'s> {
-    pub(super) name: &'s str,
+pub(in crate::commands) struct Topic<'s> {
+    pub(in crate::commands) name: &'s str,
     /// How many partitions the topic has.
-    pub(super) partitions: u32,
+    pub(in crate::commands) partitions: u32,
 }
 
 impl<'s> Topics<'s> {
-    pub(super) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
         let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(|error| PropertyFault::of(&error, kafka))?;
         Ok(Self { kafka, reader, stop: Stop::default(), said: Cell::default() })
     }
 
     /// Has this sign end the wait for a partition whose leader is away.
-    pub(super) fn stopped_by(self, stop: &Stop) -> Self {
+    pub(in crate::commands) fn stopped_by(self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self }
     }
 
     /// Finds the events topic.
-    pub(super) fn events(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn events(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Events)
     }
 
     /// Finds the decisions topic.
-    pub(super) fn decisions(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn decisions(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Decisions)
     }
 
     /// Finds the state topic.
-    pub(super) fn state(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn state(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::State)
     }
 
     /// Finds the controls topic.
-    pub(super) fn controls(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn controls(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Controls)
     }
 
     /// Finds the topic of dead letters.
-    pub(super) fn dlq(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn dlq(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Dlq)
     }
 
     /// Finds the topic of alerts.
-    pub(super) fn alerts(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn alerts(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Alerts)
     }
 
     /// Finds the topic of signals.
-    pub(super) fn signals(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn signals(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Signals)
     }
 
     /// Finds the topic of what is known of subjects.
-    pub(super) fn abuse(&self) -> anyhow::Result<Topic<'s>> {
+    pub(in crate::commands) fn abuse(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Abuse)
     }
 
@@ -123,7 +123,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Finds a topic by its name, which stands in a key of the configuration or in an option.
-    pub(super) fn named<'n>(&self, name: &'n str, key: &str) -> anyhow::Result<Topic<'n>> {
+    pub(in crate::commands) fn named<'n>(&self, name: &'n str, key: &str) -> anyhow::Result<Topic<'n>> {
         let brokers = self.kafka.shown_brokers();
         let asked = name.to_owned();
         let watch = &mut Watch { is_wanted: &|| !self.stop.is_given(), say: &mut say_why_not(self.kafka) };
@@ -152,7 +152,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Reads a partition, showing each record once, with its offset.
-    pub(super) fn read(
+    pub(in crate::commands) fn read(
         &self,
         topic: Topic<'_>,
         partition: Partition,
@@ -165,7 +165,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Returns where a partition begins and ends.
-    pub(super) fn ends(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
+    pub(in crate::commands) fn ends(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
         let until = Instant::now() + PATIENCE;
         loop {
             match ends(self.reader.client(), topic.name, partition) {
@@ -176,12 +176,12 @@ impl<'s> Topics<'s> {
     }
 
     /// Returns the same, and does not ask again.
-    pub(super) fn ends_at_once(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
+    pub(in crate::commands) fn ends_at_once(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
         self.answer(ends(self.reader.client(), topic.name, partition), topic, partition)
     }
 
     /// Reads a partition from an offset that it has, until `show` returns `false` or the partition ends.
-    pub(super) fn read_from(
+    pub(in crate::commands) fn read_from(
         &self,
         topic: Topic<'_>,
         partition: Partition,
@@ -192,7 +192,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Does the same, and does not ask again.
-    pub(super) fn read_at_once(
+    pub(in crate::commands) fn read_at_once(
         &self,
         topic: Topic<'_>,
         partition: Partition,
@@ -244,7 +244,7 @@ impl<'s> Topics<'s> {
 }
 
 /// Waits until a broker answers, and says meanwhile why none does. Returns `false` if the sign to stop came first.
-pub(super) fn reach(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<bool> {
+pub(in crate::commands) fn reach(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<bool> {
     let topics = Topics::new(kafka)?;
     let watch = &mut Watch { is_wanted: &|| !stop.is_given(), say: &mut say_why_not(kafka) };
     match topics.reader.ask(watch, |client| client.fetch_metadata(None, METADATA_TIMEOUT).map(drop)) {
@@ -267,7 +267,7 @@ fn say_why_not(kafka: &KafkaSettings) -> impl FnMut(&str) {
 
 impl Topic<'_> {
     /// Returns the partition of that number.
-    pub(super) fn partition(self, number: u32) -> anyhow::Result<Partition> {
+    pub(in crate::commands) fn partition(self, number: u32) -> anyhow::Result<Partition> {
         let Self { name, partitions } = self;
         ensure!(
             number < partitions,
@@ -278,7 +278,7 @@ impl Topic<'_> {
     }
 
     /// Returns every partition.
-    pub(super) fn all(self) -> anyhow::Result<Vec<Partition>> {
+    pub(in crate::commands) fn all(self) -> anyhow::Result<Vec<Partition>> {
         (0..self.partitions).map(|number| self.partition(number)).collect()
     }
 }

@@ -40,17 +40,17 @@ const AHEAD_OF_ONE_KIB_MIN: usize = 64;
 
 /// A part of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) partition: i32,
+pub(in crate::commands) struct Span {
+    pub(in crate::commands) partition: i32,
     /// The next offset to read.
-    pub(super) next: i64,
+    pub(in crate::commands) next: i64,
     /// The offset behind the last; `None` if there is no end.
-    pub(super) end: Option<i64>,
+    pub(in crate::commands) end: Option<i64>,
 }
 
 /// What comes next.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(in crate::commands) enum Step {
     /// A record.
     Record(Box<OwnedRecord>),
     /// A record at this partition and offset that has a header whose name is not UTF-8. No reader can take it.
@@ -71,7 +71,11 @@ pub(super) enum Step {
 }
 
 /// Returns a reader in no consumer group. It reads what a worker reads: records of transactions that were aborted are none.
-pub(super) fn consumer(kafka: &KafkaSettings, client_id: &str, partitions: usize) -> anyhow::Result<BaseConsumer<PlainContext>> {
+pub(in crate::commands) fn consumer(
+    kafka: &KafkaSettings,
+    client_id: &str,
+    partitions: usize,
+) -> anyhow::Result<BaseConsumer<PlainContext>> {
     let ahead = (AHEAD_KIB / partitions.max(1)).clamp(AHEAD_OF_ONE_KIB_MIN, AHEAD_OF_ONE_KIB);
     let mut config = consumer_config(kafka, &kafka.group_id, None);
     config.set("client.id", client_id).set("statistics.interval.ms", "0").set("enable.partition.eof", "true");
@@ -82,7 +86,7 @@ pub(super) fn consumer(kafka: &KafkaSettings, client_id: &str, partitions: usize
 }
 
 /// A topic that is being read.
-pub(super) struct TopicRecords {
+pub(in crate::commands) struct TopicRecords {
     kafka: KafkaSettings,
     consumer: Arc<BaseConsumer<PlainContext>>,
     topic: String,
@@ -132,7 +136,7 @@ impl TopicRecords {
     ///
     /// # Errors
     /// librdkafka does not take the configuration or the assignment.
-    pub(super) fn open(kafka: &KafkaSettings, client_id: &str, topic: &str, spans: &[Span]) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn open(kafka: &KafkaSettings, client_id: &str, topic: &str, spans: &[Span]) -> anyhow::Result<Self> {
         let open = spans.iter().filter(|span| span.end.is_none_or(|end| span.next < end));
         let consumer = Arc::new(consumer(kafka, client_id, spans.len())?);
         let (mut list, mut partitions) = (TopicPartitionList::new(), Vec::new());
@@ -149,7 +153,7 @@ impl TopicRecords {
     }
 
     /// Returns how many offsets there are still to go through, of the partitions that have an end.
-    pub(super) fn left(&self) -> u64 {
+    pub(in crate::commands) fn left(&self) -> u64 {
         self.partitions.iter().filter_map(|reading| u64::try_from(reading.span.end? - reading.span.next).ok()).sum()
     }
 
@@ -157,7 +161,7 @@ impl TopicRecords {
     ///
     /// # Errors
     /// The topic cannot be read any more.
-    pub(super) fn next(&mut self) -> anyhow::Result<Step> {
+    pub(in crate::commands) fn next(&mut self) -> anyhow::Result<Step> {
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.looked = Instant::now();
             let idle = std::mem::take(&mut self.idle);

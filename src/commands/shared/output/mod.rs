@@ -14,13 +14,13 @@ use std::io::{IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
 
-pub(super) use file::{check as check_output, create as create_output};
-pub(super) use live::LiveLine;
-pub(super) use table::{Column, Table};
-pub(super) use text::{fit, shown};
-pub(super) use time::{ago, clock, read_duration, read_since, stamp};
-pub(super) use tollgate_worker::host_time::now_ms;
-pub(super) use units::{bytes, count, seconds};
+pub(in crate::commands) use file::{check as check_output, create as create_output};
+pub(in crate::commands) use live::LiveLine;
+pub(in crate::commands) use table::{Column, Table};
+pub(in crate::commands) use text::{fit, shown};
+pub(in crate::commands) use time::{ago, clock, read_duration, read_since, stamp};
+pub(in crate::commands) use tollgate_worker::host_time::now_ms;
+pub(in crate::commands) use units::{bytes, count, seconds};
 
 /// The width that is assumed where a terminal does not say its own.
 const WIDTH: usize = 80;
@@ -41,7 +41,7 @@ pub enum ColorChoice {
 
 /// How a command lists things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutputFormat {
+pub(in crate::commands) enum OutputFormat {
     /// A table in the width of the terminal
     Table,
     /// One JSON object a line
@@ -52,7 +52,7 @@ pub(super) enum OutputFormat {
 
 /// The option of commands that list things.
 #[derive(Debug, Clone, Copy, Args)]
-pub(super) struct OutputArgs {
+pub(in crate::commands) struct OutputArgs {
     /// How to print [default: table on a terminal, else json]
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     output: Option<OutputFormat>,
@@ -60,7 +60,7 @@ pub(super) struct OutputArgs {
 
 impl OutputArgs {
     /// Returns the format: the one that was asked for, or the one that fits stdout.
-    pub(super) fn format(self) -> OutputFormat {
+    pub(in crate::commands) fn format(self) -> OutputFormat {
         let default = || if std::io::stdout().is_terminal() { OutputFormat::Table } else { OutputFormat::Json };
         self.output.unwrap_or_else(default)
     }
@@ -68,14 +68,14 @@ impl OutputArgs {
 
 /// What is known of stdout.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Screen {
-    pub(super) is_terminal: bool,
+pub(in crate::commands) struct Screen {
+    pub(in crate::commands) is_terminal: bool,
     has_color: bool,
 }
 
 impl Screen {
     /// Looks at stdout.
-    pub(super) fn stdout(choice: ColorChoice) -> Self {
+    pub(in crate::commands) fn stdout(choice: ColorChoice) -> Self {
         let stdout = std::io::stdout();
         let has_color = match choice {
             ColorChoice::Always => true,
@@ -86,7 +86,7 @@ impl Screen {
     }
 
     /// Returns the columns and rows of the terminal as it is now. Without a terminal there are columns enough for everything.
-    pub(super) fn size(self) -> (usize, usize) {
+    pub(in crate::commands) fn size(self) -> (usize, usize) {
         if !self.is_terminal {
             return (WIDTH_MAX, 24);
         }
@@ -98,18 +98,18 @@ impl Screen {
     }
 
     /// Returns the text in a style, where there is colour.
-    pub(super) fn paint(self, style: Style, text: &str) -> String {
+    pub(in crate::commands) fn paint(self, style: Style, text: &str) -> String {
         if self.has_color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
 /// The style of titles.
-pub(super) const TITLE: Style = Style::new().bold();
+pub(in crate::commands) const TITLE: Style = Style::new().bold();
 /// The style of what matters less.
-pub(super) const DIM: Style = Style::new().dimmed();
+pub(in crate::commands) const DIM: Style = Style::new().dimmed();
 
 /// Returns the style of a verdict's action.
-pub(super) fn style_of(action: &str) -> Style {
+pub(in crate::commands) fn style_of(action: &str) -> Style {
     let color = match action {
         "allow" => AnsiColor::Green,
         "warn" => AnsiColor::Yellow,
@@ -120,7 +120,7 @@ pub(super) fn style_of(action: &str) -> Style {
 }
 
 /// Writes lines for people to stderr. If nobody reads them any more, that is no failure of the command.
-pub(super) fn note(text: &str) {
+pub(in crate::commands) fn note(text: &str) {
     let mut lines = text.to_owned();
     lines.push('\n');
     let _reader_gone = std::io::stderr().lock().write_all(lines.as_bytes());

@@ -16,8 +16,8 @@ const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
 /// The signals that stop a command.
-pub(super) struct Interrupt {
-    pub(super) stop: Stop,
+pub(in crate::commands) struct Interrupt {
+    pub(in crate::commands) stop: Stop,
     /// The exit code of the first of them.
     code: Arc<AtomicU8>,
     /// It listens for as long as it lives.
@@ -29,7 +29,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// The system does not allow it.
-    pub(super) fn watch() -> anyhow::Result<Self> {
+    pub(in crate::commands) fn watch() -> anyhow::Result<Self> {
         let runtime = process::runtime()?;
         let _entered = runtime.enter();
         let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -53,7 +53,7 @@ impl Interrupt {
     }
 
     /// Returns the exit code of the signal that came first; `None` if none came.
-    pub(super) fn exit_code(&self) -> Option<ExitCode> {
+    pub(in crate::commands) fn exit_code(&self) -> Option<ExitCode> {
         Some(self.code.load(Ordering::Relaxed)).filter(|code| *code > 0).map(ExitCode::from)
     }
 }
