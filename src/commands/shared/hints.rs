@@ -42,8 +42,8 @@ pub(in crate::commands) fn quoted(word: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::commands::ColorChoice;
     use super::*;
+    use crate::commands::ColorChoice;
 
     #[test]
     fn a_command_repeats_what_leads_to_the_brokers_and_no_secret() {

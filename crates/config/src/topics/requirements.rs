@@ -35,6 +35,16 @@ pub enum TopicFault {
         /// The cleanup policy that it has.
         found: String,
     },
+    /// A topic must not be compacted, and would lose all but the last record of a key.
+    #[error(
+        "topic {topic} has cleanup.policy={found}: of the records with one key only the last would be kept. Set it to delete: tollgate topics apply --execute"
+    )]
+    Compacted {
+        /// The topic.
+        topic: String,
+        /// The cleanup policy that it has.
+        found: String,
+    },
     /// The state of a thread may not fit into its topic.
     #[error(
         "topic {topic} has max.message.bytes={found}, and a thread's state may take {wanted} bytes: raise it (tollgate topics apply --execute), or lower limits.thread_bytes_max"
@@ -140,22 +150,25 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
 
 /// Checks how the topics are configured, and returns the sizes that they take. `setting` returns a topic's setting by the names of both, or
 /// `None` if it is not known. A topic refuses a batch as a whole if it is larger than the topic takes, so the producer's batches must not
-/// be larger. A topic of copies that takes less than the original cannot hold all of them. A compacted topic must not delete by age. The
-/// state topic must take the state of the largest thread, whose own bytes are at most `thread_bytes_max`.
+/// be larger. A topic of copies that takes less than the original cannot hold all of them. A compacted topic must not delete by age, and no
+/// other topic may be compacted. The state topic must take the state of the largest thread, whose own bytes are at most `thread_bytes_max`.
 ///
 /// # Errors
-/// Returns [`TopicFault::NotCompacted`] before [`TopicFault::StateTooSmall`].
+/// Returns [`TopicFault::NotCompacted`] and [`TopicFault::Compacted`] before [`TopicFault::StateTooSmall`].
 pub fn check_settings(
     topics: &[Topic<'_>],
     setting: impl Fn(&str, &str) -> Option<String>,
     thread_bytes_max: usize,
 ) -> Result<Limits, TopicFault> {
     for topic in topics {
-        if let Cleanup::Compact { keeps, .. } = topic.spec.cleanup
-            && let Some(found) = setting(topic.name, "cleanup.policy").filter(|policy| policy != "compact")
-        {
-            return Err(TopicFault::NotCompacted { topic: topic.name.to_owned(), lost: keeps, found });
-        }
+        let Some(found) = setting(topic.name, "cleanup.policy").filter(|found| topic.spec.cleanup.other_than(found).is_some()) else {
+            continue;
+        };
+        let topic_name = topic.name.to_owned();
+        return Err(match topic.spec.cleanup {
+            Cleanup::Compact { keeps, .. } => TopicFault::NotCompacted { topic: topic_name, lost: keeps, found },
+            Cleanup::Delete { .. } => TopicFault::Compacted { topic: topic_name, found },
+        });
     }
     let size_of = |topic: &Topic<'_>| setting(topic.name, "max.message.bytes")?.parse::<u64>().ok();
     let mut limits = Limits::default();
@@ -282,6 +295,10 @@ mod tests {
             let fault = settings(&[(topic, policy, found)]).unwrap_err();
             assert!(fault.starts_with(&format!("topic {topic} has cleanup.policy={found}: {topic} would be deleted by age.")), "{fault}");
             assert!(fault.ends_with("tollgate topics apply --execute"), "{fault}");
+        }
+        for (topic, found) in [("events", "compact"), ("decisions", "compact,delete"), ("dlq", "compact")] {
+            let fault = settings(&[(topic, policy, found)]).unwrap_err();
+            assert!(fault.starts_with(&format!("topic {topic} has cleanup.policy={found}: of the records with one key")), "{fault}");
         }
     }
 

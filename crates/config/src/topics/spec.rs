@@ -54,6 +54,18 @@ pub enum Cleanup {
     },
 }
 
+impl Cleanup {
+    /// Returns the value of `cleanup.policy` that a topic needs, if it has another value.
+    #[must_use]
+    pub fn other_than(self, found: &str) -> Option<&'static str> {
+        let wanted = match self {
+            Self::Compact { .. } => "compact",
+            Self::Delete { .. } => "delete",
+        };
+        (found != wanted).then_some(wanted)
+    }
+}
+
 /// The rule for how many partitions a topic has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionRule {

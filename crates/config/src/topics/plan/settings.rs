@@ -42,8 +42,7 @@ pub(super) fn wanted(topic: Topic<'_>, found: Option<&FoundTopic>, context: &Con
 
 /// What is compacted must not be deleted by age, and of what is not compacted, no record may be dropped for a later one with its key.
 fn cleanup_policy(topic: Topic<'_>, found: Option<&str>, _: &Context<'_, '_>) -> Option<String> {
-    let wanted = if matches!(topic.spec.cleanup, Cleanup::Compact { .. }) { "compact" } else { "delete" };
-    (found.unwrap_or("delete") != wanted).then(|| wanted.to_owned())
+    topic.spec.cleanup.other_than(found.unwrap_or("delete")).map(str::to_owned)
 }
 
 fn max_message_bytes(topic: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>) -> Option<String> {
