@@ -5,7 +5,7 @@ use tollgate_core::decide::signal::SubjectKey;
 use super::alert::{self, Action, Alert, Origin, Status, alert_id, describe, id_about, span};
 use super::blast_radius;
 use super::control;
-use super::fold::Scene;
+use super::fold::FoldContext;
 use super::grouping::MINUTE_MS;
 use super::ladder::{Climb, climb, enforces, stay};
 use super::outcome::{AlertRecord, Firing};
@@ -39,7 +39,7 @@ struct Dealt {
 
 impl Abuse {
     /// Deals with a firing of a counter of a subject. It uses up the counter's signals.
-    pub(super) fn fire(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, id: u8, found: &Found, scene: &mut Scene) {
+    pub(super) fn fire(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, id: u8, found: &Found, context: &mut FoldContext) {
         let rules = std::sync::Arc::clone(self.program.rules());
         let (Some(rule), Some(at)) = (rules.rules.get(found.rule), subject.place(id)) else { return };
         let from_ms = found.finding.from_ms;
@@ -51,28 +51,28 @@ impl Abuse {
         subject.settle(at, rule);
         let is_quiet = self.is_quiet(found.rule);
         if !is_quiet {
-            scene.folded.counts.rule(found.rule, |counts| counts.firings += 1);
+            context.folded.counts.rule(found.rule, |counts| counts.firings += 1);
         }
         if is_quiet || rule.mode == Mode::Shadow {
             if !is_quiet {
-                scene.folded.firings.push(Firing { rule: found.rule, subject: *key, action: None });
+                context.folded.firings.push(Firing { rule: found.rule, subject: *key, action: None });
             }
             if is_empty {
                 subject.remove(at);
             }
             return;
         }
-        let Some(dealt) = self.deal(key, subject, at, (rule, found), scene) else { return };
-        let is_written = control::update(subject, key, &self.program, scene.now_ms, &mut scene.folded);
+        let Some(dealt) = self.deal(key, subject, at, (rule, found), context) else { return };
+        let is_written = control::update(subject, key, &self.program, context.now_ms, &mut context.folded);
         let Some(dealt) = dealt else {
-            scene.folded.counts.rule(found.rule, |counts| counts.suppressed += 1);
+            context.folded.counts.rule(found.rule, |counts| counts.suppressed += 1);
             return;
         };
         let awaits_control = is_written && dealt.action == Action::Suspended;
         let latest = evidence.len().saturating_sub(EVIDENCE_MAX);
         let alert = alert_of(rule, key, found, &dealt, evidence.get(latest..).unwrap_or_default());
         let record = alert.record(key.to_string(), awaits_control);
-        self.raise(found.rule, found.at_ms, record, scene);
+        self.raise(found.rule, found.at_ms, record, context);
     }
 
     /// Takes a subject up the ladder. Returns what its alert has to tell, if it has one of its own: a repeat at the same step has none for a
@@ -83,7 +83,7 @@ impl Abuse {
         subject: &mut Subject<'_>,
         at: usize,
         (rule, found): (&Rule, &Found),
-        scene: &mut Scene,
+        context: &mut FoldContext,
     ) -> Option<Option<Dealt>> {
         let group = subject.counters.get(at).map(|counter| counter.group.clone())?;
         let before = subject.open(at).ok()?.episode.as_deref().cloned();
@@ -91,8 +91,8 @@ impl Abuse {
         let mut climb = climb(rule, from);
         let number = subject.counters.get(at)?.rule;
         let suspended_ms = blast_radius::suspended_ms(subject, number);
-        let action = self.action(key, rule, found, suspended_ms, climb, scene);
-        scene.folded.firings.push(Firing { rule: found.rule, subject: *key, action: Some(action) });
+        let action = self.action(key, rule, found, suspended_ms, climb, context);
+        context.folded.firings.push(Firing { rule: found.rule, subject: *key, action: Some(action) });
         if action == Action::Paused {
             climb = stay(from, climb);
         }
@@ -128,13 +128,21 @@ impl Abuse {
 
     /// Returns what a firing leads to. A rule that is about to suspend too many is paused by it. `before_ms` is the latest firing by which the
     /// rule suspended the subject.
-    fn action(&mut self, key: &SubjectKey, rule: &Rule, found: &Found, before_ms: Option<i64>, climb: Climb, scene: &mut Scene) -> Action {
+    fn action(
+        &mut self,
+        key: &SubjectKey,
+        rule: &Rule,
+        found: &Found,
+        before_ms: Option<i64>,
+        climb: Climb,
+        context: &mut FoldContext,
+    ) -> Action {
         let Some(suspends_ms) = climb.suspends_ms else { return Action::Warned };
         if !enforces(rule) || key.kind.subject_kind().is_none() {
             return Action::WouldSuspend;
         }
         let until_ms = found.at_ms.saturating_add(suspends_ms);
-        if scene.now_ms.is_some_and(|now_ms| until_ms <= now_ms) {
+        if context.now_ms.is_some_and(|now_ms| until_ms <= now_ms) {
             return Action::Lapsed;
         }
         let (number, rule_state) = match self.state.rules.get(&*rule.id) {
@@ -146,18 +154,18 @@ impl Abuse {
             let before_ms = rule_state.counted(before_ms);
             self.census.suspended(number, before_ms, after_ms);
             if !self.census.is_too_much(number, key.kind, found.at_ms.saturating_sub(rule.timespan_ms)) {
-                scene.folded.counts.rule(found.rule, |counts| counts.suspensions += 1);
+                context.folded.counts.rule(found.rule, |counts| counts.suspensions += 1);
                 return Action::Suspended;
             }
             // This one is not suspended after all.
             self.census.suspended(number, after_ms, before_ms);
-            self.pause(rule, scene);
+            self.pause(rule, context);
         }
-        scene.folded.counts.rule(found.rule, |counts| counts.paused += 1);
+        context.folded.counts.rule(found.rule, |counts| counts.paused += 1);
         Action::Paused
     }
 
-    fn pause(&mut self, rule: &Rule, scene: &mut Scene) {
+    fn pause(&mut self, rule: &Rule, context: &mut FoldContext) {
         let pause = self.state.change_rule(&rule.id, |state| {
             state.is_paused = true;
             (state.number, state.forgiven_ms)
@@ -165,11 +173,11 @@ impl Abuse {
         let message = format!(
             "rule {} was about to suspend more than 2 % of the active subjects of partition {} within {}: it suspends nobody until `tollgate abuse resume {}`",
             rule.id,
-            scene.partition,
+            context.partition,
             span(rule.timespan_ms),
             rule.id
         );
-        pause.into_iter().for_each(|pause| Self::tell_of_rule(rule, pause, (Status::Firing, Action::EnforcementPaused), &message, scene));
+        pause.into_iter().for_each(|pause| Self::tell_of_rule(rule, pause, (Status::Firing, Action::EnforcementPaused), &message, context));
     }
 
     /// Raises an alert that a rule enforces nothing any more, or again. Both have one id, made of the rule's number and the time up to which
@@ -179,46 +187,46 @@ impl Abuse {
         (number, forgiven_ms): (u32, Option<i64>),
         (status, action): (Status, Action),
         message: &str,
-        scene: &mut Scene,
+        context: &mut FoldContext,
     ) {
         let key = format!("rule/{}", rule.id);
-        let about = format!("{key} {} {number}", scene.partition);
+        let about = format!("{key} {} {number}", context.partition);
         let alert_id = id_about(&about, forgiven_ms.unwrap_or(i64::MIN), Action::EnforcementPaused);
         let alert = Alert::about(&key, 0, Level::Critical, action, message.to_owned());
-        scene.folded.alerts.push(Alert { alert_id, rule: Some(rule), status, ..alert }.record(key, false));
+        context.folded.alerts.push(Alert { alert_id, rule: Some(rule), status, ..alert }.record(key, false));
     }
 
     /// Raises an alert of a rule, or leaves it to the grouped one if there were too many within the minute. Who is suspended is told of in any
     /// case, with the evidence: of these there are no more than the blast radius lets through.
-    pub(super) fn raise(&mut self, at: usize, at_ms: i64, record: AlertRecord, scene: &mut Scene) {
+    pub(super) fn raise(&mut self, at: usize, at_ms: i64, record: AlertRecord, context: &mut FoldContext) {
         let rules = std::sync::Arc::clone(self.program.rules());
         let Some(rule) = rules.rules.get(at) else { return };
-        let now_ms = scene.now_ms.unwrap_or(at_ms);
-        self.flush_group(rule, at, now_ms, scene);
+        let now_ms = context.now_ms.unwrap_or(at_ms);
+        self.flush_group(rule, at, now_ms, context);
         let is_raised = record.awaits_control || self.state.change_rule(&rule.id, |state| state.grouping.raises(now_ms)).unwrap_or(true);
         if is_raised {
-            scene.folded.counts.rule(at, |counts| counts.alerts += 1);
-            scene.folded.alerts.push(record);
+            context.folded.counts.rule(at, |counts| counts.alerts += 1);
+            context.folded.alerts.push(record);
         } else {
-            scene.folded.counts.rule(at, |counts| counts.grouped += 1);
+            context.folded.counts.rule(at, |counts| counts.grouped += 1);
             self.grouped.insert(at);
         }
     }
 
     /// Raises the grouped alert of a minute that is over.
-    pub(super) fn flush_group(&mut self, rule: &Rule, at: usize, now_ms: i64, scene: &mut Scene) {
+    pub(super) fn flush_group(&mut self, rule: &Rule, at: usize, now_ms: i64, context: &mut FoldContext) {
         let Some(group) = self.state.change_rule(&rule.id, |state| state.grouping.flush(now_ms)).flatten() else { return };
         self.grouped.remove(&at);
         let key = format!("rule/{}", rule.id);
         let message = format!("{} more alerts of rule {} within a minute, each {}", group.alerts, rule.id, describe(rule));
         let to_ms = group.from_ms.saturating_add(MINUTE_MS);
         // Each partition has a group of its own.
-        let alert_id = id_about(&format!("{key} {}", scene.partition), group.from_ms, Action::None);
+        let alert_id = id_about(&format!("{key} {}", context.partition), group.from_ms, Action::None);
         let alert = Alert { alert_id, ..Alert::about(&key, group.from_ms, rule.level, Action::None, message) };
         let (count, window) = (f64::from(group.alerts), Some((group.from_ms, to_ms)));
         let alert = Alert { rule: Some(rule), status: Status::Grouped, count, window, ..alert };
-        scene.folded.counts.rule(at, |counts| counts.alerts += 1);
-        scene.folded.alerts.push(alert.record(key, false));
+        context.folded.counts.rule(at, |counts| counts.alerts += 1);
+        context.folded.alerts.push(alert.record(key, false));
     }
 }
 

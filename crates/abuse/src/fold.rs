@@ -4,18 +4,18 @@ use tollgate_core::decide::signal::{Point, Signals, SubjectKey, TIME_OFF_MS_MAX,
 use tollgate_core::event::record::{Offset, Partition, Record};
 
 use super::alert::Origin;
-use super::due::{NEVER_S, earlier, second_of, time_of, whole_minute};
 use super::firing::Found;
 use super::outcome::Folded;
 use super::program::Use;
 use super::rules::Rule;
 use super::stage::Abuse;
 use super::subjects::{PackedId, SlotKey, Subject, Witness, bit};
+use super::time_units::{NEVER_S, earlier, second_of, time_of, whole_minute};
 use super::window::{Counted, Window};
 
 /// The record that is being folded, and what follows from it.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct FoldContext {
     /// The partition of the signals topic.
     pub partition: Partition,
     /// The record's offset.
@@ -30,7 +30,7 @@ pub(super) struct Scene {
     pub folded: Folded,
 }
 
-impl Scene {
+impl FoldContext {
     /// Returns the time at which a signal counts: its own, or that of the log if it is too far ahead of it, see [`TIME_OFF_MS_MAX`].
     fn counted_ms(&self, time_ms: i64) -> i64 {
         self.log_ms.filter(|log_ms| time_ms > log_ms.saturating_add(TIME_OFF_MS_MAX)).unwrap_or(time_ms)
@@ -56,7 +56,7 @@ struct Signal<'s> {
 
 impl Abuse {
     /// Folds the signals of a record. Offsets of a source stand together in one record, so that what was applied is as of its beginning.
-    pub(super) fn fold_signals(&mut self, signals: &Signals<'_>, scene: &mut Scene) {
+    pub(super) fn fold_signals(&mut self, signals: &Signals<'_>, context: &mut FoldContext) {
         let mut highest: Vec<(Partition, Offset)> = Vec::new();
         let mut note = |source: Partition, offset: Offset| match highest.iter_mut().find(|(other, _)| *other == source) {
             Some((_, highest)) => *highest = offset.max(*highest),
@@ -68,83 +68,83 @@ impl Abuse {
         let mut found = places.iter().copied();
         for point in &signals.points {
             note(point.source, point.offset);
-            self.fold_point(point, found.next().flatten(), scene);
+            self.fold_point(point, found.next().flatten(), context);
         }
         for volume in &signals.volumes {
             volume.last().into_iter().for_each(|last| note(volume.source, last));
-            self.fold_volume(volume, found.next().flatten(), scene);
+            self.fold_volume(volume, found.next().flatten(), context);
         }
         self.places = places;
         for (source, offset) in highest {
-            self.state.sources.apply(source, offset, scene.timestamp_ms);
+            self.state.sources.apply(source, offset, context.timestamp_ms);
         }
     }
 
-    fn fold_point(&mut self, point: &Point<'_>, place: Option<SlotKey>, scene: &mut Scene) {
+    fn fold_point(&mut self, point: &Point<'_>, place: Option<SlotKey>, context: &mut FoldContext) {
         let is_repeated = self.state.sources.applied(point.source) >= Some(point.offset);
-        let time_ms = scene.counted_ms(point.time_ms);
-        if is_repeated || self.is_late(time_ms, scene) {
-            let counts = &mut scene.folded.counts;
+        let time_ms = context.counted_ms(point.time_ms);
+        if is_repeated || self.is_late(time_ms, context) {
+            let counts = &mut context.folded.counts;
             return if is_repeated { counts.repeated += 1 } else { counts.late += 1 };
         }
-        scene.folded.counts.applied += 1;
+        context.folded.counts.applied += 1;
         let mut uses = std::mem::take(&mut self.uses);
         self.program.count_point(point, &mut uses);
         let spares = |rule: &Rule| rule.spares_point(point);
-        self.keep_countable(&mut uses, spares, scene);
+        self.keep_countable(&mut uses, spares, context);
         let (subject, origin) = (point.subject, Origin::Event(point.source, point.offset));
         let signal = Signal { subject, time_ms, place, amount: 1, origin, point: Some(point) };
-        self.count(&signal, &uses, scene);
+        self.count(&signal, &uses, context);
         uses.clear();
         self.uses = uses;
     }
 
-    fn fold_volume(&mut self, volume: &Volume, place: Option<SlotKey>, scene: &mut Scene) {
+    fn fold_volume(&mut self, volume: &Volume, place: Option<SlotKey>, context: &mut FoldContext) {
         let applied = self.state.sources.applied(volume.source);
-        let (amount, time_ms) = (volume.sum_behind(applied), scene.counted_ms(volume.second.saturating_mul(1_000)));
+        let (amount, time_ms) = (volume.sum_behind(applied), context.counted_ms(volume.second.saturating_mul(1_000)));
         let Some(last) = volume.last().filter(|last| applied < Some(*last)) else {
-            scene.folded.counts.repeated += 1;
+            context.folded.counts.repeated += 1;
             return;
         };
-        if self.is_late(time_ms, scene) {
-            scene.folded.counts.late += 1;
+        if self.is_late(time_ms, context) {
+            context.folded.counts.late += 1;
             return;
         }
-        scene.folded.counts.applied += 1;
+        context.folded.counts.applied += 1;
         let mut uses = std::mem::take(&mut self.uses);
         self.program.count_volume(volume, &mut uses);
-        self.keep_countable(&mut uses, |rule| rule.spares_volume(volume, time_ms), scene);
+        self.keep_countable(&mut uses, |rule| rule.spares_volume(volume, time_ms), context);
         let origin = Origin::Event(volume.source, last);
-        self.count(&Signal { subject: volume.subject, place, time_ms, amount, origin, point: None }, &uses, scene);
+        self.count(&Signal { subject: volume.subject, place, time_ms, amount, origin, point: None }, &uses, context);
         uses.clear();
         self.uses = uses;
     }
 
     /// Returns whether a time is too far behind the partition's. Before any source has told its time, nothing is.
-    fn is_late(&self, time_ms: i64, scene: &Scene) -> bool {
-        scene.now_ms.is_some_and(|now_ms| time_ms < now_ms.saturating_sub(self.program.rules().lateness_ms))
+    fn is_late(&self, time_ms: i64, context: &FoldContext) -> bool {
+        context.now_ms.is_some_and(|now_ms| time_ms < now_ms.saturating_sub(self.program.rules().lateness_ms))
     }
 
     /// Keeps the rules that make no exception.
-    fn keep_countable(&self, uses: &mut Vec<Use>, spares: impl Fn(&Rule) -> bool, scene: &mut Scene) {
+    fn keep_countable(&self, uses: &mut Vec<Use>, spares: impl Fn(&Rule) -> bool, context: &mut FoldContext) {
         uses.retain(|used| {
             let is_spared = self.program.rule(used.rule).is_some_and(|rule| !rule.exceptions.is_empty() && spares(rule));
             if is_spared {
-                scene.folded.counts.rule(used.rule, |counts| counts.exempt += 1);
+                context.folded.counts.rule(used.rule, |counts| counts.exempt += 1);
             }
             !is_spared
         });
     }
 
     /// Counts a signal in the counters of its subject.
-    fn count(&mut self, signal: &Signal<'_>, uses: &[Use], scene: &mut Scene) {
+    fn count(&mut self, signal: &Signal<'_>, uses: &[Use], context: &mut FoldContext) {
         let key = signal.subject;
         let active_ms = self.program.active_ms(key.kind);
         if uses.is_empty() && active_ms.is_none() {
             return;
         }
-        if self.taking_in.is_some() {
-            self.take_in_one(&key, scene);
+        if self.merging.is_some() {
+            self.merge_one(&key, context);
         }
         let (at, is_new) = match self.state.subjects.find_from(signal.place, &key) {
             Some(at) => (at, false),
@@ -160,12 +160,12 @@ impl Abuse {
         });
         // The same event may be sent again, at another offset.
         if witness.is_some_and(|witness| subject.evidence.knows(&witness)) {
-            scene.folded.counts.applied -= 1;
-            scene.folded.counts.repeated += 1;
+            context.folded.counts.applied -= 1;
+            context.folded.counts.repeated += 1;
             drop(subject);
             return self.state.subjects.give_back(at, before);
         }
-        subject.applied = subject.applied.max(scene.offset);
+        subject.applied = subject.applied.max(context.offset);
         if active_ms.is_some() {
             let latest_ms = subject.active_ms.max(Some(signal.time_ms));
             self.census.active(key.kind, subject.active_ms, latest_ms);
@@ -174,23 +174,23 @@ impl Abuse {
         let mut found: Vec<(u8, Found)> = Vec::new();
         let mut counters = 0;
         for used in uses {
-            let Some((id, finding)) = self.count_in(&mut subject, used, counters, signal, scene) else { continue };
+            let Some((id, finding)) = self.count_in(&mut subject, used, counters, signal, context) else { continue };
             counters |= bit(id);
             found.extend(finding.map(|finding| (id, finding)));
         }
         if let Some(witness) = witness.filter(|_| counters != 0) {
             subject.evidence.add(Witness { counters, ..witness });
         }
-        scene.folded.counts.counters_dropped += subject.crowded;
+        context.folded.counts.counters_dropped += subject.crowded;
         for (id, found) in found {
-            self.fire(&key, &mut subject, id, &found, scene);
+            self.fire(&key, &mut subject, id, &found, context);
         }
         self.expect(at, &key, &subject);
         let stamp = subject.stamp(&mut self.buffer);
         drop(subject);
         self.state.subjects.put(at, before, stamp, &self.buffer);
         if is_new {
-            self.keep_within_limit(at, scene);
+            self.keep_within_limit(at, context);
         }
     }
 
@@ -202,7 +202,7 @@ impl Abuse {
         used: &Use,
         busy: u64,
         signal: &Signal<'_>,
-        scene: &Scene,
+        context: &FoldContext,
     ) -> Option<(u8, Option<Found>)> {
         let (rule, number) = (self.program.rule(used.rule)?, self.program.number(used.rule)?);
         let (group, value) = match signal.point {
@@ -213,8 +213,8 @@ impl Abuse {
         let at = subject.counter(number, &group, busy, || Window::of(rule))?;
         let opened = subject.open(at).ok()?;
         // While a source has not told its time, any time may come, so that a window may need everything.
-        let horizon_ms = scene.now_ms.map_or(i64::MIN, |now_ms| self.horizon_ms(rule, now_ms));
-        let look_ms = self.time_to_look_ms(scene.now_ms.unwrap_or(signal.time_ms));
+        let horizon_ms = context.now_ms.map_or(i64::MIN, |now_ms| self.horizon_ms(rule, now_ms));
+        let look_ms = self.time_to_look_ms(context.now_ms.unwrap_or(signal.time_ms));
         let counted = Counted { time_ms: signal.time_ms, amount: signal.amount, value, part: used.part };
         let finding = opened.window.add(rule, &counted, horizon_ms, look_ms);
         subject.settle(at, rule);

@@ -7,27 +7,27 @@
 //! clocks  ─▶ partition's time ─▶ what is over, what is due
 //! ```
 
-mod adopt;
 mod alert;
 mod blast_radius;
+mod clock;
 mod control;
-mod due;
 mod entry;
 mod firing;
 mod fold;
 mod grouping;
 mod ladder;
+mod merge;
 mod outcome;
 mod program;
 mod requests;
+mod rule_changes;
 mod rules;
 mod sources;
 mod stage;
 mod state;
 mod subjects;
-mod take_in;
+mod time_units;
 mod view;
-mod visit;
 mod warm_up;
 mod window;
 

@@ -7,26 +7,26 @@ use super::alert::{Action, Alert, Status};
 use super::blast_radius;
 use super::control;
 use super::firing::ended;
-use super::fold::Scene;
+use super::fold::FoldContext;
 use super::rules::Level;
 use super::stage::Abuse;
 use super::subjects::Subject;
 
 impl Abuse {
     /// Does what an operator asks for.
-    pub(super) fn grant(&mut self, request: &Request, scene: &mut Scene) {
+    pub(super) fn grant(&mut self, request: &Request, context: &mut FoldContext) {
         match request {
-            Request::Pardon(key) => self.pardon(key, scene),
-            Request::Resume(id) => self.resume_rule(id, scene),
+            Request::Pardon(key) => self.pardon(key, context),
+            Request::Resume(id) => self.resume_rule(id, context),
         }
     }
 
     /// Forgets what a subject has done, ends its episodes, and lifts its suspension, whatever it is of. It stays active.
-    fn pardon(&mut self, key: &SubjectKey, scene: &mut Scene) {
-        scene.folded.counts.pardoned += 1;
+    fn pardon(&mut self, key: &SubjectKey, context: &mut FoldContext) {
+        context.folded.counts.pardoned += 1;
         // What suspends it may be of a state that was lost, or of other topics, so that its control is taken back whatever is known of it.
-        scene.folded.controls.extend(control::lifted(key));
-        self.take_in_one(key, scene);
+        context.folded.controls.extend(control::lifted(key));
+        self.merge_one(key, context);
         let Some(at) = self.state.subjects.find(key) else { return };
         let rules = std::sync::Arc::clone(self.program.rules());
         let before = self.state.subjects.take(at);
@@ -37,7 +37,7 @@ impl Abuse {
             let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { continue };
             let Some(rule) = self.program.place(number).and_then(|at| rules.rules.get(at)) else { continue };
             self.suspended_otherwise(number, &rule.id, suspended_ms, blast_radius::suspended_ms(&mut subject, number));
-            scene.folded.alerts.push(ended(rule, key, &group, &episode, Action::Pardoned).record(key.to_string(), false));
+            context.folded.alerts.push(ended(rule, key, &group, &episode, Action::Pardoned).record(key.to_string(), false));
         }
         while !subject.counters.is_empty() {
             subject.remove(0);
@@ -50,40 +50,40 @@ impl Abuse {
     }
 
     /// Lets a rule enforce again. Whom it has suspended so far no longer counts against it.
-    fn resume_rule(&mut self, id: &str, scene: &mut Scene) {
+    fn resume_rule(&mut self, id: &str, context: &mut FoldContext) {
         let Some(number) = self.state.rules.get(id).filter(|state| state.is_paused).map(|state| state.number) else { return };
         let latest_ms = self.census.forget(number);
-        let forgiven_ms = latest_ms.max(scene.now_ms);
+        let forgiven_ms = latest_ms.max(context.now_ms);
         let pause = self.state.change_rule(id, |state| {
             state.is_paused = false;
             let forgiven_ms = state.forgiven_ms.max(forgiven_ms);
             (state.number, std::mem::replace(&mut state.forgiven_ms, forgiven_ms))
         });
         let Some((rule, pause)) = self.program.rules().rules.iter().find(|rule| rule.id == id).zip(pause) else { return };
-        let message = format!("rule {id} may suspend again on partition {}, as an operator has asked for", scene.partition);
-        Self::tell_of_rule(rule, pause, (Status::Ended, Action::EnforcementResumed), &message, scene);
+        let message = format!("rule {id} may suspend again on partition {}, as an operator has asked for", context.partition);
+        Self::tell_of_rule(rule, pause, (Status::Ended, Action::EnforcementResumed), &message, context);
     }
 
     /// Raises the alert that a source is left out of the partition's time.
-    pub(super) fn tell_silent(&mut self, source: Partition, scene: &mut Scene) {
-        scene.folded.counts.sources_silent += 1;
+    pub(super) fn tell_silent(&mut self, source: Partition, context: &mut FoldContext) {
+        context.folded.counts.sources_silent += 1;
         let message = format!(
             "nothing was heard of partition {source} of the events for 10 minutes: the time goes on without it, and what it brings later may be dropped as late"
         );
-        Self::tell(source, Action::SourceSilent, Level::High, message, scene);
+        Self::tell(source, Action::SourceSilent, Level::High, message, context);
     }
 
     /// Raises the alert that the offsets of a source have begun again.
-    pub(super) fn tell_reset(&mut self, source: Partition, scene: &mut Scene) {
-        scene.folded.counts.sources_reset += 1;
+    pub(super) fn tell_reset(&mut self, source: Partition, context: &mut FoldContext) {
+        context.folded.counts.sources_reset += 1;
         let message = format!("the offsets of partition {source} of the events have begun again: its signals count anew");
-        Self::tell(source, Action::SourceReset, Level::High, message, scene);
+        Self::tell(source, Action::SourceReset, Level::High, message, context);
     }
 
-    fn tell(source: Partition, action: Action, level: Level, message: String, scene: &mut Scene) {
+    fn tell(source: Partition, action: Action, level: Level, message: String, context: &mut FoldContext) {
         let key = format!("source/{source}");
         // The record's offset tells one such alert from the next.
-        let alert = Alert::about(&key, scene.offset.0, level, action, message);
-        scene.folded.alerts.push(alert.record(key, false));
+        let alert = Alert::about(&key, context.offset.0, level, action, message);
+        context.folded.alerts.push(alert.record(key, false));
     }
 }

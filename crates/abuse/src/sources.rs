@@ -12,7 +12,7 @@ use tollgate_core::decide::signal::{Clock, Signals};
 use tollgate_core::engine::wire::{Input, Malformed, Wire};
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::due::earlier;
+use super::time_units::earlier;
 
 /// After how long without a sign of it a source is left out of the partition's time, in milliseconds of the records' own timestamps.
 pub(super) const SILENCE_MS: i64 = 10 * 60 * 1_000;

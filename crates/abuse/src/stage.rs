@@ -9,16 +9,16 @@ use tollgate_core::engine::stage::{Progress, Resumed, Stage, Waiting};
 use tollgate_core::event::decode::Rejection;
 use tollgate_core::event::record::{Offset, Record};
 
-use super::adopt::adopt_rules;
 use super::blast_radius::Census;
-use super::fold::Scene;
+use super::fold::FoldContext;
+use super::merge::Merge;
 use super::outcome::Folded;
 use super::program::{Program, Use};
+use super::rule_changes::apply_rule_changes;
 use super::rules::{AbuseRules, Rule};
 use super::state::AbuseState;
 use super::subjects::SlotKey;
-use super::take_in::TakingIn;
-use super::warm_up::{Arriving, Kept, Standing};
+use super::warm_up::{Arriving, RecentRecords, RuleStatus};
 
 /// The stage that counts signals by subject.
 #[derive(Debug)]
@@ -29,15 +29,15 @@ pub struct Abuse {
     pub(super) grouped: BTreeSet<usize>,
     pub(super) census: Census,
     /// What this fold does with each rule.
-    pub(super) standings: Vec<Standing>,
+    pub(super) statuses: Vec<RuleStatus>,
     /// A warm-up that was offered.
     pub(super) arriving: Option<Arriving>,
-    /// A warm-up that is being taken in.
-    pub(super) taking_in: Option<Box<TakingIn>>,
+    /// A warm-up that is being merged.
+    pub(super) merging: Option<Box<Merge>>,
     /// The latest records, for a warm-up that is behind.
-    pub(super) kept: Option<Kept>,
-    /// The record before which the last of a warm-up was taken in, whose rules are not in force yet.
-    pub(super) taken_in: Option<Offset>,
+    pub(super) kept: Option<RecentRecords>,
+    /// The record before which the last of a warm-up was merged, whose rules are not in force yet.
+    pub(super) merged_before: Option<Offset>,
     /// Where a subject is written to.
     pub(super) buffer: Vec<u8>,
     /// The rules that count the signal that is being folded.
@@ -51,28 +51,28 @@ impl Abuse {
     /// state does not know, or knows in another version, has to warm up, unless the state is empty: see [`Abuse::warm_up`].
     #[must_use]
     pub fn new(rules: Arc<AbuseRules>, mut state: AbuseState) -> Self {
-        let (numbers, anew) = adopt_rules(&rules, &mut state);
+        let (numbers, anew) = apply_rule_changes(&rules, &mut state);
         let is_warming = |rule: &Rule| state.rules.get(&*rule.id).is_some_and(|state| state.is_warming);
-        let standing = |rule| if is_warming(rule) { Standing::Elsewhere } else { Standing::InForce };
-        let standings: Vec<Standing> = rules.rules.iter().map(standing).collect();
-        let program = Program::new(rules, numbers, |at| standings.get(at) != Some(&Standing::Elsewhere));
-        let mut stage = Self::of(program, state, standings);
-        stage.adopt_subjects(&anew);
+        let standing = |rule| if is_warming(rule) { RuleStatus::Elsewhere } else { RuleStatus::InForce };
+        let statuses: Vec<RuleStatus> = rules.rules.iter().map(standing).collect();
+        let program = Program::new(rules, numbers, |at| statuses.get(at) != Some(&RuleStatus::Elsewhere));
+        let mut stage = Self::of(program, state, statuses);
+        stage.apply_rule_changes_to_subjects(&anew);
         stage
     }
 
-    /// Returns a stage that has adopted no subjects yet.
-    pub(super) fn of(program: Program, state: AbuseState, standings: Vec<Standing>) -> Self {
+    /// Returns a stage that has applied the changes of its rules to no subject yet.
+    pub(super) fn of(program: Program, state: AbuseState, statuses: Vec<RuleStatus>) -> Self {
         Self {
             program,
             state,
             grouped: BTreeSet::new(),
             census: Census::default(),
-            standings,
+            statuses,
             arriving: None,
-            taking_in: None,
+            merging: None,
             kept: None,
-            taken_in: None,
+            merged_before: None,
             buffer: Vec::new(),
             uses: Vec::new(),
             places: Vec::new(),
@@ -119,28 +119,28 @@ impl Abuse {
 
     /// Folds the signals of one record, in the form in which they were read.
     pub fn fold(&mut self, record: &Record<'_>, signals: &Signals<'_>) -> Folded {
-        let mut scene = Scene::new(record);
-        self.take_in(&mut scene);
+        let mut context = FoldContext::new(record);
+        self.merge(&mut context);
         self.state.applied = record.offset;
         self.state.sources.note(signals, record.timestamp_ms);
-        (scene.now_ms, scene.log_ms) = (self.state.sources.now_ms(), self.state.sources.log_ms(record.timestamp_ms));
+        (context.now_ms, context.log_ms) = (self.state.sources.now_ms(), self.state.sources.log_ms(record.timestamp_ms));
         for clock in &signals.clocks {
             if self.state.sources.begin(clock, record.timestamp_ms) {
-                self.tell_reset(clock.source, &mut scene);
+                self.tell_reset(clock.source, &mut context);
             }
         }
-        self.fold_signals(signals, &mut scene);
+        self.fold_signals(signals, &mut context);
         if let Some(request) = &signals.request {
-            self.grant(request, &mut scene);
+            self.grant(request, &mut context);
         }
         for clock in &signals.clocks {
             self.state.sources.tick(clock, record.timestamp_ms);
         }
         for source in self.state.sources.fall_silent() {
-            self.tell_silent(source, &mut scene);
+            self.tell_silent(source, &mut context);
         }
-        self.advance(&mut scene);
-        let mut folded = scene.folded;
+        self.advance(&mut context);
+        let mut folded = context.folded;
         folded.settle_controls();
         folded.counts.paused_rules = self.paused_rules();
         folded.counts.clock_lag_ms = record.timestamp_ms.zip(self.reached_ms()).map(|(at_ms, reached_ms)| at_ms.saturating_sub(reached_ms));
@@ -199,7 +199,7 @@ impl Stage for Abuse {
     }
 
     fn checkpoint_written(&mut self, next: Offset) {
-        self.enforce_taken_in(next);
+        self.enforce_merged(next);
     }
 }
 

@@ -6,13 +6,13 @@
 //!
 //! ```text
 //! partition   ── record ── record ── record ──┬── record ── record ── checkpoint ── record
-//! warm-up        ╰─ reads the log ─ offered ──╯  taken in (quiet)         ╰─ in force
+//! warm-up        ╰─ reads the log ─ offered ──╯  merged (quiet)         ╰─ in force
 //! ```
 //!
 //! Both read the same log, and the partition may always be a little ahead. A warm-up that comes too late is given back to read on. From then
 //! on the partition keeps its records, so that the next time it can show what is missing.
 //!
-//! The new rules stay quiet until all of it is taken in and a checkpoint has it. Whoever takes the partition over before begins the warm-up
+//! The new rules stay quiet until all of it is merged and a checkpoint has it. Whoever takes the partition over before begins the warm-up
 //! anew, and must not find that a rule has suspended somebody of whom the state knows nothing.
 
 use std::num::NonZeroUsize;
@@ -37,7 +37,7 @@ pub(super) struct Arriving {
 
 /// The latest records of a partition, kept for a warm-up that is behind.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct RecentRecords {
     /// The offset behind which all records are kept.
     behind: Offset,
     records: Vec<OwnedRecord>,
@@ -46,7 +46,7 @@ pub(super) struct Kept {
 
 /// What a fold does with a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum RuleStatus {
     /// It counts nothing for the rule: another fold does.
     Elsewhere,
     /// It counts for the rule, and nothing follows when the rule fires.
@@ -101,19 +101,19 @@ impl Abuse {
     /// Returns the fold that new rules need, at its beginning; `None` if there is nothing to begin.
     #[must_use]
     pub fn warm_up(&self) -> Option<Box<WarmUp>> {
-        let is_new = |at: usize| self.standings.get(at) == Some(&Standing::Elsewhere);
+        let is_new = |at: usize| self.statuses.get(at) == Some(&RuleStatus::Elsewhere);
         let rules = self.program.rules();
         let new = rules.rules.iter().enumerate().filter(|(at, _)| is_new(*at));
         let back_ms = new.map(|(_, rule)| back_ms(rule, rules.lateness_ms)).max()?;
-        let other = |standing: &Standing| if *standing == Standing::Elsewhere { Standing::Quiet } else { Standing::Elsewhere };
+        let other = |standing: &RuleStatus| if *standing == RuleStatus::Elsewhere { RuleStatus::Quiet } else { RuleStatus::Elsewhere };
         let program = self.program.of(is_new);
-        let standings = self.standings.iter().map(other).collect();
-        let stage = Self::of(program, AbuseState::default(), standings);
+        let statuses = self.statuses.iter().map(other).collect();
+        let stage = Self::of(program, AbuseState::default(), statuses);
         let from_ms = self.reached_ms().map(|reached_ms| reached_ms.saturating_sub(back_ms));
         Some(Box::new(WarmUp { stage, from_ms, next: Offset(0), dropped: (0, 0) }))
     }
 
-    /// Offers a warm-up. It is taken in from the record on that is the next one for both, so many subjects with each record.
+    /// Offers a warm-up. It is merged from the record on that is the next one for both, so many subjects with each record.
     pub fn offer(&mut self, mut warm_up: Box<WarmUp>, subjects_per_record: NonZeroUsize) {
         if let Some(kept) = self.kept.take_if(|kept| kept.behind < warm_up.next) {
             let missing = kept.records.partition_point(|record| record.offset() < warm_up.next);
@@ -127,7 +127,7 @@ impl Abuse {
     pub fn take_back(&mut self) -> Option<Box<WarmUp>> {
         let applied = self.state.applied;
         let Arriving { warm_up, .. } = self.arriving.take_if(|arriving| arriving.warm_up.next <= applied)?;
-        self.kept = Some(Kept { behind: applied, records: Vec::new(), bytes: 0 });
+        self.kept = Some(RecentRecords { behind: applied, records: Vec::new(), bytes: 0 });
         Some(warm_up)
     }
 
@@ -148,13 +148,13 @@ impl Abuse {
 
     /// Returns the ids of the rules that are not in force yet. They raise no alert and suspend nobody.
     pub fn warming(&self) -> impl Iterator<Item = &str> {
-        let rules = self.program.rules().rules.iter().zip(&self.standings);
-        rules.filter(|(_, standing)| **standing != Standing::InForce).map(|(rule, _)| &*rule.id)
+        let rules = self.program.rules().rules.iter().zip(&self.statuses);
+        rules.filter(|(_, standing)| **standing != RuleStatus::InForce).map(|(rule, _)| &*rule.id)
     }
 
     /// Returns whether nothing follows when a rule fires.
     pub(super) fn is_quiet(&self, rule: usize) -> bool {
-        self.standings.get(rule) == Some(&Standing::Quiet)
+        self.statuses.get(rule) == Some(&RuleStatus::Quiet)
     }
 }
 

@@ -5,10 +5,11 @@
 //!                        └─▶ each rule ─┴─▶ detection, correlation, ladder, exceptions ─▶ rules in force, each with its version
 //! ```
 
+mod contradictions;
 mod detection;
+mod digest;
 mod fields;
 mod ids;
-mod never;
 mod pack;
 mod read_correlation;
 mod read_detection;
@@ -20,7 +21,6 @@ mod refused;
 mod rule;
 mod schema;
 mod settings;
-mod written;
 
 pub use detection::{Detection, FieldTest, Operator};
 pub use fields::fields_of;

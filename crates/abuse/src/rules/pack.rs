@@ -5,9 +5,9 @@ use serde_json::Value;
 use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Collector, Faults, Section, parse};
 
+use super::digest::version_of;
 use super::read_rule::{ReadRule, Reading};
 use super::settings::{Pack, read_rules};
-use super::written::version_of;
 use super::{Mode, Rule, Step};
 
 /// The pack's rules, in the form in which all rules are written.

@@ -4,7 +4,7 @@ use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind, SignalKind};
 use tollgate_core::settings::{Section, duration_text};
 
 use super::fields::{fields_of, instead, listed};
-use super::{Baseline, Correlation, Detection, GroupBy, Ratio, never, refused};
+use super::{Baseline, Correlation, Detection, GroupBy, Ratio, contradictions, refused};
 
 /// The largest threshold of a rule that counts signals or values. Up to it counting is exact.
 pub const THRESHOLD_MAX: u32 = 1_024;
@@ -190,7 +190,7 @@ fn read_value_count(section: &Section<'_>, detection: &Detection, group_by: &Gro
         }
         (Some(written), None) => condition.fault("field", "an unknown field", instead(written, &names)),
     }
-    field.into_iter().for_each(|field| never::refuse_values(&condition, (field, gte), detection, group_by));
+    field.into_iter().for_each(|field| contradictions::refuse_values(&condition, (field, gte), detection, group_by));
     Correlation::ValueCount { field: field.unwrap_or(Dimension::User), gte }
 }
 

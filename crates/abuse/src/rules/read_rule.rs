@@ -4,11 +4,11 @@ use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::Section;
 use tollgate_json::digest::Digest;
 
+use super::digest::version_of;
 use super::read_correlation::{TIMESPAN_MS_MAX, read_correlation};
 use super::read_detection::read_detection;
 use super::read_exceptions::{Counted, read_exceptions};
 use super::read_ladder::read_ladder;
-use super::written::version_of;
 use super::{Level, Mode, Rule, refused};
 
 /// The longest id of a rule, in bytes.

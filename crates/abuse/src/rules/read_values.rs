@@ -7,7 +7,7 @@ use tollgate_core::decide::signal::{Dimension, TEXT_BYTES_MAX};
 use tollgate_core::settings::shape;
 
 use super::ids::{HASH, Tenants, ValueFault, hashes_of};
-use super::{Operator, never};
+use super::{Operator, contradictions};
 
 /// The most values of one field.
 pub(super) const VALUES_MAX: usize = 256;
@@ -66,5 +66,5 @@ fn text_of(dimension: Dimension, operator: Operator, text: &str) -> Result<Strin
         let fix = "write `|startswith`, `|endswith` or `|contains` behind the field's name".to_owned();
         return Err(("a wildcard", fix));
     }
-    never::of_value(dimension, operator, text).map_or_else(|| Ok(text.to_owned()), Err)
+    contradictions::of_value(dimension, operator, text).map_or_else(|| Ok(text.to_owned()), Err)
 }

@@ -10,9 +10,9 @@ use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Section, put};
 
 use super::AbuseRules;
+use super::digest::written;
 use super::pack::pack;
 use super::read_rule::{ReadRule, Reading, read_rule};
-use super::written::written;
 
 /// The most rules that can be written. The pack's come on top.
 pub const RULES_MAX: usize = 256;

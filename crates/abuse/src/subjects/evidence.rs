@@ -71,8 +71,8 @@ impl<'p> Evidence<'p> {
         self.0.iter().rev().any(|known| known.is_same(signal))
     }
 
-    /// Takes in the evidence of another fold of the same log. `counters` gives its counters the ids that they have here.
-    pub(super) fn take_in(&mut self, others: Self, counters: impl Fn(u64) -> u64) {
+    /// Merges the evidence of another fold of the same log. `counters` gives its counters the ids that they have here.
+    pub(super) fn merge(&mut self, others: Self, counters: impl Fn(u64) -> u64) {
         let mut behind = 0;
         for other in others.0 {
             let witness = Witness { counters: counters(other.counters), ..other };
@@ -193,7 +193,7 @@ mod tests {
         let (mut one, mut other) = (Evidence::default(), Evidence::default());
         [("b", 2), ("d", 4)].into_iter().for_each(|(event, time_ms)| one.add(of(event, 0b1, time_ms)));
         [("a", 1), ("b", 2), ("c", 3), ("e", 5)].into_iter().for_each(|(event, time_ms)| other.add(of(event, 0b1, time_ms)));
-        one.take_in(other, |counters| counters << 3);
+        one.merge(other, |counters| counters << 3);
         let found: Vec<_> = one.0.iter().map(|witness| (witness.time_ms, witness.counters)).collect();
         assert_eq!(found, [(1, 0b1000), (2, 0b1001), (3, 0b1000), (5, 0b1000), (4, 0b1)], "of two that only one has seen, either is first");
     }

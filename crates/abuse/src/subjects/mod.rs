@@ -1,12 +1,12 @@
 //! The subjects of a partition, found by kind and hash, each as the bytes that its state record holds.
 
-mod agenda;
 mod counter;
 mod episode;
 mod eviction;
 mod evidence;
 mod packed_id;
 mod subject;
+mod timers;
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -16,7 +16,6 @@ use slab::Slab;
 use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 use tollgate_json::digest::Digest;
 
-use agenda::Agenda;
 pub(super) use counter::{Counter, Opened};
 pub(super) use episode::Episode;
 use eviction::{Candidates, Rank};
@@ -24,6 +23,7 @@ pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
 pub(super) use packed_id::PackedId;
 use subject::COUNTERS_MAX;
 pub(super) use subject::{Stamp, Subject};
+use timers::Timers;
 
 /// The place of a subject in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +55,7 @@ pub(super) struct Subjects {
     index: HashTable<SlotKey>,
     seeds: Seeds,
     /// What waits for the clock.
-    agenda: Agenda,
+    timers: Timers,
     /// Who goes first when there are too many; `None` while nobody has to go.
     candidates: Option<Candidates>,
     /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
@@ -225,19 +225,19 @@ impl Subjects {
         let Some(slot) = self.slots.get_mut(at.at()) else { return };
         if slot.due_s == 0 || second < slot.due_s {
             slot.due_s = second;
-            self.agenda.push(second, at);
+            self.timers.push(second, at);
         }
     }
 
     /// Returns the next second since the epoch at which the clock may have something to look at.
     pub(super) fn next_due(&self) -> Option<u32> {
-        self.agenda.next()
+        self.timers.next()
     }
 
     /// Returns whom the clock looks at at a second since the epoch, in their order, and notes that it does.
     pub(super) fn take_due(&mut self, second: u32) -> Vec<(SubjectKey, SlotKey)> {
         let mut due = Vec::new();
-        for at in self.agenda.take(second) {
+        for at in self.timers.take(second) {
             if let Some(slot) = self.slots.get_mut(at.at()).filter(|slot| slot.due_s == second) {
                 slot.due_s = 0;
                 due.push((slot.key(), at));

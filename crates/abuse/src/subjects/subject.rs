@@ -119,9 +119,9 @@ impl<'p> Subject<'p> {
         }
     }
 
-    /// Takes in what another fold of the same log has counted of the subject, for rules that this one did not count for. `rule` gives a rule
+    /// Merges what another fold of the same log has counted of the subject, for rules that this one did not count for. `rule` gives a rule
     /// by its number. Counters for which there is no room are counted as dropped.
-    pub(crate) fn take_in<'r>(&mut self, mut other: Self, rule: impl Fn(u32) -> Option<&'r Rule>) {
+    pub(crate) fn merge<'r>(&mut self, mut other: Self, rule: impl Fn(u32) -> Option<&'r Rule>) {
         let (mut busy, mut ids) = (0, Vec::with_capacity(other.counters.len()));
         for place in 0..other.counters.len() {
             let Some((number, group, id)) = other.counters.get(place).map(|other| (other.rule, other.group.clone(), other.id)) else {
@@ -140,7 +140,7 @@ impl<'p> Subject<'p> {
             ids.push((bit(id), own));
         }
         let own = |counters| ids.iter().filter(|(other, _)| counters & other != 0).fold(0, |all, (_, own)| all | own);
-        self.evidence.take_in(other.evidence, own);
+        self.evidence.merge(other.evidence, own);
         self.applied = self.applied.max(other.applied);
     }
 

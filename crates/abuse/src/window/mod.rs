@@ -1,25 +1,25 @@
 //! Windows: what a counter keeps of its signals so that it can say exactly when its rule fires.
 //!
 //! ```text
-//! times    event_count   sorted times                          ┐ fire on the signal
-//! values   value_count   distinct values with times            │
-//! buckets  value_sum     sums of sixtieths of the timespan     ┘
-//! share    ratio         two rows of buckets                   ┐ wait for the clock: a later signal might change them
-//! usual    baseline      buckets, and sums of closed timespans ┘
+//! event_count   sorted times                          ┐ fire on the signal
+//! value_count   distinct values with times            │
+//! value_sum     sums of sixtieths of the timespan     ┘
+//! ratio         two rows of buckets                   ┐ wait for the clock: a later signal might change them
+//! baseline      buckets, and sums of closed timespans ┘
 //! ```
 
+mod baseline;
 mod buckets;
-mod hold;
-mod share;
-mod times;
-mod usual;
+mod event_count;
+mod ratio;
+mod timer;
 mod values;
 
+use baseline::BaselineCounts;
 pub(super) use buckets::Buckets;
-use hold::Hold;
-use share::Share;
-use times::Times;
-use usual::Usual;
+use event_count::EventTimes;
+use ratio::RatioCounts;
+use timer::Timer;
 pub(super) use values::Value;
 use values::Values;
 
@@ -43,12 +43,12 @@ pub(super) enum WindowKind {
     Times,
     Values,
     Sums,
-    Share,
-    Usual,
+    Ratio,
+    Baseline,
 }
 
 impl WindowKind {
-    const ALL: [Self; 5] = [Self::Times, Self::Values, Self::Sums, Self::Share, Self::Usual];
+    const ALL: [Self; 5] = [Self::Times, Self::Values, Self::Sums, Self::Ratio, Self::Baseline];
 
     /// What is written in place of a kind where the content is that of the counter before.
     const SAME: u8 = Self::ALL.len() as u8;
@@ -122,26 +122,26 @@ pub(super) struct Counted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Window {
     /// Every signal counts.
-    Times(Times),
+    Times(EventTimes),
     /// Distinct values count.
     Values(Values),
     /// Amounts count.
     Sums(Buckets),
     /// A share counts.
-    Share(Box<Share>),
+    Ratio(Box<RatioCounts>),
     /// A multiple of what is usual counts.
-    Usual(Box<Usual>),
+    Baseline(Box<BaselineCounts>),
 }
 
 impl Window {
     /// Returns the empty window of a rule.
     pub(super) fn of(rule: &Rule) -> Self {
         match rule.correlation {
-            Correlation::EventCount { .. } => Self::Times(Times::default()),
+            Correlation::EventCount { .. } => Self::Times(EventTimes::default()),
             Correlation::ValueCount { .. } => Self::Values(Values::default()),
             Correlation::ValueSum { .. } => Self::Sums(Buckets::default()),
-            Correlation::Ratio(_) => Self::Share(Box::default()),
-            Correlation::Baseline(_) => Self::Usual(Box::default()),
+            Correlation::Ratio(_) => Self::Ratio(Box::default()),
+            Correlation::Baseline(_) => Self::Baseline(Box::default()),
         }
     }
 
@@ -163,17 +163,17 @@ impl Window {
                 let bucket = buckets.add(time_ms, amount, timespan_ms);
                 buckets.find(bucket, *gte, timespan_ms)
             }
-            (Self::Share(share), Correlation::Ratio(ratio)) => {
-                share.prune(horizon_ms, timespan_ms);
-                share.add(time_ms, amount, part, timespan_ms);
-                share.hold.expect(share.is_worth_a_look(ratio), now_ms, share.first(), timespan_ms);
+            (Self::Ratio(counts), Correlation::Ratio(ratio)) => {
+                counts.prune(horizon_ms, timespan_ms);
+                counts.add(time_ms, amount, part, timespan_ms);
+                counts.timer.expect(counts.is_worth_a_look(ratio), now_ms, counts.first(), timespan_ms);
                 None
             }
-            (Self::Usual(usual), Correlation::Baseline(baseline)) => {
-                usual.now.prune(horizon_ms, timespan_ms);
-                usual.forget(now_ms.saturating_sub(baseline.history_ms), timespan_ms);
-                usual.add(time_ms, amount, timespan_ms);
-                usual.hold.expect(usual.is_worth_a_look(baseline), now_ms, usual.now.first(), timespan_ms);
+            (Self::Baseline(counts), Correlation::Baseline(baseline)) => {
+                counts.now.prune(horizon_ms, timespan_ms);
+                counts.forget(now_ms.saturating_sub(baseline.history_ms), timespan_ms);
+                counts.add(time_ms, amount, timespan_ms);
+                counts.timer.expect(counts.is_worth_a_look(baseline), now_ms, counts.now.first(), timespan_ms);
                 None
             }
             _ => None,
@@ -186,36 +186,36 @@ impl Window {
         let width_ms = buckets::width_ms(timespan_ms);
         let bucket = now_ms.div_euclid(width_ms);
         let end_ms = bucket.saturating_mul(width_ms);
-        let (hold, found, for_ms, first, is_worth_a_look) = match (self, &rule.correlation) {
-            (Self::Share(share), Correlation::Ratio(ratio)) if share.hold.is_due(now_ms, timespan_ms) => {
-                share.prune(horizon_ms, timespan_ms);
-                let found = share.find(bucket, ratio);
-                let (first, is_worth_a_look) = (share.first(), share.is_worth_a_look(ratio));
-                (&mut share.hold, found, ratio.for_ms, first, is_worth_a_look)
+        let (timer, found, for_ms, first, is_worth_a_look) = match (self, &rule.correlation) {
+            (Self::Ratio(counts), Correlation::Ratio(ratio)) if counts.timer.is_due(now_ms, timespan_ms) => {
+                counts.prune(horizon_ms, timespan_ms);
+                let found = counts.find(bucket, ratio);
+                let (first, is_worth_a_look) = (counts.first(), counts.is_worth_a_look(ratio));
+                (&mut counts.timer, found, ratio.for_ms, first, is_worth_a_look)
             }
-            (Self::Usual(usual), Correlation::Baseline(baseline)) if usual.hold.is_due(now_ms, timespan_ms) => {
-                usual.now.prune(horizon_ms, timespan_ms);
-                let found = usual.find(bucket, end_ms, baseline, timespan_ms);
-                let (first, is_worth_a_look) = (usual.now.first(), usual.is_worth_a_look(baseline));
-                (&mut usual.hold, found, baseline.for_ms, first, is_worth_a_look)
+            (Self::Baseline(counts), Correlation::Baseline(baseline)) if counts.timer.is_due(now_ms, timespan_ms) => {
+                counts.now.prune(horizon_ms, timespan_ms);
+                let found = counts.find(bucket, end_ms, baseline, timespan_ms);
+                let (first, is_worth_a_look) = (counts.now.first(), counts.is_worth_a_look(baseline));
+                (&mut counts.timer, found, baseline.for_ms, first, is_worth_a_look)
             }
             _ => return None,
         };
         let found = found.map(|found| Finding { from_ms: end_ms.saturating_sub(timespan_ms), to_ms: end_ms, ..found });
-        hold.look(found.is_some(), end_ms, bucket, first, is_worth_a_look);
-        found.filter(|_| hold.has_held(end_ms, for_ms))
+        timer.look(found.is_some(), end_ms, bucket, first, is_worth_a_look);
+        found.filter(|_| timer.has_held(end_ms, for_ms))
     }
 
     /// Empties the window, because the rule has fired: that uses up its signals. A baseline remembers that it has.
     pub(super) fn use_up(&mut self, finding: &Finding, timespan_ms: i64) {
         match self {
-            Self::Times(times) => *times = Times::default(),
+            Self::Times(times) => *times = EventTimes::default(),
             Self::Values(values) => *values = Values::default(),
             Self::Sums(buckets) => *buckets = Buckets::default(),
-            Self::Share(share) => **share = Share::default(),
-            Self::Usual(usual) => {
-                usual.fired(finding.to_ms, timespan_ms);
-                (usual.now, usual.hold) = (Buckets::default(), Hold::default());
+            Self::Ratio(counts) => **counts = RatioCounts::default(),
+            Self::Baseline(counts) => {
+                counts.fired(finding.to_ms, timespan_ms);
+                (counts.now, counts.timer) = (Buckets::default(), Timer::default());
             }
         }
     }
@@ -223,8 +223,8 @@ impl Window {
     /// Returns when the clock has to look at it next, in milliseconds since the epoch; `None` if nothing waits.
     pub(super) fn due_ms(&self, timespan_ms: i64) -> Option<i64> {
         match self {
-            Self::Share(share) => share.hold.due_ms(timespan_ms),
-            Self::Usual(usual) => usual.hold.due_ms(timespan_ms),
+            Self::Ratio(counts) => counts.timer.due_ms(timespan_ms),
+            Self::Baseline(counts) => counts.timer.due_ms(timespan_ms),
             _ => None,
         }
     }
@@ -236,9 +236,9 @@ impl Window {
             (Self::Times(times), _) => (times.0.last().copied(), timespan_ms),
             (Self::Values(values), _) => (values.0.last().map(|(time_ms, _)| *time_ms), timespan_ms),
             (Self::Sums(buckets), _) => (buckets.end_ms(timespan_ms), timespan_ms),
-            (Self::Share(share), _) => (share.part.end_ms(timespan_ms).max(share.whole.end_ms(timespan_ms)), timespan_ms),
-            (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.end_ms(timespan_ms), baseline.history_ms),
-            (Self::Usual(usual), _) => (usual.end_ms(timespan_ms), timespan_ms),
+            (Self::Ratio(counts), _) => (counts.part.end_ms(timespan_ms).max(counts.whole.end_ms(timespan_ms)), timespan_ms),
+            (Self::Baseline(counts), Correlation::Baseline(baseline)) => (counts.end_ms(timespan_ms), baseline.history_ms),
+            (Self::Baseline(counts), _) => (counts.end_ms(timespan_ms), timespan_ms),
         };
         last_ms.map(|last_ms| last_ms.saturating_add(kept_ms).saturating_add(lateness_ms))
     }
@@ -249,8 +249,8 @@ impl Window {
             (Self::Times(times), Correlation::EventCount { gte }) => (times.0.len() as u64, u64::from(*gte)),
             (Self::Values(values), Correlation::ValueCount { gte, .. }) => (values.0.len() as u64, u64::from(*gte)),
             (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total(), *gte),
-            (Self::Share(share), Correlation::Ratio(ratio)) => (share.whole.total(), ratio.min),
-            (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.now.total(), baseline.floor),
+            (Self::Ratio(counts), Correlation::Ratio(ratio)) => (counts.whole.total(), ratio.min),
+            (Self::Baseline(counts), Correlation::Baseline(baseline)) => (counts.now.total(), baseline.floor),
             _ => (0, 1),
         };
         let parts = u128::from(count) * u128::from(CLOSENESS_MAX) / u128::from(threshold.max(1));
@@ -269,8 +269,10 @@ impl Window {
                 (values.0.iter().filter(|(time_ms, _)| is_in(*time_ms)).count() as f64, f64::from(*gte))
             }
             (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total() as f64, *gte as f64),
-            (Self::Share(share), Correlation::Ratio(ratio)) => (share.part.total() as f64 / share.whole.total().max(1) as f64, ratio.gte),
-            (Self::Usual(usual), Correlation::Baseline(baseline)) => (usual.now.total() as f64, baseline.floor as f64),
+            (Self::Ratio(counts), Correlation::Ratio(ratio)) => {
+                (counts.part.total() as f64 / counts.whole.total().max(1) as f64, ratio.gte)
+            }
+            (Self::Baseline(counts), Correlation::Baseline(baseline)) => (counts.now.total() as f64, baseline.floor as f64),
             _ => (0.0, 0.0),
         }
     }
@@ -280,8 +282,8 @@ impl Window {
             Self::Times(_) => WindowKind::Times,
             Self::Values(_) => WindowKind::Values,
             Self::Sums(_) => WindowKind::Sums,
-            Self::Share(_) => WindowKind::Share,
-            Self::Usual(_) => WindowKind::Usual,
+            Self::Ratio(_) => WindowKind::Ratio,
+            Self::Baseline(_) => WindowKind::Baseline,
         }
     }
 
@@ -291,19 +293,19 @@ impl Window {
             Self::Times(times) => times.write(base_ms, out),
             Self::Values(values) => values.write(base_ms, out),
             Self::Sums(buckets) => buckets.write(out),
-            Self::Share(share) => share.write(out),
-            Self::Usual(usual) => usual.write(out),
+            Self::Ratio(counts) => counts.write(out),
+            Self::Baseline(counts) => counts.write(out),
         }
     }
 
     /// Reads a window of a kind.
     pub(super) fn read(kind: WindowKind, input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
         Ok(match kind {
-            WindowKind::Times => Self::Times(Times::read(input, base_ms)?),
+            WindowKind::Times => Self::Times(EventTimes::read(input, base_ms)?),
             WindowKind::Values => Self::Values(Values::read(input, base_ms)?),
             WindowKind::Sums => Self::Sums(Wire::read(input)?),
-            WindowKind::Share => Self::Share(Wire::read(input)?),
-            WindowKind::Usual => Self::Usual(Wire::read(input)?),
+            WindowKind::Ratio => Self::Ratio(Wire::read(input)?),
+            WindowKind::Baseline => Self::Baseline(Wire::read(input)?),
         })
     }
 }

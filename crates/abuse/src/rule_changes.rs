@@ -20,7 +20,7 @@ type Anew = BTreeSet<u32>;
 
 /// Gives each rule its number within the partition, and drops the rules that are no longer there. Returns the numbers of all rules, and of
 /// those whose counters begin anew.
-pub(super) fn adopt_rules(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u32>, Anew) {
+pub(super) fn apply_rule_changes(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u32>, Anew) {
     let is_new_partition = state.is_new();
     let is_there = |id: &str| rules.rules.iter().any(|rule| rule.id == id);
     let gone: Vec<Box<str>> = state.rules.keys().filter(|id| !is_there(id)).cloned().collect();
@@ -64,9 +64,9 @@ impl RuleState {
 impl Abuse {
     /// Makes of the subjects what is not in the checkpoint. Counters of rules that are gone are dropped, and those of changed rules emptied;
     /// who is on the ladder of a changed rule stays on it.
-    pub(super) fn adopt_subjects(&mut self, anew: &Anew) {
+    pub(super) fn apply_rule_changes_to_subjects(&mut self, anew: &Anew) {
         for at in self.state.subjects.places() {
-            self.adopt_subject(at, anew);
+            self.apply_rule_changes_to(at, anew);
         }
         self.grouped = (0..self.program.rules().rules.len()).filter(|at| self.has_group(*at)).collect();
     }
@@ -76,7 +76,7 @@ impl Abuse {
         state.is_some_and(|state| state.grouping.due_ms().is_some())
     }
 
-    fn adopt_subject(&mut self, at: SlotKey, anew: &Anew) {
+    fn apply_rule_changes_to(&mut self, at: SlotKey, anew: &Anew) {
         let Some(key) = self.state.subjects.key(at) else { return };
         let before = self.state.subjects.take(at);
         let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };

@@ -6,9 +6,9 @@ use super::{Finding, TIMES_MAX, read_times, write_times};
 
 /// Times in milliseconds since the epoch, ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Times(pub(super) Vec<i64>);
+pub(crate) struct EventTimes(pub(super) Vec<i64>);
 
-impl Times {
+impl EventTimes {
     /// Drops the times up to `horizon_ms`: no signal that is yet to come is in one window with them.
     pub(super) fn prune(&mut self, horizon_ms: i64) {
         let gone = self.0.partition_point(|time_ms| *time_ms <= horizon_ms);
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn first_firing(times: &[i64], gte: usize) -> Option<usize> {
-        let mut counter = Times::default();
+        let mut counter = EventTimes::default();
         times.iter().position(|time_ms| counter.add(*time_ms, gte, 100).is_some())
     }
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn what_no_window_can_need_is_dropped() {
-        let mut times = Times(vec![1, 2, 3]);
+        let mut times = EventTimes(vec![1, 2, 3]);
         times.prune(2);
         assert_eq!(times.0, [3]);
     }

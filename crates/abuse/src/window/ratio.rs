@@ -3,20 +3,20 @@
 use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::super::rules::Ratio;
-use super::{Buckets, Finding, Hold, Part};
+use super::{Buckets, Finding, Part, Timer};
 
 /// The amounts of a ratio.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Share {
+pub(crate) struct RatioCounts {
     /// The rule's signals.
     pub(super) part: Buckets,
     /// What they are compared with.
     pub(super) whole: Buckets,
     /// Since when it holds, and when it is looked at next.
-    pub(super) hold: Hold,
+    pub(super) timer: Timer,
 }
 
-impl Share {
+impl RatioCounts {
     /// Adds an amount.
     pub(super) fn add(&mut self, time_ms: i64, amount: u64, part: Part, timespan_ms: i64) {
         let buckets = if part == Part::Whole { &mut self.whole } else { &mut self.part };
@@ -43,21 +43,21 @@ impl Share {
     pub(super) fn find(&self, bucket: i64, ratio: &Ratio) -> Option<Finding> {
         let (part, whole) = (self.part.before(bucket), self.whole.before(bucket));
         // A division gives the nearest number, as reading the threshold does: 7 of 100 are 0.07. A product would not.
-        let share = part as f64 / whole as f64;
-        let is_reached = whole > 0 && whole >= ratio.min && share >= ratio.gte;
-        is_reached.then_some(Finding { from_ms: 0, to_ms: 0, count: share, threshold: ratio.gte })
+        let found = part as f64 / whole as f64;
+        let is_reached = whole > 0 && whole >= ratio.min && found >= ratio.gte;
+        is_reached.then_some(Finding { from_ms: 0, to_ms: 0, count: found, threshold: ratio.gte })
     }
 }
 
-impl Wire for Share {
+impl Wire for RatioCounts {
     fn write(&self, out: &mut Vec<u8>) {
         self.part.write(out);
         self.whole.write(out);
-        self.hold.write(out);
+        self.timer.write(out);
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(Self { part: Wire::read(input)?, whole: Wire::read(input)?, hold: Wire::read(input)? })
+        Ok(Self { part: Wire::read(input)?, whole: Wire::read(input)?, timer: Wire::read(input)? })
     }
 }
 
@@ -69,13 +69,13 @@ mod tests {
     fn a_share_needs_enough_to_mean_anything_and_is_exact() {
         let ratio =
             Ratio { over: tollgate_core::decide::signal::SignalKind::from_name("response").unwrap(), gte: 0.07, min: 100, for_ms: 0 };
-        let share = |part, whole| {
-            let mut share = Share::default();
-            share.add(1, part, Part::Part, 60_000);
-            share.add(1, whole, Part::Whole, 60_000);
-            share.find(1, &ratio).is_some()
+        let counts = |part, whole| {
+            let mut counts = RatioCounts::default();
+            counts.add(1, part, Part::Part, 60_000);
+            counts.add(1, whole, Part::Whole, 60_000);
+            counts.find(1, &ratio).is_some()
         };
-        assert!(share(7, 100), "exactly the share");
-        assert!(!share(6, 100) && !share(99, 99));
+        assert!(counts(7, 100), "exactly the share");
+        assert!(!counts(6, 100) && !counts(99, 99));
     }
 }

@@ -11,9 +11,9 @@ use super::SlotKey;
 /// Places of subjects by the second since the epoch at which they are looked at. A subject is in it at the second that its slot says; other
 /// entries are out of date and passed over. Slots and agenda are of one mind only as long as they stay together, wherever the state goes.
 #[derive(Debug, Default)]
-pub(super) struct Agenda(BTreeMap<u32, Vec<SlotKey>>);
+pub(super) struct Timers(BTreeMap<u32, Vec<SlotKey>>);
 
-impl Agenda {
+impl Timers {
     /// Adds a look at a place.
     pub(super) fn push(&mut self, second: u32, at: SlotKey) {
         self.0.entry(second).or_default().push(at);

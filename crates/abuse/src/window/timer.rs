@@ -6,14 +6,14 @@ use super::buckets::width_ms;
 
 /// When a window is looked at, and since when the condition holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Hold {
+pub(super) struct Timer {
     /// The bucket at whose beginning it is looked at next; `None` if there is too little to look at.
     next: Option<i64>,
     /// The first look at which the condition held and since which it has, in milliseconds since the epoch.
     since_ms: Option<i64>,
 }
 
-impl Hold {
+impl Timer {
     /// Has the window looked at when the bucket of `now_ms` is over, if it is worth that. Before the first bucket with something in it there
     /// is nothing to see, so that a source that is far behind does not make it look at every bucket on the way.
     pub(super) fn expect(&mut self, is_worth_a_look: bool, now_ms: i64, first: Option<i64>, timespan_ms: i64) {
@@ -45,7 +45,7 @@ impl Hold {
     }
 }
 
-impl Wire for Hold {
+impl Wire for Timer {
     fn write(&self, out: &mut Vec<u8>) {
         self.next.write(out);
         self.since_ms.write(out);
@@ -62,17 +62,17 @@ mod tests {
 
     #[test]
     fn a_condition_has_to_hold_without_a_break() {
-        let mut hold = Hold::default();
-        hold.expect(false, 0, Some(0), 60_000);
-        assert_eq!(hold.due_ms(60_000), None);
-        hold.expect(true, 1_500, Some(0), 60_000);
-        assert_eq!(hold.due_ms(60_000), Some(2_000));
+        let mut timer = Timer::default();
+        timer.expect(false, 0, Some(0), 60_000);
+        assert_eq!(timer.due_ms(60_000), None);
+        timer.expect(true, 1_500, Some(0), 60_000);
+        assert_eq!(timer.due_ms(60_000), Some(2_000));
         let looks = [(2, true), (3, true), (4, false), (5, true), (6, true), (7, true)];
         let held: Vec<i64> = looks
             .into_iter()
             .filter(|(bucket, holds)| {
-                hold.look(*holds, bucket * 1_000, *bucket, Some(0), true);
-                hold.has_held(bucket * 1_000, 2_000)
+                timer.look(*holds, bucket * 1_000, *bucket, Some(0), true);
+                timer.has_held(bucket * 1_000, 2_000)
             })
             .map(|(bucket, _)| bucket)
             .collect();
@@ -81,14 +81,14 @@ mod tests {
 
     #[test]
     fn nothing_is_looked_at_before_there_is_anything() {
-        let mut hold = Hold::default();
-        hold.expect(true, 0, Some(1_000), 60_000);
-        assert_eq!(hold.due_ms(60_000), Some(1_001_000));
-        hold.expect(true, 0, Some(500), 60_000);
-        assert_eq!(hold.due_ms(60_000), Some(501_000), "something came that is earlier");
-        hold.expect(true, 0, Some(2_000), 60_000);
-        assert_eq!(hold.due_ms(60_000), Some(501_000));
-        hold.look(false, 501_000, 501, Some(900), true);
-        assert_eq!(hold.due_ms(60_000), Some(901_000));
+        let mut timer = Timer::default();
+        timer.expect(true, 0, Some(1_000), 60_000);
+        assert_eq!(timer.due_ms(60_000), Some(1_001_000));
+        timer.expect(true, 0, Some(500), 60_000);
+        assert_eq!(timer.due_ms(60_000), Some(501_000), "something came that is earlier");
+        timer.expect(true, 0, Some(2_000), 60_000);
+        assert_eq!(timer.due_ms(60_000), Some(501_000));
+        timer.look(false, 501_000, 501, Some(900), true);
+        assert_eq!(timer.due_ms(60_000), Some(901_000));
     }
 }

@@ -3,7 +3,7 @@
 use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::super::rules::Baseline;
-use super::{Buckets, Finding, HISTORY_MAX, Hold};
+use super::{Buckets, Finding, HISTORY_MAX, Timer};
 
 /// The amount of one closed timespan; timespans are counted from the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,17 +16,17 @@ struct Span {
 
 /// The amounts of a baseline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Usual {
+pub(crate) struct BaselineCounts {
     pub(super) now: Buckets,
     /// Timespans with an amount, in order of time. Those without one are nothing that the subject does: an office that rests at night is
     /// compared with its days.
     spans: Vec<Span>,
     /// The first time that anything was known of the subject, in milliseconds since the epoch.
     began_ms: i64,
-    pub(super) hold: Hold,
+    pub(super) timer: Timer,
 }
 
-impl Usual {
+impl BaselineCounts {
     /// Adds an amount.
     pub(super) fn add(&mut self, time_ms: i64, amount: u64, timespan_ms: i64) {
         if self.spans.is_empty() && self.now.0.is_empty() {
@@ -107,18 +107,18 @@ impl Wire for Span {
     }
 }
 
-impl Wire for Usual {
+impl Wire for BaselineCounts {
     fn write(&self, out: &mut Vec<u8>) {
         self.now.write(out);
         self.spans.write(out);
         self.began_ms.write(out);
-        self.hold.write(out);
+        self.timer.write(out);
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let usual = Self { now: Wire::read(input)?, spans: Wire::read(input)?, began_ms: Wire::read(input)?, hold: Wire::read(input)? };
-        let is_in_order = usual.spans.is_sorted_by(|one, other| one.number < other.number);
-        if is_in_order { Ok(usual) } else { Err(Malformed::Invalid("a closed timespan")) }
+        let counts = Self { now: Wire::read(input)?, spans: Wire::read(input)?, began_ms: Wire::read(input)?, timer: Wire::read(input)? };
+        let is_in_order = counts.spans.is_sorted_by(|one, other| one.number < other.number);
+        if is_in_order { Ok(counts) } else { Err(Malformed::Invalid("a closed timespan")) }
     }
 }
 
@@ -134,16 +134,16 @@ mod tests {
     }
 
     /// Returns a subject with these amounts in its first hours.
-    fn known(amounts: &[u64]) -> Usual {
-        let mut usual = Usual::default();
-        amounts.iter().zip(0..).for_each(|(amount, hour)| usual.add(hour * HOUR_MS, *amount, HOUR_MS));
-        usual
+    fn known(amounts: &[u64]) -> BaselineCounts {
+        let mut counts = BaselineCounts::default();
+        amounts.iter().zip(0..).for_each(|(amount, hour)| counts.add(hour * HOUR_MS, *amount, HOUR_MS));
+        counts
     }
 
-    fn found(usual: &mut Usual, hour: i64, amount: u64) -> bool {
-        usual.add(hour * HOUR_MS + 1, amount, HOUR_MS);
+    fn found(counts: &mut BaselineCounts, hour: i64, amount: u64) -> bool {
+        counts.add(hour * HOUR_MS + 1, amount, HOUR_MS);
         let end_ms = (hour + 1) * HOUR_MS;
-        usual.find(end_ms / BUCKET_MS, end_ms, &baseline(), HOUR_MS).is_some()
+        counts.find(end_ms / BUCKET_MS, end_ms, &baseline(), HOUR_MS).is_some()
     }
 
     #[test]
@@ -164,9 +164,9 @@ mod tests {
     /// Or else whoever goes on for long enough would be usual.
     #[test]
     fn hours_that_fired_are_not_usual() {
-        let mut usual = known(&[20, 30, 40, 900, 900, 900, 900]);
-        assert!(!found(&mut usual.clone(), 30, 240));
-        (3..7).for_each(|hour| usual.fired((hour + 1) * HOUR_MS, HOUR_MS));
-        assert!(found(&mut usual, 30, 240));
+        let mut counts = known(&[20, 30, 40, 900, 900, 900, 900]);
+        assert!(!found(&mut counts.clone(), 30, 240));
+        (3..7).for_each(|hour| counts.fired((hour + 1) * HOUR_MS, HOUR_MS));
+        assert!(found(&mut counts, 30, 240));
     }
 }
