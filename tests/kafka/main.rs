@@ -18,7 +18,7 @@ mod dev;
 mod diff;
 mod dlq;
 mod formats;
-mod lost_marks;
+mod lost_transaction_ends;
 mod membership;
 mod pass_through;
 mod prometheus;
@@ -134,8 +134,8 @@ fn cases() -> Vec<Case> {
         sharing!(state::unreadable_state_holds_its_partition_back),
         sharing!(state::state_that_is_not_ours_is_not_taken),
         sharing!(state::what_the_state_knows_is_skipped),
-        sharing!(lost_marks::a_checkpoint_whose_commit_was_lost_is_written_again),
-        sharing!(lost_marks::a_transaction_of_somebody_else_is_named_and_waited_for),
+        sharing!(lost_transaction_ends::a_checkpoint_whose_commit_was_lost_is_written_again),
+        sharing!(lost_transaction_ends::a_transaction_of_somebody_else_is_named_and_waited_for),
         sharing!(state::a_state_topic_that_does_not_fit_is_named),
         sharing!(state::a_checkpoint_fits_its_topic),
         sharing!(state::a_planned_move_waits_for_no_session),

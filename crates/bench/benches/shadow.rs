@@ -17,7 +17,7 @@ use serde_json::json;
 use tollgate_config::settings::Settings;
 use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::shadow::{Said, Sample};
+use tollgate_core::decide::shadow::{Decision, Sample};
 use tollgate_core::engine::stage::{Progress, Stage as _};
 use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_testkit::{Mix, MixEvent, MixSettings};
@@ -106,7 +106,7 @@ fn measure(ours: &Settings, theirs: &Settings, percent: f64, events: &[MixEvent]
             let Progress::Done(outcome) = stage.apply(&record, &mut out) else { panic!("nobody is asked") };
             if let Some((feed, _)) = &mut feed {
                 match &outcome {
-                    Outcome::Verdict { decided, .. } => feed.decided(&record, &out.thread_id, || Some(Said::of(decided))),
+                    Outcome::Verdict { decided, .. } => feed.decided(&record, &out.thread_id, || Some(Decision::of(decided))),
                     _ => feed.decided(&record, &out.thread_id, || None),
                 }
             }

@@ -10,7 +10,7 @@ use tollgate_capture::{Captured, LineFault, Visitor};
 use super::cut_off::StoppedTurns;
 use super::first::DifferingTurns;
 use super::flip::{Facts, Flip};
-use super::sides::{Said, Sides};
+use super::sides::{BothSides, Sides};
 use super::suspended::Fleets;
 use super::tally::Tally;
 
@@ -52,7 +52,7 @@ impl<'t> Comparison<'t> {
         }
     }
 
-    fn count(&mut self, said: Said) -> anyhow::Result<()> {
+    fn count(&mut self, said: BothSides) -> anyhow::Result<()> {
         let Self { facts, tally, turns, differing, .. } = self;
         let [from, to] = match said.sides {
             [Some(from), Some(to)] => [from, to],

@@ -28,7 +28,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tollgate_core::decide::shadow::Sample;
 
-use tollgate_capture::{Format, Input, LineFault, Reader, Sweep, Swept, open, unreadable_from_here, visitors_max};
+use tollgate_capture::{Format, Input, LineFault, ParallelReader, ReadFile, Reader, open, unreadable_from_here, visitors_max};
 use tollgate_config::settings::Settings;
 
 use super::capture::{Missing, stream, topic_of};
@@ -104,21 +104,21 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &others))?;
     let flips = flips.map(|file| Arc::new(Mutex::new(BufWriter::new(file))));
     let bytes_max = compared.event_bytes_max();
-    let sweep = Sweep {
+    let parallel_reader = ParallelReader {
         input,
         reader: Reader::new(args.format, None),
         topic: &settings.kafka.topics.events,
         event_bytes_max: bytes_max,
         show: LiveLine::lines(),
     };
-    let topic = sweep.topic;
+    let topic = parallel_reader.topic;
     let new = || {
         let flips = flips.as_ref().map(|file| Arc::clone(file) as Flips);
         Comparison::new(topic, compared.sides(), args.sample, flips, compared.fleets(&settings.kafka.topics.signals))
     };
     let visitors = if compared.counts_abuse() { 1 } else { visitors_max() };
-    let swept = sweep.run(std::iter::repeat_with(new).take(visitors).collect());
-    let Swept { visitors, topics, broken } = swept.map_err(|error| args.explain_flips(error))?;
+    let swept = parallel_reader.run(std::iter::repeat_with(new).take(visitors).collect());
+    let ReadFile { visitors, topics, broken } = swept.map_err(|error| args.explain_flips(error))?;
     tell_topics(&topics);
     let (mut tally, mut faults) = (Tally::default(), Vec::new());
     for mut visitor in visitors {

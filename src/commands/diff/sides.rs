@@ -32,7 +32,7 @@ pub(super) enum Sides {
 }
 
 /// What both sides say of a record, and why it cannot be read if it cannot.
-pub(super) struct Said {
+pub(super) struct BothSides {
     pub(super) sides: [Option<Side>; 2],
     /// The last policy's outcome, where the record cannot be read.
     pub(super) rejection: Option<Rejection>,
@@ -58,7 +58,7 @@ impl Sides {
     }
 
     /// Asks both sides. `look` is given the event first, if it can be read.
-    pub(super) fn ask(&mut self, record: &Record<'_>, is_readable: bool, look: impl FnOnce(&Event<'_>)) -> anyhow::Result<Said> {
+    pub(super) fn ask(&mut self, record: &Record<'_>, is_readable: bool, look: impl FnOnce(&Event<'_>)) -> anyhow::Result<BothSides> {
         match self {
             Self::Policies { judges, partitions, outs } => {
                 let new = || DecidingPair::new(judges.each_ref().map(|judge| Deciding::new(Arc::clone(&judge.policy))));
@@ -73,7 +73,7 @@ impl Sides {
                     [a.reject(record, unreadable_header(), out_a), b.reject(record, unreadable_header(), out_b)]
                 };
                 let rejection = rejection_of(&second).or_else(|| rejection_of(&first));
-                Ok(Said { sides: [Side::of(first), Side::of(second)], rejection })
+                Ok(BothSides { sides: [Side::of(first), Side::of(second)], rejection })
             }
             Self::Published { recorded, judge, partitions, out } => {
                 let deciding = partitions.of(record, || Deciding::new(Arc::clone(&judge.policy)))?;
@@ -87,7 +87,7 @@ impl Sides {
                 let second = Side::of(outcome);
                 // What gets no verdict has no place among those that were published.
                 let first = second.as_ref().and_then(|_| recorded.get(verdict_id(&out.thread_id, &out.event_id)));
-                Ok(Said { sides: [first, second], rejection })
+                Ok(BothSides { sides: [first, second], rejection })
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decide::evaluate::DistinctVerdicts;
 
-use tollgate_capture::{Captured, Decider, LineFault, Sweep, Visitor, unreadable_from_here, visitors_max};
+use tollgate_capture::{Captured, Decider, LineFault, ParallelReader, Visitor, unreadable_from_here, visitors_max};
 
 use super::{report, tell_topics};
 
@@ -20,11 +20,11 @@ pub(super) struct Digested {
 }
 
 /// Decides on every line on all cores, and returns the digest of the verdicts.
-pub(super) fn digest(sweep: Sweep<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<Digested> {
-    let (verdicts, topic) = (Arc::new(DistinctVerdicts::default()), sweep.topic);
+pub(super) fn digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<Digested> {
+    let (verdicts, topic) = (Arc::new(DistinctVerdicts::default()), parallel_reader.topic);
     let new =
         || Share { topic, decider: new_decider(), out: VerdictBuffer::default(), verdicts: Arc::clone(&verdicts), faults: Vec::new() };
-    let swept = sweep.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
+    let swept = parallel_reader.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
     tell_topics(&swept.topics);
     let displaced = swept.visitors.iter().map(|share| share.decider.displaced()).sum();
     let mut faults: Vec<_> = swept.visitors.into_iter().flat_map(|share| share.faults).collect();

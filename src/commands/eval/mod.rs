@@ -16,7 +16,7 @@ use clap::Args;
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::policy::Policy;
 
-use tollgate_capture::{Column, Decider, Fleet, Format, LineFault, Reader, Sweep, open};
+use tollgate_capture::{Column, Decider, Fleet, Format, LineFault, ParallelReader, Reader, open};
 use tollgate_config::settings::Settings;
 use tollgate_worker::metrics::Metrics;
 
@@ -75,12 +75,12 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     let new_decider = || Decider::new(Arc::clone(&policy), servers.clone());
     let rejected = if args.digest {
         let show = LiveLine::lines();
-        let sweep = Sweep { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max, show };
+        let parallel_reader = ParallelReader { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max, show };
         if refused > 0 {
             say!("tollgate: --controls: {refused} lines hold no control, so that there is no digest of verdicts under them; mend them");
             return Ok(ExitCode::from(REJECTED));
         }
-        print_digest(sweep, new_decider)?
+        print_digest(parallel_reader, new_decider)?
     } else {
         let counting = args.counting.is_asked_for().then(|| args.counting(settings, &controls)).transpose()?;
         let verdicts: Box<dyn Write> = if args.counting.takes_stdout() {
@@ -98,8 +98,8 @@ fn exit_code(rejected: u64) -> ExitCode {
 }
 
 /// Prints one digest over all verdicts, and returns how many lines were rejected.
-fn print_digest(sweep: Sweep<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<u64> {
-    let digested = digest(sweep, new_decider)?;
+fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<u64> {
+    let digested = digest(parallel_reader, new_decider)?;
     writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
     if digested.displaced > 0 {
         say!(

@@ -16,7 +16,7 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::{ClientConfig, ClientContext};
 
 use super::explain::explained;
-use super::reason::{Reason, Said};
+use super::reason::{Reason, Wording};
 
 /// How long to serve the client at a time.
 const POLL: Duration = Duration::from_millis(20);
@@ -93,7 +93,7 @@ impl std::fmt::Debug for Watch<'_> {
 pub struct Inquirer {
     client: Arc<BaseConsumer<ReasonContext>>,
     config: ClientConfig,
-    said: RefCell<Said>,
+    said: RefCell<Wording>,
     /// Whether the brokers have answered any question.
     has_answered: Cell<bool>,
 }

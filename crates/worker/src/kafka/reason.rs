@@ -77,13 +77,13 @@ impl Reason {
 
 /// What was said of each broker, so that each of its reasons is said once. librdkafka may have two sentences for one reason, in turns.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct Wording {
     /// What was said of each broker: the essence, and the whole.
     brokers: HashMap<String, VecDeque<(String, Reason)>>,
     last: Option<Reason>,
 }
 
-impl Said {
+impl Wording {
     /// Returns whether this reason is news of its broker, and notes it.
     pub fn is_news(&mut self, reason: &Reason) -> bool {
         let (essence, said) = (reason.essence(), self.brokers.entry(reason.broker.clone()).or_default());
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_reason_is_news_once_and_when_it_changes() {
         let reason = |text: &str| Reason::read(text).unwrap();
-        let mut said = Said::default();
+        let mut said = Wording::default();
         assert!(
             said.is_news(&reason("h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)"))
         );

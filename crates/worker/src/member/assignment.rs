@@ -109,7 +109,7 @@ impl<R: StageRuntime> Assignment<R> {
             match self.checkpointing.assigned(partition, || self.runtime.stage(partition, None), &self.metrics) {
                 Ok(assigned) => {
                     if assigned.phase().is_at_work() {
-                        self.runtime.begun(partition, None);
+                        self.runtime.partition_started(partition, None);
                     }
                     self.partitions.insert(partition, assigned);
                 }
@@ -123,7 +123,7 @@ impl<R: StageRuntime> Assignment<R> {
         for partition in partitions {
             self.partitions.remove(&partition);
             self.checkpointing.released(partition);
-            self.runtime.given_up(partition);
+            self.runtime.partition_revoked(partition);
         }
     }
 
@@ -227,7 +227,7 @@ impl<R: StageRuntime> Assignment<R> {
     /// Sends waiting publications, waits for up to `timeout` for news of them, passes acknowledgements on to their partitions, and takes
     /// the responses that have come.
     pub fn settle(&mut self, timeout: Duration) {
-        self.runtime.round(&mut self.outbox.late());
+        self.runtime.between_rounds(&mut self.outbox.late());
         self.outbox.flush();
         let settled = self.outbox.settle(timeout);
         let now_ms = if settled.finished.is_empty() { 0 } else { now_ms() };
@@ -241,7 +241,7 @@ impl<R: StageRuntime> Assignment<R> {
         while let Some((request_id, response)) = self.runtime.response() {
             self.answer(request_id, response);
         }
-        self.runtime.round(&mut self.outbox.late());
+        self.runtime.between_rounds(&mut self.outbox.late());
         self.outbox.flush();
     }
 
@@ -324,9 +324,9 @@ impl<R: StageRuntime> Assignment<R> {
     }
 
     /// Has the stage do what goes on beside the records of its partitions.
-    pub fn attend(&mut self) {
+    pub fn beside_records(&mut self) {
         for (partition, assigned) in &mut self.partitions {
-            assigned.stage_mut().into_iter().for_each(|stage| self.runtime.attend(*partition, stage));
+            assigned.stage_mut().into_iter().for_each(|stage| self.runtime.beside_records(*partition, stage));
         }
     }
 

@@ -125,11 +125,11 @@ impl<R: StageRuntime> Assignment<R> {
             match assigned.take_report(report, checkpointing.pauses, |state| runtime.stage(partition, state)) {
                 Effect::None => {}
                 Effect::Resume(start) => {
-                    runtime.begun(partition, new_end);
+                    runtime.partition_started(partition, new_end);
                     checkpointing.flow_changes.push(FlowChange::Resume(partition, start));
                 }
                 Effect::Pause => {
-                    runtime.lost(partition);
+                    runtime.state_lost(partition);
                     assigned.begin_generation(checkpointing.next_generation());
                     checkpointing.flow_changes.push(FlowChange::Pause(partition));
                 }

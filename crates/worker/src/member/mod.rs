@@ -189,7 +189,7 @@ impl<R: StageRuntime> Member<R> {
             }
             if now >= checkpoint_due {
                 checkpoint_due = now + CHECKPOINT_POLL;
-                consumer.context().assignment().attend();
+                consumer.context().assignment().beside_records();
                 consumer.context().assignment().checkpoint(&|| consumer.group_metadata());
                 let changes = consumer.context().assignment().take_writer_reports();
                 flow.apply(consumer, changes).map_err(MemberError::Consumer)?;

@@ -16,21 +16,20 @@
 //! |---|---|
 //! | `phase` | the phases and what leads from one to the next, without I/O |
 //! | `writer` | the thread that takes the state over, and then writes checkpoints |
-//! | `attempts` | trying again what fails, and an end when nobody wants it any more |
+//! | `retry` | trying again what fails, and an end when nobody wants it any more |
 //! | `reports` | what checkpoint writers report |
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
 //! | `restore_error` | why that failed |
 //! | `reading` | reading a partition to its end |
-//! | `lost_marks` | what to do where the brokers have lost the mark that ends a transaction |
+//! | `lost_transaction_ends` | what to do where the brokers have lost the mark that ends a transaction |
 //! | `own_records` | for how many partitions the state of all partitions is keyed |
 //! | `progress` | how far a restore has come |
 //! | `state_producer` | what writing state in transactions has in common, here and in `state rekey` |
 //! | `transaction` | one checkpoint: state and offset, both or neither |
-//! | `offset_step` | the step of it that librdkafka may hang in |
+//! | `offset_commit` | the step of it that librdkafka may hang in |
 
-mod attempts;
-mod lost_marks;
-mod offset_step;
+mod lost_transaction_ends;
+mod offset_commit;
 mod own_records;
 mod phase;
 mod progress;
@@ -38,17 +37,18 @@ mod reading;
 mod reports;
 mod restore;
 mod restore_error;
+mod retry;
 mod state_producer;
 mod transaction;
 mod writer;
 
-pub use attempts::{Failures, Owner, Wanted};
 pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
 pub use reading::{ends, read_messages, read_to_end};
 pub use reports::{Report, WriterReport};
 pub use restore::Takeover;
 pub use restore_error::RestoreError;
+pub use retry::{Failures, Owner, Wanted};
 pub use state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state};
 pub use transaction::Job;
 pub use writer::{CheckpointWriter, WriterParts};

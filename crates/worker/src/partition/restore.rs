@@ -14,7 +14,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::engine::checkpoint::{KeyedState, Restore, Restored, StateOwner};
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::lost_marks::LostMarks;
+use super::lost_transaction_ends::LostTransactionEnds;
 use super::progress::Progress;
 use super::reading::{QUESTION_TIMEOUT, read_to_end};
 use super::restore_error::{ASKING_FOR_END, ASKING_FOR_OFFSET, RestoreError};
@@ -133,7 +133,7 @@ pub(super) fn take_over<K: KeyedState>(
         return Ok(None);
     }
     let fence_seconds = started.elapsed().as_secs_f64();
-    let mut marks = LostMarks { parts, clients };
+    let mut marks = LostTransactionEnds { parts, clients };
     marks.abort_open()?;
     let mut taken = read::<K>(parts, marks.clients, limits, &is_wanted);
     if let Err(RestoreError::Behind { committed, found }) = taken {

@@ -16,7 +16,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::engine::checkpoint::{Checkpoint, StateRecord};
 use tollgate_core::event::record::Partition;
 
-use super::offset_step::OffsetStep;
+use super::offset_commit::OffsetCommit;
 use super::state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state, wait};
 
 /// How long one step of a transaction may take before it is given up.
@@ -66,7 +66,7 @@ pub enum Outcome {
 /// The transactional producer of a partition's checkpoints.
 pub(super) struct Transactions {
     producer: Arc<BaseProducer<DebugLogContext>>,
-    offset_step: OffsetStep,
+    offset_commit: OffsetCommit,
     topics: Arc<StageTopics>,
     partition: Partition,
 }
@@ -75,8 +75,8 @@ impl Transactions {
     /// Returns a producer for a partition's state. It has not fenced anybody yet, and connects by itself.
     pub(super) fn new(kafka: &KafkaSettings, topics: &Arc<StageTopics>, partition: Partition, batch_bytes_max: u64) -> KafkaResult<Self> {
         let producer = Arc::new(make_producer(&state_producer_config(kafka, topics, partition, batch_bytes_max), DebugLogContext)?);
-        let offset_step = OffsetStep::start(Arc::clone(&producer), &topics.input, partition)?;
-        Ok(Self { producer, offset_step, topics: Arc::clone(topics), partition })
+        let offset_commit = OffsetCommit::start(Arc::clone(&producer), &topics.input, partition)?;
+        Ok(Self { producer, offset_commit, topics: Arc::clone(topics), partition })
     }
 
     /// Waits until the producer is connected.
@@ -156,7 +156,7 @@ impl Transactions {
         self.step("writing the records", || flush_state(&self.producer, STEP_TIMEOUT))?;
         let mut is_added = false;
         self.step("adding the offset", || {
-            let answer = self.offset_step.take(job);
+            let answer = self.offset_commit.take(job);
             is_added = answer.is_some();
             answer.unwrap_or(Ok(()))
         })?;

@@ -14,10 +14,10 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::engine::checkpoint::KeyedState;
 use tollgate_core::event::record::Partition;
 
-use super::attempts::{Failures, Owner, Wanted};
 use super::reports::{Report, WriterReport};
 use super::restore::{Clients, RestoreParts, Takeover, take_over};
 use super::restore_error::RestoreError;
+use super::retry::{Failures, Owner, Wanted};
 use super::transaction::{Job, Outcome, Transactions};
 
 /// How often a restore that keeps failing is reported.

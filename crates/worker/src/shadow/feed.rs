@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use tollgate_core::decide::shadow::{Said, Shadow};
+use tollgate_core::decide::shadow::{Decision, Shadow};
 use tollgate_core::decide::thread::ThreadStore;
 use tollgate_core::event::record::{OwnedRecord, Partition, Record};
 
@@ -40,7 +40,7 @@ pub(super) struct Decided {
     pub(super) partition: Partition,
     pub(super) thread_id: Box<str>,
     /// `None` where there is no verdict.
-    pub(super) ours: Option<Said>,
+    pub(super) ours: Option<Decision>,
 }
 
 /// How much waits for the judge.
@@ -98,12 +98,12 @@ impl ShadowFeed {
     }
 
     /// Notes that a partition was given up.
-    pub fn given_up(&self, partition: Partition) {
+    pub fn partition_revoked(&self, partition: Partition) {
         self.send(Fed::GivenUp(partition));
     }
 
     /// Hands over a record, with what the policy in force says, if its thread is in the sample.
-    pub fn decided(&mut self, record: &Record<'_>, thread_id: &str, ours: impl FnOnce() -> Option<Said>) {
+    pub fn decided(&mut self, record: &Record<'_>, thread_id: &str, ours: impl FnOnce() -> Option<Decision>) {
         if !self.trial.sample.has(thread_id) {
             return;
         }

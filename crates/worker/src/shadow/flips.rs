@@ -9,7 +9,7 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 use serde_json::json;
-use tollgate_core::decide::shadow::{Flip, Said};
+use tollgate_core::decide::shadow::{Decision, Flip};
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
@@ -65,7 +65,7 @@ impl FlipPublisher {
     }
 
     fn value(&self, Flip { verdict_id, event_type, tool, from, to }: &Flip, place: Place<'_>) -> serde_json::Value {
-        let said = |said: &Said| json!({"action": said.action.as_str(), "code": said.code, "decided_by": said.decided_by.as_str()});
+        let said = |said: &Decision| json!({"action": said.action.as_str(), "code": said.code, "decided_by": said.decided_by.as_str()});
         let [ours, theirs] = &self.versions;
         json!({
             "verdict_id": verdict_id.to_string(),

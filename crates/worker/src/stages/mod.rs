@@ -31,19 +31,19 @@ pub trait StageRuntime: Send + 'static {
 
     /// Notes that a partition is at work from now on. `new_end` is where the partition ended when it was taken over without any state; `None`
     /// where there was some, and where state is held in memory only.
-    fn begun(&mut self, _partition: Partition, _new_end: Option<Offset>) {}
+    fn partition_started(&mut self, _partition: Partition, _new_end: Option<Offset>) {}
 
-    /// Notes that the state of a partition is lost: [`StageRuntime::begun`] follows once it is read again.
-    fn lost(&mut self, _partition: Partition) {}
+    /// Notes that the state of a partition is lost: [`StageRuntime::partition_started`] follows once it is read again.
+    fn state_lost(&mut self, _partition: Partition) {}
 
     /// Notes that a partition was given up.
-    fn given_up(&mut self, _partition: Partition) {}
+    fn partition_revoked(&mut self, _partition: Partition) {}
 
     /// Returns the limits of the state of a partition.
     fn limits(&self) -> LimitsOf<Self>;
 
     /// Does what goes on beside a partition's records. It is called now and then between rounds of them, while the partition is at work.
-    fn attend(&mut self, _partition: Partition, _stage: &mut Self::Stage) {}
+    fn beside_records(&mut self, _partition: Partition, _stage: &mut Self::Stage) {}
 
     /// Notes that a record is taken. It is then asked about, waits, is finished, or nothing follows because it was known already.
     fn taken(&mut self, _record: &Record<'_>) {}
@@ -76,7 +76,7 @@ pub trait StageRuntime: Send + 'static {
 
     /// Publishes what follows from no single record, or later than its record. It is called after each round of records, of
     /// acknowledgements and of responses, also while partitions are drained.
-    fn round(&mut self, _late: &mut LatePublications<'_>) {}
+    fn between_rounds(&mut self, _late: &mut LatePublications<'_>) {}
 
     /// Returns how many finished records wait for a publication that is still to be made.
     fn held(&self) -> usize {

@@ -30,7 +30,7 @@ use tollgate_json::digest::Fingerprint;
 
 /// What a policy says of an event, as far as it is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct Decision {
     /// What happens next.
     pub action: Action,
     /// The verdict's code.
@@ -39,7 +39,7 @@ pub struct Said {
     pub decided_by: DecidedBy,
 }
 
-impl Said {
+impl Decision {
     /// Returns what was decided.
     #[must_use]
     pub fn of(decided: &Decided) -> Self {
@@ -62,9 +62,9 @@ pub struct Flip {
     /// The tool of a call or result.
     pub tool: Option<String>,
     /// What the policy in force says.
-    pub from: Said,
+    pub from: Decision,
     /// What the policy on trial says.
-    pub to: Said,
+    pub to: Decision,
 }
 
 /// The comparison of a record.
@@ -133,7 +133,7 @@ impl Shadow {
     }
 
     /// Decides on a record, and compares that with what the policy in force says; `None` where that gives no verdict.
-    pub fn compare(&mut self, record: &Record<'_>, thread_id: &str, ours: Option<Said>) -> Compared {
+    pub fn compare(&mut self, record: &Record<'_>, thread_id: &str, ours: Option<Decision>) -> Compared {
         let before = self.turn_of(thread_id);
         if before.is_none() && self.has_let_go && !self.partial.contains_key(thread_id) {
             self.partial.insert(thread_id.into(), Known::Nothing);
@@ -151,9 +151,9 @@ impl Shadow {
         });
         self.follow(thread_id, &before, begins);
         let theirs = match progress {
-            Progress::Done(Outcome::Verdict { decided, .. }) => Some(Said::of(&decided)),
+            Progress::Done(Outcome::Verdict { decided, .. }) => Some(Decision::of(&decided)),
             Progress::Done(Outcome::DeadLetter(rejection)) if rejection.is_answered() => {
-                Some(Said { action: Action::Block, code: Cow::Borrowed(INVALID_EVENT), decided_by: DecidedBy::Envelope })
+                Some(Decision { action: Action::Block, code: Cow::Borrowed(INVALID_EVENT), decided_by: DecidedBy::Envelope })
             }
             Progress::Done(_) | Progress::Asks(_) | Progress::Waits => None,
         };
@@ -249,7 +249,7 @@ mod tests {
             };
             self.next += 1;
             let ours = match self.ours.apply(&record, &mut VerdictBuffer::default()) {
-                Progress::Done(Outcome::Verdict { decided, .. }) => Some(Said::of(&decided)),
+                Progress::Done(Outcome::Verdict { decided, .. }) => Some(Decision::of(&decided)),
                 Progress::Done(Outcome::Boundary(_)) => None,
                 other => panic!("{other:?}"),
             };

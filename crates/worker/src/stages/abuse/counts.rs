@@ -57,11 +57,11 @@ impl FoldedCounts {
         Self { metrics: metrics.clone(), own: own.clone(), rules: Arc::clone(rules), clocks, paused, unread }
     }
 
-    pub(super) fn begun(&mut self, partition: Partition) {
+    pub(super) fn partition_started(&mut self, partition: Partition) {
         self.clocks.insert(partition, ClockLag { gauges: self.own.partition(partition), lag_ms: None });
     }
 
-    pub(super) fn given_up(&mut self, partition: Partition) {
+    pub(super) fn partition_revoked(&mut self, partition: Partition) {
         self.clocks.remove(&partition);
         self.set_paused(partition, &[]);
     }
@@ -197,7 +197,7 @@ mod tests {
             clock_lag_ms: Some(61_500),
             ..FoldCounts::default()
         };
-        counts.begun(partition);
+        counts.partition_started(partition);
         counts.folded(&record, &Folded { counts: folded, ..Folded::default() });
         let paused = |paused_rules| Folded { counts: FoldCounts { paused_rules, ..FoldCounts::default() }, ..Folded::default() };
         counts.folded(&record, &paused(vec![0, 1]));
@@ -221,7 +221,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
-        counts.given_up(partition);
+        counts.partition_revoked(partition);
         assert_eq!(metrics.abuse_paused_rules.with_label_values(&[&id]).get(), 1, "the other partition is still held");
         assert!(!String::from_utf8(metrics.render()).unwrap().contains("tollgate_abuse_clock_lag_seconds{"));
     }

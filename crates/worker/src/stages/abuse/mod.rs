@@ -86,26 +86,26 @@ impl StageRuntime for AbuseRuntime {
         Abuse::new(Arc::clone(&self.rules), state.unwrap_or_default())
     }
 
-    fn begun(&mut self, partition: Partition, _: Option<Offset>) {
+    fn partition_started(&mut self, partition: Partition, _: Option<Offset>) {
         self.alerts.forget(partition);
-        self.counts.begun(partition);
+        self.counts.partition_started(partition);
     }
 
-    fn lost(&mut self, partition: Partition) {
+    fn state_lost(&mut self, partition: Partition) {
         self.alerts.forget(partition);
         self.warm_ups.forget(partition);
     }
 
-    fn given_up(&mut self, partition: Partition) {
+    fn partition_revoked(&mut self, partition: Partition) {
         self.alerts.forget(partition);
-        self.counts.given_up(partition);
+        self.counts.partition_revoked(partition);
         self.warm_ups.forget(partition);
     }
 
     fn limits(&self) {}
 
-    fn attend(&mut self, partition: Partition, stage: &mut Abuse) {
-        self.warm_ups.attend(partition, stage);
+    fn beside_records(&mut self, partition: Partition, stage: &mut Abuse) {
+        self.warm_ups.beside_records(partition, stage);
     }
 
     fn publish(&mut self, done: Done<'_, Abuse>, publications: &mut Publications<'_>) {
@@ -137,7 +137,7 @@ impl StageRuntime for AbuseRuntime {
         }
     }
 
-    fn round(&mut self, late: &mut LatePublications<'_>) {
+    fn between_rounds(&mut self, late: &mut LatePublications<'_>) {
         let topic = self.kafka.topics.alerts.as_str();
         self.alerts.release(|waiter, alert| {
             let to = Destination { topic, partition: None, key: Some(alert.key.as_bytes()), value: Some(&alert.value) };

@@ -20,7 +20,7 @@ use prometheus::local::LocalHistogramTimer;
 use tollgate_core::decide::deciding::{Deciding, Outcome};
 use tollgate_core::decide::guardrail::{Answer, Question};
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::shadow::Said;
+use tollgate_core::decide::shadow::Decision;
 use tollgate_core::decide::thread::{StoreLimits, ThreadStore};
 use tollgate_core::event::record::{Offset, Partition, Record};
 
@@ -126,23 +126,23 @@ impl StageRuntime for DecidingRuntime {
         }
     }
 
-    fn begun(&mut self, partition: Partition, new_end: Option<Offset>) {
+    fn partition_started(&mut self, partition: Partition, new_end: Option<Offset>) {
         if let Some(signals) = &mut self.signals {
-            signals.begun(partition, new_end);
+            signals.partition_started(partition, new_end);
         }
     }
 
-    fn lost(&mut self, partition: Partition) {
+    fn state_lost(&mut self, partition: Partition) {
         if let Some(signals) = &mut self.signals {
             signals.forget(partition);
         }
     }
 
-    fn given_up(&mut self, partition: Partition) {
+    fn partition_revoked(&mut self, partition: Partition) {
         if let Some(shadow) = &self.shadow {
-            shadow.given_up(partition);
+            shadow.partition_revoked(partition);
         }
-        self.lost(partition);
+        self.state_lost(partition);
     }
 
     fn limits(&self) -> StoreLimits {
@@ -240,9 +240,9 @@ impl StageRuntime for DecidingRuntime {
         }
     }
 
-    fn round(&mut self, late: &mut LatePublications<'_>) {
+    fn between_rounds(&mut self, late: &mut LatePublications<'_>) {
         if let Some(signals) = &mut self.signals {
-            signals.round(late);
+            signals.between_rounds(late);
         }
     }
 
@@ -276,7 +276,7 @@ impl StageRuntime for DecidingRuntime {
 /// Hands a record to the policy on trial. One that cannot be read is the same to both, and changes no state.
 fn shadow_of(shadow: &mut ShadowFeed, record: &Record<'_>, outcome: &Outcome, thread_id: &str) {
     match outcome {
-        Outcome::Verdict { decided, .. } => shadow.decided(record, thread_id, || Some(Said::of(decided))),
+        Outcome::Verdict { decided, .. } => shadow.decided(record, thread_id, || Some(Decision::of(decided))),
         Outcome::Boundary(_) => shadow.decided(record, thread_id, || None),
         Outcome::DeadLetter(_) => {}
     }

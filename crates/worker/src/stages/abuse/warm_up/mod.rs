@@ -82,7 +82,7 @@ impl WarmUps {
     }
 
     /// Carries a partition's warm-up on, if it needs one.
-    pub(super) fn attend(&mut self, partition: Partition, stage: &mut Abuse) {
+    pub(super) fn beside_records(&mut self, partition: Partition, stage: &mut Abuse) {
         let Some(warming) = self.partitions.get_mut(&partition) else {
             if stage.warming().next().is_some() {
                 let warming = WarmingPartition::new(stage, &self.metrics);

@@ -85,7 +85,7 @@ impl Signals {
     }
 
     /// Begins a partition. `new_end` is where it ended if nothing is known of it.
-    pub(super) fn begun(&mut self, partition: Partition, new_end: Option<Offset>) {
+    pub(super) fn partition_started(&mut self, partition: Partition, new_end: Option<Offset>) {
         self.sources.insert(partition, Source::new(new_end));
     }
 
@@ -134,7 +134,7 @@ impl Signals {
     }
 
     /// Publishes what is due of what was gathered.
-    pub(super) fn round(&mut self, late: &mut LatePublications<'_>) {
+    pub(super) fn between_rounds(&mut self, late: &mut LatePublications<'_>) {
         let now = Instant::now();
         let pace = self.decisions.round(now, now_ms);
         self.targets.send(now, pace, late);

@@ -22,12 +22,12 @@ const HANG_MAX: Duration = Duration::from_secs(6);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The thread that adds offsets to a producer's transactions. It ends with this value, or else as soon as librdkafka returns.
-pub(super) struct OffsetStep {
+pub(super) struct OffsetCommit {
     jobs: Sender<Arc<Job>>,
     answers: Receiver<KafkaResult<()>>,
 }
 
-impl OffsetStep {
+impl OffsetCommit {
     /// Starts the thread. `input` is the topic whose offsets are committed.
     pub(super) fn start<C>(producer: Arc<BaseProducer<C>>, input: &str, partition: Partition) -> KafkaResult<Self>
     where

@@ -35,12 +35,12 @@ const SLOW_MARKS_MAX: u32 = 2;
 const MARK_POLL: Duration = Duration::from_millis(10);
 
 /// Lost marks of a partition's state, and the clients to mend them with.
-pub(super) struct LostMarks<'l, 'p> {
+pub(super) struct LostTransactionEnds<'l, 'p> {
     pub(super) parts: &'l RestoreParts<'p>,
     pub(super) clients: &'l mut Clients,
 }
 
-impl LostMarks<'_, '_> {
+impl LostTransactionEnds<'_, '_> {
     /// Aborts what counts as open for the partition and has ended for its coordinator.
     pub(super) fn abort_open(&mut self) -> Result<(), RestoreError> {
         let Some((from, end)) = self.still_open(OPEN_TIME)? else { return Ok(()) };

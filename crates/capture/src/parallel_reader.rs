@@ -35,7 +35,7 @@ pub trait Visitor: Send {
 }
 
 /// What is read, and how.
-pub struct Sweep<'t> {
+pub struct ParallelReader<'t> {
     /// The lines.
     pub input: Input,
     /// The reader of lines.
@@ -50,7 +50,7 @@ pub struct Sweep<'t> {
 
 /// The result of reading a file.
 #[derive(Debug)]
-pub struct Swept<V> {
+pub struct ReadFile<V> {
     /// The visitors, with what they have found.
     pub visitors: Vec<V>,
     /// The topics of the records that have an offset.
@@ -64,18 +64,18 @@ pub fn visitors_max() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-impl std::fmt::Debug for Sweep<'_> {
+impl std::fmt::Debug for ParallelReader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sweep").field("topic", &self.topic).finish_non_exhaustive()
     }
 }
 
-impl Sweep<'_> {
+impl ParallelReader<'_> {
     /// Reads to the end, or as far as the file can be read. The records of a partition all go to the same visitor.
     ///
     /// # Errors
     /// A visitor could not go on.
-    pub fn run<V: Visitor>(self, visitors: Vec<V>) -> anyhow::Result<Swept<V>> {
+    pub fn run<V: Visitor>(self, visitors: Vec<V>) -> anyhow::Result<ReadFile<V>> {
         let Self { input, reader, topic, event_bytes_max, show } = self;
         let count = visitors.len();
         thread::scope(|scope| {
@@ -99,7 +99,7 @@ impl Sweep<'_> {
             if let Some(first) = visitors.first_mut() {
                 read.faults.into_iter().for_each(|(number, fault)| first.fault(number, fault));
             }
-            Ok(Swept { visitors, topics, broken: read.broken })
+            Ok(ReadFile { visitors, topics, broken: read.broken })
         })
     }
 }
@@ -250,15 +250,15 @@ mod tests {
         }
     }
 
-    fn sweep(lines: String, format: Format, visitors: usize) -> anyhow::Result<Swept<Notes>> {
+    fn parallel_reader(lines: String, format: Format, visitors: usize) -> anyhow::Result<ReadFile<Notes>> {
         let input: Input = BufReader::new(Box::new(std::io::Cursor::new(lines.into_bytes())));
         let mut shown = 0;
         let show = Box::new(move |number: u64| {
             assert!(number > shown);
             shown = number;
         });
-        let sweep = Sweep { input, reader: Reader::new(format, None), topic: "t", event_bytes_max: 1_000, show };
-        sweep.run(std::iter::repeat_with(Notes::default).take(visitors).collect())
+        let parallel_reader = ParallelReader { input, reader: Reader::new(format, None), topic: "t", event_bytes_max: 1_000, show };
+        parallel_reader.run(std::iter::repeat_with(Notes::default).take(visitors).collect())
     }
 
     fn envelope(partition: i32, offset: i64) -> String {
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn each_partition_has_one_visitor_and_keeps_its_order() {
         let lines: Vec<_> = (0..9_000).map(|at| envelope(at % 7, i64::from(at / 7))).collect();
-        let swept = sweep(lines.join("\n"), Format::Auto, 3).unwrap();
+        let swept = parallel_reader(lines.join("\n"), Format::Auto, 3).unwrap();
         assert!(swept.broken.is_none());
         for (index, notes) in swept.visitors.iter().enumerate() {
             assert!(notes.faults.is_empty());
@@ -281,14 +281,14 @@ mod tests {
     #[test]
     fn members_in_another_order_lead_to_the_same_visitor() {
         let other = r#"{"partition":1,"topic":"t","offset":9,"timestamp":1,"key":null,"headers":[],"value":"{}"}"#;
-        let swept = sweep([envelope(1, 8), other.to_owned()].join("\n"), Format::Auto, 2).unwrap();
+        let swept = parallel_reader([envelope(1, 8), other.to_owned()].join("\n"), Format::Auto, 2).unwrap();
         assert_eq!(swept.visitors[1].records, [(1, Some(1), Some(8)), (2, Some(1), Some(9))]);
     }
 
     #[test]
     fn faults_have_their_lines() {
         let lines = [envelope(0, 5), envelope(0, 5), "x".repeat(2_000_000), "{".to_owned(), envelope(3, 1)];
-        let swept = sweep(lines.join("\n"), Format::Envelope, 2).unwrap();
+        let swept = parallel_reader(lines.join("\n"), Format::Envelope, 2).unwrap();
         let mut faults: Vec<_> = swept.visitors.iter().flat_map(|notes| &notes.faults).copied().collect();
         faults.sort_unstable();
         assert_eq!(faults, [(2, "offset_repeated"), (3, "value_too_large"), (4, "record_not_json")]);
@@ -297,8 +297,8 @@ mod tests {
     #[test]
     fn an_event_that_begins_as_a_record_is_not_mistaken_for_one() {
         let line = r#"{"topic":"t","partition":1,"offset":1,"type":"turn_start","thread_id":"a"}"#.to_owned();
-        let error = sweep(line.clone(), Format::Auto, 2).unwrap_err();
+        let error = parallel_reader(line.clone(), Format::Auto, 2).unwrap_err();
         assert!(error.to_string().contains("--format events"), "{error}");
-        assert_eq!(sweep(line, Format::Events, 2).unwrap().visitors[0].records.len(), 1);
+        assert_eq!(parallel_reader(line, Format::Events, 2).unwrap().visitors[0].records.len(), 1);
     }
 }
