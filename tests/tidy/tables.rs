@@ -1,4 +1,4 @@
-//! Checks what is written from tables: the pages on topics and metrics, and the default names of topics.
+//! Checks the tables of documents, and what is written from tables: the pages on topics and metrics, and the default names of topics.
 //!
 //! `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes them anew.
 
@@ -100,4 +100,62 @@ fn metrics_are_named_as_prometheus_likes_them() {
         );
     }
     assert_none("a metric has a prefix, its counter's suffix, help, and no thread or user as a label", &offenders);
+}
+
+/// Returns what is wrong with the tables of a document: a table that begins without a head, that a line of text cuts, or of which a row has
+/// another number of cells.
+fn cut_tables(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut table: Vec<usize> = Vec::new();
+    let mut is_code = false;
+    let mut before = "";
+    for (number, line) in text.lines().chain([""]).enumerate() {
+        is_code ^= line.starts_with("```");
+        if !is_code && line.starts_with('|') {
+            let at = number + 1;
+            match table.len() {
+                0 if !before.is_empty() => faults.push(format!("line {at}: a table directly behind text")),
+                1 if !line.chars().all(|letter| "|-: ".contains(letter)) => faults.push(format!("line {at}: the table has no head")),
+                _ => {}
+            }
+            let cells = cells_of(line);
+            if !line.ends_with('|') || table.first().is_some_and(|first| *first != cells) {
+                faults.push(format!("line {at}: {cells} cells where the table has {}", table.first().unwrap_or(&cells)));
+            }
+            table.push(cells);
+        } else {
+            if !table.is_empty() && (table.len() < 3 || !line.is_empty()) {
+                faults.push(format!("line {}: the table is cut off", number + 1));
+            }
+            table.clear();
+        }
+        before = line;
+    }
+    faults
+}
+
+/// Returns how many cells a row has. A bar in code, or behind a backslash, divides none.
+fn cells_of(line: &str) -> usize {
+    let outside: String = line.replace("\\|", "").split('`').step_by(2).collect();
+    outside.matches('|').count().saturating_sub(1)
+}
+
+#[test]
+fn no_table_of_a_document_is_cut() {
+    let faults = documents().into_iter().flat_map(|path| {
+        let faults = cut_tables(&read(&path));
+        faults.into_iter().map(move |fault| format!("{}: {fault}", path.display()))
+    });
+    assert_none("a table is shown as a table", &faults.collect::<Vec<_>>());
+}
+
+#[test]
+fn cut_tables_are_found() {
+    assert!(cut_tables("text\n\n| a | b |\n|---|---|\n| `x|y` | c\\|d |\n").is_empty());
+    assert!(cut_tables("```\n| no table\n```\n").is_empty());
+    for cut in
+        ["| a |\n|---|\n| b |\n\n| c |\n| d |\n", "| a |\n|---|\n| b | c |\n", "| a |\n|---|\n| b |\ntext\n", "text\n| a |\n|---|\n| b |\n"]
+    {
+        assert!(!cut_tables(cut).is_empty(), "{cut}");
+    }
 }
