@@ -1,4 +1,4 @@
-//! Tests the formats that `tollgate eval` reads, on what kcat and kafka-console-consumer.sh printed of a real topic.
+//! Tests the formats that `tollgate eval` reads, on what kcat printed of a real topic.
 //!
 //! `tests/formats` holds what both printed of the same topic, the records as a capture has them, and the verdicts of the worker that read it.
 //! `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test kafka -- formats` writes it anew; `tests/kafka/formats.rs` says what that needs.
@@ -40,22 +40,12 @@ fn every_format_gets_the_verdicts_of_the_worker() {
     assert!(recorded.lines().count() > 40);
     let reports = eval(&[], &fixture("envelope.jsonl")).stderr;
     assert!(reports.lines().count() >= 5, "{reports}");
-    let all = "timestamp,partition,offset,epoch,headers,key";
-    let cases: [(&str, &[&str]); 8] = [
-        ("envelope.jsonl", &[]),
-        ("envelope.jsonl", &["--format", "envelope"]),
-        ("kcat.txt", &[]),
-        ("kcat.txt", &["--format", "kcat"]),
-        ("console-all.txt", &["--format", "console", "--columns", all]),
-        ("console-all.txt", &["--columns", all]),
-        ("console-all.txt", &[]),
-        ("console-all.txt", &["--format", "console"]),
-    ];
+    let cases: [(&str, &[&str]); 4] =
+        [("envelope.jsonl", &[]), ("envelope.jsonl", &["--format", "envelope"]), ("kcat.txt", &[]), ("kcat.txt", &["--format", "kcat"])];
     check_each(
         cases,
         |(name, arguments)| format!("{name} {arguments:?}"),
         |(name, arguments)| {
-            // No topic is in the console consumer's lines, and ids of events without one begin with it.
             let events = serde_json::from_slice::<Value>(fixture("envelope.jsonl").split(|byte| *byte == b'\n').next().unwrap()).unwrap();
             let ran = run(
                 tollgate().arg("eval").args(*arguments).env("TOLLGATE__KAFKA__TOPICS__EVENTS", events["topic"].as_str().unwrap()),
@@ -72,18 +62,6 @@ fn every_format_gets_the_verdicts_of_the_worker() {
 fn whole_events_get_the_same_verdicts_without_their_records() {
     let recorded = of_whole_events(&unversioned(&String::from_utf8(fixture("verdicts.jsonl")).unwrap()));
     assert!(recorded.lines().count() > 30);
-    let cases: [(&str, &[&str]); 5] = [
-        ("console-value.txt", &[]),
-        ("console-value.txt", &["--format", "events"]),
-        ("console-key.txt", &[]),
-        ("console-key.txt", &["--columns", "key"]),
-        ("console-key.txt", &["--format", "console", "--columns", "key"]),
-    ];
-    check_each(
-        cases,
-        |(name, arguments)| format!("{name} {arguments:?}"),
-        |(name, arguments)| assert_eq!(of_whole_events(&unversioned(&eval(arguments, &fixture(name)).stdout)), recorded),
-    );
     let plain: String = String::from_utf8(fixture("envelope.jsonl"))
         .unwrap()
         .lines()
@@ -156,33 +134,10 @@ fn the_format_of_a_line_is_told_or_refused() {
         },
         told("an event with the members of a record", like_kcat, ("t", "e")),
         refused("a record with two values", both, ("format_unclear", "value")),
-        told("a key and a value", format!("k\t{BARE}"), ("k", "agent.events/0/0")),
+        refused("a key and a value", format!("k\t{BARE}"), ("format_unclear", "record")),
         told("an event with a tab in it", whole.replace(',', ",\t"), ("a:b", "e")),
-        told("a key that begins like JSON", format!("{{k\t{BARE}"), ("{k", "agent.events/0/0")),
-        told("an event with a tab in it behind a key", format!("k\t{}", BARE.replace(',', ",\t")), ("k", "agent.events/0/0")),
-        told("an event with a schema-registry prefix that holds a tab", registry.clone(), ("a:b", "e")),
-        told("and the same behind a key", format!("a:b\t{registry}"), ("a:b", "e")),
-        told("a key with a colon that the event names too", format!("a:b\t{whole}"), ("a:b", "e")),
-        refused("a key with a colon, or headers", format!("a:b\t{BARE}"), ("columns_unclear", "key")),
-        refused("no headers, or a key", format!("NO_HEADERS\t{BARE}"), ("columns_unclear", "key")),
-        Told { arguments: &["--columns", "key"], ..told("a key with a colon, named", format!("a:b\t{BARE}"), ("a:b", "agent.events/0/0")) },
-        Told { arguments: &["--columns", "headers"], ..told("headers, named", format!("a:b\t{whole}"), ("a:b", "e")) },
-        told("headers and a key", format!("a:b,c\tk:1\t{BARE}"), ("k:1", "agent.events/0/0")),
-        told("a place", format!("CreateTime:5\tPartition:3\tOffset:9\tNO_HEADERS\tk\t{BARE}"), ("k", "agent.events/3/9")),
-        told("a place without a time", format!("NO_TIMESTAMP\tPartition:3\tOffset:9\tk\t{BARE}"), ("k", "agent.events/3/9")),
-        Told {
-            arguments: &["--columns", "key"],
-            ..told("a key that is called like a column", format!("Offset:9\t{BARE}"), ("Offset:9", "agent.events/0/0"))
-        },
-        Told {
-            arguments: &["--columns", "offset,key"],
-            ..refused("a column that is not there", format!("k\t{BARE}"), ("columns_differ", "offset"))
-        },
-        Told {
-            arguments: &["--columns", "headers,key"],
-            ..refused("too few columns", format!("k\t{BARE}"), ("columns_differ", "headers"))
-        },
-        refused("a key of null and no thread", format!("null\t{BARE}"), ("thread_id_missing", "thread_id")),
+        told("an event with a schema-registry prefix that holds a tab", registry, ("a:b", "e")),
+        refused("a place", format!("CreateTime:5\tPartition:3\tOffset:9\tNO_HEADERS\tk\t{BARE}"), ("format_unclear", "record")),
         refused("nothing that is known", "what is this", ("value_not_json", "value")),
         Told {
             arguments: &["--format", "events"],
@@ -198,9 +153,6 @@ fn the_format_of_a_line_is_told_or_refused() {
 /// A rejected record with a known thread is answered, as by a worker.
 #[test]
 fn a_record_that_is_no_event_is_answered_if_its_key_names_the_thread() {
-    let ran = eval(&[], b"k\tnonsense\n");
-    assert_has("console", &ran.json_lines()[0], &json!({"thread_id": "k", "action": "block", "code": "invalid_event"}));
-    assert_eq!(ran.stderr.lines().count(), 1);
     let ran = eval(&[], kcat(0, &json!("k"), "nonsense").to_string().as_bytes());
     assert_has("kcat", &ran.json_lines()[0], &json!({"thread_id": "k", "action": "block", "code": "invalid_event"}));
 }
@@ -311,12 +263,10 @@ fn the_time_of_a_record_counts() {
         line.to_string()
     };
     let controls = controls.path().to_str().unwrap();
-    let console = |ms: i64| format!("CreateTime:{ms}\tk\t{of_u}");
-    for lines in [[at(0, 1_699_999_999_000), at(1, 1_700_000_001_000)], [console(1_699_999_999_000), console(1_700_000_001_000)]] {
-        let ran = eval(&["--controls", controls], lines.join("\n").as_bytes());
-        let codes: Vec<_> = ran.json_lines().iter().map(|verdict| verdict["code"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(codes, ["subject_suspended", "allow"], "{ran:?}");
-    }
+    let lines = [at(0, 1_699_999_999_000), at(1, 1_700_000_001_000)];
+    let ran = eval(&["--controls", controls], lines.join("\n").as_bytes());
+    let codes: Vec<_> = ran.json_lines().iter().map(|verdict| verdict["code"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(codes, ["subject_suspended", "allow"], "{ran:?}");
 }
 
 /// The largest event fits its line in every format, and a line beyond that is refused without being held.
@@ -335,11 +285,6 @@ fn lines_may_be_longer_than_events() {
 }
 
 #[test]
-fn columns_are_for_the_console_consumer_alone() {
-    let ran = eval(&["--format", "kcat", "--columns", "key"], b"");
-    assert_eq!(ran.exit, Some(1));
-    assert!(ran.stderr.contains("--columns") && ran.stderr.contains("--format console"), "{ran:?}");
-    for wrong in [["--format", "csv"], ["--columns", "colour"]] {
-        assert_eq!(eval(&wrong, b"").exit, Some(2));
-    }
+fn a_format_that_is_not_known_is_refused() {
+    assert_eq!(eval(&["--format", "csv"], b"").exit, Some(2));
 }

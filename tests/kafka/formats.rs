@@ -1,7 +1,6 @@
 //! Checks that `eval` gives a worker's verdicts on what other programs print of a topic.
 //!
-//! With `TOLLGATE_UPDATE_FIXTURES=1` it writes `tests/formats` anew. That needs `kcat`, and in `TOLLGATE_KAFKA_TOOLS` the class path of
-//! `org.apache.kafka:kafka-tools`.
+//! With `TOLLGATE_UPDATE_FIXTURES=1` it writes `tests/formats` anew. That needs `kcat`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -142,22 +141,7 @@ fn write_fixtures(cluster: &Cluster, deployment: &Deployment, envelopes: &str, v
         command.args(["-C", "-q", "-e", "-J", "-b", cluster.bootstrap(), "-t", &deployment.events, "-o", "beginning", "-p", partition]);
         command
     };
-    let console = |columns: &'static [&'static str]| {
-        move |partition: &str| {
-            let mut command = Command::new("java");
-            command.arg("-cp").arg(std::env::var_os("TOLLGATE_KAFKA_TOOLS").unwrap_or_default());
-            command.args(["org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", cluster.bootstrap()]);
-            command.args(["--topic", &deployment.events, "--partition", partition, "--offset", "earliest", "--timeout-ms", "5000"]);
-            for column in columns {
-                command.args(["--formatter-property", &format!("print.{column}=true")]);
-            }
-            command
-        }
-    };
     std::fs::write(folder.join("kcat.txt"), each(&kcat)?)?;
-    std::fs::write(folder.join("console-all.txt"), each(&console(&["timestamp", "partition", "offset", "epoch", "headers", "key"]))?)?;
-    std::fs::write(folder.join("console-key.txt"), each(&console(&["key"]))?)?;
-    std::fs::write(folder.join("console-value.txt"), each(&console(&[]))?)?;
     std::fs::write(folder.join("envelope.jsonl"), envelopes)?;
     let mut lines = String::new();
     verdicts.iter().try_for_each(|verdict| writeln!(lines, "{verdict}"))?;

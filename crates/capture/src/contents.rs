@@ -96,7 +96,7 @@ impl Contents {
 
     /// Takes every whole line. What is left behind the last line end was cut off.
     fn lines(&mut self, input: &mut impl BufRead, line_bytes_max: usize) -> anyhow::Result<()> {
-        let (mut reader, mut line) = (Reader::new(Format::Envelope, None), Vec::new());
+        let (mut reader, mut line) = (Reader::new(Format::Envelope), Vec::new());
         loop {
             line.clear();
             let read = input.by_ref().take(line_bytes_max as u64).read_until(b'\n', &mut line)?;

@@ -98,7 +98,7 @@ mod tests {
             prop_assert!(!line.contains(&b'\n'));
             prop_assert_eq!(is_redacted(&line), redacted);
             for format in [Format::Envelope, Format::Auto] {
-                let mut reader = Reader::new(format, None);
+                let mut reader = Reader::new(format);
                 let captured = reader.read(&line).unwrap();
                 captured.with_record("other", 7, |read, is_readable| {
                     assert!(is_readable);

@@ -22,7 +22,7 @@ mod writer;
 pub use contents::{Contents, LastLine, contents};
 pub use decider::{Decider, conclude, unreadable_header};
 pub use envelope::write_envelope;
-pub use formats::{Captured, Column, Format, LineFault, Reader, unreadable_from_here};
+pub use formats::{Captured, Format, LineFault, Reader, unreadable_from_here};
 pub use input::{Input, open};
 pub use lines::{Line, read_line};
 pub use local_abuse::{Fleet, Follower};

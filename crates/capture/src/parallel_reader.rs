@@ -257,7 +257,7 @@ mod tests {
             assert!(number > shown);
             shown = number;
         });
-        let parallel_reader = ParallelReader { input, reader: Reader::new(format, None), topic: "t", event_bytes_max: 1_000, show };
+        let parallel_reader = ParallelReader { input, reader: Reader::new(format), topic: "t", event_bytes_max: 1_000, show };
         parallel_reader.run(std::iter::repeat_with(Notes::default).take(visitors).collect())
     }
 

@@ -106,7 +106,7 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let bytes_max = compared.event_bytes_max();
     let parallel_reader = ParallelReader {
         input,
-        reader: Reader::new(args.format, None),
+        reader: Reader::new(args.format),
         topic: &settings.kafka.topics.events,
         event_bytes_max: bytes_max,
         show: LiveLine::lines(),

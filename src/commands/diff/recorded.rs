@@ -48,7 +48,7 @@ impl Recorded {
     /// The bytes cannot be read.
     pub(super) fn read(mut input: Input) -> anyhow::Result<Self> {
         let (mut recorded, mut line) = (Self::default(), Vec::new());
-        let (mut reader, mut places) = (Reader::new(Format::Auto, None), FxHashMap::default());
+        let (mut reader, mut places) = (Reader::new(Format::Auto), FxHashMap::default());
         let bytes_max = reader.line_bytes_max(VERDICT_BYTES_MAX);
         for number in 1_u64.. {
             match read_line(&mut input, &mut line, bytes_max)? {

@@ -16,7 +16,7 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// Counts every line, and returns how many were rejected.
 pub(super) fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, sinks: &mut Sinks) -> anyhow::Result<u64> {
-    let mut reader = Reader::new(Format::Envelope, None);
+    let mut reader = Reader::new(Format::Envelope);
     let (mut order, mut partitions, mut line, mut rejected) = (Order::default(), Partitions::<Abuse>::default(), Vec::new(), 0);
     for number in 1_u64.. {
         let read = match read_line(&mut lines, &mut line, LINE_BYTES_MAX) {

@@ -16,7 +16,7 @@ use clap::Args;
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::policy::Policy;
 
-use tollgate_capture::{Column, Decider, Fleet, Format, LineFault, ParallelReader, Reader, open};
+use tollgate_capture::{Decider, Fleet, Format, LineFault, ParallelReader, Reader, open};
 use tollgate_config::settings::Settings;
 use tollgate_worker::metrics::Metrics;
 
@@ -34,14 +34,11 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Args)]
 pub(super) struct EvalArgs {
-    /// Events as JSONL, or records as kcat -J, kafka-console-consumer.sh or a capture print them; `-` or nothing is stdin
+    /// Events as JSONL, or records as kcat -J or a capture prints them; `-` or nothing is stdin
     file: Option<PathBuf>,
     /// The format of the lines; each line tells it by itself
     #[arg(long, value_enum, default_value_t = Format::Auto)]
     format: Format,
-    /// Which columns kafka-console-consumer.sh was told to print before the value
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "COLUMN,…")]
-    columns: Option<Vec<Column>>,
     /// Controls to decide under, as JSONL: {"key": "…", "value": {…} or null}, applied in order before the first event
     #[arg(long, value_name = "FILE")]
     controls: Option<PathBuf>,
@@ -53,9 +50,6 @@ pub(super) struct EvalArgs {
 }
 
 pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    if args.columns.is_some() && !matches!(args.format, Format::Auto | Format::Console) {
-        anyhow::bail!("--columns: found with another format; only the lines of kafka-console-consumer.sh have columns: --format console");
-    }
     if args.counting.is_asked_for() {
         args.check_counting(settings)?;
     }
@@ -71,7 +65,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     let policy = Policy::under(&settings.policy, Arc::clone(&controls));
     let policy = Arc::new(if args.counting.is_asked_for() { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
     let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
-    let (reader, topic) = (Reader::new(args.format, args.columns.clone()), &settings.kafka.topics.events);
+    let (reader, topic) = (Reader::new(args.format), &settings.kafka.topics.events);
     let new_decider = || Decider::new(Arc::clone(&policy), servers.clone());
     let rejected = if args.digest {
         let show = LiveLine::lines();

@@ -77,7 +77,7 @@ impl FileSource {
     pub(super) fn open(options: FileOptions, skipped: i64) -> anyhow::Result<Self> {
         Ok(Self {
             input: open(&options.path)?,
-            reader: Reader::new(options.format, None),
+            reader: Reader::new(options.format),
             options,
             order: Order::default(),
             line: Vec::new(),

@@ -2,7 +2,7 @@
 
 use tollgate_json::{DEPTH_MAX, Parser, Value};
 
-use super::{Format, LineFault, console};
+use super::{Format, LineFault};
 
 /// How many containers of an event may be open at once: as many as the gate reads.
 pub(super) const EVENT_DEPTH_MAX: usize = DEPTH_MAX + 4;
@@ -16,26 +16,36 @@ const OFFSET: &[u8] = b"\"offset\"";
 /// 1. A JSON object with `type` or `specversion` is an event.
 /// 2. A JSON object with `topic`, `partition`, `offset` and `value` is a captured record, and one with `payload` in place of `value` a line
 ///    of kcat. With both it is a fault.
-/// 3. A line with a tab is the console consumer's, if it does not begin as JSON, or if there is a whole JSON object behind one of its tabs.
+/// 3. A line with a tab that does not begin as JSON is a fault: it may be columns of a program that does not say what they are.
 /// 4. Every other line is an event, and rejected if it is none.
 pub(super) fn detect(line: &[u8], parser: &mut Parser) -> Result<Format, LineFault> {
-    let has_tab = memchr::memchr(b'\t', line).is_some();
-    if begins_as_json(line) {
-        if memchr::memmem::find(line, OFFSET).is_none() && !has_tab {
-            return Ok(Format::Events);
-        }
-        if let Ok(root) = parser.parse(line, EVENT_DEPTH_MAX) {
-            return format_of(root);
-        }
-        let is_console = has_tab && console::holds_a_value(line, parser);
-        return Ok(if is_console { Format::Console } else { Format::Events });
+    if !begins_as_json(line) {
+        return match memchr::memchr(b'\t', line) {
+            None => Ok(Format::Events),
+            Some(_) => {
+                let found = "columns with tabs between them, such as kafka-console-consumer.sh prints";
+                let fix = "print records with kcat -C -J, or take tollgate capture: both say what is key, header and value";
+                Err(LineFault::new("format_unclear", "record", found, fix))
+            }
+        };
     }
-    Ok(if has_tab { Format::Console } else { Format::Events })
+    if memchr::memmem::find(line, OFFSET).is_none() {
+        return Ok(Format::Events);
+    }
+    parser.parse(line, EVENT_DEPTH_MAX).map_or(Ok(Format::Events), format_of)
 }
 
 fn begins_as_json(line: &[u8]) -> bool {
-    let line = console::without_registry_prefix(line);
+    let line = without_registry_prefix(line);
     line.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// Returns a value without the prefix of a schema registry, as the gate reads it.
+fn without_registry_prefix(value: &[u8]) -> &[u8] {
+    match value {
+        [0, _, _, _, _, json @ ..] => json,
+        _ => value,
+    }
 }
 
 /// Returns the format of a line that is a JSON object.

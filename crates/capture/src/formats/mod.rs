@@ -1,10 +1,9 @@
-//! The formats in which `tollgate eval` reads records: plain events, the envelope of a capture, `kcat -J`, and `kafka-console-consumer`.
+//! The formats in which `tollgate eval` reads records: plain events, the envelope of a capture, and `kcat -J`.
 //!
 //! Each line is read by itself. A line that two formats could read is decided by the order of [`detect`], and one that cannot be told is
 //! a fault. It is never read as something that it may not be.
 
 mod as_written;
-mod console;
 mod detect;
 mod wrapped;
 
@@ -15,7 +14,6 @@ use tollgate_core::event::decode::Rejection;
 use tollgate_core::event::record::{Header, Offset, Partition, Record};
 use tollgate_json::Parser;
 
-pub use console::Column;
 use detect::{EVENT_DEPTH_MAX, detect, format_of};
 
 /// The format of a line, as `--format` names it.
@@ -27,8 +25,6 @@ pub enum Format {
     Events,
     /// Lines of `kcat -J`
     Kcat,
-    /// Lines of kafka-console-consumer.sh, with or without keys
-    Console,
     /// A captured record a line: {"topic","partition","offset","timestamp","key","headers","value"}
     Envelope,
 }
@@ -60,7 +56,7 @@ pub struct Captured<'l> {
 pub struct LineFault {
     /// The code of the fault.
     pub code: &'static str,
-    /// The member or column.
+    /// The member.
     pub field: &'static str,
     /// The shape of what was found.
     pub found: String,
@@ -95,20 +91,16 @@ pub fn unreadable_from_here(error: &std::io::Error) -> LineFault {
 #[derive(Debug)]
 pub struct Reader {
     format: Format,
-    /// The columns of the console consumer's lines, if the user names them.
-    columns: Option<Vec<Column>>,
     parser: Parser,
     /// The value of the last record, where its line has it with escapes.
     value: Vec<u8>,
 }
 
 impl Reader {
-    /// Returns a reader of a format. `columns` are those of the console consumer's lines, if the user names them.
+    /// Returns a reader of a format.
     #[must_use]
-    pub fn new(format: Format, columns: Option<Vec<Column>>) -> Self {
-        // Only the console consumer has columns.
-        let format = if columns.is_some() { Format::Console } else { format };
-        Self { format, columns, parser: Parser::new(), value: Vec::new() }
+    pub fn new(format: Format) -> Self {
+        Self { format, parser: Parser::new(), value: Vec::new() }
     }
 
     /// Returns how many bytes a line may have whose event has at most `event_bytes_max`. A record in JSON takes twice its bytes where every
@@ -123,7 +115,7 @@ impl Reader {
 
     /// Returns another reader of the same lines.
     pub fn again(&self) -> Self {
-        Self::new(self.format, self.columns.clone())
+        Self::new(self.format)
     }
 
     /// Returns the partition of a line's record, 0 if it names none. Where a line begins as captures and kcat write it, no more of it is
@@ -139,7 +131,7 @@ impl Reader {
     /// # Errors
     /// The line is not what its format says, or could be of two formats.
     pub fn read<'l>(&'l mut self, line: &'l [u8]) -> Result<Captured<'l>, LineFault> {
-        let Self { format, columns, parser, value } = self;
+        let Self { format, parser, value } = self;
         if matches!(format, Format::Auto | Format::Envelope)
             && let Some(captured) = as_written::read(line, value)
         {
@@ -154,7 +146,6 @@ impl Reader {
         };
         match format {
             Format::Auto | Format::Events => Ok(event(line)),
-            Format::Console => console::read(line, columns.as_deref(), parser),
             Format::Kcat => wrapped::read(line, &wrapped::KCAT, parser),
             Format::Envelope => wrapped::read(line, &wrapped::ENVELOPE, parser),
         }
@@ -167,7 +158,7 @@ fn read_likely_record<'l>(line: &'l [u8], parser: &'l mut Parser) -> Result<Capt
     match format_of(root)? {
         Format::Envelope => wrapped::read_root(root, &wrapped::ENVELOPE),
         Format::Kcat => wrapped::read_root(root, &wrapped::KCAT),
-        Format::Auto | Format::Events | Format::Console => Ok(event(line)),
+        Format::Auto | Format::Events => Ok(event(line)),
     }
 }
 
