@@ -25,7 +25,7 @@ pub use envelope::write_envelope;
 pub use formats::{Captured, Format, LineFault, Reader, unreadable_from_here};
 pub use input::{Input, open};
 pub use lines::{Line, read_line};
-pub use local_abuse::{Fleet, Follower};
+pub use local_abuse::{Follower, LocalAbuse};
 pub use order::Order;
 pub use parallel_reader::{ParallelReader, ReadFile, Visitor, visitors_max};
 pub use partitions::Partitions;

@@ -23,7 +23,7 @@ const TICK_MS: i64 = 1_000;
 
 /// The abuse stage over all sources of one events topic.
 #[derive(Debug)]
-pub struct Fleet {
+pub struct LocalAbuse {
     /// The signals topic.
     topic: String,
     /// The stage of each partition of the signals topic, with the next offset there.
@@ -62,7 +62,7 @@ pub trait Follower {
     fn follow(&mut self, record: &Record<'_>, folded: Folded) -> anyhow::Result<()>;
 }
 
-impl Fleet {
+impl LocalAbuse {
     /// Returns a fleet of which nothing is known, with a signals topic of so many partitions.
     pub fn new(topic: &str, rules: &Arc<AbuseRules>, partitions: u32) -> Self {
         let count = partitions as usize;

@@ -15,7 +15,7 @@ use tollgate_core::decide::deciding::VerdictBuffer;
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::event::record::Record;
 
-use tollgate_capture::{Fleet, Follower, Uncounted};
+use tollgate_capture::{Follower, LocalAbuse, Uncounted};
 
 use super::flip::Side;
 
@@ -40,7 +40,7 @@ pub(super) struct SideRules {
 /// Counting for both sides.
 #[derive(Debug)]
 pub(super) struct Fleets {
-    fleets: [Fleet; 2],
+    fleets: [LocalAbuse; 2],
     caught: [Caught; 2],
     calls: u64,
     blocked: [u64; 2],
@@ -124,7 +124,7 @@ impl Fleets {
     /// Returns what counts by the rules of both sides. `topic` is the signals topic.
     pub(super) fn new(topic: &str, sides: &[SideRules; 2]) -> Self {
         Self {
-            fleets: sides.each_ref().map(|side| Fleet::new(topic, &side.rules, SIGNAL_PARTITIONS)),
+            fleets: sides.each_ref().map(|side| LocalAbuse::new(topic, &side.rules, SIGNAL_PARTITIONS)),
             caught: sides.clone().map(|side| Caught { side, rules: BTreeMap::new(), uncounted: Uncounted::default() }),
             calls: 0,
             blocked: [0; 2],
@@ -141,8 +141,8 @@ impl Fleets {
     pub(super) fn event(&mut self, record: &Record<'_>, outs: &[VerdictBuffer; 2]) -> anyhow::Result<()> {
         let source = self.source.get_or_insert_with(|| record.topic.to_owned());
         anyhow::ensure!(source == record.topic, "found records of the topics {source} and {}; abuse is counted of one topic", record.topic);
-        for ((fleet, caught), out) in self.fleets.iter_mut().zip(&mut self.caught).zip(outs) {
-            fleet.event((record.partition, record.offset), record.timestamp_ms, &out.signals, caught)?;
+        for ((local_abuse, caught), out) in self.fleets.iter_mut().zip(&mut self.caught).zip(outs) {
+            local_abuse.event((record.partition, record.offset), record.timestamp_ms, &out.signals, caught)?;
         }
         Ok(())
     }
@@ -170,8 +170,8 @@ impl Fleets {
     /// # Errors
     /// A control of the stage is refused.
     pub(super) fn finish(mut self) -> anyhow::Result<Suspensions> {
-        for (fleet, caught) in self.fleets.iter_mut().zip(&mut self.caught) {
-            fleet.tick(caught)?;
+        for (local_abuse, caught) in self.fleets.iter_mut().zip(&mut self.caught) {
+            local_abuse.tick(caught)?;
         }
         let [one, other] = &self.caught;
         let ids: std::collections::BTreeSet<_> = one.rules.keys().chain(other.rules.keys()).collect();

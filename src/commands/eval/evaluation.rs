@@ -7,7 +7,7 @@ use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::event::decode::too_large;
 use tollgate_core::event::record::Record;
 
-use tollgate_capture::{Captured, Decider, Fleet, Input, Line, LineFault, Order, Reader, read_line, unreadable_from_here};
+use tollgate_capture::{Captured, Decider, Input, Line, LineFault, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
 
 use super::counting::InForce;
 use super::report;
@@ -27,7 +27,7 @@ pub(super) struct Evaluation<'s> {
 
 /// Counting what is seen of subjects, and what follows from it.
 pub(super) struct Counting {
-    pub(super) fleet: Fleet,
+    pub(super) local_abuse: LocalAbuse,
     pub(super) in_force: InForce,
 }
 
@@ -60,8 +60,8 @@ impl<'s> Evaluation<'s> {
             }
         }
         verdicts.flush()?;
-        if let Some(Counting { mut fleet, mut in_force }) = self.counting.take() {
-            fleet.tick(&mut in_force)?;
+        if let Some(Counting { mut local_abuse, mut in_force }) = self.counting.take() {
+            local_abuse.tick(&mut in_force)?;
             in_force.sinks.finish()?;
         }
         Ok(self.rejected)
@@ -89,10 +89,10 @@ impl<'s> Evaluation<'s> {
 
     /// Counts the signals of an event that was decided on. What follows is in force for the next one.
     fn count(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
-        let Some(Counting { fleet, in_force }) = &mut self.counting else { return Ok(()) };
+        let Some(Counting { local_abuse, in_force }) = &mut self.counting else { return Ok(()) };
         let source = self.source.get_or_insert_with(|| record.topic.to_owned());
         ensure!(source == record.topic, "found records of the topics {source} and {}; signals are of one topic", record.topic);
-        fleet.event((record.partition, record.offset), record.timestamp_ms, &self.out.signals, in_force)
+        local_abuse.event((record.partition, record.offset), record.timestamp_ms, &self.out.signals, in_force)
     }
 
     fn report(&mut self, number: u64, fault: &LineFault) -> anyhow::Result<()> {

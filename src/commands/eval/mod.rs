@@ -16,7 +16,7 @@ use clap::Args;
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::policy::Policy;
 
-use tollgate_capture::{Decider, Fleet, Format, LineFault, ParallelReader, Reader, open};
+use tollgate_capture::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 use tollgate_config::settings::Settings;
 use tollgate_worker::metrics::Metrics;
 
@@ -135,8 +135,8 @@ impl EvalArgs {
     fn counting(&self, settings: &Settings, controls: &Arc<Controls>) -> anyhow::Result<Counting> {
         let reads: Vec<_> = [self.file.as_deref(), self.controls.as_deref()].into_iter().flatten().collect();
         let rules = Arc::new(settings.abuse.rules.clone());
-        let fleet = Fleet::new(&settings.kafka.topics.signals, &rules, self.counting.signals_partitions);
-        Ok(Counting { fleet, in_force: InForce { sinks: self.counting.create(&reads)?, controls: Arc::clone(controls) } })
+        let local_abuse = LocalAbuse::new(&settings.kafka.topics.signals, &rules, self.counting.signals_partitions);
+        Ok(Counting { local_abuse, in_force: InForce { sinks: self.counting.create(&reads)?, controls: Arc::clone(controls) } })
     }
 }
 
