@@ -54,12 +54,6 @@ impl Right {
         Self { resource: Resource::Topic(topic.to_owned()), operations: &["Describe", "DescribeConfigs"] }
     }
 
-    /// Returns the right to create a topic and to change it. The last two include to see it.
-    #[must_use]
-    pub fn set_up(topic: &str) -> Self {
-        Self { resource: Resource::Topic(topic.to_owned()), operations: &["Create", "Alter", "AlterConfigs"] }
-    }
-
     /// Returns the right to create a topic.
     #[must_use]
     pub fn create(topic: &str) -> Self {

@@ -51,14 +51,6 @@ impl<'a> Input<'a> {
         self.rest
     }
 
-    /// Reads a part that has versions of its own.
-    pub fn of_version<T: Wire>(&mut self, version: u32) -> Result<T, Malformed> {
-        let mut part = Input::new(version, self.rest);
-        let value = T::read(&mut part)?;
-        self.rest = part.rest;
-        Ok(value)
-    }
-
     /// Reads a number of bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
