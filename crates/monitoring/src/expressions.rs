@@ -9,7 +9,7 @@ pub fn expressions() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for group in groups() {
         found.extend(group.recordings.into_iter().map(|rule| (rule.name, rule.expression)));
-        found.extend(group.alerts.into_iter().map(|alert| (alert.name.to_owned(), alert.expression)));
+        found.extend(group.alerts.into_iter().map(|alert| (alert.name, alert.expression)));
     }
     for row in rows() {
         for panel in &row.panels {

@@ -1,10 +1,9 @@
-//! The monitoring of Tollgate: the Prometheus rules, the Grafana dashboard and the runbook's table, all written from one source in Rust.
+//! The monitoring of Tollgate: the Prometheus rules, the Grafana dashboard and the runbook's table, and their tests.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`terms`] | what rules and panels share: labels, the objective, thresholds, and how counters are asked for growth |
-//! | [`rules`] | alerts and recording rules, by the question that they answer |
-//! | [`rule_file`] | the rules as Prometheus reads them |
+//! | [`terms`] | what panels share with the rules: the objective and its bucket |
+//! | [`rules`] | alerts and recording rules, by the question that they answer: `config/prometheus/alerts.yml` |
 //! | [`panels`] | the dashboard's panels, by the same questions |
 //! | [`dashboard`] | the panels, laid out, as Grafana reads them |
 //! | [`runbook`] | the table at the head of the runbook, and the links to its sections |
@@ -17,7 +16,6 @@ pub mod dashboard;
 pub mod expressions;
 pub mod outputs;
 pub mod panels;
-pub mod rule_file;
 pub mod rules;
 pub mod runbook;
 pub mod terms;

@@ -1,6 +1,6 @@
 //! The runbook's table of alerts, and the links to its sections.
 
-use crate::rules::{Alert, groups};
+use crate::rules::groups;
 
 /// Where the documents are read in a browser. An alert has to be a whole link, and nobody but you knows where you keep the documents: put
 /// your place in (the chart's value does), or read `docs/runbook.md` of the release.
@@ -19,10 +19,10 @@ pub fn anchor(heading: &str) -> String {
     kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
-/// Returns the link to an alert's section.
+/// Returns the link to the section of an alert.
 #[must_use]
-pub fn url(alert: &Alert) -> String {
-    format!("{BASE_URL}#{}", anchor(alert.name))
+pub fn url(alert: &str) -> String {
+    format!("{BASE_URL}#{}", anchor(alert))
 }
 
 /// Returns the table of alerts, by question.
@@ -30,11 +30,10 @@ pub fn url(alert: &Alert) -> String {
 pub fn table() -> String {
     let mut text = String::from("| question | alert | severity | after |\n|---|---|---|---|\n");
     for group in groups() {
-        let mut question = group.question;
+        let mut question = group.question.as_str();
         for alert in &group.alerts {
-            let after = if alert.holds == "0m" { "at once" } else { alert.holds };
-            text +=
-                &format!("| {question} | [{name}](#{}) | {} | {after} |\n", anchor(alert.name), alert.severity.as_str(), name = alert.name);
+            let after = if alert.holds == "0m" { "at once" } else { &alert.holds };
+            text += &format!("| {question} | [{name}](#{}) | {} | {after} |\n", anchor(&alert.name), alert.severity, name = alert.name);
             question = "";
         }
     }

@@ -40,7 +40,7 @@ fn the_runbook_has_the_table_of_alerts() {
 #[test]
 fn the_operators_page_says_what_to_do_first() {
     let page = read("docs/running.md");
-    let missing = alerts().into_iter().filter(|alert| !page.contains(&format!("](runbook.md#{})", anchor(alert.name))));
+    let missing = alerts().into_iter().filter(|alert| !page.contains(&format!("](runbook.md#{})", anchor(&alert.name))));
     assert_none("docs/running.md has every alert", &missing.map(|alert| alert.name.to_owned()).collect::<Vec<_>>());
 }
 
@@ -62,9 +62,10 @@ fn each_alert_has_a_section_and_each_section_an_alert() {
     let anchors: BTreeSet<String> = headings.iter().map(|heading| anchor(heading)).collect();
     assert_eq!(anchors.len(), headings.len(), "no two sections share an anchor");
     for alert in alerts() {
-        let link = url(&alert);
+        let link = url(&alert.name);
         let (page, anchor) = link.split_once('#').expect("an anchor");
         assert!(page == BASE_URL && page.ends_with(RUNBOOK) && anchors.contains(anchor), "{link}");
+        assert_eq!(alert.runbook_url, link, "the runbook_url of {}", alert.name);
     }
 }
 
@@ -118,17 +119,19 @@ fn anchors_are_those_of_markdown() {
 #[test]
 fn names_are_distinct_and_alike() {
     let alerts = alerts();
-    let names: BTreeSet<&str> = alerts.iter().map(|alert| alert.name).collect();
+    let names: BTreeSet<&str> = alerts.iter().map(|alert| &*alert.name).collect();
     assert_eq!(names.len(), alerts.len());
     let is_well_formed = |alert: &tollgate_monitoring::rules::Alert| {
         alert
             .name
             .strip_prefix("Tollgate")
             .is_some_and(|rest| rest.starts_with(char::is_uppercase) && rest.chars().all(char::is_alphabetic))
+            && ["critical", "warning"].contains(&&*alert.severity)
+            && !alert.holds.is_empty()
             && alert.summary.ends_with('.')
             && alert.description.ends_with('.')
             && !alert.summary.contains('\n')
     };
     let offenders: Vec<String> = alerts.iter().filter(|alert| !is_well_formed(alert)).map(|alert| alert.name.to_owned()).collect();
-    assert_none("an alert is named Tollgate…, and its summary and description are sentences", &offenders);
+    assert_none("an alert is named Tollgate…, has a severity and a time, and its summary and description are sentences", &offenders);
 }

@@ -69,7 +69,7 @@ fn each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() {
     let mut cases = cases();
     let mut offenders = Vec::new();
     for alert in alerts() {
-        let fires = cases.remove(alert.name).unwrap_or_default();
+        let fires = cases.remove(&*alert.name).unwrap_or_default();
         if !fires.iter().any(BTreeSet::is_empty) || fires.iter().all(BTreeSet::is_empty) {
             offenders.push(alert.name.to_owned());
         }
@@ -91,7 +91,7 @@ fn sentences_name_labels_that_the_alert_has() {
             {
                 seen += 1;
                 let lacks_it = |labels: &&BTreeSet<String>| !labels.is_empty() && !labels.contains(label);
-                offenders.extend(cases[alert.name].iter().find(lacks_it).map(|_| format!("{}: {label}", alert.name)));
+                offenders.extend(cases[&*alert.name].iter().find(lacks_it).map(|_| format!("{}: {label}", alert.name)));
             }
         }
     }
