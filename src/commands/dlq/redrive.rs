@@ -31,7 +31,14 @@ use super::letter::{Letter, redriven_headers};
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Letters may be many, so they are gathered for a moment.
-const SENDING: Sending = Sending { acknowledged_within: SEND_TIMEOUT, linger: Linger::Moment, batch_bytes_max: None };
+const SENDING: Sending = Sending {
+    acknowledged_within: SEND_TIMEOUT,
+    // Shorter than a reader may fall silent.
+    room_within: Duration::from_secs(10),
+    client_id: None,
+    linger: Linger::Moment,
+    batch_bytes_max: None,
+};
 
 /// The partition and the offset of a dead letter.
 type LetterPlace = (i32, i64);

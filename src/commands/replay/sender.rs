@@ -9,7 +9,7 @@ use tollgate_core::event::record::Partition;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::Linger;
 
-use super::super::sender::{Sender, Sending, Tagged};
+use super::super::sender::{REPORT_TIMEOUT, Sender, Sending, Tagged};
 use super::progress::Place;
 use super::rewrite::Ready;
 
@@ -24,7 +24,14 @@ const BATCH_HEAD_BYTES: u64 = 256;
 /// librdkafka makes no producer with the user's properties.
 pub(super) fn sender(kafka: &KafkaSettings, bytes_max: Option<u64>) -> anyhow::Result<Sender<Place>> {
     let batch_bytes_max = bytes_max.map(|bytes| bytes.saturating_sub(BATCH_HEAD_BYTES));
-    Sender::new(kafka, Sending { acknowledged_within: AWAY_MAX, linger: Linger::Moment, batch_bytes_max })
+    let sending = Sending {
+        acknowledged_within: AWAY_MAX,
+        room_within: AWAY_MAX + REPORT_TIMEOUT,
+        client_id: Some("tollgate-replay"),
+        linger: Linger::Moment,
+        batch_bytes_max,
+    };
+    Sender::new(kafka, sending)
 }
 
 /// Returns a rewritten record for a partition of a topic; `None` is where its key belongs.

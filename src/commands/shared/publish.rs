@@ -1,5 +1,6 @@
 //! Publishes records and waits for their acknowledgements, for a limited time.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -14,6 +15,15 @@ use super::sender::{Place, Sender, Sending};
 
 /// How long the brokers may take to acknowledge the record: as long as it takes until a partition whose leader has died has another one.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Somebody waits for each record, so it goes out at once.
+const SENDING: Sending = Sending {
+    acknowledged_within: PUBLISH_TIMEOUT,
+    room_within: PUBLISH_TIMEOUT,
+    client_id: None,
+    linger: Linger::None,
+    batch_bytes_max: None,
+};
 
 /// A record to publish.
 #[derive(Debug, Clone, Copy)]
@@ -37,8 +47,7 @@ pub(in crate::commands) fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_
 
 /// Publishes records, all at once, and returns their places in the same order. If one fails, others may stand in the topic all the same.
 pub(in crate::commands) fn publish_all(kafka: &KafkaSettings, all: &[Outgoing<'_>]) -> anyhow::Result<Vec<Place>> {
-    let sending = Sending { acknowledged_within: PUBLISH_TIMEOUT, linger: Linger::None, batch_bytes_max: None };
-    let sender: Sender<usize> = Sender::new(kafka, sending)?;
+    let sender: Sender<usize> = Sender::new(kafka, SENDING)?;
     for (number, outgoing) in all.iter().enumerate() {
         let mut record = BaseRecord::with_opaque_to(outgoing.topic, Box::new(number));
         (record.key, record.payload) = (outgoing.key.map(str::as_bytes), outgoing.value);
@@ -46,14 +55,11 @@ pub(in crate::commands) fn publish_all(kafka: &KafkaSettings, all: &[Outgoing<'_
         let sent = sender.send(record, || false);
         sent.map_err(|error| anyhow!("{} cannot be published to {}: {error}", outgoing.what, outgoing.place()))?;
     }
-    let mut outcomes = sender.finish();
-    outcomes.sort_by_key(|(number, _)| *number);
-    let mut outcomes = outcomes.into_iter().peekable();
-    let outcome_of = |number| outcomes.next_if(|(found, _)| *found == number).map(|(_, outcome)| outcome);
+    let mut outcomes: BTreeMap<usize, _> = sender.finish().into_iter().collect();
     // What is not reported was not acknowledged in time.
     let timed_out = || Err(KafkaError::MessageProduction(RDKafkaErrorCode::MessageTimedOut));
-    let outcomes: Vec<_> = (0..all.len()).map(outcome_of).collect();
-    all.iter().zip(outcomes).map(|(outgoing, outcome)| outgoing.placed(outcome.unwrap_or_else(timed_out), kafka)).collect()
+    let place_of = |(number, outgoing): (usize, &Outgoing<'_>)| outgoing.placed(outcomes.remove(&number).unwrap_or_else(timed_out), kafka);
+    all.iter().enumerate().map(place_of).collect()
 }
 
 impl Outgoing<'_> {

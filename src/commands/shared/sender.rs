@@ -16,7 +16,7 @@ use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::{Linger, make_producer, oauth_token, producer_config};
 
 /// How much longer than the brokers may take librdkafka takes to report that they did not acknowledge a record.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(in crate::commands) const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the producer is served at a time.
 const POLL: Duration = Duration::from_millis(10);
 /// The size limit of a batch. A topic refuses a batch as a whole if it is larger than the topic takes; a single record is a batch of its
@@ -36,6 +36,7 @@ pub(in crate::commands) type Tagged<'r, T> = BaseRecord<'r, [u8], [u8], Box<T>>;
 pub(in crate::commands) struct Sender<T: Send + Sync + 'static> {
     producer: BaseProducer<Reports<T>>,
     reports: Reports<T>,
+    room_within: Duration,
     time_max: Duration,
 }
 
@@ -44,6 +45,10 @@ pub(in crate::commands) struct Sender<T: Send + Sync + 'static> {
 pub(in crate::commands) struct Sending {
     /// How long the brokers may take to acknowledge a record.
     pub(in crate::commands) acknowledged_within: Duration,
+    /// How long to wait for room in the producer's queue.
+    pub(in crate::commands) room_within: Duration,
+    /// How the brokers know the client, where that is not as `tollgate`.
+    pub(in crate::commands) client_id: Option<&'static str>,
     /// How long to gather records into a batch.
     pub(in crate::commands) linger: Linger,
     /// The most bytes that the topic takes at once, if that is known.
@@ -69,17 +74,20 @@ impl<T: Send + Sync + 'static> Sender<T> {
         let mut config = producer_config(kafka, batch_bytes, sending.linger);
         // Verdicts are retried for ever, but here somebody waits at a terminal. The second name is an alias, and either of the two could win.
         config.set("message.timeout.ms", sending.acknowledged_within.as_millis().to_string()).remove("delivery.timeout.ms");
+        if let Some(client_id) = sending.client_id {
+            config.set("client.id", client_id);
+        }
         let reports = Reports(Arc::default());
         let producer = make_producer(&config, reports.clone()).context("kafka.properties")?;
-        Ok(Self { producer, reports, time_max: sending.acknowledged_within + REPORT_TIMEOUT })
+        Ok(Self { producer, reports, room_within: sending.room_within, time_max: sending.acknowledged_within + REPORT_TIMEOUT })
     }
 
     /// Hands a record over. A full queue is waited out until `is_stopped`. Returns whether the record was taken.
     ///
     /// # Errors
-    /// librdkafka does not take the record for another reason, or its queue stays full for as long as the brokers may take.
+    /// librdkafka does not take the record for another reason, or its queue stays full for longer than a command waits.
     pub(in crate::commands) fn send(&self, mut record: Tagged<'_, T>, is_stopped: impl Fn() -> bool) -> Result<bool, KafkaError> {
-        let deadline = Instant::now() + self.time_max;
+        let deadline = Instant::now() + self.room_within;
         while let Err((error, refused)) = self.producer.send(record) {
             if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) || Instant::now() >= deadline {
                 return Err(error);

@@ -4,9 +4,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use tollgate_testkit::{Cluster, Deployment, Record, Worker, header};
+use tollgate_testkit::{Cluster, Deployment, Worker};
 
-use super::{SENTINEL, Secured, TIME_MAX, TOKEN_SECONDS, USERS, WANTING, await_line, documented_rights, password, send, shared_broker};
+use super::{
+    SENTINEL, Secured, TIME_MAX, TOKEN_SECONDS, USERS, WANTING, await_line, decides, documented_rights, password, send, shared_broker,
+};
 
 /// One way to authenticate.
 pub(super) struct Mechanism {
@@ -119,9 +121,7 @@ fn check(secured: &Secured, cluster: &Cluster, mechanism: &Mechanism) -> Result<
     secured.grant(principal, &documented_rights(deployment))?;
     let worker = deployment.spawn_adapted(|command| mechanism.adapt(command))?;
     worker.wait_ready()?;
-    send(cluster, deployment, "e")?;
-    let is_answered = |records: &[Record]| records.iter().any(|verdict| header(verdict, "event_id") == "e");
-    cluster.read_until(&deployment.decisions, TIME_MAX, is_answered)?;
+    decides(cluster, deployment, "e")?;
     // The state is written too.
     await_metric(&worker, "tollgate_checkpoint_records_total")?;
     let (_, metrics) = worker.get("/metrics")?;

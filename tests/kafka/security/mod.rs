@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use serde_json::json;
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Security, Worker, grant};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Security, Worker, grant, header};
 
 use certificates::Identity;
 use tokens::{AUDIENCE, TokenEndpoint, TokenSigner};
@@ -147,6 +147,13 @@ pub(crate) fn documented_rights(deployment: &Deployment) -> Vec<String> {
 pub(crate) fn send(cluster: &Cluster, deployment: &Deployment, id: &str) -> Result<()> {
     let call = format!(r#"{{"type":"tool_call","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#);
     cluster.produce(&deployment.events, &[Outgoing::new("t", call), Outgoing::new("t", "no event")])?;
+    Ok(())
+}
+
+/// Sends as [`send`] does, and waits for the verdict on the call.
+pub(crate) fn decides(cluster: &Cluster, deployment: &Deployment, id: &str) -> Result<()> {
+    send(cluster, deployment, id)?;
+    cluster.read_until(&deployment.decisions, TIME_MAX, |verdicts| verdicts.iter().any(|verdict| header(verdict, "event_id") == id))?;
     Ok(())
 }
 

@@ -1,10 +1,10 @@
 //! Secrets that change under running workers: the new ones are taken from their files, and verdicts go on.
 
 use anyhow::{Context as _, Result, ensure};
-use tollgate_testkit::{Cluster, Deployment, Record, Worker, header};
+use tollgate_testkit::{Cluster, Deployment, Worker};
 
 use super::certificates::Identity;
-use super::{SENTINEL, Secured, TIME_MAX, USERS, await_line, documented_rights, password, send};
+use super::{SENTINEL, Secured, USERS, await_line, documented_rights, password};
 
 struct Running {
     name: &'static str,
@@ -21,11 +21,8 @@ impl Running {
 
     /// Sends an event and waits for its verdict.
     fn decides(&self, cluster: &Cluster, id: &str) -> Result<()> {
-        send(cluster, &self.deployment, id)?;
-        let is_answered = |records: &[Record]| records.iter().any(|verdict| header(verdict, "event_id") == id);
-        let read = cluster.read_until(&self.deployment.decisions, TIME_MAX, is_answered);
-        read.with_context(|| format!("{}: no verdict on {id}:\n{}", self.name, self.worker.log()))?;
-        Ok(())
+        let decided = super::decides(cluster, &self.deployment, id);
+        decided.with_context(|| format!("{}: no verdict on {id}:\n{}", self.name, self.worker.log()))
     }
 
     fn is_told(&self, what: &str) -> Result<()> {

@@ -2,7 +2,7 @@
 //! the same minute. Time is that of the processor. Others on the machine still slow it down, because they share its memory, so that the
 //! quickest of three runs of a row counts.
 //!
-//! `cargo bench -p tollgate-core --bench abuse`, with `-- --json` for one JSON object (Linux: it reads `/proc`). Each row runs in
+//! `cargo bench -p tollgate-abuse --bench abuse`, with `-- --json` for one JSON object (Linux: it reads `/proc`). Each row runs in
 //! a process of its own. `TOLLGATE_ABUSE_SUBJECTS` says how many subjects, a million without it. With `-- --warm-up` it says how long a
 //! partition stands still when it takes in what rules that are new were shown.
 #![allow(

@@ -29,6 +29,9 @@ const MODULES: [&str; 17] = [
     "traces",
 ];
 
+/// The modules of the program that log: the lines of all others stand under the worker's.
+const PROGRAM_MODULES: [&str; 1] = ["commands"];
+
 /// What may be written.
 const FIX: &str =
     "write a level (off, error, warn, info, debug, trace), or levels by module: info,librdkafka=error,tollgate_worker::member=debug";
@@ -56,7 +59,13 @@ pub fn read_filter(filter: &str) -> anyhow::Result<EnvFilter> {
 fn is_known(target: &str) -> bool {
     let mut names = target.split("::");
     let (name, module) = (names.next().unwrap_or_default(), names.next());
-    CRATES.contains(&name) && (name != env!("CARGO_CRATE_NAME") || module.is_none_or(|module| MODULES.contains(&module)))
+    let modules: Option<&[&str]> = match name {
+        "tollgate" => Some(&PROGRAM_MODULES),
+        env!("CARGO_CRATE_NAME") => Some(&MODULES),
+        _ => None,
+    };
+    let has_module = |modules: &[&str]| module.is_none_or(|module| modules.contains(&module));
+    CRATES.contains(&name) && modules.is_none_or(has_module)
 }
 
 #[cfg(test)]
@@ -84,6 +93,7 @@ mod tests {
             ("inf", "found \"inf\""),
             ("info,librdkafk=error", "found \"librdkafk\""),
             ("tollgate_worker::membre=debug", "found \"tollgate_worker::membre\""),
+            ("tollgate::member=debug", "found \"tollgate::member\""),
             ("tollgate_=debug", "found \"tollgate_\""),
             ("[span]=debug", "names a span"),
             ("info=librdkafka", "no filter"),
