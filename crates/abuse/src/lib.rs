@@ -7,22 +7,12 @@
 //! clocks  ─▶ partition's time ─▶ what is over, what is due
 //! ```
 
-mod alert;
-mod blast_radius;
-mod clock;
-mod control;
-mod entry;
-mod firing;
-mod fold;
-mod grouping;
-mod ladder;
-mod merge;
+mod alerts;
+mod context;
+mod counters;
 mod outcome;
 mod program;
-mod requests;
-mod rule_changes;
 mod rules;
-mod sources;
 mod stage;
 mod state;
 mod subjects;
@@ -31,14 +21,13 @@ mod view;
 mod warm_up;
 mod window;
 
-pub use alert::{Action, Status};
-pub use entry::Entry;
-pub use outcome::{AlertRecord, ControlRecord, Firing, FoldCounts, Folded, RuleCounts};
+pub use outcome::{Action, AlertRecord, ControlRecord, Firing, FoldCounts, Folded, RuleCounts, Status};
 pub use rules::{
     AbuseRules, AbuseSettings, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack,
     RULE_ID_BYTES_MAX, RULES_MAX, Ratio, Rule, Step, THRESHOLD_MAX, TIMESPAN_MS_MAX, add_abuse_rules, fields_of,
 };
 pub use stage::Abuse;
 pub use state::AbuseState;
+pub use state::entry::Entry;
 pub use view::{CounterView, SubjectView};
 pub use warm_up::WarmUp;

@@ -1,8 +1,51 @@
 //! What follows from one record of the signals topic: alerts, controls and counts, as data.
 
+use tollgate_core::codes::codes;
 use tollgate_core::decide::signal::{SignalRejection, SubjectKey};
 
-use super::alert::Action;
+codes! {
+    /// Where an episode stands, as its alerts say.
+    Status {
+        /// The rule fires.
+        Firing = "firing",
+        /// The subject has gone a step up.
+        Escalated = "escalated",
+        /// The subject is down from the ladder.
+        Ended = "ended",
+        /// The alert stands for many of a minute.
+        Grouped = "grouped",
+    }
+}
+
+codes! {
+    /// What was done, as alerts say.
+    Action {
+        /// Nothing but the alert.
+        Warned = "warned",
+        /// The subject is suspended.
+        Suspended = "suspended",
+        /// The subject would be suspended if the rule enforced.
+        WouldSuspend = "would_suspend",
+        /// The suspension would have been over by the time that the signals came.
+        Lapsed = "lapsed",
+        /// The subject is not suspended, because the rule was about to suspend too many.
+        Paused = "paused",
+        /// Nothing: the subject has been without offence for long enough.
+        None = "none",
+        /// An operator has pardoned the subject.
+        Pardoned = "pardoned",
+        /// The rule suspends nobody until an operator says so.
+        EnforcementPaused = "enforcement_paused",
+        /// An operator has said so.
+        EnforcementResumed = "enforcement_resumed",
+        /// A source is left out of the partition's time.
+        SourceSilent = "source_silent",
+        /// A source has begun again.
+        SourceReset = "source_reset",
+        /// Subjects are forgotten because memory is used up.
+        MemoryLimit = "memory_limit",
+    }
+}
 
 /// The outcome of one record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -18,11 +18,24 @@ pub(super) struct Program {
     rules: Arc<AbuseRules>,
     /// The number of each rule within the partition.
     numbers: Vec<u32>,
+    /// What these counters do with each rule.
+    statuses: Vec<RuleStatus>,
     /// The rules by their numbers.
     places: FxHashMap<u32, usize>,
     selections: FxHashMap<(SignalKind, KeyKind), Selection>,
     /// For each kind of subject that some rule suspends, how long a signal makes a subject active, in milliseconds.
     active_ms: FxHashMap<KeyKind, i64>,
+}
+
+/// What counters do with a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RuleStatus {
+    /// They count nothing for the rule: the counters of a warm-up do.
+    Elsewhere,
+    /// They count for the rule, and nothing follows when the rule fires.
+    Quiet,
+    /// The rule is in force.
+    InForce,
 }
 
 /// A rule that may count a signal, and as what.
@@ -47,14 +60,14 @@ struct Selection {
 }
 
 impl Program {
-    /// Returns the program of the rules, with the number of each within the partition. Only those that `counts` says count signals, and have
-    /// it matter who is active.
-    pub(super) fn new(rules: Arc<AbuseRules>, numbers: Vec<u32>, counts: impl Fn(usize) -> bool) -> Self {
+    /// Returns the program of the rules, with the number of each within the partition. Rules that are counted elsewhere count no signal, and
+    /// do not make it matter who is active.
+    pub(super) fn new(rules: Arc<AbuseRules>, numbers: Vec<u32>, statuses: Vec<RuleStatus>) -> Self {
         let places = numbers.iter().copied().zip(0..).collect();
         let (mut selections, mut active_ms) = (FxHashMap::<_, Selection>::default(), FxHashMap::<_, i64>::default());
         for (at, rule) in rules.rules.iter().enumerate() {
             let kind = rule.group_by.kind;
-            if !counts(at) {
+            if statuses.get(at) == Some(&RuleStatus::Elsewhere) {
                 continue;
             }
             if rule.suspends() {
@@ -66,12 +79,28 @@ impl Program {
                 selections.entry((ratio.over, kind)).or_default().add(Use { rule: at, part: Part::Whole }, &[]);
             }
         }
-        Self { rules, numbers, places, selections, active_ms }
+        Self { rules, numbers, statuses, places, selections, active_ms }
     }
 
-    /// Returns the program of the same rules, of which `counts` says which ones count.
-    pub(super) fn of(&self, counts: impl Fn(usize) -> bool) -> Self {
-        Self::new(Arc::clone(&self.rules), self.numbers.clone(), counts)
+    /// Returns the program of the same rules with other statuses.
+    pub(super) fn with_statuses(&self, change: impl Fn(RuleStatus) -> RuleStatus) -> Self {
+        let statuses = self.statuses.iter().map(|status| change(*status)).collect();
+        Self::new(Arc::clone(&self.rules), self.numbers.clone(), statuses)
+    }
+
+    /// Puts the quiet rules in force.
+    pub(super) fn enforce_quiet(&mut self) {
+        self.statuses.iter_mut().filter(|status| **status == RuleStatus::Quiet).for_each(|status| *status = RuleStatus::InForce);
+    }
+
+    /// Returns the rules of some statuses.
+    pub(super) fn rules_of(&self, is_of: impl Fn(RuleStatus) -> bool) -> impl Iterator<Item = &Rule> {
+        self.rules.rules.iter().zip(&self.statuses).filter(move |(_, status)| is_of(**status)).map(|(rule, _)| rule)
+    }
+
+    /// Returns whether nothing follows when a rule fires.
+    pub(super) fn is_quiet(&self, at: usize) -> bool {
+        self.statuses.get(at) == Some(&RuleStatus::Quiet)
     }
 
     /// Returns all rules.

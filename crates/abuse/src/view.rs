@@ -45,11 +45,13 @@ impl Abuse {
     /// Returns what is remembered of a subject; `None` if nothing is, or nothing that can be read.
     #[must_use]
     pub fn view(&self, key: &SubjectKey) -> Option<SubjectView> {
-        let at = self.state.subjects.find(key)?;
-        let mut subject = Subject::read(self.state.subjects.packed(at)).ok()?;
+        let at = self.counters.state.subjects.find(key)?;
+        let mut subject = Subject::read(self.counters.state.subjects.packed(at)).ok()?;
         let mut counters = Vec::with_capacity(subject.counters.len());
         for at in 0..subject.counters.len() {
-            let Some((_, rule)) = subject.counters.get(at).and_then(|counter| self.program.numbered(counter.rule)) else { continue };
+            let Some((_, rule)) = subject.counters.get(at).and_then(|counter| self.counters.program.numbered(counter.rule)) else {
+                continue;
+            };
             let group = subject.counters.get(at).map(|counter| counter.group.to_string()).unwrap_or_default();
             let Ok(opened) = subject.open(at) else { continue };
             counters.push(counter_view(rule, group, opened, self.clock_ms()));

@@ -20,54 +20,48 @@ use std::num::NonZeroUsize;
 use tollgate_core::decide::signal;
 use tollgate_core::event::record::{Offset, OwnedRecord, Record};
 
+use super::counters::Counters;
+use super::program::RuleStatus;
 use super::rules::{Correlation, Rule};
-use super::sources::SILENCE_MS;
-use super::stage::Abuse;
 use super::state::AbuseState;
+use super::state::sources::SILENCE_MS;
 
 /// How many bytes of records are kept at most for a warm-up that is behind. Where that is not enough, it has to be quicker the next time.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// A warm-up that was offered.
-#[derive(Debug)]
-pub(super) struct Arriving {
-    pub(super) warm_up: Box<WarmUp>,
-    pub(super) subjects_per_record: NonZeroUsize,
-}
-
-/// The latest records of a partition, kept for a warm-up that is behind.
-#[derive(Debug)]
-pub(super) struct RecentRecords {
-    /// The offset behind which all records are kept.
-    behind: Offset,
-    records: Vec<OwnedRecord>,
-    bytes: usize,
-}
-
-/// What a fold does with a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RuleStatus {
-    /// It counts nothing for the rule: another fold does.
-    Elsewhere,
-    /// It counts for the rule, and nothing follows when the rule fires.
-    Quiet,
-    /// The rule is in force.
-    InForce,
-}
-
 /// A fold of the log for rules that are new to a partition's state.
 #[derive(Debug)]
 pub struct WarmUp {
-    pub(super) stage: Abuse,
+    counters: Counters,
     /// The time from which on the rules need the log, in milliseconds since the epoch.
     from_ms: Option<i64>,
     /// The offset of the first record that it has not seen.
-    pub(super) next: Offset,
-    /// Subjects and counters that were dropped for want of room.
-    pub(super) dropped: (u64, u64),
+    next: Offset,
+    dropped: Dropped,
+}
+
+/// What a warm-up dropped for want of room.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Dropped {
+    pub subjects: u64,
+    pub counters: u64,
 }
 
 impl WarmUp {
+    /// Returns the fold that the new rules of these counters need, at its beginning; `None` if no rule is new.
+    pub(super) fn of(counters: &Counters) -> Option<Self> {
+        let (program, sources) = (&counters.program, &counters.state.sources);
+        let back_ms =
+            program.rules_of(|status| status == RuleStatus::Elsewhere).map(|rule| back_ms(rule, program.rules().lateness_ms)).max()?;
+        let program = program.with_statuses(|status| match status {
+            RuleStatus::Elsewhere => RuleStatus::Quiet,
+            _ => RuleStatus::Elsewhere,
+        });
+        let from_ms = sources.reached_ms().map(|reached_ms| reached_ms.saturating_sub(back_ms));
+        let counters = Counters::empty(program, AbuseState::default());
+        Some(Self { counters, from_ms, next: Offset(0), dropped: Dropped::default() })
+    }
+
     /// Returns the time from which on the rules need the log, in milliseconds since the epoch, as of the records' own timestamps; `None` if they
     /// need all of it.
     #[must_use]
@@ -90,71 +84,84 @@ impl WarmUp {
     pub fn fold(&mut self, record: &Record<'_>) {
         self.next = Offset(record.offset.0.saturating_add(1));
         let Ok(signals) = signal::read(record.value) else { return };
-        let counts = self.stage.fold(record, &signals).counts;
-        let (subjects, counters) = &mut self.dropped;
-        *subjects += counts.subjects_dropped;
-        *counters += counts.counters_dropped;
+        let counts = self.counters.fold(record, &signals).counts;
+        self.dropped.subjects += counts.subjects_dropped;
+        self.dropped.counters += counts.counters_dropped;
     }
 }
 
-impl Abuse {
-    /// Returns the fold that new rules need, at its beginning; `None` if there is nothing to begin.
-    #[must_use]
-    pub fn warm_up(&self) -> Option<Box<WarmUp>> {
-        let is_new = |at: usize| self.statuses.get(at) == Some(&RuleStatus::Elsewhere);
-        let rules = self.program.rules();
-        let new = rules.rules.iter().enumerate().filter(|(at, _)| is_new(*at));
-        let back_ms = new.map(|(_, rule)| back_ms(rule, rules.lateness_ms)).max()?;
-        let other = |standing: &RuleStatus| if *standing == RuleStatus::Elsewhere { RuleStatus::Quiet } else { RuleStatus::Elsewhere };
-        let program = self.program.of(is_new);
-        let statuses = self.statuses.iter().map(other).collect();
-        let stage = Self::of(program, AbuseState::default(), statuses);
-        let from_ms = self.reached_ms().map(|reached_ms| reached_ms.saturating_sub(back_ms));
-        Some(Box::new(WarmUp { stage, from_ms, next: Offset(0), dropped: (0, 0) }))
-    }
+/// A warm-up on its way from the offer to the checkpoint that holds it.
+#[derive(Debug, Default)]
+pub(super) struct OfferedWarmUp {
+    arriving: Option<Arriving>,
+    /// The latest records, for a warm-up that is behind.
+    recent: Option<RecentRecords>,
+    /// The record before which the last of a warm-up was merged, whose rules are not in force yet.
+    merged_before: Option<Offset>,
+}
 
-    /// Offers a warm-up. It is merged from the record on that is the next one for both, so many subjects with each record.
-    pub fn offer(&mut self, mut warm_up: Box<WarmUp>, subjects_per_record: NonZeroUsize) {
-        if let Some(kept) = self.kept.take_if(|kept| kept.behind < warm_up.next) {
-            let missing = kept.records.partition_point(|record| record.offset() < warm_up.next);
-            let missing = kept.records.get(missing..).unwrap_or_default();
+/// A warm-up that was offered.
+#[derive(Debug)]
+struct Arriving {
+    warm_up: Box<WarmUp>,
+    subjects_per_record: NonZeroUsize,
+}
+
+/// The latest records of a partition, kept for a warm-up that is behind.
+#[derive(Debug)]
+struct RecentRecords {
+    /// The offset behind which all records are kept.
+    behind: Offset,
+    records: Vec<OwnedRecord>,
+    bytes: usize,
+}
+
+impl OfferedWarmUp {
+    /// Offers a warm-up, and shows it what it has not seen of the latest records.
+    pub(super) fn offer(&mut self, mut warm_up: Box<WarmUp>, subjects_per_record: NonZeroUsize) {
+        if let Some(recent) = self.recent.take_if(|recent| recent.behind < warm_up.next) {
+            let missing = recent.records.partition_point(|record| record.offset() < warm_up.next);
+            let missing = recent.records.get(missing..).unwrap_or_default();
             missing.iter().for_each(|record| record.with_borrowed(|record| warm_up.fold(record)));
         }
         self.arriving = Some(Arriving { warm_up, subjects_per_record });
     }
 
-    /// Returns a warm-up that was offered and is behind: it has to be shown more of the log, and then offered again.
-    pub fn take_back(&mut self) -> Option<Box<WarmUp>> {
-        let applied = self.state.applied;
+    /// Returns a warm-up that is behind the last record that was applied. From now on the latest records are kept for it.
+    pub(super) fn take_back(&mut self, applied: Offset) -> Option<Box<WarmUp>> {
         let Arriving { warm_up, .. } = self.arriving.take_if(|arriving| arriving.warm_up.next <= applied)?;
-        self.kept = Some(RecentRecords { behind: applied, records: Vec::new(), bytes: 0 });
+        self.recent = Some(RecentRecords { behind: applied, records: Vec::new(), bytes: 0 });
         Some(warm_up)
     }
 
     /// Keeps a record, if a warm-up may want it.
     pub(super) fn keep(&mut self, record: &Record<'_>) {
-        let Some(kept) = &mut self.kept else { return };
+        let Some(recent) = &mut self.recent else { return };
         let record = OwnedRecord::of(record);
-        kept.bytes += record.bytes();
-        kept.records.push(record);
-        self.kept.take_if(|kept| kept.bytes > KEPT_BYTES_MAX);
+        recent.bytes += record.bytes();
+        recent.records.push(record);
+        self.recent.take_if(|recent| recent.bytes > KEPT_BYTES_MAX);
     }
 
-    /// Returns the offset of the last record that was applied.
-    #[must_use]
-    pub fn applied(&self) -> Offset {
-        self.state.applied
+    /// Begins to merge a warm-up for which the record at an offset is the next one too. Returns what the warm-up dropped.
+    pub(super) fn begin_merge(&mut self, counters: &mut Counters, offset: Offset) -> Dropped {
+        // Records may be missing between two offsets, so that what both have seen may end at different ones.
+        let applied = counters.state.applied;
+        let is_next = |arriving: &mut Arriving| applied < arriving.warm_up.next && arriving.warm_up.next <= offset;
+        let Some(Arriving { warm_up, subjects_per_record }) = self.arriving.take_if(is_next) else { return Dropped::default() };
+        self.recent = None;
+        counters.begin_merge(warm_up.counters, subjects_per_record);
+        warm_up.dropped
     }
 
-    /// Returns the ids of the rules that are not in force yet. They raise no alert and suspend nobody.
-    pub fn warming(&self) -> impl Iterator<Item = &str> {
-        let rules = self.program.rules().rules.iter().zip(&self.statuses);
-        rules.filter(|(_, standing)| **standing != RuleStatus::InForce).map(|(rule, _)| &*rule.id)
+    /// Notes that the last of a warm-up was merged before the record at an offset.
+    pub(super) fn merged(&mut self, offset: Offset) {
+        self.merged_before = Some(offset);
     }
 
-    /// Returns whether nothing follows when a rule fires.
-    pub(super) fn is_quiet(&self, rule: usize) -> bool {
-        self.statuses.get(rule) == Some(&RuleStatus::Quiet)
+    /// Returns whether a checkpoint that holds everything before `next` is the first that holds a merged warm-up.
+    pub(super) fn is_written(&mut self, next: Offset) -> bool {
+        self.merged_before.take_if(|offset| *offset < next).is_some()
     }
 }
 

@@ -9,29 +9,29 @@ use rustc_hash::FxHashMap;
 
 use tollgate_core::decide::signal::KeyKind;
 
-use super::subjects::{Counter, Subject};
+use crate::subjects::{Counter, Subject};
 
 /// As many subjects a rule may suspend in any case.
-pub(super) const SUSPENDED_FREE: u64 = 20;
+pub(crate) const SUSPENDED_FREE: u64 = 20;
 /// One of so many active subjects a rule may suspend: 2 %.
-pub(super) const ACTIVE_PER_SUSPENDED: u64 = 50;
+pub(crate) const ACTIVE_PER_SUSPENDED: u64 = 50;
 
 const MINUTE_MS: i64 = 60_000;
 
 /// How many subjects had their latest signal, or their latest suspension, in each minute.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally(BTreeMap<i64, u64>);
+pub(crate) struct Tally(BTreeMap<i64, u64>);
 
 /// Who is active, and whom the rules have suspended.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(crate) struct Census {
     active: FxHashMap<KeyKind, Tally>,
     suspended: FxHashMap<u32, Tally>,
 }
 
 /// Returns the latest firing by which a rule suspended a subject, in any of its groups: a subject counts once, however many groups of a
 /// rule's dimensions it is found in.
-pub(super) fn suspended_ms(subject: &mut Subject<'_>, rule: u32) -> Option<i64> {
+pub(crate) fn suspended_ms(subject: &mut Subject<'_>, rule: u32) -> Option<i64> {
     let places = 0..subject.counters.len();
     let is_of_rule = |counter: &Counter<'_>| counter.rule == rule && counter.is_on_ladder;
     let mut latest_ms = None;
@@ -46,7 +46,7 @@ pub(super) fn suspended_ms(subject: &mut Subject<'_>, rule: u32) -> Option<i64> 
 
 impl Tally {
     /// Moves a subject from the minute of one time to that of another, in milliseconds since the epoch.
-    pub(super) fn shift(&mut self, from_ms: Option<i64>, to_ms: Option<i64>) {
+    pub(crate) fn shift(&mut self, from_ms: Option<i64>, to_ms: Option<i64>) {
         let minutes = [from_ms, to_ms].map(|time_ms| time_ms.map(|time_ms| time_ms.div_euclid(MINUTE_MS)));
         let [from, to] = minutes;
         if from == to {
@@ -78,23 +78,23 @@ impl Tally {
 
 impl Census {
     /// Notes the latest signal of a subject, and the one before it.
-    pub(super) fn active(&mut self, kind: KeyKind, before_ms: Option<i64>, now_ms: Option<i64>) {
+    pub(crate) fn active(&mut self, kind: KeyKind, before_ms: Option<i64>, now_ms: Option<i64>) {
         self.active.entry(kind).or_default().shift(before_ms, now_ms);
     }
 
     /// Notes the latest suspension of a subject by the rule with a number, and the one before it.
-    pub(super) fn suspended(&mut self, rule: u32, before_ms: Option<i64>, now_ms: Option<i64>) {
+    pub(crate) fn suspended(&mut self, rule: u32, before_ms: Option<i64>, now_ms: Option<i64>) {
         self.suspended.entry(rule).or_default().shift(before_ms, now_ms);
     }
 
     /// Forgets whom a rule has suspended, and returns the end of the latest minute that it did so in, in milliseconds since the epoch.
-    pub(super) fn forget(&mut self, rule: u32) -> Option<i64> {
+    pub(crate) fn forget(&mut self, rule: u32) -> Option<i64> {
         let latest_ms = self.suspended.remove(&rule)?.latest_ms()?;
         Some(latest_ms.saturating_add(MINUTE_MS))
     }
 
     /// Returns whether a rule has suspended too many since a time, in milliseconds since the epoch.
-    pub(super) fn is_too_much(&self, rule: u32, kind: KeyKind, since_ms: i64) -> bool {
+    pub(crate) fn is_too_much(&self, rule: u32, kind: KeyKind, since_ms: i64) -> bool {
         let suspended = self.suspended.get(&rule).map_or(0, |tally| tally.since(since_ms));
         // Counting the active ones takes longer, and most often it is not needed.
         suspended > SUSPENDED_FREE

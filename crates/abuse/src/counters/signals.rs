@@ -1,46 +1,17 @@
-//! The fold of one record: which of its signals are new and in time, and which counters they belong to.
+//! The signals of one record: which of them are new and in time, and which counters they belong to.
 
-use tollgate_core::decide::signal::{Point, Signals, SubjectKey, TIME_OFF_MS_MAX, Volume, dimension_text};
-use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_core::decide::signal::{Point, Signals, SubjectKey, Volume, dimension_text};
+use tollgate_core::event::record::{Offset, Partition};
 
-use super::alert::Origin;
-use super::firing::Found;
-use super::outcome::Folded;
-use super::program::Use;
-use super::rules::Rule;
-use super::stage::Abuse;
-use super::subjects::{PackedId, SlotKey, Subject, Witness, bit};
-use super::time_units::{NEVER_S, earlier, second_of, time_of, whole_minute};
-use super::window::{Counted, Window};
-
-/// The record that is being folded, and what follows from it.
-#[derive(Debug)]
-pub(super) struct FoldContext {
-    /// The partition of the signals topic.
-    pub partition: Partition,
-    /// The record's offset.
-    pub offset: Offset,
-    /// The record's own timestamp, in milliseconds since the epoch.
-    pub timestamp_ms: Option<i64>,
-    /// The latest timestamp of any record so far, this one included.
-    pub log_ms: Option<i64>,
-    /// The partition's time before the record, in milliseconds since the epoch.
-    pub now_ms: Option<i64>,
-    /// What follows from it.
-    pub folded: Folded,
-}
-
-impl FoldContext {
-    /// Returns the time at which a signal counts: its own, or that of the log if it is too far ahead of it, see [`TIME_OFF_MS_MAX`].
-    fn counted_ms(&self, time_ms: i64) -> i64 {
-        self.log_ms.filter(|log_ms| time_ms > log_ms.saturating_add(TIME_OFF_MS_MAX)).unwrap_or(time_ms)
-    }
-
-    pub(super) fn new(record: &Record<'_>) -> Self {
-        let Record { partition, offset, timestamp_ms, .. } = *record;
-        Self { partition, offset, timestamp_ms, log_ms: timestamp_ms, now_ms: None, folded: Folded::default() }
-    }
-}
+use super::Counters;
+use crate::alerts::alert::Origin;
+use crate::alerts::firing::Found;
+use crate::context::FoldContext;
+use crate::program::Use;
+use crate::rules::Rule;
+use crate::subjects::{PackedId, SlotKey, Subject, Witness, bit};
+use crate::time_units::{NEVER_S, earlier, second_of, time_of, whole_minute};
+use crate::window::{Counted, Window};
 
 /// A signal, as far as counters go.
 struct Signal<'s> {
@@ -54,9 +25,9 @@ struct Signal<'s> {
     point: Option<&'s Point<'s>>,
 }
 
-impl Abuse {
+impl Counters {
     /// Folds the signals of a record. Offsets of a source stand together in one record, so that what was applied is as of its beginning.
-    pub(super) fn fold_signals(&mut self, signals: &Signals<'_>, context: &mut FoldContext) {
+    pub(crate) fn fold_signals(&mut self, signals: &Signals<'_>, context: &mut FoldContext) {
         let mut highest: Vec<(Partition, Offset)> = Vec::new();
         let mut note = |source: Partition, offset: Offset| match highest.iter_mut().find(|(other, _)| *other == source) {
             Some((_, highest)) => *highest = offset.max(*highest),
@@ -168,7 +139,7 @@ impl Abuse {
         subject.applied = subject.applied.max(context.offset);
         if active_ms.is_some() {
             let latest_ms = subject.active_ms.max(Some(signal.time_ms));
-            self.census.active(key.kind, subject.active_ms, latest_ms);
+            self.alerts.census.active(key.kind, subject.active_ms, latest_ms);
             subject.active_ms = latest_ms;
         }
         let mut found: Vec<(u8, Found)> = Vec::new();
@@ -183,7 +154,7 @@ impl Abuse {
         }
         context.folded.counts.counters_dropped += subject.crowded;
         for (id, found) in found {
-            self.fire(&key, &mut subject, id, &found, context);
+            self.enforcement(context).fire(&key, &mut subject, id, &found);
         }
         self.expect(at, &key, &subject);
         let stamp = subject.stamp(&mut self.buffer);
@@ -223,7 +194,7 @@ impl Abuse {
     }
 
     /// Returns the time up to which no window of a rule can need anything.
-    pub(super) fn horizon_ms(&self, rule: &Rule, now_ms: i64) -> i64 {
+    pub(crate) fn horizon_ms(&self, rule: &Rule, now_ms: i64) -> i64 {
         now_ms.saturating_sub(self.program.rules().lateness_ms).saturating_sub(rule.timespan_ms)
     }
 
@@ -233,13 +204,13 @@ impl Abuse {
     }
 
     /// Returns until when a subject counts as active, in milliseconds since the epoch; `None` where that does not matter.
-    pub(super) fn active_until_ms(&self, key: &SubjectKey, subject: &Subject<'_>) -> Option<i64> {
+    pub(crate) fn active_until_ms(&self, key: &SubjectKey, subject: &Subject<'_>) -> Option<i64> {
         let until_ms = subject.active_ms?.saturating_add(self.program.active_ms(key.kind).unwrap_or_default());
         Some(whole_minute(until_ms.saturating_add(self.program.rules().lateness_ms)))
     }
 
     /// Has the clock look at a subject when the next thing of those counters is due that were opened. It looks at the others in any case.
-    pub(super) fn expect(&mut self, at: SlotKey, key: &SubjectKey, subject: &Subject<'_>) {
+    pub(crate) fn expect(&mut self, at: SlotKey, key: &SubjectKey, subject: &Subject<'_>) {
         let lateness_ms = self.program.rules().lateness_ms;
         let mut due_ms = subject.control_until_ms;
         let mut sooner = |other_ms| due_ms = earlier(due_ms, other_ms);

@@ -6,14 +6,14 @@ use tollgate_core::decide::signal::SubjectKey;
 use tollgate_json::ObjectWriter;
 use tollgate_json::digest::Fingerprint;
 
-use super::alert::time;
-use super::outcome::{ControlRecord, Folded};
-use super::program::Program;
-use super::subjects::Subject;
+use crate::alerts::alert::time;
+use crate::outcome::{ControlRecord, Folded};
+use crate::program::Program;
+use crate::subjects::Subject;
 
 /// The suspension of a subject that lasts longest, of all that rules have put on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Suspension<'r> {
+pub(crate) struct Suspension<'r> {
     pub until_ms: i64,
     pub rule: &'r str,
     pub step: u32,
@@ -22,7 +22,7 @@ pub(super) struct Suspension<'r> {
 
 /// Returns the suspension of a subject that lasts longest, if it is not over by `now_ms`. Among equals it is that of the counter that was made
 /// first.
-pub(super) fn longest<'r>(subject: &mut Subject<'_>, program: &'r Program, now_ms: Option<i64>) -> Option<Suspension<'r>> {
+pub(crate) fn longest<'r>(subject: &mut Subject<'_>, program: &'r Program, now_ms: Option<i64>) -> Option<Suspension<'r>> {
     let mut longest: Option<Suspension<'r>> = None;
     for at in 0..subject.counters.len() {
         let Some(counter) = subject.counters.get(at).filter(|counter| counter.is_on_ladder) else { continue };
@@ -37,7 +37,7 @@ pub(super) fn longest<'r>(subject: &mut Subject<'_>, program: &'r Program, now_m
 }
 
 /// Brings a subject's control up to date. Nothing is written if it says already what it has to. Returns whether it was written.
-pub(super) fn update(subject: &mut Subject<'_>, key: &SubjectKey, program: &Program, now_ms: Option<i64>, folded: &mut Folded) -> bool {
+pub(crate) fn update(subject: &mut Subject<'_>, key: &SubjectKey, program: &Program, now_ms: Option<i64>, folded: &mut Folded) -> bool {
     let longest = longest(subject, program, now_ms);
     let until_ms = longest.map(|longest| longest.until_ms);
     if key.kind.subject_kind().is_none() || subject.control_until_ms == until_ms {
@@ -49,7 +49,7 @@ pub(super) fn update(subject: &mut Subject<'_>, key: &SubjectKey, program: &Prog
 }
 
 /// Returns the tombstone of a subject's control, whether there is one or not; `None` for what cannot be suspended.
-pub(super) fn lifted(key: &SubjectKey) -> Option<ControlRecord> {
+pub(crate) fn lifted(key: &SubjectKey) -> Option<ControlRecord> {
     key.kind.subject_kind().map(|_| record(key, None))
 }
 
@@ -74,7 +74,7 @@ fn record(key: &SubjectKey, suspension: Option<&Suspension<'_>>) -> ControlRecor
 
 impl Folded {
     /// Leaves the last control of each subject.
-    pub(super) fn settle_controls(&mut self) {
+    pub(crate) fn settle_controls(&mut self) {
         let mut last = FxHashMap::<&str, usize>::default();
         for (at, control) in self.controls.iter().enumerate() {
             last.insert(&control.key, at);

@@ -3,21 +3,22 @@
 use tollgate_core::decide::signal::{Request, SubjectKey};
 use tollgate_core::event::record::Partition;
 
-use super::alert::{Action, Alert, Status};
-use super::blast_radius;
-use super::control;
-use super::firing::ended;
-use super::fold::FoldContext;
-use super::rules::Level;
-use super::stage::Abuse;
-use super::subjects::Subject;
+use super::Counters;
+use crate::alerts::alert::Alert;
+use crate::alerts::blast_radius;
+use crate::alerts::control;
+use crate::alerts::firing::ended;
+use crate::context::FoldContext;
+use crate::outcome::Action;
+use crate::rules::Level;
+use crate::subjects::Subject;
 
-impl Abuse {
+impl Counters {
     /// Does what an operator asks for.
-    pub(super) fn grant(&mut self, request: &Request, context: &mut FoldContext) {
+    pub(crate) fn grant(&mut self, request: &Request, context: &mut FoldContext) {
         match request {
             Request::Pardon(key) => self.pardon(key, context),
-            Request::Resume(id) => self.resume_rule(id, context),
+            Request::Resume(id) => self.enforcement(context).resume_rule(id),
         }
     }
 
@@ -36,7 +37,7 @@ impl Abuse {
             let suspended_ms = blast_radius::suspended_ms(&mut subject, number);
             let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { continue };
             let Some(rule) = self.program.place(number).and_then(|at| rules.rules.get(at)) else { continue };
-            self.suspended_otherwise(number, &rule.id, suspended_ms, blast_radius::suspended_ms(&mut subject, number));
+            self.enforcement(context).suspended_otherwise(number, &rule.id, suspended_ms, blast_radius::suspended_ms(&mut subject, number));
             context.folded.alerts.push(ended(rule, key, &group, &episode, Action::Pardoned).record(key.to_string(), false));
         }
         while !subject.counters.is_empty() {
@@ -49,23 +50,8 @@ impl Abuse {
         self.state.subjects.put(at, before, stamp, &self.buffer);
     }
 
-    /// Lets a rule enforce again. Whom it has suspended so far no longer counts against it.
-    fn resume_rule(&mut self, id: &str, context: &mut FoldContext) {
-        let Some(number) = self.state.rules.get(id).filter(|state| state.is_paused).map(|state| state.number) else { return };
-        let latest_ms = self.census.forget(number);
-        let forgiven_ms = latest_ms.max(context.now_ms);
-        let pause = self.state.change_rule(id, |state| {
-            state.is_paused = false;
-            let forgiven_ms = state.forgiven_ms.max(forgiven_ms);
-            (state.number, std::mem::replace(&mut state.forgiven_ms, forgiven_ms))
-        });
-        let Some((rule, pause)) = self.program.rules().rules.iter().find(|rule| rule.id == id).zip(pause) else { return };
-        let message = format!("rule {id} may suspend again on partition {}, as an operator has asked for", context.partition);
-        Self::tell_of_rule(rule, pause, (Status::Ended, Action::EnforcementResumed), &message, context);
-    }
-
     /// Raises the alert that a source is left out of the partition's time.
-    pub(super) fn tell_silent(&mut self, source: Partition, context: &mut FoldContext) {
+    pub(crate) fn tell_silent(source: Partition, context: &mut FoldContext) {
         context.folded.counts.sources_silent += 1;
         let message = format!(
             "nothing was heard of partition {source} of the events for 10 minutes: the time goes on without it, and what it brings later may be dropped as late"
@@ -74,7 +60,7 @@ impl Abuse {
     }
 
     /// Raises the alert that the offsets of a source have begun again.
-    pub(super) fn tell_reset(&mut self, source: Partition, context: &mut FoldContext) {
+    pub(crate) fn tell_reset(source: Partition, context: &mut FoldContext) {
         context.folded.counts.sources_reset += 1;
         let message = format!("the offsets of partition {source} of the events have begun again: its signals count anew");
         Self::tell(source, Action::SourceReset, Level::High, message, context);

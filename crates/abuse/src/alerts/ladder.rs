@@ -1,10 +1,10 @@
 //! Ladders: a firing takes a subject a step up, and each while without one takes it a step down. Thresholds stay what they are.
 
-use super::rules::{Mode, Rule, Step};
+use crate::rules::{Mode, Rule, Step};
 
 /// Where a firing takes a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Climb {
+pub(crate) struct Climb {
     /// The step, counted from 1.
     pub step: u32,
     /// Whether it is a higher one than before.
@@ -14,7 +14,7 @@ pub(super) struct Climb {
 }
 
 /// Returns where a firing takes a subject that is on a step; 0 for one that is on none.
-pub(super) fn climb(rule: &Rule, from: u32) -> Climb {
+pub(crate) fn climb(rule: &Rule, from: u32) -> Climb {
     let steps = &rule.ladder.steps;
     let top = u32::try_from(steps.len()).unwrap_or(u32::MAX).max(1);
     let step = from.saturating_add(1).min(top);
@@ -27,11 +27,11 @@ pub(super) fn climb(rule: &Rule, from: u32) -> Climb {
 
 /// Returns where a firing leaves a subject that must not be suspended: a rule that is paused takes nobody up, or all whom a provider's change
 /// has hit would begin at the top once it is over.
-pub(super) fn stay(from: u32, climb: Climb) -> Climb {
+pub(crate) fn stay(from: u32, climb: Climb) -> Climb {
     Climb { step: from.max(1), is_higher: from == 0, ..climb }
 }
 
 /// Returns whether a rule may suspend by its mode.
-pub(super) fn enforces(rule: &Rule) -> bool {
+pub(crate) fn enforces(rule: &Rule) -> bool {
     rule.mode == Mode::Enforce
 }

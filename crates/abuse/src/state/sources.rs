@@ -12,17 +12,17 @@ use tollgate_core::decide::signal::{Clock, Signals};
 use tollgate_core::engine::wire::{Input, Malformed, Wire};
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::time_units::earlier;
+use crate::time_units::earlier;
 
 /// After how long without a sign of it a source is left out of the partition's time, in milliseconds of the records' own timestamps.
-pub(super) const SILENCE_MS: i64 = 10 * 60 * 1_000;
+pub(crate) const SILENCE_MS: i64 = 10 * 60 * 1_000;
 
 /// The most sources that are waited for because somebody has said that there are so many. A forged number must not take the memory.
 const SOURCES_MAX: u32 = 1 << 14;
 
 /// One source. Times are in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// The last offset that was applied.
     applied: Option<Offset>,
     /// How far it is, by its events.
@@ -35,7 +35,7 @@ pub(super) struct Source {
 
 /// All sources of a partition of the signals topic.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     sources: BTreeMap<Partition, Source>,
     /// Sources that have changed since a checkpoint last saw them.
     changed: BTreeSet<Partition>,
@@ -49,13 +49,13 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Returns sources as a checkpoint has them.
-    pub(super) fn restored(sources: BTreeMap<Partition, Source>) -> Self {
+    pub(crate) fn restored(sources: BTreeMap<Partition, Source>) -> Self {
         let newest_ms = sources.values().filter_map(|source| source.heard_ms).max();
         Self { sources, newest_ms, silence_due_ms: newest_ms, ..Self::default() }
     }
 
     /// Notes which sources there are, as a record with this timestamp says.
-    pub(super) fn note(&mut self, signals: &Signals<'_>, timestamp_ms: Option<i64>) {
+    pub(crate) fn note(&mut self, signals: &Signals<'_>, timestamp_ms: Option<i64>) {
         signals.sources.into_iter().for_each(|count| self.expect(count, timestamp_ms));
         signals.idle.iter().for_each(|source| self.idle(*source, timestamp_ms));
     }
@@ -87,30 +87,30 @@ impl Sources {
     }
 
     /// Returns the last offset of a source that was applied.
-    pub(super) fn applied(&self, source: Partition) -> Option<Offset> {
+    pub(crate) fn applied(&self, source: Partition) -> Option<Offset> {
         self.sources.get(&source).and_then(|source| source.applied)
     }
 
     /// Notes that a source was applied up to an offset, in a record with this timestamp.
-    pub(super) fn apply(&mut self, source: Partition, offset: Offset, timestamp_ms: Option<i64>) {
+    pub(crate) fn apply(&mut self, source: Partition, offset: Offset, timestamp_ms: Option<i64>) {
         self.change(source, timestamp_ms, |source| source.applied = source.applied.max(Some(offset)));
     }
 
     /// Notes a source's time. It cannot be ahead of the log: an event that says so has a clock that is wrong, or lies, and would make late
     /// whatever the others bring.
-    pub(super) fn tick(&mut self, clock: &Clock, timestamp_ms: Option<i64>) {
+    pub(crate) fn tick(&mut self, clock: &Clock, timestamp_ms: Option<i64>) {
         let time_ms = self.log_ms(timestamp_ms).map_or(clock.time_ms, |log_ms| clock.time_ms.min(log_ms));
         self.change(clock.source, timestamp_ms, |source| source.time_ms = source.time_ms.max(Some(time_ms)));
     }
 
     /// Returns how far the log has come at a record with this timestamp: the latest timestamp of any record up to it. One worker whose clock
     /// is slow holds nobody back.
-    pub(super) fn log_ms(&self, timestamp_ms: Option<i64>) -> Option<i64> {
+    pub(crate) fn log_ms(&self, timestamp_ms: Option<i64>) -> Option<i64> {
         self.newest_ms.max(timestamp_ms)
     }
 
     /// Begins a source again if its offsets have begun again, and returns whether they have.
-    pub(super) fn begin(&mut self, clock: &Clock, timestamp_ms: Option<i64>) -> bool {
+    pub(crate) fn begin(&mut self, clock: &Clock, timestamp_ms: Option<i64>) -> bool {
         let is_behind = |applied: Offset| clock.next.0.saturating_sub(1) < applied.0;
         let has_begun_again = clock.has_begun && self.applied(clock.source).is_some_and(is_behind);
         if has_begun_again {
@@ -120,7 +120,7 @@ impl Sources {
     }
 
     /// Returns the sources that were heard of too long ago, each once, in order.
-    pub(super) fn fall_silent(&mut self) -> Vec<Partition> {
+    pub(crate) fn fall_silent(&mut self) -> Vec<Partition> {
         let Some(newest_ms) = self.newest_ms.filter(|newest_ms| self.silence_due_ms.is_some_and(|due_ms| due_ms <= *newest_ms)) else {
             return Vec::new();
         };
@@ -141,39 +141,39 @@ impl Sources {
 
     /// Returns the partition's time: the least of all sources that are not silent. `None` while one of them has not told its time yet, and
     /// where all have fallen silent.
-    pub(super) fn now_ms(&self) -> Option<i64> {
+    pub(crate) fn now_ms(&self) -> Option<i64> {
         // None is less than any time.
         self.sources.values().filter(|source| !source.is_silent).map(|source| source.time_ms).min().flatten()
     }
 
     /// Returns how far all sources are for certain that are not silent: one that has not told its time is as far as when it was first heard
     /// of. `None` where there is none.
-    pub(super) fn reached_ms(&self) -> Option<i64> {
+    pub(crate) fn reached_ms(&self) -> Option<i64> {
         self.sources.values().filter(|source| !source.is_silent).filter_map(|source| source.time_ms.or(source.heard_ms)).min()
     }
 
     /// Returns how many sources there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.sources.len()
     }
 
     /// Returns a source.
-    pub(super) fn get(&self, source: Partition) -> Option<&Source> {
+    pub(crate) fn get(&self, source: Partition) -> Option<&Source> {
         self.sources.get(&source)
     }
 
     /// Returns the sources that have changed since the last time.
-    pub(super) fn take_changes(&mut self) -> BTreeSet<Partition> {
+    pub(crate) fn take_changes(&mut self) -> BTreeSet<Partition> {
         std::mem::take(&mut self.changed)
     }
 
     /// Marks a source so that it is shown again.
-    pub(super) fn mark_changed(&mut self, source: Partition) {
+    pub(crate) fn mark_changed(&mut self, source: Partition) {
         self.changed.insert(source);
     }
 
     /// Notes that a source was shown by itself.
-    pub(super) fn unmark(&mut self, source: Partition) {
+    pub(crate) fn unmark(&mut self, source: Partition) {
         self.changed.remove(&source);
     }
 

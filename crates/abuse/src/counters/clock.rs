@@ -2,22 +2,20 @@
 
 use tollgate_core::decide::signal::SubjectKey;
 
-use super::alert::{Action, Alert, Origin};
-use super::blast_radius;
-use super::control;
-use super::firing::{Found, ended};
-use super::fold::FoldContext;
-use super::rules::{Level, Rule};
-use super::stage::Abuse;
-use super::subjects::{SlotKey, Subject};
-use super::time_units::{NEVER_S, time_of, whole_minute};
+use super::Counters;
+use crate::alerts::alert::Origin;
+use crate::alerts::blast_radius;
+use crate::alerts::control;
+use crate::alerts::firing::{Found, ended};
+use crate::context::FoldContext;
+use crate::outcome::Action;
+use crate::rules::Rule;
+use crate::subjects::{SlotKey, Subject};
+use crate::time_units::{NEVER_S, second_of, time_of, whole_minute};
 
-/// After how long another alert about the memory limit is raised, in milliseconds of the partition's time.
-const LIMIT_ALERT_MS: i64 = 3_600_000;
-
-impl Abuse {
+impl Counters {
     /// Moves the partition's time forward and does what was due by then.
-    pub(super) fn advance(&mut self, context: &mut FoldContext) {
+    pub(crate) fn advance(&mut self, context: &mut FoldContext) {
         let Some(now_ms) = self.state.sources.now_ms() else { return };
         let to_s = u32::try_from(now_ms.div_euclid(1_000).max(0)).unwrap_or(NEVER_S).min(NEVER_S - 1);
         if self.merging.is_some() {
@@ -26,7 +24,7 @@ impl Abuse {
         while let Some(second) = self.next_due().filter(|second| *second <= to_s) {
             context.now_ms = Some(time_of(second));
             self.state.own.done_s = self.state.own.done_s.max(second);
-            self.flush_groups(time_of(second), context);
+            self.enforcement(context).flush_groups(time_of(second));
             self.look(second, context);
         }
         self.state.own.done_s = self.state.own.done_s.max(to_s);
@@ -34,21 +32,8 @@ impl Abuse {
     }
 
     fn next_due(&self) -> Option<u32> {
-        let groups = self.grouped.iter().filter_map(|at| {
-            let rule = self.program.rule(*at)?;
-            self.state.rules.get(&*rule.id)?.grouping.due_ms().map(super::time_units::second_of)
-        });
-        groups.chain(self.state.subjects.next_due()).min()
-    }
-
-    fn flush_groups(&mut self, now_ms: i64, context: &mut FoldContext) {
-        if self.grouped.is_empty() {
-            return;
-        }
-        let rules = std::sync::Arc::clone(self.program.rules());
-        for at in self.grouped.clone() {
-            rules.rules.get(at).into_iter().for_each(|rule| self.flush_group(rule, at, now_ms, context));
-        }
+        let group = self.alerts.next_due_ms(&self.program, &self.state.rules).map(second_of);
+        group.into_iter().chain(self.state.subjects.next_due()).min()
     }
 
     /// Looks at the subjects of a second, in their order.
@@ -67,7 +52,7 @@ impl Abuse {
             self.on_counter_timer(key, &mut subject, id, now_ms, context);
         }
         if self.active_until_ms(key, &subject).is_some_and(|until_ms| until_ms <= now_ms) {
-            self.census.active(key.kind, subject.active_ms, None);
+            self.alerts.census.active(key.kind, subject.active_ms, None);
             subject.active_ms = None;
         }
         if subject.control_until_ms.is_some() {
@@ -97,7 +82,7 @@ impl Abuse {
         let found = opened.window.look(rule, horizon_ms, now_ms);
         if let Some(finding) = found {
             let origin = Origin::Clock(finding.to_ms);
-            self.fire(key, subject, id, &Found { rule: number, finding, at_ms: finding.to_ms, origin }, context);
+            self.enforcement(context).fire(key, subject, id, &Found { rule: number, finding, at_ms: finding.to_ms, origin });
         }
         self.descend(key, subject, place, (number, rule), now_ms, context);
         let lateness_ms = rules.lateness_ms;
@@ -107,7 +92,7 @@ impl Abuse {
             if opened.episode.is_none() {
                 return subject.remove(place);
             }
-            opened.window = super::window::Window::of(rule);
+            opened.window = crate::window::Window::of(rule);
             subject.evidence.release(id);
         }
         subject.settle(place, rule);
@@ -136,46 +121,13 @@ impl Abuse {
         let (number_in_partition, group) = (counter.rule, counter.group.clone());
         let suspended_ms = blast_radius::suspended_ms(subject, number_in_partition);
         let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { return };
-        self.suspended_otherwise(number_in_partition, &rule.id, suspended_ms, blast_radius::suspended_ms(subject, number_in_partition));
+        self.enforcement(context).suspended_otherwise(
+            number_in_partition,
+            &rule.id,
+            suspended_ms,
+            blast_radius::suspended_ms(subject, number_in_partition),
+        );
         let alert = ended(rule, key, &group, &episode, Action::None).record(key.to_string(), false);
-        self.raise(number, now_ms, alert, context);
-    }
-
-    /// Notes that a subject is down from a rule's ladder in one of its groups: when the rule last suspended it in any of them, before that
-    /// and without that one.
-    pub(super) fn suspended_otherwise(&mut self, number: u32, id: &str, before_ms: Option<i64>, now_ms: Option<i64>) {
-        let Some(state) = self.state.rules.get(id) else { return };
-        self.census.suspended(number, state.counted(before_ms), state.counted(now_ms));
-    }
-
-    /// Forgets those who are farthest from any threshold while there are more subjects than there may be. The newcomer stays until the next
-    /// one comes: whoever fills the memory with subjects that are closer to a threshold must not get nobody new counted any more.
-    pub(super) fn keep_within_limit(&mut self, newcomer: SlotKey, context: &mut FoldContext) {
-        let subjects_max = self.program.rules().subjects_max;
-        let mut dropped = 0;
-        while self.state.subjects.len() > subjects_max {
-            let Some(at) = self.state.subjects.farthest(newcomer) else { break };
-            let Some(key) = self.state.subjects.key(at) else { break };
-            if let Ok(subject) = Subject::read(self.state.subjects.packed(at)) {
-                self.census.active(key.kind, subject.active_ms, None);
-            }
-            self.state.subjects.remove(at);
-            dropped += 1;
-        }
-        if dropped == 0 {
-            return;
-        }
-        context.folded.counts.subjects_dropped += dropped;
-        self.state.departures.evicted += dropped;
-        let at_ms = context.now_ms.unwrap_or_default();
-        let is_due = |last_ms: i64| at_ms.saturating_sub(last_ms) >= LIMIT_ALERT_MS;
-        if self.state.own.limit_alerted_ms.is_none_or(is_due) {
-            self.state.own.limit_alerted_ms = Some(at_ms);
-            let key = format!("partition/{}", context.partition);
-            let message =
-                format!("the partition knows {subjects_max} subjects, as many as it may: those farthest from any threshold are forgotten");
-            let alert = Alert::about(&key, at_ms, Level::High, Action::MemoryLimit, message);
-            context.folded.alerts.push(alert.record(key, false));
-        }
+        self.enforcement(context).raise(number, now_ms, alert);
     }
 }

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use super::blast_radius;
-use super::entry::RuleState;
-use super::grouping::Grouping;
-use super::program::Program;
-use super::rules::{AbuseRules, Rule};
-use super::stage::Abuse;
-use super::state::AbuseState;
-use super::subjects::{SlotKey, Subject};
-use super::window::Window;
+use super::Counters;
+use crate::alerts::blast_radius;
+use crate::program::Program;
+use crate::rules::{AbuseRules, Rule};
+use crate::state::AbuseState;
+use crate::state::entry::RuleState;
+use crate::state::grouping::Grouping;
+use crate::subjects::{SlotKey, Subject};
+use crate::window::Window;
 
 /// The numbers of rules whose counters begin anew.
 type Anew = BTreeSet<u32>;
@@ -22,32 +22,26 @@ type Anew = BTreeSet<u32>;
 /// those whose counters begin anew.
 pub(super) fn apply_rule_changes(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u32>, Anew) {
     let is_new_partition = state.is_new();
-    let is_there = |id: &str| rules.rules.iter().any(|rule| rule.id == id);
-    let gone: Vec<Box<str>> = state.rules.keys().filter(|id| !is_there(id)).cloned().collect();
-    for id in gone {
-        state.rules.remove(&id);
-        state.changed_rules.insert(id);
-    }
+    state.rules.retain(|id| rules.rules.iter().any(|rule| rule.id == id));
     let mut anew = Anew::new();
     let mut numbers = Vec::with_capacity(rules.rules.len());
     for rule in &rules.rules {
-        let known = state.rules.get_mut(&*rule.id);
-        let number = known.as_ref().map_or(state.own.next_rule, |known| known.number);
+        let version = rule.version;
+        let known = state.rules.get(&rule.id).map(|known| (known.number, known.is_in_force(rule)));
+        let number = known.map_or(state.own.next_rule, |(number, _)| number);
         numbers.push(number);
         match known {
-            Some(known) if known.is_in_force(rule) => {}
-            Some(known) => {
+            Some((_, true)) => {}
+            Some((_, false)) => {
                 // A warming that did not end begins anew.
-                (known.version, known.is_warming) = (rule.version, true);
+                state.rules.change(&rule.id, |known| (known.version, known.is_warming) = (version, true));
+                state.rules.mark_changed(&rule.id);
                 anew.insert(number);
-                state.changed_rules.insert(rule.id.as_str().into());
             }
             None => {
                 state.own.next_rule = state.own.next_rule.saturating_add(1);
-                let (version, grouping) = (rule.version, Grouping::default());
-                let known = RuleState { number, version, is_warming: !is_new_partition, is_paused: false, forgiven_ms: None, grouping };
-                state.rules.insert(rule.id.as_str().into(), known);
-                state.changed_rules.insert(rule.id.as_str().into());
+                let (is_warming, grouping) = (!is_new_partition, Grouping::default());
+                state.rules.add(&rule.id, RuleState { number, version, is_warming, is_paused: false, forgiven_ms: None, grouping });
             }
         }
     }
@@ -61,19 +55,14 @@ impl RuleState {
     }
 }
 
-impl Abuse {
+impl Counters {
     /// Makes of the subjects what is not in the checkpoint. Counters of rules that are gone are dropped, and those of changed rules emptied;
     /// who is on the ladder of a changed rule stays on it.
-    pub(super) fn apply_rule_changes_to_subjects(&mut self, anew: &Anew) {
+    pub(crate) fn apply_rule_changes_to_subjects(&mut self, anew: &Anew) {
         for at in self.state.subjects.places() {
             self.apply_rule_changes_to(at, anew);
         }
-        self.grouped = (0..self.program.rules().rules.len()).filter(|at| self.has_group(*at)).collect();
-    }
-
-    fn has_group(&self, at: usize) -> bool {
-        let state = self.program.rule(at).and_then(|rule| self.state.rules.get(&*rule.id));
-        state.is_some_and(|state| state.grouping.due_ms().is_some())
+        self.alerts.restore_groups(&self.program, &self.state.rules);
     }
 
     fn apply_rule_changes_to(&mut self, at: SlotKey, anew: &Anew) {
@@ -87,11 +76,11 @@ impl Abuse {
         for number in numbers {
             let suspended_ms = blast_radius::suspended_ms(&mut subject, number);
             let Some((_, rule)) = self.program.numbered(number) else { continue };
-            let Some(state) = self.state.rules.get(&*rule.id) else { continue };
-            self.census.suspended(number, None, state.counted(suspended_ms));
+            let Some(state) = self.state.rules.get(&rule.id) else { continue };
+            self.alerts.census.suspended(number, None, state.counted(suspended_ms));
         }
         subject.active_ms = subject.active_ms.filter(|_| self.program.active_ms(key.kind).is_some());
-        self.census.active(key.kind, None, subject.active_ms);
+        self.alerts.census.active(key.kind, None, subject.active_ms);
         self.expect(at, &key, &subject);
         if is_changed && subject.control_until_ms.is_some() {
             // Its suspension may have been that of a rule that is gone.

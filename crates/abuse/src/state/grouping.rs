@@ -3,13 +3,13 @@
 use tollgate_core::engine::wire::layout;
 
 /// As many alerts a rule raises in a minute, one by one.
-pub(super) const ALERTS_PER_MINUTE_MAX: u32 = 20;
+pub(crate) const ALERTS_PER_MINUTE_MAX: u32 = 20;
 
-pub(super) const MINUTE_MS: i64 = 60_000;
+pub(crate) const MINUTE_MS: i64 = 60_000;
 
 /// The alerts of one rule in the current minute of the partition's time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Grouping {
+pub(crate) struct Grouping {
     /// The minute, since the epoch.
     minute: i64,
     /// How many alerts it has raised.
@@ -20,7 +20,7 @@ pub(super) struct Grouping {
 
 /// A minute that is over, and how many alerts its grouped one stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Group {
+pub(crate) struct Group {
     /// The beginning of the minute, in milliseconds since the epoch.
     pub from_ms: i64,
     /// How many alerts it stands for.
@@ -29,7 +29,7 @@ pub(super) struct Group {
 
 impl Grouping {
     /// Returns the group of the minute before, if there is one and it is over by `now_ms`.
-    pub(super) fn flush(&mut self, now_ms: i64) -> Option<Group> {
+    pub(crate) fn flush(&mut self, now_ms: i64) -> Option<Group> {
         if self.grouped == 0 || now_ms.div_euclid(MINUTE_MS) <= self.minute {
             return None;
         }
@@ -39,7 +39,7 @@ impl Grouping {
     }
 
     /// Counts an alert, and returns whether it is raised by itself. What is over has to be flushed before.
-    pub(super) fn raises(&mut self, now_ms: i64) -> bool {
+    pub(crate) fn raises(&mut self, now_ms: i64) -> bool {
         let minute = now_ms.div_euclid(MINUTE_MS);
         // While a source has not told its time, that of the signals goes back and forth.
         if minute > self.minute {
@@ -52,7 +52,7 @@ impl Grouping {
     }
 
     /// Returns when a grouped alert is due, in milliseconds since the epoch.
-    pub(super) fn due_ms(&self) -> Option<i64> {
+    pub(crate) fn due_ms(&self) -> Option<i64> {
         (self.grouped > 0).then(|| self.minute.saturating_add(1).saturating_mul(MINUTE_MS))
     }
 }

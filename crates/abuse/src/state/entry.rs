@@ -13,9 +13,9 @@ use tollgate_core::engine::wire::{Input, Wire, layout};
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
-use super::grouping::Grouping;
-use super::sources::Source;
-use super::subjects::Subject;
+use crate::state::grouping::Grouping;
+use crate::state::sources::Source;
+use crate::subjects::Subject;
 
 /// The version of the format that is written. It is the first byte of every value.
 const VERSION: u8 = 1;
@@ -27,11 +27,11 @@ const PARTITION: u8 = 3;
 
 /// What is remembered under one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry(pub(super) Content);
+pub struct Entry(pub(crate) Content);
 
 /// What an entry is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// A subject, as the bytes that it is kept as.
     Subject(Box<[u8]>),
     /// A source, as of the offset of a record.
@@ -44,7 +44,7 @@ pub(super) enum Content {
 
 /// What is remembered of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RuleState {
+pub(crate) struct RuleState {
     /// Its number within the partition, by which subjects know it. It is never given to another rule.
     pub number: u32,
     /// The version of it that counted.
@@ -61,7 +61,7 @@ pub(super) struct RuleState {
 
 /// What is remembered of the partition itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Own {
+pub(crate) struct Own {
     /// The second since the epoch up to which everything that was due is done.
     pub done_s: u32,
     /// The number of the next rule that is new.
@@ -72,7 +72,7 @@ pub(super) struct Own {
 
 impl RuleState {
     /// Returns the time of a suspension, unless it no longer counts against the rule.
-    pub(super) fn counted(&self, suspended_ms: Option<i64>) -> Option<i64> {
+    pub(crate) fn counted(&self, suspended_ms: Option<i64>) -> Option<i64> {
         suspended_ms.filter(|time_ms| self.forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms))
     }
 }
@@ -84,7 +84,7 @@ layout! {
 
 /// The key of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum EntryKey<'k> {
+pub(crate) enum EntryKey<'k> {
     /// `subject/<kind>/<hash>`
     Subject(SubjectKey),
     /// `source/<partition>`
@@ -97,7 +97,7 @@ pub(super) enum EntryKey<'k> {
 
 impl<'k> EntryKey<'k> {
     /// Reads a key; `None` if no version writes such a key.
-    pub(super) fn read(key: &'k str) -> Option<Self> {
+    pub(crate) fn read(key: &'k str) -> Option<Self> {
         match key.split_once('/') {
             Some(("subject", subject)) => SubjectKey::parse(subject).map(Self::Subject),
             Some(("source", source)) => source.parse().ok().map(|source| Self::Source(Partition(source))),
@@ -121,7 +121,7 @@ impl std::fmt::Display for EntryKey<'_> {
 
 impl Content {
     /// Returns the offset of the last record that was applied to it.
-    pub(super) fn applied(&self) -> Offset {
+    pub(crate) fn applied(&self) -> Offset {
         match self {
             // It was read whole when it came from a checkpoint.
             Self::Subject(bytes) => Subject::read(bytes).map_or(Offset(i64::MAX), |subject| subject.applied),
@@ -130,7 +130,7 @@ impl Content {
     }
 
     /// Appends the entry.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Subject(bytes) => {
                 out.extend_from_slice(&[VERSION, SUBJECT]);
@@ -143,7 +143,7 @@ impl Content {
     }
 
     /// Reads an entry.
-    pub(super) fn decode(value: &[u8]) -> Result<Self, StateError> {
+    pub(crate) fn decode(value: &[u8]) -> Result<Self, StateError> {
         let (version, bytes) = value.split_first().ok_or(Malformed::Truncated)?;
         match *version {
             VERSION => {}

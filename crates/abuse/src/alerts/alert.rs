@@ -1,63 +1,18 @@
 //! Alerts: what a person is told, as one JSON object with its fields in a fixed order.
 
-use tollgate_core::codes::codes;
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::time::rfc_3339;
 use tollgate_json::{ObjectWriter, number};
 
-use super::outcome::AlertRecord;
-use super::rules::{Correlation, Level, Rule};
-use super::subjects::Witness;
-
-codes! {
-    /// Where an episode stands, as its alerts say.
-    Status {
-        /// The rule fires.
-        Firing = "firing",
-        /// The subject has gone a step up.
-        Escalated = "escalated",
-        /// The subject is down from the ladder.
-        Ended = "ended",
-        /// The alert stands for many of a minute.
-        Grouped = "grouped",
-    }
-}
-
-codes! {
-    /// What was done, as alerts say.
-    Action {
-        /// Nothing but the alert.
-        Warned = "warned",
-        /// The subject is suspended.
-        Suspended = "suspended",
-        /// The subject would be suspended if the rule enforced.
-        WouldSuspend = "would_suspend",
-        /// The suspension would have been over by the time that the signals came.
-        Lapsed = "lapsed",
-        /// The subject is not suspended, because the rule was about to suspend too many.
-        Paused = "paused",
-        /// Nothing: the subject has been without offence for long enough.
-        None = "none",
-        /// An operator has pardoned the subject.
-        Pardoned = "pardoned",
-        /// The rule suspends nobody until an operator says so.
-        EnforcementPaused = "enforcement_paused",
-        /// An operator has said so.
-        EnforcementResumed = "enforcement_resumed",
-        /// A source is left out of the partition's time.
-        SourceSilent = "source_silent",
-        /// A source has begun again.
-        SourceReset = "source_reset",
-        /// Subjects are forgotten because memory is used up.
-        MemoryLimit = "memory_limit",
-    }
-}
+use crate::outcome::{Action, AlertRecord, Status};
+use crate::rules::{Correlation, Level, Rule};
+use crate::subjects::Witness;
 
 /// What the first firing of an episode came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// A signal of an event.
     Event(Partition, Offset),
     /// The partition's time, in milliseconds since the epoch.
@@ -66,7 +21,7 @@ pub(super) enum Origin {
 
 /// An alert about a subject, or about a rule or a partition.
 #[derive(Debug)]
-pub(super) struct Alert<'a> {
+pub(crate) struct Alert<'a> {
     pub alert_id: Fingerprint,
     /// The rule; `None` for an alert about the partition.
     pub rule: Option<&'a Rule>,
@@ -89,7 +44,7 @@ pub(super) struct Alert<'a> {
 
 impl<'a> Alert<'a> {
     /// Returns an alert about something other than a subject.
-    pub(super) fn about(key: &str, at_ms: i64, level: Level, action: Action, message: String) -> Self {
+    pub(crate) fn about(key: &str, at_ms: i64, level: Level, action: Action, message: String) -> Self {
         Self {
             alert_id: id_about(key, at_ms, action),
             rule: None,
@@ -110,7 +65,7 @@ impl<'a> Alert<'a> {
     }
 
     /// Returns the record of it.
-    pub(super) fn record(&self, key: String, awaits_control: bool) -> AlertRecord {
+    pub(crate) fn record(&self, key: String, awaits_control: bool) -> AlertRecord {
         let mut value = Vec::with_capacity(768);
         self.write(&mut value);
         AlertRecord { key, value, awaits_control }
@@ -175,12 +130,12 @@ impl<'a> Alert<'a> {
 }
 
 /// Returns the id of an alert about something other than a subject.
-pub(super) fn id_about(key: &str, at_ms: i64, action: Action) -> Fingerprint {
+pub(crate) fn id_about(key: &str, at_ms: i64, action: Action) -> Fingerprint {
     Digest::of_parts(&[key.as_bytes(), action.as_str().as_bytes(), &at_ms.to_be_bytes()]).fingerprint()
 }
 
 /// Returns the id of an episode's alerts.
-pub(super) fn alert_id(rule: &Rule, subject: &SubjectKey, group: &str, origin: Origin) -> Fingerprint {
+pub(crate) fn alert_id(rule: &Rule, subject: &SubjectKey, group: &str, origin: Origin) -> Fingerprint {
     let subject = subject.to_string();
     let (about, source, at) = match origin {
         Origin::Event(source, offset) => ("event", source.0, offset.0),
@@ -191,7 +146,7 @@ pub(super) fn alert_id(rule: &Rule, subject: &SubjectKey, group: &str, origin: O
 }
 
 /// Returns what a firing is about, in words.
-pub(super) fn describe(rule: &Rule) -> String {
+pub(crate) fn describe(rule: &Rule) -> String {
     let (signal, kind) = (rule.detection.signal.as_str(), rule.group_by.kind.as_str());
     let timespan = span(rule.timespan_ms);
     match &rule.correlation {
@@ -210,7 +165,7 @@ pub(super) fn describe(rule: &Rule) -> String {
 }
 
 /// Returns a length of time as rules write it, such as `15m`.
-pub(super) fn span(ms: i64) -> String {
+pub(crate) fn span(ms: i64) -> String {
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
     match units.into_iter().find(|(unit_ms, _)| ms > 0 && ms % unit_ms == 0) {
         Some((unit_ms, unit)) => format!("{}{unit}", ms / unit_ms),
@@ -223,7 +178,7 @@ fn null(object: &mut ObjectWriter<'_>, name: &'static str) {
 }
 
 /// Writes a time as RFC 3339 says; null for none and for one that has no such form.
-pub(super) fn time(object: &mut ObjectWriter<'_>, name: &'static str, time_ms: Option<i64>) {
+pub(crate) fn time(object: &mut ObjectWriter<'_>, name: &'static str, time_ms: Option<i64>) {
     match time_ms.and_then(rfc_3339) {
         Some(text) => object.plain(name, &[text.as_bytes()]),
         None => null(object, name),

@@ -1,48 +1,40 @@
 //! What the abuse stage remembers of a partition, as state that checkpoints can hold.
 
-use std::collections::{BTreeMap, BTreeSet};
+pub(crate) mod entry;
+pub(crate) mod grouping;
+pub(crate) mod rule_states;
+pub(crate) mod sources;
+
+use std::collections::BTreeMap;
 
 use tollgate_core::engine::checkpoint::{KeyedState, StateError};
 use tollgate_core::event::record::{Departures, Offset, StreamClock};
 
-use super::entry::{Content, Entry, EntryKey, Own, RuleState};
-use super::sources::Sources;
-use super::subjects::Subjects;
+use crate::subjects::Subjects;
+use entry::{Content, Entry, EntryKey, Own};
+use rule_states::RuleStates;
+use sources::Sources;
 
 /// What is remembered of a partition of the signals topic.
 #[derive(Debug, Default)]
 pub struct AbuseState {
-    pub(super) subjects: Subjects,
-    pub(super) sources: Sources,
-    /// The rules by their ids.
-    pub(super) rules: BTreeMap<Box<str>, RuleState>,
-    pub(super) own: Own,
+    pub(crate) subjects: Subjects,
+    pub(crate) sources: Sources,
+    pub(crate) rules: RuleStates,
+    pub(crate) own: Own,
     /// The offset of the last record that was applied.
-    pub(super) applied: Offset,
-    /// Rules that have changed or are gone since a checkpoint last saw them.
-    pub(super) changed_rules: BTreeSet<Box<str>>,
+    pub(crate) applied: Offset,
     /// What a checkpoint last saw of the partition itself.
     shown_own: Option<Own>,
     /// The entry that was last asked for by itself.
     shown: Option<Entry>,
-    pub(super) departures: Departures,
+    pub(crate) departures: Departures,
 }
 
 impl AbuseState {
     /// Returns whether it knows of no rule that has ever counted.
-    pub(super) fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.own == Own::default()
-    }
-
-    /// Changes what is remembered of a rule.
-    pub(super) fn change_rule<T>(&mut self, id: &str, change: impl FnOnce(&mut RuleState) -> T) -> Option<T> {
-        let rule = self.rules.get_mut(id)?;
-        let before = rule.clone();
-        let result = change(rule);
-        if *rule != before {
-            self.changed_rules.insert(id.into());
-        }
-        Some(result)
     }
 
     fn entry(&self, key: &EntryKey<'_>) -> Option<Entry> {
@@ -52,7 +44,7 @@ impl AbuseState {
                 Content::Subject(self.subjects.packed(at).into())
             }
             EntryKey::Source(source) => Content::Source(self.applied, *self.sources.get(*source)?),
-            EntryKey::Rule(id) => Content::Rule(self.applied, self.rules.get(*id)?.clone()),
+            EntryKey::Rule(id) => Content::Rule(self.applied, self.rules.get(id)?.clone()),
             EntryKey::Own => Content::Own(self.applied, self.own),
         };
         Some(Entry(content))
@@ -85,7 +77,7 @@ impl KeyedState for AbuseState {
             match (EntryKey::read(&key), content) {
                 (Some(EntryKey::Subject(key)), Content::Subject(packed)) => state.subjects.restore(key, packed),
                 (Some(EntryKey::Source(number)), Content::Source(_, source)) => drop(sources.insert(number, source)),
-                (Some(EntryKey::Rule(id)), Content::Rule(_, rule)) => drop(state.rules.insert(id.into(), rule)),
+                (Some(EntryKey::Rule(id)), Content::Rule(_, rule)) => state.rules.restore(id, rule),
                 (Some(EntryKey::Own), Content::Own(_, own)) => (state.own, state.shown_own) = (own, Some(own)),
                 _ => {}
             }
@@ -120,7 +112,7 @@ impl KeyedState for AbuseState {
             let key = EntryKey::Source(source);
             show(&key.to_string(), self.entry(&key).as_ref());
         }
-        for id in std::mem::take(&mut self.changed_rules) {
+        for id in self.rules.take_changes() {
             let key = EntryKey::Rule(&id);
             show(&key.to_string(), self.entry(&key).as_ref());
         }
@@ -135,7 +127,7 @@ impl KeyedState for AbuseState {
         match key {
             EntryKey::Subject(key) => drop(self.subjects.take_change(&key)),
             EntryKey::Source(source) => self.sources.unmark(source),
-            EntryKey::Rule(id) => drop(self.changed_rules.remove(id)),
+            EntryKey::Rule(id) => self.rules.unmark(id),
             EntryKey::Own => self.shown_own = Some(self.own),
         }
         self.shown.as_ref()
@@ -145,7 +137,7 @@ impl KeyedState for AbuseState {
         match EntryKey::read(key) {
             Some(EntryKey::Subject(key)) => self.subjects.mark_changed(&key),
             Some(EntryKey::Source(source)) => self.sources.mark_changed(source),
-            Some(EntryKey::Rule(id)) => drop(self.changed_rules.insert(id.into())),
+            Some(EntryKey::Rule(id)) => self.rules.mark_changed(id),
             Some(EntryKey::Own) => self.shown_own = None,
             None => {}
         }
