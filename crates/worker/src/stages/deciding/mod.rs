@@ -3,6 +3,7 @@
 mod counts;
 mod dead_letter;
 mod headers;
+mod observers;
 mod publish;
 mod reduce;
 mod signals;
@@ -20,7 +21,6 @@ use prometheus::local::LocalHistogramTimer;
 use tollgate_core::decide::deciding::{Deciding, Outcome};
 use tollgate_core::decide::guardrail::{Answer, Question};
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::shadow::Decision;
 use tollgate_core::decide::thread::{StoreLimits, ThreadStore};
 use tollgate_core::event::record::{Offset, Partition, Record};
 
@@ -29,10 +29,11 @@ use crate::metrics::Metrics;
 use crate::outbox::{Delivery, LatePublications, OutboxTopics, Publications, Role};
 use crate::policy_servers::PolicyServers;
 use crate::shadow::{ShadowFeed, Trial};
-use crate::traces::{Tracer, Traces};
+use crate::traces::Traces;
 use tollgate_config::settings::KafkaSettings;
 
 use dead_letter::dead_letter_headers;
+use observers::{Observed, Observer};
 use signals::Signals;
 
 use super::{Done, RequestId, StageRuntime, StageSetup};
@@ -58,13 +59,14 @@ pub fn deciding(
         reduce: Arc::new(move |delivery, returned| reduce(delivery, returned, &policy_version)),
         version,
         runtime: Box::new(move || {
-            let (tracer, counts) = (traces.as_ref().map(Traces::tracer), Counts::new(&metrics, &labels));
-            let runtime = DecidingRuntime::new(Arc::clone(&policy), publisher.clone(), servers.clone(), counts, tracer);
-            DecidingRuntime {
-                shadow: trial.as_ref().map(ShadowFeed::start),
-                signals: signals.clone().map(|topic| Signals::new(topic, &metrics)),
-                ..runtime
-            }
+            let tracer = traces.as_ref().map(|traces| Box::new(traces.tracer()) as Box<dyn Observer>);
+            let shadow = trial.as_ref().map(|trial| Box::new(ShadowFeed::start(trial)) as Box<dyn Observer>);
+            let signals = signals.clone().map(|topic| Box::new(Signals::new(topic, &metrics)) as Box<dyn Observer>);
+            // The tracer is the first: signals are not among the acknowledgements that a span waits for.
+            let observers = [tracer, shadow, signals].into_iter().flatten().collect();
+            let (sender, answers) = channel();
+            let (policy, servers, counts) = (Arc::clone(&policy), servers.clone(), Counts::new(&metrics, &labels));
+            DecidingRuntime { policy, publisher: publisher.clone(), counts, servers, answers, sender, observers, last_taken: None }
         }),
     }
 }
@@ -93,22 +95,15 @@ pub struct DecidingRuntime {
     /// The channel of the policy servers' answers.
     answers: Receiver<(RequestId, Answer)>,
     sender: Sender<(RequestId, Answer)>,
-    /// `None` if traces are off.
-    tracer: Option<Tracer>,
-    /// `None` if no policy is on trial.
-    shadow: Option<ShadowFeed>,
-    /// `None` if no signals are written.
-    signals: Option<Signals>,
+    /// What watches the records, in a fixed order.
+    observers: Vec<Box<dyn Observer>>,
     /// The record that was taken last.
     last_taken: Option<(Partition, Offset)>,
 }
 
 impl DecidingRuntime {
-    /// Returns a runtime under a policy, with the policy servers to ask and where to count.
-    #[must_use]
-    pub fn new(policy: Arc<Policy>, publisher: VerdictPublisher, servers: PolicyServers, counts: Counts, tracer: Option<Tracer>) -> Self {
-        let (sender, answers) = channel();
-        Self { policy, publisher, counts, servers, answers, sender, tracer, shadow: None, signals: None, last_taken: None }
+    fn observe(&mut self, tell: impl FnMut(&mut Box<dyn Observer>)) {
+        self.observers.iter_mut().for_each(tell);
     }
 }
 
@@ -116,9 +111,7 @@ impl StageRuntime for DecidingRuntime {
     type Stage = Deciding;
 
     fn stage(&self, partition: Partition, state: Option<ThreadStore>) -> Deciding {
-        if let Some(shadow) = &self.shadow {
-            shadow.taken(partition, state.as_ref());
-        }
+        self.observers.iter().for_each(|observer| observer.partition_taken(partition, state.as_ref()));
         let policy = Arc::clone(&self.policy);
         match state {
             Some(threads) => Deciding::with_threads(policy, threads),
@@ -127,22 +120,15 @@ impl StageRuntime for DecidingRuntime {
     }
 
     fn partition_started(&mut self, partition: Partition, new_end: Option<Offset>) {
-        if let Some(signals) = &mut self.signals {
-            signals.partition_started(partition, new_end);
-        }
+        self.observe(|observer| observer.partition_started(partition, new_end));
     }
 
     fn state_lost(&mut self, partition: Partition) {
-        if let Some(signals) = &mut self.signals {
-            signals.forget(partition);
-        }
+        self.observe(|observer| observer.state_lost(partition));
     }
 
     fn partition_revoked(&mut self, partition: Partition) {
-        if let Some(shadow) = &self.shadow {
-            shadow.partition_revoked(partition);
-        }
-        self.state_lost(partition);
+        self.observe(|observer| observer.partition_revoked(partition));
     }
 
     fn limits(&self) -> StoreLimits {
@@ -151,72 +137,44 @@ impl StageRuntime for DecidingRuntime {
 
     fn taken(&mut self, record: &Record<'_>) {
         self.last_taken = Some((record.partition, record.offset));
-        if let Some(tracer) = &mut self.tracer {
-            tracer.taken(record);
-        }
+        self.observe(|observer| observer.taken(record));
     }
 
     fn waits(&mut self) {
-        if let Some(tracer) = &mut self.tracer {
-            tracer.waits();
-        }
-        if let (Some(signals), Some((partition, offset))) = (&mut self.signals, self.last_taken) {
-            signals.undecided(partition, offset);
+        if let Some((partition, offset)) = self.last_taken {
+            self.observe(|observer| observer.waits(partition, offset));
         }
     }
 
     fn publish(&mut self, done: Done<'_, Deciding>, publications: &mut Publications<'_>) {
         let Done { record, outcome, output, own_headers } = done;
-        if let Some(tracer) = &mut self.tracer {
-            tracer.decided(record);
-        }
-        if let Some(shadow) = &mut self.shadow {
-            shadow_of(shadow, record, &outcome, &output.thread_id);
-        }
-        let mut rejected = None;
-        match outcome {
-            Outcome::Boundary(event_type) => {
-                self.counts.event(event_type);
-                if let Some(tracer) = &mut self.tracer {
-                    tracer.without_verdict();
-                }
-            }
+        let observed = Observed { record, outcome: &outcome, output };
+        self.observe(|observer| observer.decided(observed));
+        match &outcome {
+            Outcome::Boundary(event_type) => self.counts.event(*event_type),
             Outcome::Verdict { event_type, decided, time_ms } => {
-                self.counts.event(event_type);
-                self.counts.verdict(&decided, self.policy.guardrails());
-                self.publisher.publish(record, output, None, time_ms, publications);
+                self.counts.event(*event_type);
+                self.counts.verdict(decided, self.policy.guardrails());
+                self.publisher.publish(record, output, None, *time_ms, publications);
             }
             Outcome::DeadLetter(rejection) => {
                 self.counts.unreadable(rejection.code.as_str(), !output.thread_id.is_empty());
                 tracing::warn!(topic = record.topic, partition = %record.partition, offset = %record.offset, code = rejection.code.as_str(), "{rejection}");
-                rejected = Some(rejection.code.as_str());
-                let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, &rejection);
+                let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, rejection);
                 self.publisher.publish(record, output, Some(headers), record.timestamp_ms, publications);
             }
         }
-        if let Some(tracer) = &mut self.tracer {
-            tracer.published(&output.json, rejected, publications.due());
-        }
-        if let Some(signals) = &mut self.signals {
-            signals.decided(&output.signals, publications);
-        }
+        self.observe(|observer| observer.published(observed, publications));
     }
 
     fn ask(&mut self, request_id: RequestId, question: Question) {
-        if let Some(tracer) = &mut self.tracer {
-            tracer.asked(request_id.partition, request_id.offset);
-        }
-        if let Some(signals) = &mut self.signals {
-            signals.undecided(request_id.partition, request_id.offset);
-        }
+        self.observe(|observer| observer.asked(request_id.partition, request_id.offset));
         self.servers.ask(question.provider, question.body, request_id, &self.sender);
     }
 
     fn response(&mut self) -> Option<(RequestId, Answer)> {
         let (request_id, answer) = self.answers.try_recv().ok()?;
-        if let Some(tracer) = &mut self.tracer {
-            tracer.answered(request_id.partition, request_id.offset);
-        }
+        self.observe(|observer| observer.answered(request_id.partition, request_id.offset));
         Some((request_id, answer))
     }
 
@@ -235,49 +193,27 @@ impl StageRuntime for DecidingRuntime {
             return;
         }
         self.counts.acknowledged(delivery, now_ms);
-        if let Some(tracer) = &mut self.tracer {
-            tracer.acknowledged(delivery.partition, delivery.offset);
-        }
+        self.observe(|observer| observer.acknowledged(delivery.partition, delivery.offset));
     }
 
     fn between_rounds(&mut self, late: &mut LatePublications<'_>) {
-        if let Some(signals) = &mut self.signals {
-            signals.between_rounds(late);
-        }
+        self.observe(|observer| observer.between_rounds(late));
     }
 
     fn held(&self) -> usize {
-        self.signals.as_ref().map_or(0, Signals::held)
+        self.observers.iter().map(|observer| observer.held()).sum()
     }
 
     fn tick(&mut self, now: Instant) {
-        if let Some(signals) = &mut self.signals {
-            signals.tick(now);
-        }
+        self.observe(|observer| observer.tick(now));
     }
 
     fn lag(&mut self, partition: Partition, records: i64) {
-        if let Some(signals) = &mut self.signals {
-            signals.lag(partition, records);
-        }
+        self.observe(|observer| observer.lag(partition, records));
     }
 
     fn flush(&mut self) {
         self.counts.flush();
-        if let Some(tracer) = &mut self.tracer {
-            tracer.expire();
-        }
-        if let Some(signals) = &mut self.signals {
-            signals.flush();
-        }
-    }
-}
-
-/// Hands a record to the policy on trial. One that cannot be read is the same to both, and changes no state.
-fn shadow_of(shadow: &mut ShadowFeed, record: &Record<'_>, outcome: &Outcome, thread_id: &str) {
-    match outcome {
-        Outcome::Verdict { decided, .. } => shadow.decided(record, thread_id, || Some(Decision::of(decided))),
-        Outcome::Boundary(_) => shadow.decided(record, thread_id, || None),
-        Outcome::DeadLetter(_) => {}
+        self.observe(|observer| observer.flush());
     }
 }
