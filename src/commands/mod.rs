@@ -103,7 +103,7 @@ enum Command {
     /// Recorded traffic to a topic again, at its own pace or another: the load test
     Replay(replay::ReplayArgs),
     /// Unit tests of a policy: cases in files, expected verdicts against those that come
-    Test(test::TestArgs),
+    Test(test::suites::SuiteArgs),
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]

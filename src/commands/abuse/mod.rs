@@ -37,7 +37,7 @@ pub(super) enum AbuseCommand {
     /// Which rules fire, and who is found most often
     Top(top::TopArgs),
     /// Unit tests of rules: signals at times in files, expected alerts against those that come
-    Test(test::TestArgs),
+    Test(super::test::suites::SuiteArgs),
 }
 
 pub(super) fn execute(command: &AbuseCommand, mut settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {

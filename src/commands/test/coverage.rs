@@ -1,15 +1,22 @@
 //! What the cases reached of their policies: detectors, providers, tools of lists, and the findings of loop controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tollgate_core::decide::guardrail::ProviderOutcome;
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::{Intervention, LoopCode};
 
-use super::run::Got;
-use super::suite::Tested;
+use super::super::output::{Column, OutputFormat, Screen, Table, shown};
+use super::report::{Outcome, percent};
+use super::run::{Got, run};
+use super::suite::{Case, Suite, Tested};
+use super::suites::{Case as _, Reach};
+
+const COVERED: &[Column] =
+    &[Column::text("policy"), Column::text("what"), Column::number("reached"), Column::number("of"), Column::number("%")];
 
 /// The kinds of things that can be reached, in the order in which they are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -71,11 +78,57 @@ impl Coverage {
         let version = Policy::new(&tested.settings).version().to_owned();
         self.policies.entry(version).or_insert_with(|| Reached::of(tested))
     }
+}
 
-    /// Returns how many things were reached, and how many there are.
-    pub(super) fn share(&self) -> (usize, usize) {
+impl Reach<Suite> for Coverage {
+    const WHOLE: &'static str = "the policies";
+
+    fn begin(&mut self, suite: &Suite) {
+        self.of(&suite.policy);
+    }
+
+    fn run(&mut self, suite: &Suite, case: &Case) -> Outcome {
+        let reached = self.of(&suite.policy);
+        Outcome { failures: run(case, &suite.policy, |got| reached.note(got)), ..case.outcome() }
+    }
+
+    fn share(&self) -> (usize, usize) {
         let hits = || self.policies.values().flat_map(|reached| reached.items.values());
         (hits().filter(|hits| **hits > 0).count(), hits().count())
+    }
+
+    fn write(&self, out: &mut impl io::Write, screen: Screen) -> io::Result<()> {
+        let mut table = Table::new(COVERED);
+        let mut row = |policy: &str, what: &str, (reached, all): (usize, usize)| {
+            table.row(vec![policy.to_owned(), what.to_owned(), reached.to_string(), all.to_string(), percent((reached, all)).to_string()]);
+        };
+        for reached in self.policies.values() {
+            reached.shares().into_iter().for_each(|(kind, share)| row(&reached.name, kind.as_str(), share));
+        }
+        row("all", "", self.share());
+        writeln!(out)?;
+        table.write(out, screen, OutputFormat::Wide)?;
+        for reached in self.policies.values() {
+            for item in reached.missed() {
+                writeln!(out, "not reached in {}: {}, {}", shown(&reached.name), item.kind.as_str(), shown(&item.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_json(&self, out: &mut impl io::Write) -> io::Result<()> {
+        for (version, reached) in &self.policies {
+            let items: Vec<_> =
+                reached.items.iter().map(|(item, hits)| json!({"kind": item.kind, "name": item.name, "hits": hits})).collect();
+            let share = reached.shares().into_values().fold((0, 0), |(one, two), (reached, all)| (one + reached, two + all));
+            let percent = percent(share);
+            writeln!(
+                out,
+                "{}",
+                json!({"policy": reached.name, "policy_version": version, "reached": share.0, "of": share.1, "percent": percent, "coverage": items})
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -4,16 +4,13 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::super::output::{Column, OutputFormat, Screen, TITLE, Table, shown, style_of};
-use super::coverage::Coverage;
+use super::super::output::{Column, Screen, TITLE, Table, shown, style_of};
 use super::run::Failure;
 
 /// The width of what is expected and of what came, in cells, before a line breaks.
 const DIFFERENCE_WIDTH: usize = 120;
 
 const DIFFERENCE: &[Column] = &[Column::text("field"), Column::text("expected"), Column::text("got")];
-const COVERED: &[Column] =
-    &[Column::text("policy"), Column::text("what"), Column::number("reached"), Column::number("of"), Column::number("%")];
 
 /// The results of all files.
 #[derive(Debug, Default)]
@@ -107,44 +104,6 @@ impl Report {
     pub(in crate::commands) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let cases = self.files.iter().flat_map(|file| file.cases.iter().map(|case| case.as_json(&file.name)));
         cases.into_iter().try_for_each(|case| writeln!(out, "{case}"))
-    }
-}
-
-impl Coverage {
-    /// Writes how much of each policy was reached, and what was not.
-    pub(super) fn write(&self, out: &mut impl Write, screen: Screen) -> io::Result<()> {
-        let mut table = Table::new(COVERED);
-        let mut row = |policy: &str, what: &str, (reached, all): (usize, usize)| {
-            table.row(vec![policy.to_owned(), what.to_owned(), reached.to_string(), all.to_string(), percent((reached, all)).to_string()]);
-        };
-        for reached in self.policies.values() {
-            reached.shares().into_iter().for_each(|(kind, share)| row(&reached.name, kind.as_str(), share));
-        }
-        row("all", "", self.share());
-        writeln!(out)?;
-        table.write(out, screen, OutputFormat::Wide)?;
-        for reached in self.policies.values() {
-            for item in reached.missed() {
-                writeln!(out, "not reached in {}: {}, {}", shown(&reached.name), item.kind.as_str(), shown(&item.name))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes a JSON object for each policy, a line each.
-    pub(super) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
-        for (version, reached) in &self.policies {
-            let items: Vec<_> =
-                reached.items.iter().map(|(item, hits)| json!({"kind": item.kind, "name": item.name, "hits": hits})).collect();
-            let share = reached.shares().into_values().fold((0, 0), |(one, two), (reached, all)| (one + reached, two + all));
-            let percent = percent(share);
-            writeln!(
-                out,
-                "{}",
-                json!({"policy": reached.name, "policy_version": version, "reached": share.0, "of": share.1, "percent": percent, "coverage": items})
-            )?;
-        }
-        Ok(())
     }
 }
 

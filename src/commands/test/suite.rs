@@ -13,6 +13,8 @@ use tollgate_core::settings::{Faults, Section, shape};
 use super::answer::Given;
 use super::expected::Expected;
 use super::message::Message;
+use super::report::Outcome;
+use super::suites;
 use tollgate_config::settings::SubjectKeys;
 use tollgate_config::{ConfigError, Document, load};
 
@@ -63,12 +65,11 @@ pub(super) struct Step {
     pub(super) answers: Vec<Given>,
 }
 
-impl Suite {
-    /// Reads a test file. Where it names no policy, it is about the one in force.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the file, or with the policy that it names, as sentences with places.
-    pub(super) fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
+impl suites::Suite for Suite {
+    type Tested = Tested;
+    type Case = Case;
+
+    fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
         let document = Document::parse(name.clone(), text)?;
@@ -81,6 +82,20 @@ impl Suite {
             read_cases(root, &document, &policy.subject_keys)
         })?;
         Ok(Self { name, policy, cases })
+    }
+
+    fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    fn names(&self) -> [&str; 2] {
+        [&self.name, &self.policy.name]
+    }
+}
+
+impl suites::Case for Case {
+    fn outcome(&self) -> Outcome {
+        Outcome { name: self.name.clone(), why: self.why.clone(), line: self.line, failures: Vec::new() }
     }
 }
 

@@ -12,6 +12,8 @@ use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Collector, Faults, Section, defaults};
 use tollgate_json::time::parse_timestamp;
 
+use super::super::super::test::report::Outcome;
+use super::super::super::test::suites;
 use super::expected::{ExpectedAlert, ExpectedControl, read_alerts, read_controls};
 use super::signals::{Signals, read_at};
 use tollgate_config::settings::Settings;
@@ -62,12 +64,11 @@ impl Tested {
     }
 }
 
-impl Suite {
-    /// Reads a test file. Where it names no rules, it is about those in force.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the file, or with the rules that it names, as sentences with places.
-    pub(super) fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
+impl suites::Suite for Suite {
+    type Tested = Tested;
+    type Case = Case;
+
+    fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
         let document = Document::parse(name.clone(), text)?;
@@ -80,6 +81,20 @@ impl Suite {
             read_cases(root, &document, &tested.hasher)
         })?;
         Ok(Self { name, tested, cases })
+    }
+
+    fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    fn names(&self) -> [&str; 2] {
+        [&self.name, &self.tested.name]
+    }
+}
+
+impl suites::Case for Case {
+    fn outcome(&self) -> Outcome {
+        Outcome { name: self.name.clone(), why: self.why.clone(), line: self.line, failures: Vec::new() }
     }
 }
 

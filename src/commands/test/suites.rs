@@ -1,0 +1,163 @@
+//! The runner of test files, for policies and for rules against abuse: files are read, their cases are run, and the results are written.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use super::super::UsageError;
+use super::super::output::{OutputFormat, Screen, create_output};
+use super::find::find;
+use super::junit::junit;
+use super::report::{FileReport, Outcome, Report, percent};
+
+#[derive(Debug, Args)]
+pub(in crate::commands) struct SuiteArgs {
+    /// Test files, or folders in and below which the files ending in `_test.yaml` are test files
+    #[arg(required = true, value_name = "DIR|FILE")]
+    paths: Vec<PathBuf>,
+    /// Run only the cases whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Say what no case reached
+    #[arg(long)]
+    coverage: bool,
+    /// Fail if less was reached, such as 80%
+    #[arg(long, value_name = "PERCENT", value_parser = read_percent)]
+    coverage_min: Option<usize>,
+    /// Write the results as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Print a JSON object for each case in place of text
+    #[arg(long)]
+    json: bool,
+    /// How to print; json is --json [default: table]
+    #[arg(short, long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    output: Option<OutputFormat>,
+}
+
+/// A test file.
+pub(in crate::commands) trait Suite: Sized {
+    /// What cases are run on: a policy, or rules.
+    type Tested;
+    /// A case.
+    type Case: Case;
+
+    /// Reads a test file. Where it names nothing to be tested, it is about what is in force.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, or with what it names, as sentences with places.
+    fn read(path: &Path, in_force: &Rc<Self::Tested>) -> Result<Self, String>;
+
+    /// Returns the cases.
+    fn cases(&self) -> &[Self::Case];
+
+    /// Returns the names of the file, and of the file that holds what is tested.
+    fn names(&self) -> [&str; 2];
+}
+
+/// A case of a test file.
+pub(in crate::commands) trait Case {
+    /// Returns the result of a case in which nothing has failed yet.
+    fn outcome(&self) -> Outcome;
+}
+
+/// What cases reach of what they are run on.
+pub(in crate::commands) trait Reach<S: Suite> {
+    /// What can be reached, for people: `the rules`.
+    const WHOLE: &'static str;
+
+    /// Notes what can be reached with a test file, whether or not its cases are run.
+    fn begin(&mut self, suite: &S);
+
+    /// Runs a case, notes what it reaches, and returns its result.
+    fn run(&mut self, suite: &S, case: &S::Case) -> Outcome;
+
+    /// Returns how many things were reached, and how many there are.
+    fn share(&self) -> (usize, usize);
+
+    /// Writes what was reached for people.
+    fn write(&self, out: &mut impl io::Write, screen: Screen) -> io::Result<()>;
+
+    /// Writes what was reached as JSON.
+    fn write_json(&self, out: &mut impl io::Write) -> io::Result<()>;
+}
+
+/// Runs the cases of all test files, and returns a failure if a case failed or too little was reached.
+pub(in crate::commands) fn run<S: Suite>(
+    args: &SuiteArgs,
+    in_force: &Rc<S::Tested>,
+    mut reach: impl Reach<S>,
+    screen: Screen,
+) -> anyhow::Result<ExitCode> {
+    let suites = read::<S>(args, in_force)?;
+    let mut report = Report::default();
+    for suite in &suites {
+        reach.begin(suite);
+        let outcomes = suite.cases().iter().map(|case| (case, case.outcome()));
+        let chosen = outcomes.filter(|(_, outcome)| args.filter.as_deref().is_none_or(|part| outcome.name.contains(part)));
+        let cases: Vec<_> = chosen.map(|(case, _)| reach.run(suite, case)).collect();
+        if !cases.is_empty() {
+            report.files.push(FileReport { name: suite.names()[0].to_owned(), cases });
+        }
+    }
+    let (passed, all) = report.passed();
+    if all == 0 {
+        bail!("found no case; a folder's test files end in _test.yaml, and --filter is a part of a case's name");
+    }
+    let reads: Vec<_> = suites.iter().flat_map(Suite::names).map(Path::new).collect();
+    let has_failed = write(args, (&report, &reach), &reads, screen)?;
+    Ok(if has_failed || passed < all { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Reads all test files. Nothing is run if one of them is malformed.
+fn read<S: Suite>(args: &SuiteArgs, in_force: &Rc<S::Tested>) -> anyhow::Result<Vec<S>> {
+    let (mut suites, mut faults) = (Vec::new(), Vec::new());
+    for path in &find(&args.paths).map_err(UsageError)? {
+        match S::read(path, in_force) {
+            Ok(suite) => suites.push(suite),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() { Ok(suites) } else { Err(UsageError(faults.join("\n")).into()) }
+}
+
+/// Writes the results, and returns whether too little was reached. `reads` are the files that were read.
+fn write<S: Suite, R: Reach<S>>(args: &SuiteArgs, (report, reach): (&Report, &R), reads: &[&Path], screen: Screen) -> anyhow::Result<bool> {
+    if let Some(path) = &args.junit {
+        let mut file = create_output("--junit", path, reads)?;
+        file.write_all(junit(report).as_bytes()).with_context(|| format!("--junit {}: cannot be written", path.display()))?;
+    }
+    let is_covered = args.coverage || args.coverage_min.is_some();
+    let mut out = io::stdout().lock();
+    if args.json || args.output == Some(OutputFormat::Json) {
+        report.write_json(&mut out)?;
+        if is_covered {
+            reach.write_json(&mut out)?;
+        }
+    } else {
+        report.write(&mut out, screen)?;
+        if is_covered {
+            reach.write(&mut out, screen)?;
+        }
+    }
+    out.flush()?;
+    let reached = percent(reach.share());
+    let least = args.coverage_min.filter(|least| reached < *least);
+    if let Some(least) = least {
+        say!("tollgate: {reached} % of {} were reached, and --coverage-min asks for {least} %", R::WHOLE);
+    }
+    Ok(least.is_some())
+}
+
+fn read_percent(text: &str) -> Result<usize, String> {
+    let digits = text.strip_suffix('%').unwrap_or(text).trim();
+    digits
+        .parse()
+        .ok()
+        .filter(|percent| *percent <= 100)
+        .ok_or_else(|| "it is no share; write a whole number from 0 to 100, such as 80%".to_owned())
+}
