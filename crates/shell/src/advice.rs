@@ -1,6 +1,7 @@
 //! What the author of a list should know about its entries.
 
 use super::argument::Argument;
+use super::template::Template;
 use super::{literal_words, tables};
 
 /// A remark on an entry of a list of allowed commands.
@@ -28,6 +29,16 @@ fn remark_on(entry: &str) -> Option<(String, bool)> {
     if entry.trim() == "*" {
         let says = "allows every command, interpreters too: patterns under it are a seat belt, and only a sandbox is a boundary";
         return Some((says.to_owned(), true));
+    }
+    match Template::read(entry) {
+        Some(Err(fault)) => return Some((fault.says().to_owned(), false)),
+        Some(Ok(template)) if tables::runs(template.program()).is_some() || template.takes_any() => {
+            let says =
+                "has a place for any word, or names a program that runs what it is given: what a place holds may be an option or a script";
+            return Some((says.to_owned(), template.takes_any()));
+        }
+        Some(Ok(_)) => return None,
+        None => {}
     }
     let Some(words) = literal_words(entry) else {
         return Some(("is no plain command, and matches only words that are written like this".to_owned(), false));

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::argument::Argument;
 use super::literal_words;
+use super::template::{Place, Template};
 
 /// The list of allowed commands, indexed by the first word.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Allow {
     entries: FxHashSet<String>,
     /// The longest entry with this first word, in words.
     longest: FxHashMap<String, usize>,
+    /// Entries with typed places.
+    templates: Vec<Template>,
 }
 
 /// The separator, which stands in no word: a command with a NUL is not parsed.
@@ -26,6 +29,11 @@ impl Allow {
         for entry in allowed.unwrap_or_default() {
             if entry.trim() == "*" {
                 allow.any = true;
+                continue;
+            }
+            if let Some(template) = Template::read(entry) {
+                // One that cannot be read matches nothing, which its author is told.
+                allow.templates.extend(template);
                 continue;
             }
             let words = literal_words(entry).unwrap_or_else(|| entry.split_whitespace().map(str::to_owned).collect());
@@ -46,13 +54,13 @@ impl Allow {
     /// Returns whether no command is.
     #[must_use]
     pub fn allows_none(&self) -> bool {
-        !self.any && self.entries.is_empty()
+        !self.any && self.entries.is_empty() && self.templates.is_empty()
     }
 
     /// Returns whether a program of this name is on the list, with or without further words.
     #[must_use]
     pub fn names(&self, program: &str) -> bool {
-        self.longest.contains_key(program)
+        self.longest.contains_key(program) || self.templates.iter().any(|template| template.program() == program)
     }
 
     /// Returns how many words the longest entry has with which a command begins; none if the command is not on the list.
@@ -73,6 +81,15 @@ impl Allow {
             }
         }
         matched
+    }
+
+    /// Returns the typed places that a command fills, each with the place of its argument; `None` if it matches no entry with places. Of several
+    /// such entries that match, the first counts.
+    #[must_use]
+    pub fn filled(&self, words: &[Argument]) -> Option<Vec<(usize, Place)>> {
+        let (program, arguments) = words.split_first()?;
+        let mut templates = self.templates.iter().filter(|template| Some(template.program()) == program.as_known());
+        templates.find_map(|template| template.matched(arguments))
     }
 }
 

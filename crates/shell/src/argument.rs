@@ -24,6 +24,9 @@ pub struct Argument {
     pub certainty: Certainty,
     /// Whether it may be several arguments: a glob that finds several files.
     pub many: bool,
+    /// Whether a part of it is computed by the line: the output of a command, or what a loop reads. Names of files that a program has found
+    /// are not.
+    pub computed: bool,
     /// Where it stands in the command line, in bytes.
     pub at: usize,
 }

@@ -11,6 +11,7 @@ const HARMLESS: &[&str] = &[
     "COLUMNS",
     "DEBIAN_FRONTEND",
     "FORCE_COLOR",
+    "GIT_PAGER",
     "GOARCH",
     "GOOS",
     "LANG",
@@ -22,8 +23,11 @@ const HARMLESS: &[&str] = &[
     "LC_TIME",
     "LINES",
     "LOG_LEVEL",
+    "MANPAGER",
+    "MPLBACKEND",
     "NODE_ENV",
     "NO_COLOR",
+    "PAGER",
     "PORT",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONHASHSEED",
@@ -34,6 +38,31 @@ const HARMLESS: &[&str] = &[
     "RUST_LOG",
     "TERM",
     "TZ",
+];
+
+/// TABLE: variables that say how many threads, devices or seconds there are, or whether something is on: numbers, lists of numbers, or truth
+/// values.
+const NUMBERS: &[&str] = &[
+    "CARGO_BUILD_JOBS",
+    "CMAKE_BUILD_PARALLEL_LEVEL",
+    "CUDA_VISIBLE_DEVICES",
+    "GIT_TERMINAL_PROMPT",
+    "GOMAXPROCS",
+    "HF_HUB_OFFLINE",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "PIP_DISABLE_PIP_VERSION_CHECK",
+    "PYTHONFAULTHANDLER",
+    "PYTHONUTF8",
+    "RAYON_NUM_THREADS",
+    "RUST_MIN_STACK",
+    "RUST_TEST_THREADS",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "TOKENIZERS_PARALLELISM",
+    "TRANSFORMERS_OFFLINE",
+    "VECLIB_MAXIMUM_THREADS",
 ];
 
 /// TABLE: variables that name the project's own code, in front of programs that run it anyway.
@@ -58,14 +87,23 @@ fn is_lints(flags: &str) -> bool {
 /// Returns whether a variable may be set to this value in front of any program.
 #[must_use]
 pub fn is_harmless(name: &str, value: &str) -> bool {
-    HARMLESS.contains(&name)
+    (HARMLESS.contains(&name) || NUMBERS.contains(&name))
         && match name {
+            "GIT_PAGER" | "PAGER" | "MANPAGER" => ["", "cat"].contains(&value),
+            "MPLBACKEND" => ["Agg", "agg"].contains(&value),
+            name if NUMBERS.contains(&name) => is_numbers(value),
             // These are numbers to zsh, which evaluates what it takes for a number.
             "COLUMNS" | "LINES" => value.bytes().all(|byte| byte.is_ascii_digit()),
             // Debconf executes it as Perl.
             "DEBIAN_FRONTEND" => ["noninteractive", "readline", "teletype"].contains(&value),
             _ => !is_locale(name) || is_plain_locale(value),
         }
+}
+
+/// Returns whether a value is a number, numbers with commas between them, or a truth value.
+fn is_numbers(value: &str) -> bool {
+    ["true", "false", "on", "off", "yes", "no"].contains(&value.to_ascii_lowercase().as_str())
+        || value.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
 }
 
 fn is_locale(name: &str) -> bool {

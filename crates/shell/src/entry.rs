@@ -10,6 +10,9 @@ use super::tables::{self, Started, Unlisted};
 /// # Errors
 /// [`Unlisted`] is the first argument that neither the table nor the entry has.
 pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+    if given > 1 && matches!(name, "tar" | "gtar" | "bsdtar") {
+        return behind_operation(arguments, given);
+    }
     let mut unlisted = match tables::read(name, arguments) {
         Err(unlisted) if unlisted.index + 1 < given => unlisted,
         result => return result,
@@ -33,5 +36,14 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
             Ok(started) => return Ok(started),
             Err(next) => unlisted = next,
         }
+    }
+}
+
+/// Reads what stands behind the operation of `tar` that an entry names, such as `tar xf`: names of archives and members, no options.
+fn behind_operation(arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+    let is_name = |argument: &Argument| argument.is_operand() && argument.is_literal() && !argument.text.contains(':');
+    match arguments.iter().skip(given - 1).position(|argument| !is_name(argument)) {
+        Some(index) => Err(Unlisted { index: index + given - 1, what: tables::OPERAND }),
+        None => Ok(Vec::new()),
     }
 }

@@ -1,6 +1,7 @@
 //! Words → arguments: what a word stands for in the loops that are around it, as far as that is known.
 
 use super::argument::{Argument, Certainty};
+use super::found;
 use super::grammar::{Construct, Piece, Word};
 use super::walk::{Walk, Way};
 
@@ -38,12 +39,13 @@ impl Walk<'_> {
                     argument.text.push('*');
                     Certainty::Operand
                 }
-                Piece::Variable { name, quoted, at } => self.variable(name, *quoted, *at, &mut argument.text),
+                Piece::Variable { name, quoted, at } => self.variable(name, *quoted, *at, &mut argument),
                 Piece::Output(list) => {
                     self.ways.push(Way::Substitution);
                     self.list(list);
                     self.ways.pop();
                     argument.text.push('*');
+                    argument.computed |= !found::is_found(list);
                     Certainty::Nothing
                 }
             };
@@ -59,7 +61,7 @@ impl Walk<'_> {
     }
 
     /// Appends the value of a variable, and returns what is known of it.
-    fn variable(&mut self, name: &str, quoted: bool, at: usize, text: &mut String) -> Certainty {
+    fn variable(&mut self, name: &str, quoted: bool, at: usize, argument: &mut Argument) -> Certainty {
         let Some((_, value)) = self.values.iter().rev().find(|(bound, _)| bound == name) else {
             self.doubt(Construct::Variable, at);
             return Certainty::Nothing;
@@ -68,9 +70,10 @@ impl Walk<'_> {
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+".contains(&byte));
         let is_unquoted = !quoted && !value.as_known().is_some_and(is_plain);
         let certainty = value.certainty;
+        argument.computed |= value.computed;
         let length = value.text.len();
         if length <= self.budget {
-            text.push_str(&value.text);
+            argument.text.push_str(&value.text);
         }
         if is_unquoted {
             self.doubt(Construct::Unquoted, at);

@@ -25,6 +25,17 @@ impl FileUse {
     }
 }
 
+/// A file that a program is given by an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOperand {
+    /// Its path, as it is written; `~` for the home directory, and `*` for what is not known.
+    pub path: String,
+    /// What is done with it.
+    pub access: Access,
+    /// Whether the path is a glob.
+    pub is_glob: bool,
+}
+
 fn is_relative(path: &str) -> bool {
     !path.starts_with(['/', '~'])
 }

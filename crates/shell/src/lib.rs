@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`grammar`] | text → tree, or the construct that is not in the grammar |
 //! | `walk`, `expand`, `files` | tree → the commands that run, with the files that redirections open |
+//! | `template` | an entry with typed places: `gh pr view {number}` |
 //! | `entry` | what an entry of the list says of the arguments |
 //! | [`tables`] | a file for each program: the arguments that are known to be harmless |
 //! | `assignments` | the variables that may be set |
@@ -40,11 +41,13 @@ mod expand;
 mod files;
 mod finding;
 mod flags;
+mod found;
 pub mod grammar;
 mod loose;
 mod names;
 mod paths;
 pub mod tables;
+mod template;
 mod text;
 mod walk;
 
@@ -52,16 +55,20 @@ pub use advice::{Remark, remarks};
 use allow::Allow;
 pub use argument::{Argument, Certainty};
 use deny::Deny;
-pub use files::FileUse;
+pub use files::{FileOperand, FileUse};
 pub use finding::{CommandFinding, Program, Unproven};
 use grammar::{Construct, Refusal};
+use rustc_hash::FxHashSet;
 use walk::{Doubt, Walk};
 
 /// The longest command that is parsed, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
 
 /// The most simple commands that one command line may execute, with every turn of a loop over words counted.
-pub const COMMANDS_MAX: usize = 4096;
+pub const COMMANDS_MAX: usize = 1024;
+
+/// The most different words of a line that are looked at, in every folder that the line goes to.
+const WORDS_MAX: usize = 16_384;
 
 /// The rules for commands, compiled.
 #[derive(Debug)]
@@ -79,6 +86,12 @@ pub struct Checked {
     /// The files that redirections open, under a list of commands: whoever lets the line run has to allow them. Devices that keep nothing
     /// are not among them.
     pub files: Vec<FileUse>,
+    /// The files that programs are given by arguments, in every folder that the line goes to.
+    pub operands: Vec<FileOperand>,
+    /// The patterns with which programs look for names of files themselves.
+    pub patterns: Vec<String>,
+    /// Addresses in typed places of the list: whoever lets the line run has to allow them.
+    pub urls: Vec<String>,
     words: Vec<(String, bool)>,
 }
 
@@ -113,6 +126,12 @@ impl CommandRules {
     /// Returns every objection to a command line, and what else it takes to let it run.
     #[must_use]
     pub fn check(&self, command: &str) -> Checked {
+        self.check_in(command, None)
+    }
+
+    /// Returns every objection to a command line that starts in a folder, as if the line began with a `cd` to it.
+    #[must_use]
+    pub fn check_in(&self, command: &str, folder: Option<&str>) -> Checked {
         let mut checked = Checked::default();
         if command.len() > COMMAND_BYTES_MAX {
             let unproven = Unproven { construct: Construct::TooLong, place: 1, program: Program::default() };
@@ -128,6 +147,10 @@ impl CommandRules {
         }
         let is_list = !self.allow.allows_any() && !self.allow.allows_none();
         let mut walk = Walk::new(is_list.then_some(&self.allow));
+        if let Some(folder) = folder {
+            checked.words.push((folder.to_owned(), false));
+            walk.directories.go(&[Argument::known(folder)], false);
+        }
         match walk.line(command) {
             Ok(()) if walk.reached.is_empty() && walk.doubts.is_empty() => checked.findings.push(CommandFinding::Empty),
             Ok(()) => self.proven(command, walk, is_list, &mut checked),
@@ -159,9 +182,23 @@ impl CommandRules {
             let unproven = Unproven { construct, place: place(command, at), program: Program::default() };
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }
-        walk.paths(&mut |word, is_glob| checked.words.push((word.to_owned(), is_glob)));
+        let mut seen = FxHashSet::default();
+        walk.paths(&mut |word, is_glob| {
+            if seen.len() < WORDS_MAX && seen.insert((word.to_owned(), is_glob)) {
+                checked.words.push((word.to_owned(), is_glob));
+            }
+        });
+        if seen.len() >= WORDS_MAX {
+            let unproven = Unproven { construct: Construct::TooMuch, place: 1, program: Program::default() };
+            push(&mut checked.findings, CommandFinding::Unproven(unproven));
+        }
+        (checked.operands, checked.patterns, checked.urls) = (walk.operands, walk.patterns, walk.urls);
         if is_list {
             checked.files = walk.files;
+        } else {
+            // Whoever allows every command has not been asked for the right to open files.
+            let operand = |file: FileUse| FileOperand { path: file.path, access: file.access, is_glob: false };
+            checked.operands.extend(walk.files.into_iter().map(operand));
         }
     }
 

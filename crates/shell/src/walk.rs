@@ -5,16 +5,18 @@ use std::rc::Rc;
 
 use super::allow::Allow;
 use super::argument::{Argument, Certainty};
-use super::files::{self, Directories, FileUse};
+use super::files::{self, Directories, FileOperand, FileUse};
+use super::found;
 use super::grammar::{self, Access, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word, is_loop_name};
-use super::tables::{self, Started};
+use super::tables::{self, COMPUTED_NAME, Started, Touch, touched};
+use super::template::Place;
 use super::{COMMANDS_MAX, assignments, entry};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
 const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
 
 /// The most bytes of words that are looked at in a line, with every turn of a loop counted: what loops multiply is bounded so.
-const WALKED_MAX: usize = 1 << 20;
+const WALKED_MAX: usize = 1 << 18;
 
 /// The most doubts that are told of one line.
 const DOUBTS_MAX: usize = 16;
@@ -74,6 +76,12 @@ pub struct Walk<'a> {
     pub reached: Vec<Reached>,
     /// The files that are opened by redirections.
     pub files: Vec<FileUse>,
+    /// The files that programs are given, by their tables.
+    pub operands: Vec<FileOperand>,
+    /// The patterns with which programs look for names of files themselves.
+    pub patterns: Vec<String>,
+    /// Addresses that typed places of the list hold.
+    pub urls: Vec<String>,
     /// The folders that `cd` goes to.
     pub directories: Directories,
     /// The commands that are not on the list, by their place in `reached`.
@@ -88,6 +96,8 @@ pub struct Walk<'a> {
     depth: usize,
     /// How many `while` loops are around.
     repeats: usize,
+    /// Whether what the command reads is names of files that a program has found.
+    is_fed_found: bool,
     /// The places of programs that are named by relative paths.
     relative_programs: Vec<usize>,
     /// How many bytes of words may still be looked at.
@@ -102,6 +112,9 @@ impl<'a> Walk<'a> {
             allow,
             reached: Vec::new(),
             files: Vec::new(),
+            operands: Vec::new(),
+            patterns: Vec::new(),
+            urls: Vec::new(),
             directories: Directories::default(),
             not_allowed: Vec::new(),
             doubts: Vec::new(),
@@ -110,6 +123,7 @@ impl<'a> Walk<'a> {
             text_at: None,
             depth: 0,
             repeats: 0,
+            is_fed_found: false,
             relative_programs: Vec::new(),
             budget: WALKED_MAX,
         }
@@ -159,11 +173,18 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn list(&mut self, list: &List) {
-        for command in list.iter().flatten() {
-            if self.is_over() {
-                return self.doubt(Construct::TooMuch, 0);
+        for pipeline in list {
+            let outer = self.is_fed_found;
+            for (place, command) in pipeline.iter().enumerate() {
+                if self.is_over() {
+                    return self.doubt(Construct::TooMuch, 0);
+                }
+                if place > 0 {
+                    self.is_fed_found = found::are_found(pipeline.get(..place).unwrap_or_default());
+                }
+                self.command(command);
             }
-            self.command(command);
+            self.is_fed_found = outer;
         }
     }
 
@@ -177,7 +198,10 @@ impl<'a> Walk<'a> {
             Kind::While { condition, body } => {
                 self.repeats += 1;
                 match reader(condition) {
-                    Some(names) => self.bound(&names, &Argument { certainty: Certainty::Nothing, ..Argument::known("*") }, body),
+                    Some(names) => {
+                        let computed = !self.is_fed_found;
+                        self.bound(&names, &Argument { certainty: Certainty::Nothing, computed, ..Argument::known("*") }, body);
+                    }
                     None => {
                         self.list(condition);
                         self.list(body);
@@ -245,14 +269,8 @@ impl<'a> Walk<'a> {
         let index = self.reached.len();
         let words: Rc<[Argument]> = words.into();
         self.reached.push(Reached { words: Rc::clone(&words), ways: self.ways.clone(), is_proven: true });
-        let given = match self.allow {
-            // Behind a program that starts it, it is whatever has this name.
-            Some(allow) if FREE.contains(&program.as_str()) && !matches!(self.ways.last(), Some(Way::Behind(_))) => {
-                allow.matched(&words).or(Some(1))
-            }
-            Some(allow) => allow.matched(&words),
-            None => Some(0),
-        };
+        let filled = self.allow.and_then(|allow| allow.filled(&words));
+        let given = filled.as_ref().map(|_| words.len()).or_else(|| self.given(&program, &words));
         let Some(given) = given else {
             self.not_allowed.push(index);
             return;
@@ -262,7 +280,23 @@ impl<'a> Walk<'a> {
             self.relative_programs.push(at);
         }
         let name = program.rsplit('/').next().unwrap_or_default();
-        match entry::read(name, arguments, given) {
+        let touched = self.touch(name, arguments);
+        for (index, place) in filled.into_iter().flatten() {
+            let Some(argument) = arguments.get(index) else { continue };
+            match place {
+                Place::Url => self.urls.push(argument.text.clone()),
+                // A program that is not known may do both with it.
+                Place::Path if !touched.contains(&index) => {
+                    for access in [Access::Read, Access::Write] {
+                        self.operands.push(FileOperand { path: argument.text.clone(), access, is_glob: false });
+                    }
+                }
+                _ => {}
+            }
+        }
+        // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
+        let is_written_out = given > 1 && given == words.len();
+        match if is_written_out { Ok(Vec::new()) } else { entry::read(name, arguments, given) } {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
             // An interpreter that is listed by its name alone runs whatever it is given.
             Err(unlisted) if unlisted.what == tables::LITERAL && given == 1 && tables::runs(name).is_some() => {}
@@ -281,8 +315,67 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        if matches!(name, "cd" | "pushd" | "popd") {
-            self.directories.go(arguments, self.repeats > 0);
+        match (name, arguments) {
+            ("cd" | "pushd" | "popd", _) => self.directories.go(arguments, self.repeats > 0),
+            // The folder of an option is as good as that of `cd`.
+            ("git", [option, folder, ..]) if option.text == "-C" => self.directories.go(std::slice::from_ref(folder), self.repeats > 0),
+            _ => {}
+        }
+    }
+
+    /// Returns how many words of a command an entry of the list has, with options that the program's table knows in front of a subcommand;
+    /// `None` if the command is not on the list.
+    fn given(&self, program: &str, words: &[Argument]) -> Option<usize> {
+        let Some(allow) = self.allow else { return Some(0) };
+        // Behind a program that starts it, it is whatever has this name.
+        let is_free = FREE.contains(&program) && !matches!(self.ways.last(), Some(Way::Behind(_)));
+        let behind_options = || {
+            let (first, arguments) = words.split_first()?;
+            let place = tables::subcommand_behind_options(program, arguments)?;
+            let words: Vec<Argument> = std::iter::once(first).chain(arguments.get(place..)?).cloned().collect();
+            Some(allow.matched(&words).filter(|given| *given > 1)? + place)
+        };
+        allow.matched(words).or_else(behind_options).or(is_free.then_some(1))
+    }
+
+    /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
+    /// Returns the places of the arguments that are files.
+    fn touch(&mut self, name: &str, arguments: &[Argument]) -> Vec<usize> {
+        if name == "tee" {
+            self.tee(arguments);
+            return (0..arguments.len()).collect();
+        }
+        let mut places = Vec::new();
+        for touch in touched(name, arguments) {
+            match touch {
+                Touch::Pattern(pattern) => self.patterns.push(pattern),
+                Touch::File { index, path, access } => {
+                    let Some(argument) = arguments.get(index) else { continue };
+                    if argument.computed && self.allow.is_some() {
+                        self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
+                    }
+                    let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
+                    self.operands.push(FileOperand { path, access, is_glob });
+                    places.push(index);
+                }
+            }
+        }
+        places
+    }
+
+    /// Notes the files that `tee` writes, which are as good as redirections.
+    fn tee(&mut self, arguments: &[Argument]) {
+        for argument in arguments.iter().filter(|argument| argument.is_operand()) {
+            match argument.as_known() {
+                Some(path) if files::is_harmless_device(path) => {}
+                Some(path) if files::is_special(path) => self.doubt(Construct::Device, argument.at),
+                Some(path) => {
+                    let at = self.text_at.unwrap_or(argument.at);
+                    self.files.push(FileUse { path: path.to_owned(), access: Access::Write, bytes: None, at });
+                }
+                None if self.allow.is_some() => self.doubt_of(Some("tee".to_owned()), Construct::Argument(COMPUTED_NAME), argument.at),
+                None => {}
+            }
         }
     }
 
@@ -292,7 +385,10 @@ impl<'a> Walk<'a> {
         }
         self.depth += 1;
         match started {
-            Started::Command(words) => {
+            Started::Command(mut words) => {
+                if matches!(program, "xargs" | "gxargs") && !self.is_fed_found {
+                    words.iter_mut().filter(|word| word.text.contains('*')).for_each(|word| word.computed = true);
+                }
                 self.ways.push(Way::Behind(program.to_owned()));
                 self.run(words);
             }
@@ -356,6 +452,14 @@ impl<'a> Walk<'a> {
             }
         }
         self.files = resolved;
+        let operands = std::mem::take(&mut self.operands);
+        let in_folders = |operand: FileOperand| {
+            let places = self.directories.all(&operand.path).into_iter();
+            places
+                .map(move |(path, in_glob)| FileOperand { path, is_glob: operand.is_glob || in_glob, ..operand.clone() })
+                .collect::<Vec<_>>()
+        };
+        self.operands = operands.into_iter().flat_map(in_folders).collect();
     }
 }
 

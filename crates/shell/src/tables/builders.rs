@@ -13,7 +13,7 @@ pub const PROGRAMS: &[Program] = &[
         names: &["make", "gmake"],
         options: "-n --just-print --dry-run --recon -k --keep-going -s --silent --quiet -B --always-make -i --ignore-errors \
         -j[=N] --jobs[=N] -C=BELOW \
-                  --directory=WORD -q --question -t --touch --no-print-directory -v --version",
+                  --directory=BELOW -q --question -t --touch --no-print-directory -v --version",
         operands: Operands::Checked(plain),
         runs: Some("the recipes of the makefile"),
         ..PROGRAM

@@ -1,7 +1,6 @@
 //! Programs that write files, and have an option or operand by which they run a program or write to another place than their names say.
 //!
-//! `cp`, `mv`, `rm`, `mkdir`, `touch`, `chmod` and `ln` have none: they need no table. Left out: `tee` to files (a redirection is how that
-//! is written), `split --filter`, `--additional-suffix` and the prefix of its files, `csplit -f`, `-b`, `install -s`, `--strip-program`,
+//! `cp`, `mv`, `rm`, `mkdir`, `touch`, `chmod` and `ln` have none: they need no table. Left out: `split --filter`, `--additional-suffix` and the prefix of its files, `csplit -f`, `-b`, `install -s`, `--strip-program`,
 //! `-D`, `-t`, `-S`, `-T` (other things in other versions), `patch`, `ed` and `mkfifo` as a whole.
 
 use super::reading::{OPERAND, nothing};
@@ -24,9 +23,10 @@ pub const PROGRAMS: &[Program] = &[
         operands: Operands::AtMost(1),
         ..PROGRAM
     },
-    Program { names: &["tee"], options: "-a -i -p --append --ignore-interrupts", operands: Operands::Checked(tee), ..PROGRAM },
+    Program { names: &["tee"], options: "-a -i -p --append --ignore-interrupts", operands: Operands::Checked(written), ..PROGRAM },
 ];
 
-fn tee(operands: &[&Argument]) -> Result<(), &'static str> {
-    operands.iter().all(|operand| operand.as_known() == Some("/dev/null")).then_some(()).ok_or(OPERAND)
+/// Names of files, which are held to the rules of files as a redirection's are.
+fn written(operands: &[&Argument]) -> Result<(), &'static str> {
+    operands.iter().all(|operand| operand.as_known().is_some_and(|text| !text.starts_with('-'))).then_some(()).ok_or(OPERAND)
 }

@@ -15,6 +15,7 @@ pub const PROGRAMS: &[Program] = &[
         options: "-r -c -n -s -R -e -S -C -M -a -j --raw-output --compact-output --null-input --slurp --raw-input --exit-status --sort-keys
             --color-output --monochrome-output --ascii-output --join-output --raw-output0 --tab --indent=NEXT --stream --seq --unbuffered
             --arg=TWO --argjson=TWO --slurpfile=TWO --rawfile=TWO --args --jsonargs --version",
+        operands: Operands::Checked(jq),
         ..PROGRAM
     },
     Program {
@@ -26,6 +27,13 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
 ];
+
+/// The filter is known, and loads no module: a module is a file in a folder that the filter names.
+fn jq(operands: &[&Argument]) -> Result<(), &'static str> {
+    let Some((filter, _)) = operands.split_first() else { return Ok(()) };
+    let loads = |text: &str| ["import", "include", "modulemeta", "get_search_list"].iter().any(|word| text.contains(word));
+    filter.as_known().is_some_and(|text| !loads(text)).then_some(()).ok_or(OPERAND)
+}
 
 /// Each may be the filter, and options may stand behind it.
 fn yq(operands: &[&Argument]) -> Result<(), &'static str> {

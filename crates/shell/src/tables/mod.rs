@@ -39,6 +39,7 @@ mod shells;
 mod starters;
 mod system;
 mod system_packages;
+mod touches;
 mod values;
 mod xargs;
 
@@ -54,7 +55,8 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use builtins::is_refused;
 use options::Options;
-pub use reading::{COMPUTED, LITERAL, SUBCOMMAND, Started, Unlisted, read};
+pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
+pub use touches::{Touch, touched};
 
 /// What is known of a program.
 #[derive(Debug)]

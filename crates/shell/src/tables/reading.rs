@@ -26,6 +26,8 @@ pub struct Unlisted {
 pub const OPTION: &str = "an option that is not known to be harmless";
 /// Says of a word that may be an option.
 pub const COMPUTED: &str = "an argument that is computed and may be an option";
+/// Says of a name of a file that the line computes.
+pub const COMPUTED_NAME: &str = "a name of a file that is computed, and could be any";
 /// Says of a subcommand that is not in the table.
 pub const SUBCOMMAND: &str = "a subcommand that is not known to be harmless";
 /// Says of an operand that is not in the table.
@@ -87,6 +89,16 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     reader.operands(&operands, subcommand.operands)?;
     reader.needs(options)?;
     Ok(reader.started)
+}
+
+/// Returns the place of a program's subcommand, if options that its table knows stand in front of it.
+#[must_use]
+pub fn subcommand_behind_options(program: &str, arguments: &[Argument]) -> Option<usize> {
+    let table = super::table(program).filter(|table| !table.subcommands.is_empty())?;
+    let style = if table.program.style.has_words() { Style::Words } else { Style::First };
+    let mut reader = Reader::new(arguments);
+    reader.options(&table.options, style).ok()?;
+    (reader.at > 0 && reader.at < arguments.len()).then_some(reader.at)
 }
 
 /// Reads the arguments of a program of which nothing is known but its name: they must be literal. What a glob finds below a folder is as

@@ -4,7 +4,8 @@
 //! `--artifact-dir`), installs (`install`), takes code from an address (`add --git`), or gives arguments to a compiler (`rustc`,
 //! `clippy -- -C`). Subcommands that are not listed may be aliases or plugins.
 
-use super::checks::{Checked, accept, files, is_package};
+use super::checks::{Checked, accept, is_package};
+use super::reading::nothing;
 use super::{Operands, PROGRAM, Program, Subcommand, any, checked};
 use crate::argument::Argument;
 
@@ -16,15 +17,18 @@ pub const PROGRAMS: &[Program] = &[
         runs: Some("the package's build scripts, macros, tests and programs, and those of its dependencies"),
         ..PROGRAM
     },
-    Program { names: &["rustc"], options: "? !-V !--version -v --verbose", operands: Operands::AtMost(0), ..PROGRAM },
-    Program { names: &["rustup"], options: "-V --version", subcommands: RUSTUP, ..PROGRAM },
+    // All of these are links to `rustup`, which runs, or fetches, the toolchain that a file in the folder names.
     Program {
-        names: &["rustfmt"],
-        options: "--check --edition=WORD -l --files-with-diff -q --quiet -v --verbose --color=WORD -V --version",
-        operands: Operands::Checked(files),
+        names: &["rustc", "rustdoc", "rustfmt", "clippy-driver"],
+        operands: Operands::Own(nothing),
+        runs: Some(TOOLCHAIN),
         ..PROGRAM
     },
+    Program { names: &["rustup"], options: "-V --version", subcommands: RUSTUP, runs: Some(TOOLCHAIN), ..PROGRAM },
 ];
+
+/// What these programs run.
+const TOOLCHAIN: &str = "the toolchain that a rust-toolchain file in the folder names";
 
 /// Options of what builds.
 macro_rules! build {
@@ -88,7 +92,7 @@ const CARGO: &[Subcommand] = &[
 ];
 
 /// TABLE: what `rustup` answers.
-const RUSTUP: &[Subcommand] = &[any("show show.active-toolchain toolchain.list target.list component.list", "-v --verbose --installed")];
+const RUSTUP: &[Subcommand] = &[any("toolchain.list", "-v --verbose")];
 
 /// Accepts names of tests, and options for what runs tests. It has `--logfile`, which writes.
 fn tests(operands: &[&Argument]) -> Checked {

@@ -98,5 +98,6 @@ const BREW: &[Subcommand] = &[
 
 /// Accepts names of packages and paths of files that are installed, and no addresses.
 fn installed(operands: &[&Argument]) -> Checked {
-    accept(operands.iter().all(|operand| operand.as_known().is_some_and(|text| !text.contains(':'))), "a package that is an address")
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-/~*?".contains(&byte));
+    accept(operands.iter().all(|operand| operand.as_known().is_some_and(is_plain)), "a name with characters that rpm may read as a macro")
 }

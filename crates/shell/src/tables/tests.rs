@@ -35,7 +35,7 @@ fn word(raw: &str) -> Argument {
         Some(beginning) if beginning.is_empty() || beginning.starts_with('-') => Certainty::Nothing,
         Some(_) => Certainty::Operand,
     };
-    Argument { text, certainty, many, at: 0 }
+    Argument { text, certainty, many, ..Argument::default() }
 }
 
 fn split(line: &str) -> Vec<Argument> {

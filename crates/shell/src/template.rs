@@ -1,0 +1,213 @@
+//! Entries with typed places, such as `gh pr view {number} [--json {word}]`.
+//!
+//! A place is a word that is exactly one of the names below, in braces and without quotes. An entry that has a place is a template, and a
+//! command matches it from its first word to its last; what stands in brackets may be left out. Any other entry has no places: its braces
+//! and brackets are the characters that they are.
+
+use super::argument::{Argument, Certainty};
+
+/// What stands in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// `{number}`: digits.
+    Number,
+    /// `{word}`: letters, digits, `_`, `-` and `.`, the first of them a letter, a digit or `_`.
+    Word,
+    /// `{path}`: a path, which is held to the rules of files.
+    Path,
+    /// `{url}`: an address, which is held to the rules of the web.
+    Url,
+    /// `{any}`: any single literal word. It may be an option.
+    Any,
+}
+
+const PLACES: [(&str, Place); 5] =
+    [("{number}", Place::Number), ("{word}", Place::Word), ("{path}", Place::Path), ("{url}", Place::Url), ("{any}", Place::Any)];
+
+/// A part of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Place(Place),
+    /// Words that may be left out, all together.
+    Optional(Vec<Part>),
+}
+
+/// An entry with typed places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    program: String,
+    parts: Vec<Part>,
+}
+
+/// Why an entry with places is no template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateFault {
+    /// A bracket is not closed, not opened, or inside another.
+    Bracket,
+    /// It has a quote or a backslash, and words are told apart by blanks alone.
+    Quote,
+    /// It begins with a place.
+    Program,
+}
+
+impl TemplateFault {
+    /// Returns what is wrong, as the end of a sentence that begins with the entry.
+    #[must_use]
+    pub fn says(self) -> &'static str {
+        match self {
+            Self::Bracket => "has a bracket that is not closed, not opened, or inside another: it matches nothing",
+            Self::Quote => "has a quote or a backslash beside a place: it matches nothing; write words without blanks, or {any}",
+            Self::Program => "begins with a place: it matches nothing; write the program",
+        }
+    }
+}
+
+impl Template {
+    /// Reads an entry; `None` if it has no place.
+    pub fn read(entry: &str) -> Option<Result<Self, TemplateFault>> {
+        let is_place = |word: &str| PLACES.iter().any(|(name, _)| word.trim_matches(['[', ']']) == *name);
+        let words: Vec<&str> = entry.split_ascii_whitespace().collect();
+        words.iter().any(|word| is_place(word)).then(|| Self::parse(&words))
+    }
+
+    fn parse(words: &[&str]) -> Result<Self, TemplateFault> {
+        if words.iter().any(|word| word.contains(['\'', '"', '\\'])) {
+            return Err(TemplateFault::Quote);
+        }
+        let (mut parts, mut group) = (Vec::new(), None::<Vec<Part>>);
+        for word in words {
+            let opened = word.strip_prefix('[');
+            let inner = opened.unwrap_or(word);
+            let closed = inner.strip_suffix(']');
+            let inner = closed.unwrap_or(inner);
+            if opened.is_some() && group.replace(Vec::new()).is_some() || inner.contains(['[', ']']) || closed.is_some() && group.is_none()
+            {
+                return Err(TemplateFault::Bracket);
+            }
+            let place = PLACES.iter().find(|(name, _)| *name == inner).map(|(_, place)| Part::Place(*place));
+            let part = place.unwrap_or_else(|| Part::Literal(inner.to_owned()));
+            if !inner.is_empty() {
+                group.as_mut().unwrap_or(&mut parts).push(part);
+            }
+            if closed.is_some() {
+                parts.extend(group.take().map(Part::Optional));
+            }
+        }
+        if group.is_some() {
+            return Err(TemplateFault::Bracket);
+        }
+        let Some(Part::Literal(program)) = parts.first().cloned() else { return Err(TemplateFault::Program) };
+        Ok(Self { program, parts: parts.split_off(1) })
+    }
+
+    /// Returns the program.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// Returns whether there is a place that takes any word.
+    pub fn takes_any(&self) -> bool {
+        fn has(parts: &[Part]) -> bool {
+            parts.iter().any(|part| match part {
+                Part::Literal(_) => false,
+                Part::Place(place) => *place == Place::Any,
+                Part::Optional(parts) => has(parts),
+            })
+        }
+        has(&self.parts)
+    }
+
+    /// Returns the places that the arguments of its program fill, each with the argument's place; `None` if they do not match.
+    pub fn matched(&self, arguments: &[Argument]) -> Option<Vec<(usize, Place)>> {
+        let mut filled = Vec::new();
+        fill(&self.parts, arguments, 0, &mut filled).then_some(filled)
+    }
+}
+
+/// Fills parts from the argument at a place on, up to the last argument.
+fn fill(parts: &[Part], arguments: &[Argument], at: usize, filled: &mut Vec<(usize, Place)>) -> bool {
+    let Some((part, rest)) = parts.split_first() else { return at == arguments.len() };
+    match part {
+        Part::Optional(group) => {
+            let count = filled.len();
+            let with: Vec<Part> = group.iter().chain(rest).cloned().collect();
+            if fill(&with, arguments, at, filled) {
+                return true;
+            }
+            filled.truncate(count);
+            fill(rest, arguments, at, filled)
+        }
+        Part::Literal(text) => arguments.get(at).and_then(Argument::as_known) == Some(text) && fill(rest, arguments, at + 1, filled),
+        Part::Place(place) => {
+            if !arguments.get(at).is_some_and(|argument| holds(*place, argument)) {
+                return false;
+            }
+            filled.push((at, *place));
+            fill(rest, arguments, at + 1, filled)
+        }
+    }
+}
+
+fn holds(place: Place, argument: &Argument) -> bool {
+    let known = argument.as_known();
+    match place {
+        Place::Number => known.is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())),
+        Place::Word => known.is_some_and(|text| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+            text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_') && text.bytes().all(is_plain)
+        }),
+        Place::Path => argument.is_operand() && !argument.many && !argument.computed && !argument.text.is_empty(),
+        Place::Url => known.is_some_and(|text| text.starts_with("http://") || text.starts_with("https://")),
+        Place::Any => argument.certainty == Certainty::Known,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(entry: &str, line: &str) -> bool {
+        let template = Template::read(entry).unwrap().unwrap();
+        let arguments: Vec<Argument> = line.split_ascii_whitespace().skip(1).map(Argument::known).collect();
+        template.program() == line.split_ascii_whitespace().next().unwrap() && template.matched(&arguments).is_some()
+    }
+
+    #[test]
+    fn a_command_matches_from_its_first_word_to_its_last() {
+        let entry = "gh pr view {number} [--json {word}] [--web]";
+        for line in ["gh pr view 7", "gh pr view 7 --json title", "gh pr view 7 --web", "gh pr view 7 --json title --web"] {
+            assert!(matches(entry, line), "{line}");
+        }
+        for line in [
+            "gh pr view",
+            "gh pr view x",
+            "gh pr view 7 8",
+            "gh pr view 7 --json",
+            "gh pr view 7 --json -x",
+            "gh pr view 7 --repo a",
+            "gh pr merge 7",
+        ] {
+            assert!(!matches(entry, line), "{line}");
+        }
+        assert!(matches("cat {path}", "cat src/main.rs") && !matches("cat {path}", "cat -n"));
+        assert!(matches("curl {url}", "curl https://a.example/") && !matches("curl {url}", "curl file:///etc/passwd"));
+        assert!(matches("x {any}", "x --whatever=1") && !matches("kubectl get {word}", "kubectl get a/b"));
+    }
+
+    #[test]
+    fn braces_and_brackets_of_other_entries_are_characters() {
+        for entry in ["find -exec wc {} ;", "echo {a,b}", "[ -f x ]", "x {file}", "x '{number}'", "x {number}s"] {
+            assert_eq!(Template::read(entry), None, "{entry}");
+        }
+        for (entry, fault) in [
+            ("x [{word}", TemplateFault::Bracket),
+            ("x {word}]", TemplateFault::Bracket),
+            ("x [a [{word}]]", TemplateFault::Bracket),
+            ("x 'a b' {word}", TemplateFault::Quote),
+            ("{word} x", TemplateFault::Program),
+        ] {
+            assert_eq!(Template::read(entry), Some(Err(fault)), "{entry}");
+        }
+    }
+}
