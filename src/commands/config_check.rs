@@ -35,6 +35,7 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     let text = serde_json::to_string_pretty(&settings.redacted(tollgate_worker::kafka::is_property))?;
     writeln!(std::io::stdout(), "{text}")?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
+    settings.policy.remarks().for_each(|remark| say!("tollgate: {remark}"));
     settings.abuse.ids_without_tenant.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     let mut refused = check_start(settings);
     if refused.is_ok() && args.connect {

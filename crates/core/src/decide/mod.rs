@@ -7,6 +7,7 @@
 //! | [`thread`] | what is remembered of a thread and its running turn, in bounded memory |
 //! | [`controls`] | suspended subjects and agents' passports |
 //! | [`signal`] | what deciding saw of a subject, for counting over the fleet |
+//! | [`tools`] | names of tools, with wildcards, for every list of a configuration |
 //! | [`policy`] | validated settings → the chains in force, and their digest |
 //! | [`evaluate`] | thread and event → verdict |
 //! | [`deciding`], [`pass_through`] | the stages |
@@ -25,5 +26,6 @@ pub mod safety;
 pub mod shadow;
 pub mod signal;
 pub mod thread;
+pub mod tools;
 
 pub use gate::Gate;

@@ -17,6 +17,8 @@ pub struct YamlError(String);
 /// [`YamlError`] says where and why.
 pub fn parse(text: &str) -> Result<Value, YamlError> {
     let error = |error: config::ConfigError| YamlError(error.to_string());
+    // Editors of some systems write a byte order mark in front of a text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_empty = text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
     let text = if is_empty { "{}" } else { text };
     let parsed = Config::builder().add_source(File::from_str(text, FileFormat::Yaml)).build().map_err(error)?;
@@ -38,7 +40,7 @@ mod tests {
     #[test]
     fn the_defaults_are_yaml_and_nothing_is_an_empty_mapping() {
         assert!(defaults().is_ok_and(|defaults| defaults.get("kafka").is_some()));
-        for text in ["", "\n", "# a comment\n  # and another"] {
+        for text in ["", "\n", "\u{feff}", "# a comment\n  # and another"] {
             assert_eq!(parse(text), Ok(serde_json::json!({})), "{text:?}");
         }
         assert!(parse("a: [").is_err());

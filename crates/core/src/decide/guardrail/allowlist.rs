@@ -1,18 +1,18 @@
-//! The allowlist provider: it allows and denies tools by exact name.
+//! The allowlist provider: it allows and denies tools by name.
 //!
 //! Behaviour and sentences are those of DeerFlow's `AllowlistProvider`. The list of allowed tools is checked first, then the denied ones.
-//! Names are case-sensitive and not trimmed. An empty list of allowed tools denies everything, no list allows everything.
+//! Names are case-sensitive and not trimmed; `*` in an entry stands for any characters, as in every list of tools here. An empty list of allowed tools denies everything, no list allows everything.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderSettings, Step};
 use crate::decide::controls::Controls;
 use crate::decide::ruling::GuardrailReason;
+use crate::decide::tools::{ToolPatterns, read_tools};
 use crate::settings::Section;
 
 /// The provider's descriptor for configuration: `config: {allowed_tools: […] | null, denied_tools: […] | null}`.
@@ -31,7 +31,7 @@ struct AllowlistSettings {
 
 impl AllowlistSettings {
     fn read(config: &Section<'_>) -> Self {
-        let set = |key| config.strings(key).map(|tools| tools.into_iter().collect());
+        let set = |key| read_tools(config, key).map(|tools| tools.into_iter().collect());
         Self { allowed_tools: set("allowed_tools"), denied_tools: set("denied_tools").unwrap_or_default() }
     }
 }
@@ -41,19 +41,26 @@ impl ProviderSettings for AllowlistSettings {
         json!(self)
     }
 
+    fn remarks(&self) -> Vec<String> {
+        let patterns = self.allowed_tools.iter().flatten().filter(|entry| entry.contains('*') && *entry != "*");
+        let remark =
+            |entry: &String| format!("allowed_tools: {entry} allows tools that do not exist yet, such as those that a server adds");
+        patterns.map(remark).collect()
+    }
+
     fn build(&self, _controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {
         let list = |tools: &BTreeSet<String>| tools.iter().cloned().collect();
         Box::new(Allowlist::new(self.allowed_tools.as_ref().map(list), list(&self.denied_tools)))
     }
 }
 
-/// A provider that allows and denies tools by their exact names.
+/// A provider that allows and denies tools by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowlist {
     /// The only tools that may run; `None` is all.
-    allowed_tools: Option<FxHashSet<String>>,
+    allowed_tools: Option<ToolPatterns>,
     /// Tools that may not run.
-    denied_tools: FxHashSet<String>,
+    denied_tools: ToolPatterns,
 }
 
 impl Allowlist {
@@ -63,12 +70,12 @@ impl Allowlist {
     /// Returns a provider with the only tools that may run (`None` is all), and the tools that may not.
     #[must_use]
     pub fn new(allowed_tools: Option<Vec<String>>, denied_tools: Vec<String>) -> Self {
-        Self { allowed_tools: allowed_tools.map(FxHashSet::from_iter), denied_tools: denied_tools.into_iter().collect() }
+        Self { allowed_tools: allowed_tools.map(ToolPatterns::new), denied_tools: ToolPatterns::new(denied_tools) }
     }
 
     fn decide(&self, tool_name: &str) -> GuardrailDecision {
-        let is_listed = self.allowed_tools.as_ref().is_none_or(|allowed| allowed.contains(tool_name));
-        let message = match (is_listed, self.denied_tools.contains(tool_name)) {
+        let is_listed = self.allowed_tools.as_ref().is_none_or(|allowed| allowed.matches(tool_name));
+        let message = match (is_listed, self.denied_tools.matches(tool_name)) {
             (false, _) => format!("tool '{tool_name}' not in allowlist"),
             (true, true) => format!("tool '{tool_name}' is denied"),
             (true, false) => return GuardrailDecision { allow: true, reasons: Vec::new() },

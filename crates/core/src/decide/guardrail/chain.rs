@@ -4,8 +4,9 @@
 //! A provider that needs an answer from a policy server interrupts the chain: its progress so far waits as an [`Asking`], and the answer
 //! resumes it. So a server is asked about a call only once all providers before it have allowed the call.
 
-use super::{Answer, GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step, ToolPatterns};
+use super::{Answer, GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderError, Step};
 use crate::decide::ruling::{GuardrailReason, Reason};
+use crate::decide::tools::ToolPatterns;
 
 /// A provider with the tools that it decides on, as one element of a chain.
 #[derive(Debug)]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::{GuardrailProvider, HttpSettings, Link, ToolPatterns};
+use super::{GuardrailProvider, HttpSettings, Link};
 use crate::decide::controls::Controls;
+use crate::decide::tools::ToolPatterns;
 use crate::settings::{Named, Section};
 use tollgate_passport::Terms;
 
@@ -55,6 +56,11 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
     /// Returns what is wrong with the content that was loaded, as a sentence for people.
     fn unusable(&self) -> Option<String> {
         None
+    }
+
+    /// Returns what the author of the settings should know about them, as sentences that begin with a key.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Returns what decisions depend on besides the configuration, such as the digest of a file that was loaded. The first part is the

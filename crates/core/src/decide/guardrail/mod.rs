@@ -9,7 +9,6 @@ mod descriptor;
 mod http;
 mod oap_passport;
 mod request;
-mod tools;
 
 pub use allowlist::Allowlist;
 pub use chain::{Asking, ChainOutcome, GuardrailChain, Link, Progress, ProviderOutcome, Question};
@@ -17,7 +16,6 @@ pub use descriptor::{ConfiguredProvider, NamedFile, ProviderDescriptor, Provider
 pub use http::{Dialect, Http, HttpSettings};
 pub use oap_passport::OapPassport;
 pub use request::GuardrailRequest;
-pub use tools::ToolPatterns;
 
 use crate::decide::ruling::GuardrailReason;
 

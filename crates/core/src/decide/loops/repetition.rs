@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer};
 
 use crate::decide::ruling::LoopCode;
+use crate::decide::tools::{ToolPatterns, read_tools};
 use crate::engine::wire::layout;
 use crate::lists::push_tightly;
 use crate::settings::Section;
@@ -44,6 +45,8 @@ pub struct RepetitionSettings {
 #[derive(Debug)]
 pub struct Repetition {
     settings: RepetitionSettings,
+    idempotent: ToolPatterns,
+    mutating: ToolPatterns,
 }
 
 impl LoopController for Repetition {
@@ -58,7 +61,9 @@ impl LoopController for Repetition {
     }
 
     fn new(settings: RepetitionSettings) -> Self {
-        Self { settings }
+        let patterns = |tools: &BTreeSet<String>| ToolPatterns::new(tools.iter().cloned());
+        let (idempotent, mutating) = (patterns(&settings.idempotent_tools), patterns(&settings.mutating_tools));
+        Self { settings, idempotent, mutating }
     }
 
     fn before_call(&self, memory: &mut RepetitionMemory, call: &Signature<'_>) -> LoopDecision {
@@ -85,7 +90,7 @@ impl LoopController for Repetition {
 
 impl Repetition {
     fn is_idempotent(&self, tool_name: &str) -> bool {
-        !self.settings.mutating_tools.contains(tool_name) && self.settings.idempotent_tools.contains(tool_name)
+        !self.mutating.matches(tool_name) && self.idempotent.matches(tool_name)
     }
 
     fn after_failure(&self, memory: &mut RepetitionMemory, call: &Signature<'_>) -> LoopDecision {
@@ -284,7 +289,7 @@ fn read_settings(section: &Section<'_>) -> RepetitionSettings {
     if let (Some(nested), Some(flat)) = (nested, flat) {
         section.fault(flat, format!("both this and `{nested}`"), "write the flat thresholds or the nested form, not both");
     }
-    let lists = |key: &'static str| section.strings(key).unwrap_or_default().into_iter().collect::<BTreeSet<_>>();
+    let lists = |key: &'static str| read_tools(section, key).unwrap_or_default().into_iter().collect::<BTreeSet<_>>();
     let settings = RepetitionSettings {
         exact_failure_warn_after: section.u32("exact_failure_warn_after"),
         exact_failure_block_after: section.u32("exact_failure_block_after"),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{GuardrailSettings, Registry};
+use crate::decide::tools::read_tools;
+
 use crate::decide::guardrail::ConfiguredProvider;
 use crate::settings::{Section, find};
 
@@ -32,7 +34,7 @@ pub(super) fn read(section: &Section<'_>, registry: &Registry) -> Option<Guardra
 
 fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>, registry: &Registry) -> Option<ConfiguredProvider> {
     let provider = find(entry, "provider", registry.providers());
-    let tools = entry.strings("tools");
+    let tools = read_tools(entry, "tools");
     if tools.as_ref().is_some_and(Vec::is_empty) {
         entry.fault("tools", "an empty list", "name tools, such as [\"bash\", \"mcp__*\"], or leave it out for all");
     }

@@ -136,6 +136,11 @@ impl PolicySettings {
         self.providers().filter_map(|provider| provider.settings.unusable())
     }
 
+    /// Returns what the author of the settings should know about them, as sentences for people.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        self.providers().flat_map(|provider| provider.settings.remarks())
+    }
+
     /// Returns the terms of the first provider that examines passports.
     #[must_use]
     pub fn passport_terms(&self) -> Option<Terms> {

@@ -10,13 +10,17 @@ use super::OapPassport;
 use crate::decide::controls::Controls;
 use crate::decide::guardrail::{GuardrailProvider, NamedFile, ProviderSettings};
 use crate::settings::{Section, Spelling, shape};
-use tollgate_passport::{BROWSER_FAMILY, CapabilityMap, MCP_FAMILY, Passport, PassportFault, Terms, UnenforcedLimits};
+use tollgate_passport::{
+    ArgumentRole, BROWSER_FAMILY, CapabilityMap, MCP_FAMILY, Passport, PassportFault, Terms, ToolArguments, UnenforcedLimits,
+};
 
 /// The settings of the passport provider: the loaded passport, and the terms that calls are examined under.
 #[derive(Debug, Serialize)]
 pub(super) struct PassportSettings {
     passport_path: Option<String>,
     tool_capabilities: BTreeMap<String, Option<String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tool_arguments: BTreeMap<String, ArgumentRole>,
     unenforced_limits: UnenforcedLimits,
     /// The configuration key that names the file.
     #[serde(skip)]
@@ -28,7 +32,13 @@ pub(super) struct PassportSettings {
 
 impl PassportSettings {
     fn terms(&self) -> Terms {
-        Terms { capabilities: CapabilityMap::new(&self.tool_capabilities), unenforced_limits: self.unenforced_limits }
+        let Self { tool_capabilities, tool_arguments, unenforced_limits, .. } = self;
+        let arguments = tool_arguments.iter().filter_map(|(key, role)| key.rsplit_once('.').map(|(tool, name)| (tool, name, *role)));
+        Terms {
+            capabilities: CapabilityMap::new(tool_capabilities),
+            arguments: ToolArguments::new(arguments),
+            unenforced_limits: *unenforced_limits,
+        }
     }
 }
 
@@ -81,6 +91,7 @@ pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSe
     PassportSettings {
         passport_path: file_path,
         tool_capabilities: read_tool_capabilities(config),
+        tool_arguments: read_tool_arguments(config),
         unenforced_limits,
         file_key,
         passport: None,
@@ -105,6 +116,30 @@ fn read_tool_capabilities(config: &Section<'_>) -> BTreeMap<String, Option<Strin
             _ => {
                 let fix = "write a capability, `none` if the tool needs none, or null to forget the tool";
                 entry.fault(shape(entry.found.value), fix);
+            }
+        }
+    }
+    read
+}
+
+/// Reads what arguments of tools are: `TOOL.ARGUMENT` with a role.
+fn read_tool_arguments(config: &Section<'_>) -> BTreeMap<String, ArgumentRole> {
+    let mut read = BTreeMap::new();
+    for entry in config.entries("tool_arguments", Spelling::Underscores) {
+        let is_plain = |name: &str| name.is_ascii() && name.bytes().any(|byte| byte.is_ascii_alphanumeric());
+        if !entry.key.rsplit_once('.').is_some_and(|(tool, name)| !tool.is_empty() && is_plain(name)) {
+            entry.fault("a key of another form", "write the tool's name, a dot and the argument's name in ASCII, such as my_reader.where");
+            continue;
+        }
+        let role = ArgumentRole::CONFIGURABLE.iter().find(|(word, _)| entry.found.as_str() == Some(word));
+        match role {
+            Some((_, role)) => drop(read.insert(entry.key, *role)),
+            None => {
+                let words: Vec<_> = ArgumentRole::CONFIGURABLE.iter().map(|(word, _)| *word).collect();
+                entry.fault(
+                    entry.found.as_str().map_or(shape(entry.found.value), |_| "another word"),
+                    format!("write one of {}", words.join(", ")),
+                );
             }
         }
     }

@@ -1,11 +1,13 @@
-//! Patterns of tool names: they select the tools that a provider decides on.
+//! Patterns of tool names, for every list of tools in a configuration.
 
-use std::collections::BTreeSet;
+use rustc_hash::FxHashSet;
+
+use crate::settings::Section;
 
 /// Names of tools, in which `*` stands for any characters. Names are case-sensitive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolPatterns {
-    names: BTreeSet<String>,
+    names: FxHashSet<String>,
     globs: Vec<String>,
 }
 
@@ -22,6 +24,20 @@ impl ToolPatterns {
     pub fn matches(&self, tool_name: &str) -> bool {
         self.names.contains(tool_name) || self.globs.iter().any(|glob| glob_matches(glob, tool_name))
     }
+}
+
+/// Reads a list of tools: names, in which `*` stands for any characters. An entry in the form of another product's rules, such as
+/// `Bash(rm *)`, would match no tool, and is a fault.
+pub fn read_tools(section: &Section<'_>, key: &'static str) -> Option<Vec<String>> {
+    let entries = section.strings(key)?;
+    for (index, entry) in entries.iter().enumerate() {
+        let is_foreign = |character: char| character.is_whitespace() || "()[]{}^$|\\?,\"'".contains(character);
+        if entry.is_empty() || entry.contains(is_foreign) {
+            let fix = "write the name of a tool, in which * stands for any characters; what a tool is given is for a passport to limit";
+            section.fault(&format!("{key}[{index}]"), "an entry that the name of no tool matches", fix);
+        }
+    }
+    Some(entries)
 }
 
 /// Returns whether a name matches a pattern in which `*` stands for any characters. Each piece is searched behind the one before it. The
