@@ -6,6 +6,7 @@
 //! | `rejections`, `controls` | which records become events and controls, and which rule each of the others breaks |
 //! | `registry`, `policy_versions` | detectors and providers of others; the version of a policy |
 //! | `passport`, `golden_oap` | passports: the answers here, and those of the reference evaluator |
+//! | `passport_calls` | calls of attackers, and honest calls that were refused |
 //! | `golden` | behaviour observed by running the systems that the rules come from |
 //! | `bounds`, `shares` | threads of a partition, bytes of a thread, time per event, and the tenants' shares |
 //! | `properties` | the JSON dialect, decoding, the offset tracker and the order of reading, for every input |
@@ -28,6 +29,7 @@ mod gate;
 mod golden;
 mod golden_oap;
 mod passport;
+mod passport_calls;
 mod policy_versions;
 mod properties;
 mod purity;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
+use super::argument_names::{ArgumentNames, ArgumentRole, fold};
 use super::examine::Denial;
 use super::fields::Amount;
 
@@ -27,6 +28,8 @@ impl<'v> Arguments<'v> {
         let root = match input {
             ToolInput::Absent { .. } => return Ok(Self(None)),
             ToolInput::Value(value) => *value,
+            // So some model servers send a call without parameters.
+            ToolInput::Encoded(text) if matches!(text.as_bytes().trim_ascii(), b"" | b"null") => return Ok(Self(None)),
             ToolInput::Encoded(text) => {
                 check_size(text.as_bytes())?;
                 parser.parse(text.as_bytes(), DEPTH_MAX).map_err(|_| Denial::new(INVALID, "Tool arguments are not JSON"))?
@@ -42,47 +45,40 @@ impl<'v> Arguments<'v> {
         Ok(Self(Some(root)))
     }
 
-    /// Returns the value under a key. Null counts as missing.
-    pub(super) fn value(&self, key: &str) -> Option<Value<'v>> {
-        self.0.and_then(|root| root.get(key)).filter(|value| !value.is_null())
+    /// Returns the value under a name, which is compared as [`fold`] says. Null counts as missing.
+    fn value(&self, name: &str) -> Option<Value<'v>> {
+        let folded = fold(name);
+        let is_its = |key: &Value<'v>| key.as_text().and_then(Text::into_str).and_then(|key| fold(&key)) == folded;
+        self.0?.members().find(|(key, value)| is_its(key) && !value.is_null()).map(|(_, value)| value)
+    }
+
+    /// Sorts the arguments by what they are to a tool, at any depth. What lies in an argument with a role has that role too, unless its own
+    /// name has another.
+    ///
+    /// # Errors
+    /// A denial for names that are one name in different spellings, for a name with characters beyond ASCII, and for a value of a type that
+    /// its role cannot have.
+    pub(super) fn sorted(&self, names: &ArgumentNames<'_>) -> Result<Sorted<'v>, Denial> {
+        let mut sorted = Sorted::default();
+        if let Some(root) = self.0 {
+            sorted.members(root, None, names)?;
+        }
+        let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
+        check_pieces(
+            sorted
+                .texts
+                .iter()
+                .filter(|(role, _)| is_path(*role))
+                .map(|(_, text)| text)
+                .chain(&sorted.unknown)
+                .chain(&sorted.unknown_names),
+        )?;
+        Ok(sorted)
     }
 
     /// Returns the string under a key, or `None` if it is missing.
     pub(super) fn text(&self, key: &str) -> Result<Option<Cow<'v, str>>, Denial> {
         self.value(key).map(|value| text(key, value, "a string")).transpose()
-    }
-
-    /// Returns the strings under a key: one string, or a list of them.
-    pub(super) fn texts(&self, key: &str) -> Result<Vec<Cow<'v, str>>, Denial> {
-        self.value(key).map_or_else(|| Ok(Vec::new()), |value| texts(key, value))
-    }
-
-    /// Returns all strings under any of these keys, in the order of the keys. Together they may have [`PIECES_MAX`] pieces between slashes.
-    pub(super) fn all_texts(&self, keys: &[&str]) -> Result<Vec<Cow<'v, str>>, Denial> {
-        let mut found = Vec::new();
-        for key in keys {
-            found.extend(self.texts(key)?);
-        }
-        check_pieces(&found)?;
-        Ok(found)
-    }
-
-    /// Returns all strings under any of these keys in the objects that the arguments hold, at any depth.
-    pub(super) fn inner_texts(&self, keys: &[&str]) -> Result<Vec<Cow<'v, str>>, Denial> {
-        let inner = |value: Value<'v>| value.items().chain(value.members().map(|(_, value)| value)).collect::<Vec<_>>();
-        let mut open: Vec<Value<'v>> = self.0.map(inner).unwrap_or_default();
-        let mut found = Vec::new();
-        while let Some(value) = open.pop() {
-            for (key, value) in value.members().filter(|(_, value)| !value.is_null()) {
-                let key = key.as_text().and_then(Text::into_str);
-                if let Some(known) = keys.iter().find(|known| key.as_deref() == Some(**known)) {
-                    found.extend(texts(known, value)?);
-                }
-            }
-            open.extend(inner(value));
-        }
-        check_pieces(&found)?;
-        Ok(found)
     }
 
     /// Returns the number under a key, which must be 0 or more, or `None` if it is missing.
@@ -110,17 +106,109 @@ impl<'v> Arguments<'v> {
         }
         bytes
     }
+}
 
-    /// Returns whether a key has a value that is neither null, false nor empty.
-    pub(super) fn holds(&self, key: &str) -> bool {
-        let is_empty = |value: &Value<'_>| match value.shape() {
-            Shape::String => value.source().is_empty(),
-            Shape::Array => value.items().next().is_none(),
-            Shape::Object => value.members().next().is_none(),
-            _ => value.as_bool() == Some(false),
-        };
-        self.value(key).is_some_and(|value| !is_empty(&value))
+/// The arguments of a call by what they are to its tool.
+#[derive(Debug, Default)]
+pub(super) struct Sorted<'v> {
+    /// Texts of arguments that have a role, in the order of the call.
+    texts: Vec<(ArgumentRole, Cow<'v, str>)>,
+    /// Texts under names that no table has.
+    pub(super) unknown: Vec<Cow<'v, str>>,
+    /// Names that no table has. They may be data themselves, such as the files of a patch.
+    pub(super) unknown_names: Vec<Cow<'v, str>>,
+    /// An argument that cannot be judged, by the name of the table.
+    pub(super) refused: Option<&'static str>,
+    /// Whether there is a body of a request.
+    pub(super) has_body: bool,
+}
+
+impl<'v> Sorted<'v> {
+    /// Returns the texts with a role.
+    pub(super) fn of(&self, role: ArgumentRole) -> impl Iterator<Item = &Cow<'v, str>> {
+        self.texts.iter().filter(move |(other, _)| *other == role).map(|(_, text)| text)
     }
+
+    fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'static str)>, names: &ArgumentNames<'_>) -> Result<(), Denial> {
+        let mut seen = Vec::new();
+        for (key, value) in object.members().filter(|(_, value)| !value.is_null()) {
+            let key =
+                key.as_text().and_then(Text::into_str).ok_or_else(|| Denial::new(INVALID, "An argument's name is no Unicode text"))?;
+            let own = fold(&key);
+            if let Some(folded) = own.clone().filter(|folded| !folded.is_empty()) {
+                if seen.contains(&folded) {
+                    const MESSAGE: &str = "Two arguments have one name but for case, `_` and `-`; tools differ in which of them they take";
+                    return Err(Denial::new(INVALID, MESSAGE));
+                }
+                seen.push(folded);
+            }
+            match own.and_then(|folded| names.role(&folded)).or(outer) {
+                Some((ArgumentRole::Text, _)) => {}
+                Some((ArgumentRole::Refused, name)) => self.refused = self.refused.or_else(|| holds(value).then_some(name)),
+                Some((ArgumentRole::Body, name)) => {
+                    self.has_body |= holds(value);
+                    self.inner(value, (ArgumentRole::Body, name), names)?;
+                }
+                Some(role) => self.valued(value, role, names)?,
+                None => {
+                    self.unknown_names.push(key);
+                    self.unnamed(value, names)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the value of an argument that has a role: a text, or texts in lists and objects.
+    fn valued(&mut self, value: Value<'v>, role: (ArgumentRole, &'static str), names: &ArgumentNames<'_>) -> Result<(), Denial> {
+        // A list of words is not read as a line by every tool.
+        let is_line = matches!(role.0, ArgumentRole::Command);
+        match value.shape() {
+            Shape::Array if !is_line => value.items().try_for_each(|item| self.valued(item, role, names)),
+            Shape::Object if !is_line => self.members(value, Some(role), names),
+            _ if is_line => {
+                self.texts.push((role.0, text(role.1, value, "a string")?));
+                Ok(())
+            }
+            _ => {
+                self.texts.push((role.0, text(role.1, value, "a string or an array of strings")?));
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks for arguments with roles of their own in a value that has no text for its role.
+    fn inner(&mut self, value: Value<'v>, role: (ArgumentRole, &'static str), names: &ArgumentNames<'_>) -> Result<(), Denial> {
+        match value.shape() {
+            Shape::Array => value.items().try_for_each(|item| self.inner(item, role, names)),
+            Shape::Object => self.members(value, Some(role), names),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the value of an argument whose name no table has. Numbers and truth values name nothing.
+    fn unnamed(&mut self, value: Value<'v>, names: &ArgumentNames<'_>) -> Result<(), Denial> {
+        match value.shape() {
+            Shape::Array => value.items().try_for_each(|item| self.unnamed(item, names)),
+            Shape::Object => self.members(value, None, names),
+            Shape::String => {
+                self.unknown.push(text("of an unknown name", value, "a string")?);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns whether a value is neither null, false nor empty.
+fn holds(value: Value<'_>) -> bool {
+    let is_empty = match value.shape() {
+        Shape::String => value.source().is_empty(),
+        Shape::Array => value.items().next().is_none(),
+        Shape::Object => value.members().next().is_none(),
+        _ => value.is_null() || value.as_bool() == Some(false),
+    };
+    !is_empty
 }
 
 fn check_size(text: &[u8]) -> Result<(), Denial> {
@@ -130,21 +218,13 @@ fn check_size(text: &[u8]) -> Result<(), Denial> {
     Err(Denial::new("oap.context_too_large", format!("Tool arguments have {} bytes; at most {BYTES_MAX} are looked at", text.len())))
 }
 
-fn texts<'v>(key: &str, value: Value<'v>) -> Result<Vec<Cow<'v, str>>, Denial> {
-    const EXPECTED: &str = "a string or an array of strings";
-    match value.shape() {
-        Shape::Array => value.items().map(|item| text(key, item, EXPECTED)).collect(),
-        _ => Ok(vec![text(key, value, EXPECTED)?]),
-    }
-}
-
 /// Refuses more pieces of paths than are looked at.
-fn check_pieces(texts: &[Cow<'_, str>]) -> Result<(), Denial> {
+fn check_pieces<'t>(texts: impl Iterator<Item = &'t Cow<'t, str>> + Clone) -> Result<(), Denial> {
     // There are no more pieces than bytes, and the texts of nearly all calls are short.
-    if texts.iter().map(|text| text.len() + 1).sum::<usize>() <= PIECES_MAX {
+    if texts.clone().map(|text| text.len() + 1).sum::<usize>() <= PIECES_MAX {
         return Ok(());
     }
-    let pieces: usize = texts.iter().map(|text| text.bytes().filter(|byte| *byte == b'/').count() + 1).sum();
+    let pieces: usize = texts.map(|text| text.bytes().filter(|byte| *byte == b'/').count() + 1).sum();
     if pieces <= PIECES_MAX {
         return Ok(());
     }

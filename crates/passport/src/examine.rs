@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use crate::ToolInput;
 use tollgate_json::Parser;
 
+use super::argument_names::{ArgumentNames, ToolArguments};
 use super::capabilities::{CapabilityMap, McpTool, Need, Pack};
 use super::fields::{Field, quoted};
 use super::rules::{FileRules, RuleCall};
@@ -89,13 +90,15 @@ pub enum UnenforcedLimits {
 pub struct Terms {
     /// The capabilities that tools need.
     pub capabilities: CapabilityMap,
+    /// The roles that a configuration gives to arguments of tools.
+    pub arguments: ToolArguments,
     /// The treatment of limits that cannot be enforced.
     pub unenforced_limits: UnenforcedLimits,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { capabilities: CapabilityMap::default(), unenforced_limits: UnenforcedLimits::Deny }
+        Self { capabilities: CapabilityMap::default(), arguments: ToolArguments::default(), unenforced_limits: UnenforcedLimits::Deny }
     }
 }
 
@@ -236,7 +239,8 @@ fn check_limits(passport: &Passport, need: &Need, terms: &Terms, (call, argument
         (Ok(limits), Need::Pack(pack)) => {
             let grants = |pack: Pack| check_capability(passport, &Need::Pack(pack)).is_ok();
             let files = FileRules { limits, reads: grants(Pack::FileRead), writes: grants(Pack::FileWrite) };
-            let call = RuleCall { tool_name: call.tool_name, arguments: *arguments, mcp: McpTool::read(call.tool_name), files };
+            let names = ArgumentNames::new(*pack, call.tool_name, &terms.arguments);
+            let call = RuleCall { tool_name: call.tool_name, arguments: *arguments, names, mcp: McpTool::read(call.tool_name), files };
             for compiled in limits.of(*pack) {
                 compiled.check(&call, terms.unenforced_limits, to);
             }

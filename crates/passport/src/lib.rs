@@ -5,6 +5,7 @@
 //! those.
 
 mod address;
+mod argument_names;
 mod arguments;
 mod capabilities;
 mod destination;
@@ -13,6 +14,7 @@ mod examine;
 mod fields;
 mod glob;
 mod links;
+mod look_alike;
 mod names;
 mod path;
 mod rules;
@@ -20,6 +22,7 @@ mod schema;
 mod shell_glob;
 mod tool_input;
 
+pub use argument_names::{ArgumentRole, ToolArguments};
 pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
 pub use document::PassportFault;
 pub use examine::{Call, Denial, Outcome, Report, Terms, UnenforcedLimits, examine};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
+use super::shell_glob::ShellGlob;
 
 /// The place where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +197,15 @@ impl PathSet {
             Purpose::Block | Purpose::Guard => self.everywhere.or_else(|| self.find_blocked(path)),
         };
         found.and_then(|tag| self.entries.get(tag)).map(String::as_str)
+    }
+
+    /// Returns whether a glob could find a name with which an entry ends. A name behind other names is found by a glob of the last of them: what
+    /// is asked is whether any component of the glob could be the last literal name of an entry.
+    pub(super) fn may_be_found_by(&self, glob: &str) -> bool {
+        let last_name = |entry: &String| entry.rsplit('/').find(|name| !name.is_empty() && !glob::has_wildcards(name)).map(str::to_owned);
+        let names: Vec<String> = self.entries.iter().filter_map(last_name).collect();
+        let components = glob.split('/').filter(|component| component.contains(['*', '?', '[']));
+        components.map(ShellGlob::new).any(|component| names.iter().any(|name| component.meets(name)))
     }
 
     fn lookup(&self, root: Root, text: &str) -> Option<usize> {

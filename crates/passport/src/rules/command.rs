@@ -2,38 +2,33 @@
 //!
 //! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The crate `bash_commands` proves what a command line runs.
 
-use std::borrow::Cow;
-
 use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandRules};
 
-use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report, secrets};
+use super::super::argument_names::{ArgumentRole, fold};
+use super::super::arguments::Sorted;
+use super::super::fields::item_path;
+use super::super::look_alike::plain_spelling;
+use super::{
+    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_judgeable, check_limit, report, secrets,
+    unknown_argument,
+};
 
-/// Arguments that would change what a command does in ways that its text does not show, or that a tool may execute in its place.
-const OTHER_ARGUMENTS: [&str; 17] = [
-    "args",
-    "argv",
-    "env",
-    "environment",
-    "shell",
-    "executable",
-    "interpreter",
-    "user",
-    "stdin",
-    "input",
-    "code",
-    "script",
-    "cmd",
-    "commands",
-    "program",
-    "source",
-    "data",
-];
+/// Names of the languages that command lines are proven in.
+const SHELL_LANGUAGES: [&str; 8] = ["bash", "sh", "shell", "zsh", "dash", "ash", "posix", "shellscript"];
 
 /// The longest word that is taken for one path, in bytes. In a longer one every piece is.
 const WORD_BYTES_MAX: usize = 512;
 
 /// The longest path of Linux, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
+
+/// The budget of steps for the words of a command line: so many, and so many more for each byte. A step is one place that a word may name. A
+/// line of ordinary words takes less than a hundredth of its budget.
+const STEPS: usize = 4_096;
+const STEPS_PER_BYTE: usize = 4;
+
+/// What a component of a glob costs, in steps.
+const GLOB_STEPS: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct CommandLimits {
@@ -48,7 +43,8 @@ impl CommandLimits {
             "deny" => Ok(false),
             _ => Err(Malformed::new(section.path_of("unproven_commands"), "another word", "`allow` or `deny`")),
         });
-        let rules = match (section.strings("allowed_commands"), section.strings("blocked_patterns"), lets_through) {
+        let patterns = section.strings("blocked_patterns").and_then(|entries| read_patterns(entries, &section.path_of("blocked_patterns")));
+        let rules = match (section.strings("allowed_commands"), patterns, lets_through) {
             (Field::Malformed(malformed), ..) | (_, Field::Malformed(malformed), _) | (.., Field::Malformed(malformed)) => {
                 Field::Malformed(malformed)
             }
@@ -60,36 +56,94 @@ impl CommandLimits {
         Self { rules, max_execution_time: section.number("max_execution_time") }
     }
 
-    /// Reports what the rules say of a command line, then of the files that it names and opens.
-    fn check_command(&self, command: &str, call: &RuleCall<'_>, to: &mut dyn Report) {
+    /// Judges a text under a name that is not known: a single word as a command, and refuses any other.
+    fn check_unknown(&self, text: &str, call: &RuleCall<'_>, to: &mut dyn Report) {
+        let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+        match (text.is_empty(), is_word) {
+            (true, _) => {}
+            (_, true) => self.check_command(text, None, call, to),
+            _ => report(to, "unknown arguments", Err(unknown_argument("another command"))),
+        }
+    }
+
+    /// Reports what the rules say of a command line that runs in a folder, then of the files that it names and opens.
+    fn check_command(&self, command: &str, folder: Option<&str>, call: &RuleCall<'_>, to: &mut dyn Report) {
         let Field::Valid(rules) = &self.rules else {
             return report(to, "command", check_limit(&self.rules, |_| Ok(())));
         };
-        let checked = rules.check(command);
+        let checked = rules.check_in(command, folder);
         if checked.findings.is_empty() {
             report(to, "command", Ok(()));
         }
         for finding in &checked.findings {
             report(to, "command", Err(Denial::new(finding.code(), finding.message())));
         }
-        report(to, "secrets", check_words(&checked));
+        report(to, "secrets", check_words(&checked, command));
         checked.files.iter().for_each(|file| call.files.check(file, to));
+        checked.urls.iter().for_each(|url| call.files.check_address(url, to));
+        checked.operands.iter().for_each(|operand| call.files.check_operand(operand, to));
     }
 }
 
+/// Refuses patterns in the form of regular expressions and of other products' rules, which are no text of a command line and would match
+/// nothing.
+fn read_patterns(entries: Vec<String>, path: &str) -> Result<Vec<String>, Malformed> {
+    match entries.iter().position(|entry| is_foreign_pattern(entry.trim())) {
+        Some(index) => Err(Malformed::new(
+            item_path(path, index),
+            "a regular expression or a rule of another form, which matches nothing",
+            "a command such as `rm -rf`, or a text in which * stands for anything",
+        )),
+        None => Ok(entries),
+    }
+}
+
+/// Returns whether a pattern is a regular expression, or a rule such as `rm:*` or `Bash(rm *)`.
+fn is_foreign_pattern(pattern: &str) -> bool {
+    let classes = ["\\b", "\\s", "\\d", "\\w", "\\S", "\\.", "(?", ".+", "[^", "|^"];
+    let is_name = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    let is_rule = pattern.split_once('(').is_some_and(|(tool, rest)| {
+        is_name(tool) && tool.starts_with(|first: char| first.is_ascii_uppercase() || tool.contains('_')) && rest.ends_with(')')
+    });
+    let is_prefix = pattern.strip_suffix(":*").is_some_and(is_name);
+    let is_anchored = pattern.starts_with('^') || pattern.len() > 1 && pattern.ends_with('$');
+    is_anchored || is_rule || is_prefix || classes.iter().any(|class| pattern.contains(class))
+}
+
 /// Checks that no word of a command line names a place of secrets, or a place by another name.
-fn check_words(checked: &Checked) -> Result<(), Denial> {
-    let (mut is_secret, mut is_other_name) = (false, false);
+fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
+    let mut steps = STEPS + command.len() * STEPS_PER_BYTE;
+    let (mut is_secret, mut is_other_name, mut is_too_long) = (false, false, false);
     checked.each_word(&mut |word, is_glob| {
+        // A glob is compared with each secret, a path is looked up.
+        let pieces = 1 + word.bytes().filter(|byte| b"/=@:,".contains(byte)).count();
+        steps = steps.saturating_sub(if is_glob { GLOB_STEPS * pieces } else { pieces });
+        if steps == 0 {
+            return;
+        }
         // A long word is a text, in which a path may stand between blanks and punctuation. No glob is that long.
         is_secret |= is_glob && (word.len() > WORD_BYTES_MAX || secrets::secret_glob(word));
         let is_separator = |char: char| char.is_whitespace() || "=@:,;'\"()[]{}<>|&".contains(char);
         let pieces = word.split(|char| word.len() > WORD_BYTES_MAX && is_separator(char));
-        for piece in pieces.filter(|piece| piece.len() <= PATH_BYTES_MAX) {
-            is_secret |= secrets::secret_word(piece);
+        for piece in pieces {
+            is_too_long |= piece.len() > PATH_BYTES_MAX;
+            is_secret |= checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_glob(pattern));
+            if is_too_long {
+                return;
+            }
+            is_secret |= secrets::secret_word(piece) || plain_spelling(piece).is_some_and(|spelling| secrets::secret_word(&spelling));
             is_other_name |= secrets::other_name_word(piece);
         }
     });
+    if steps == 0 {
+        const MESSAGE: &str = "Command names more places than its budget of steps lets be looked at; split it into several calls";
+        return Err(Denial::new("oap.too_costly", MESSAGE));
+    }
+    if is_too_long {
+        let message =
+            format!("Command has a word of more than {PATH_BYTES_MAX} bytes, which may be a path; split it by blanks or punctuation");
+        return Err(Denial::new("oap.context_too_large", message));
+    }
     match (is_secret, is_other_name) {
         (true, _) => Err(Denial::new("oap.blocked_pattern", "Command names a file that matches default sensitive read pattern")),
         (_, true) => Err(Denial::new("oap.path_not_allowed", "Command names a place by another name, such as one below /proc or ~user")),
@@ -107,21 +161,36 @@ impl Rules for CommandLimits {
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
-        match read_command(call) {
-            Ok(command) => self.check_command(&command, call, to),
+        let sorted = match call.arguments.sorted(&call.names) {
+            Ok(sorted) => sorted,
+            Err(denial) => return report(to, "command", Err(denial)),
+        };
+        match read_command(&sorted) {
+            Ok(command) => self.check_command(command, sorted.of(ArgumentRole::Folder).next().map(|folder| &**folder), call, to),
             Err(denial) => report(to, "command", Err(denial)),
         }
+        sorted.unknown.iter().for_each(|text| self.check_unknown(text, call, to));
         let asked = call.arguments.number("timeout");
         report(to, "max_execution_time", check_amount(&self.max_execution_time, asked, "Command timeout exceeds max_execution_time"));
     }
 }
 
-fn read_command<'c>(call: &RuleCall<'c>) -> Result<Cow<'c, str>, Denial> {
-    let missing = || Denial::new("oap.missing_required_context", "Command context must include command");
-    let command = call.arguments.text("command")?.filter(|command| !command.trim().is_empty()).ok_or_else(missing)?;
-    if let Some(other) = OTHER_ARGUMENTS.iter().find(|key| call.arguments.holds(key)) {
-        let message = format!("Argument '{other}' changes what a command does; only 'command' is looked at");
-        return Err(Denial::new("oap.invalid_tool_arguments", message));
+/// Returns the command line, which is the only one and written for a shell.
+fn read_command<'s>(sorted: &'s Sorted<'_>) -> Result<&'s str, Denial> {
+    let invalid = |message: &'static str| Err(Denial::new("oap.invalid_tool_arguments", message));
+    let mut commands = sorted.of(ArgumentRole::Command).filter(|command| !command.trim().is_empty());
+    let Some(command) = commands.next() else {
+        return Err(Denial::new("oap.missing_required_context", "Command context must include command"));
+    };
+    check_judgeable(sorted)?;
+    if commands.next().is_some() {
+        return invalid("Arguments hold several commands, of which a tool may run any");
+    }
+    if sorted.of(ArgumentRole::Language).any(|language| fold(language).is_none_or(|name| !SHELL_LANGUAGES.contains(&name.as_str()))) {
+        return invalid("Argument 'language' names another language than a shell's, in which the command means something else");
+    }
+    if sorted.of(ArgumentRole::Folder).count() > 1 {
+        return invalid("Arguments hold several working folders, of which a tool may take any");
     }
     if command.len() > COMMAND_BYTES_MAX {
         let message = format!("Command has {} bytes; at most {COMMAND_BYTES_MAX} are looked at", command.len());

@@ -5,51 +5,30 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::super::argument_names::{ArgumentRole, fold};
+use super::super::arguments::Sorted;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::links;
+use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::secrets;
-use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report};
-
-/// Arguments that contain paths. Each one in a call has to be allowed, those in objects within the arguments too.
-const PATH_ARGUMENTS: [&str; 19] = [
-    "file_path",
-    "path",
-    "image_path",
-    "filepath",
-    "filepaths",
-    "file_paths",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filenames",
-    "file_name",
-    "directory",
-    "dir",
-    "folder",
-    "target_file",
-    "new_path",
-    "destination",
-    "uri",
-];
-
-/// Arguments that name files in a text of their own, as patches do.
-const OTHER_ARGUMENTS: [&str; 3] = ["patch", "diff", "patches"];
+use super::{
+    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report, unknown_argument,
+};
 
 /// Arguments that say how and where something is written, and hold nothing that is. Every other text counts as written.
 const UNWRITTEN_ARGUMENTS: [&str; 12] = [
-    "old_str",
-    "old_string",
-    "old_text",
+    "oldstr",
+    "oldstring",
+    "oldtext",
     "encoding",
     "mode",
     "description",
     "reason",
     "command",
     "language",
-    "content_type",
-    "mime_type",
+    "contenttype",
+    "mimetype",
     "newline",
 ];
 
@@ -110,7 +89,7 @@ impl FileLimits {
     fn new(section: &Section<'_>, is_read: bool, max_file_size: Field<Amount>) -> Self {
         let places = |key, purpose| section.strings(key).and_then(|entries| PathSet::new(entries, purpose, &section.path_of(key)));
         let patterns = section.strings("blocked_patterns");
-        let extensions = |key| section.strings(key).and_then(|entries| Ok(entries.iter().map(|entry| extension(entry)).collect()));
+        let extensions = |key| section.strings(key).and_then(|entries| read_extensions(&entries, &section.path_of(key)));
         Self {
             is_read,
             allowed_paths: places("allowed_paths", Purpose::Allow),
@@ -132,20 +111,39 @@ impl FileLimits {
             Err(denial) => return report(to, "path", Err(denial)),
         };
         report(to, "allowed_paths", self.check_allowed(&path));
+        self.check_blocked(&path, text, reads, to);
+        report(to, "extensions", self.check_extension(path.name()));
+        if let Some(spelling) = plain_spelling(text) {
+            self.check_blocked(&NormalPath::new(&spelling), &spelling, reads, to);
+        }
+    }
+
+    /// Reports whether a path is in a place of secrets or in a blocked one.
+    fn check_blocked(&self, path: &NormalPath, text: &str, reads: bool, to: &mut dyn Report) {
         if reads {
             let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
-            report(to, "secrets", if secrets::is_secret(&path) { Err(denial()) } else { Ok(()) });
+            report(to, "secrets", if secrets::is_secret(path) { Err(denial()) } else { Ok(()) });
         }
-        report(
-            to,
-            "blocked_paths",
-            check_limit(&self.blocked_paths, |blocked| deny_found(blocked.find(&path), "oap.path_blocked", "File path is in blocked path")),
-        );
+        let blocked =
+            check_limit(&self.blocked_paths, |blocked| deny_found(blocked.find(path), "oap.path_blocked", "File path is in blocked path"));
+        report(to, "blocked_paths", blocked);
         let patterns = check_limit(&self.blocked_patterns, |patterns| {
-            deny_found(patterns.find(&path, text), "oap.blocked_pattern", "File path matches blocked pattern")
+            deny_found(patterns.find(path, text), "oap.blocked_pattern", "File path matches blocked pattern")
         });
         report(to, "blocked_patterns", patterns);
-        report(to, "extensions", self.check_extension(path.name()));
+    }
+
+    /// Judges a text under a name that is not known: as a path, if it can be one.
+    fn check_unknown(&self, text: &str, reads: bool, to: &mut dyn Report) {
+        let has_blank = text.chars().any(|char| char.is_whitespace() || char.is_control());
+        let is_pathlike = text.contains(['/', '\\', '~', '$', '%', '*', '?', '[', '{', '<', '`', ':']) || text.starts_with('.');
+        let has_extension = text.split_whitespace().any(|word| word.trim_end_matches(['.', ',', '!', ';']).contains('.'));
+        let is_secret = || secrets::is_secret(&NormalPath::new(text));
+        match (is_pathlike || has_extension, has_blank) {
+            (false, _) if !is_secret() => {}
+            (true, true) => report(to, "unknown arguments", Err(unknown_argument("the name of a file"))),
+            _ => self.check_path(text, reads, to),
+        }
     }
 
     fn check_allowed(&self, path: &NormalPath) -> Result<(), Denial> {
@@ -168,7 +166,8 @@ impl FileLimits {
 
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_amount(&self.max_file_size, call.arguments.number("content_length"), OVER).map_err(too_large)?;
-        let said = |key: &str| PATH_ARGUMENTS.contains(&key) || UNWRITTEN_ARGUMENTS.contains(&key);
+        let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| role == ArgumentRole::Path);
+        let said = |key: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.contains(&name.as_str()));
         check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.text_bytes(said)))
     }
 
@@ -198,6 +197,25 @@ impl Rules for FileLimits {
         report(to, "max_file_size", size);
     }
 
+    /// A path from the root or a home has to be allowed, and no path may be blocked. Where the working folder is not known, a path below it is
+    /// taken to be allowed, as the folder is.
+    fn check_operand(&self, text: &str, is_glob: bool, to: &mut dyn Report) {
+        let path = NormalPath::new(text);
+        if text.starts_with(['/', '~']) || path.climbs {
+            report(to, "allowed_paths", self.check_allowed(&path));
+        }
+        self.check_blocked(&path, text, false, to);
+        if let Some(spelling) = plain_spelling(text) {
+            self.check_blocked(&NormalPath::new(&spelling), &spelling, false, to);
+        }
+        let may_find = |blocked: &PathSet| blocked.may_be_found_by(text);
+        let found = check_limit(&self.blocked_paths, |blocked| {
+            let denial = || Denial::new("oap.path_blocked", "Command has a glob that could find a blocked path");
+            if is_glob && may_find(blocked) { Err(denial()) } else { Ok(()) }
+        });
+        report(to, "blocked_paths", found);
+    }
+
     fn faults(&self) -> Vec<&Malformed> {
         [
             self.allowed_paths.malformed(),
@@ -214,8 +232,12 @@ impl Rules for FileLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         let reads = self.is_read || EDITORS.contains(&call.tool_name);
-        match read_paths(call, self.is_read) {
-            Ok(paths) => paths.iter().for_each(|path| self.check_path(path, reads, to)),
+        match read_arguments(call, self.is_read) {
+            Ok((sorted, paths)) => {
+                paths.iter().for_each(|path| self.check_path(path, reads, to));
+                sorted.of(ArgumentRole::Pattern).for_each(|pattern| report(to, "pattern", check_pattern(pattern)));
+                sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));
+            }
             Err(denial) => report(to, "path", Err(denial)),
         }
         if !self.is_read {
@@ -224,22 +246,33 @@ impl Rules for FileLimits {
     }
 }
 
-fn read_paths<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<Vec<Cow<'c, str>>, Denial> {
-    if let Some(other) = OTHER_ARGUMENTS.iter().find(|key| call.arguments.holds(key)) {
-        let message = format!("Argument '{other}' names files of its own; only paths beside it can be looked at");
-        return Err(Denial::new("oap.invalid_tool_arguments", message));
+/// Reads the arguments, with the working directory as the path of a tool that needs no path.
+fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<Cow<'c, str>>), Denial> {
+    let sorted = call.sorted()?;
+    let paths: Vec<_> = sorted.of(ArgumentRole::Path).cloned().collect();
+    match paths.is_empty() {
+        false => Ok((sorted, paths)),
+        true if DIRECTORY_TOOLS.contains(&call.tool_name) => Ok((sorted, vec![".".into()])),
+        true => {
+            let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
+            Err(Denial::new("oap.missing_file_path", what))
+        }
     }
-    let mut paths = call.arguments.all_texts(&PATH_ARGUMENTS)?;
-    let inner = call.arguments.inner_texts(&PATH_ARGUMENTS)?;
-    if !paths.is_empty() {
-        paths.extend(inner);
-        return Ok(paths);
+}
+
+/// Reads a pattern of paths below the folder that the call names. One that starts elsewhere or leaves the folder is judged as no path could
+/// be, and refused.
+fn check_pattern(pattern: &str) -> Result<(), Denial> {
+    let leaves = pattern.starts_with(['/', '~']) || pattern.split(['/', '\\']).any(|component| component == "..");
+    if leaves || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) {
+        let message = "Pattern of paths leaves the folder that the call names; write a pattern below the path";
+        return Err(Denial::new("oap.path_not_allowed", message));
     }
-    if DIRECTORY_TOOLS.contains(&call.tool_name) {
-        return Ok([".".into()].into_iter().chain(inner).collect());
+    let spelling = plain_spelling(pattern);
+    if [Some(pattern), spelling.as_deref()].into_iter().flatten().any(|text| secrets::secret_glob(text) || secrets::secret_word(text)) {
+        return Err(Denial::new("oap.blocked_pattern", "Pattern of paths matches default sensitive read pattern"));
     }
-    let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
-    Err(Denial::new("oap.missing_file_path", what))
+    Ok(())
 }
 
 /// Reads a path that can be understood in one way only.
@@ -267,6 +300,18 @@ fn read_path(text: &str) -> Result<NormalPath, Denial> {
 
 fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(), Denial> {
     found.map_or(Ok(()), |entry| Err(Denial::new(code, format!("{what}: {}", quoted(entry)))))
+}
+
+/// Reads a list of extensions. A pattern such as `*.sql` is the end of no file's name, and would match nothing.
+fn read_extensions(entries: &[String], path: &str) -> Result<HashSet<String>, Malformed> {
+    let is_extension = |entry: &String| !entry.contains(['*', '?', '/', '[', '{']) && entry.trim_matches('.') != "";
+    match entries.iter().position(|entry| !is_extension(entry)) {
+        Some(index) => {
+            let path = super::super::fields::item_path(path, index);
+            Err(Malformed::new(path, "a pattern or a path, which is no extension", "an extension such as .sql"))
+        }
+        None => Ok(entries.iter().map(|entry| extension(entry)).collect()),
+    }
 }
 
 /// Returns an extension in the form for comparing: in lower case, with its dot.

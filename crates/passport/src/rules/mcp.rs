@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::super::fields::item_path;
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
@@ -21,10 +22,17 @@ pub(super) struct McpLimits {
 
 impl McpLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
-        let servers = |key| section.strings(key).and_then(|entries| Ok(NameSet::new(entries.iter().map(|entry| server(entry)).collect())));
+        let servers = |key| {
+            let found =
+                section.strings(key).and_then(|entries| part_names(entries, &section.path_of(key), "a server's own name, such as github"));
+            found.and_then(|entries| Ok(NameSet::new(entries.iter().map(|entry| server(entry)).collect())))
+        };
+        let tools = |key| {
+            section.strings(key).and_then(|entries| part_names(entries, &section.path_of(key), "a tool's own name, such as create_issue"))
+        };
         let prefixes = section.strings("allowed_tool_prefixes");
         // Prefixes are another way to write what is allowed.
-        let allowed_tools = match (section.strings("allowed_tools"), prefixes) {
+        let allowed_tools = match (tools("allowed_tools"), prefixes) {
             (Field::Malformed(malformed), _) | (_, Field::Malformed(malformed)) => Field::Malformed(malformed),
             (tools, Field::Absent) => tools.and_then(NameSet::read),
             (tools, Field::Valid(prefixes)) => {
@@ -36,8 +44,17 @@ impl McpLimits {
             allowed_servers: servers("allowed_servers"),
             blocked_servers: servers("blocked_servers"),
             allowed_tools,
-            blocked_tools: section.strings("blocked_tools").and_then(NameSet::read),
+            blocked_tools: tools("blocked_tools").and_then(NameSet::read),
         }
+    }
+}
+
+/// Refuses whole names of tools, as agents and verdicts show them: the lists hold servers and tools apart, so that such an entry would match
+/// nothing.
+fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<String>, Malformed> {
+    match entries.iter().position(|entry| entry.starts_with("mcp__")) {
+        Some(index) => Err(Malformed::new(item_path(path, index), "a name with mcp__ in front, which matches nothing", expected)),
+        None => Ok(entries),
     }
 }
 

@@ -5,12 +5,10 @@
 
 use tollgate_json::{Shape, Text, Value};
 
+use super::super::argument_names::ArgumentRole;
 use super::super::fields::{item_path, strings};
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
-
-const RECIPIENT_ARGUMENTS: [&str; 4] = ["recipient", "recipients", "to", "target"];
-const CHANNEL_ARGUMENTS: [&str; 2] = ["channel", "channel_id"];
 
 const DENIED: &str = "oap.recipient_not_allowed";
 
@@ -74,8 +72,8 @@ impl Rules for MessagingLimits {
 
 impl MessagingLimits {
     fn check_destinations(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
-        let recipients = call.arguments.all_texts(&RECIPIENT_ARGUMENTS)?;
-        let channels = call.arguments.all_texts(&CHANNEL_ARGUMENTS)?;
+        let sorted = call.sorted()?;
+        let [recipients, channels] = [ArgumentRole::Recipient, ArgumentRole::Channel].map(|role| sorted.of(role).collect::<Vec<_>>());
         let (recipient_list, channel_list) = (&self.allowed_recipients, self.channel_list());
         let is_limited = |field: &Field<NameSet>| !matches!(field, Field::Absent);
         let limited = [recipient_list, channel_list, &self.blocked_recipients, &self.blocked_channels].into_iter().any(is_limited);

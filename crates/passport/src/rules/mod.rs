@@ -10,12 +10,13 @@ mod web;
 
 use std::collections::HashSet;
 
-use bash_commands::FileUse;
 use bash_commands::grammar::Access;
+use bash_commands::{FileOperand, FileUse};
 
 use tollgate_json::{Text, Value};
 
-use super::arguments::Arguments;
+use super::argument_names::ArgumentNames;
+use super::arguments::{Arguments, Sorted};
 use super::capabilities::{McpTool, Pack};
 use super::examine::{Denial, Report, UnenforcedLimits, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
@@ -26,10 +27,36 @@ use super::schema::SchemaFault;
 pub(super) struct RuleCall<'c> {
     pub(super) tool_name: &'c str,
     pub(super) arguments: Arguments<'c>,
+    /// What its arguments are by their names.
+    pub(super) names: ArgumentNames<'c>,
     /// The MCP server and tool, if the tool's name has them.
     pub(super) mcp: Option<McpTool<'c>>,
     /// The rules for files that a command opens.
     pub(super) files: FileRules<'c>,
+}
+
+impl<'c> RuleCall<'c> {
+    /// Returns the arguments by what they are to the tool, if all of them can be judged.
+    fn sorted(&self) -> Result<Sorted<'c>, Denial> {
+        let sorted = self.arguments.sorted(&self.names)?;
+        check_judgeable(&sorted).map(|()| sorted)
+    }
+}
+
+/// Refuses arguments that cannot be judged.
+fn check_judgeable(sorted: &Sorted<'_>) -> Result<(), Denial> {
+    sorted.refused.map_or(Ok(()), |name| {
+        let message = format!("Argument '{name}' changes what the call does, or names things of its own, and cannot be judged");
+        Err(Denial::new("oap.invalid_tool_arguments", message))
+    })
+}
+
+/// Returns the denial of an argument under a name that is not known, whose value may be what the rules are about.
+fn unknown_argument(what: &str) -> Denial {
+    let message = format!(
+        "An argument that the tool is not known to have may be {what}; give it a role in tool_arguments, or leave it out of the call"
+    );
+    Denial::new("oap.invalid_tool_arguments", message)
 }
 
 /// The passport's rules for files, for commands that open some by redirections.
@@ -62,6 +89,28 @@ impl FileRules<'_> {
     }
 }
 
+impl FileRules<'_> {
+    /// Reports the checks of an address that a program is given.
+    fn check_address(&self, url: &str, to: &mut dyn Report) {
+        self.limits
+            .of(Pack::WebFetch)
+            .iter()
+            .filter_map(|compiled| compiled.rules.as_ref().ok())
+            .for_each(|rules| rules.check_address(url, to));
+    }
+
+    /// Reports the checks of a file that a program is given by an argument. That the program may be run at all is for the list of commands:
+    /// no capability for files is asked for.
+    fn check_operand(&self, operand: &FileOperand, to: &mut dyn Report) {
+        let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
+        for compiled in self.limits.of(pack) {
+            if let Ok(rules) = &compiled.rules {
+                rules.check_operand(&operand.path, operand.is_glob, to);
+            }
+        }
+    }
+}
+
 /// The compiled rules of one capability.
 trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports every check of the pack.
@@ -70,6 +119,12 @@ trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports the checks of a file that a command's redirection opens; only packs for files have some. `bytes` is the size of what is
     /// written, if the command tells it.
     fn check_redirect(&self, _path: &str, _bytes: Option<usize>, _to: &mut dyn Report) {}
+
+    /// Reports the checks of an address that a program is given; only packs for the web have some.
+    fn check_address(&self, _url: &str, _to: &mut dyn Report) {}
+
+    /// Reports the checks of a file that a program is given by an argument; only packs for files have some.
+    fn check_operand(&self, _path: &str, _is_glob: bool, _to: &mut dyn Report) {}
 
     /// Returns the limits that could not be read.
     fn faults(&self) -> Vec<&Malformed>;

@@ -1,10 +1,8 @@
 //! The rules of `agent.session.create`: agents that an agent starts, by their kind and how long they may run.
 
+use super::super::argument_names::ArgumentRole;
 use super::super::names::NameSet;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report};
-
-/// Arguments that name the kind of agent.
-const TYPE_ARGUMENTS: [&str; 2] = ["session_type", "subagent_type"];
 
 #[derive(Debug)]
 pub(super) struct SessionLimits {
@@ -22,10 +20,11 @@ impl SessionLimits {
 
     fn check_type(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_limit(&self.allowed_session_types, |allowed| {
-            let types = call.arguments.all_texts(&TYPE_ARGUMENTS)?;
-            match types.is_empty() {
+            let sorted = call.sorted()?;
+            let mut types = sorted.of(ArgumentRole::SessionType).peekable();
+            match types.peek().is_none() {
                 true => Err(Denial::new("oap.missing_required_context", "Session context must include session_type")),
-                false if types.iter().all(|name| allowed.contains(name)) => Ok(()),
+                false if types.all(|name| allowed.contains(name)) => Ok(()),
                 false => Err(Denial::new("oap.session_type_not_allowed", "Session type is not in allowed list")),
             }
         })

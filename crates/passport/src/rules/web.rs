@@ -4,13 +4,11 @@
 
 use std::borrow::Cow;
 
+use super::super::argument_names::ArgumentRole;
+use super::super::arguments::Sorted;
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
-use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
-
-/// Arguments that contain URLs. Each one in a call has to be allowed, those in objects within the arguments too.
-const URL_ARGUMENTS: [&str; 12] =
-    ["url", "urls", "uri", "uris", "href", "page_url", "start_url", "target_url", "base_url", "image_url", "image_urls", "proxy"];
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
 
 /// Tools that search, so that there is no URL to check.
 const SEARCH_TOOLS: [&str; 2] = ["web_search", "image_search"];
@@ -47,6 +45,23 @@ impl WebLimits {
         Self { allowed_domains: domains("allowed_domains"), blocked_domains: domains("blocked_domains"), kind }
     }
 
+    /// Judges a text under a name that is not known: as a URL or a host, if it can be one.
+    fn check_unknown(&self, text: &str, to: &mut dyn Report) {
+        let text = text.trim();
+        let has_blank = text.chars().any(|char| char.is_whitespace() || char.is_control());
+        if text.contains("://") {
+            return match has_blank {
+                true => report(to, "unknown arguments", Err(unknown_argument("a URL"))),
+                false => self.check_url(text, to),
+            };
+        }
+        let rest = text.trim_start_matches(['/', '\\']);
+        let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        if !has_blank && (rest.len() + 2 <= text.len() || is_host(host)) {
+            self.check_url(&format!("http://{rest}"), to);
+        }
+    }
+
     fn check_url(&self, url: &str, to: &mut dyn Report) {
         let host = match Host::of_url(url) {
             Ok(host) => host,
@@ -66,6 +81,10 @@ impl WebLimits {
 }
 
 impl Rules for WebLimits {
+    fn check_address(&self, url: &str, to: &mut dyn Report) {
+        self.check_url(url, to);
+    }
+
     fn faults(&self) -> Vec<&Malformed> {
         let of_kind = match &self.kind {
             Kind::Fetch { allowed_methods } => [allowed_methods.malformed(), None],
@@ -75,27 +94,23 @@ impl Rules for WebLimits {
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
-        let urls = call.arguments.all_texts(&URL_ARGUMENTS);
-        let inner = call.arguments.inner_texts(&URL_ARGUMENTS);
         let actions = actions(call);
         let needs_url = match (&self.kind, &actions) {
             (Kind::Fetch { .. }, _) => !SEARCH_TOOLS.contains(&call.tool_name),
             (Kind::Browser { .. }, Ok(actions)) => actions.iter().any(|action| action == NAVIGATE),
             (Kind::Browser { .. }, Err(_)) => false,
         };
-        match urls {
-            Ok(urls) if urls.is_empty() && needs_url => {
-                report(to, "url", Err(Denial::new("oap.missing_required_context", "Web context must include url")));
-            }
-            Ok(urls) => urls.iter().for_each(|url| self.check_url(url, to)),
-            Err(denial) => report(to, "url", Err(denial)),
+        let sorted = match call.sorted() {
+            Ok(sorted) => sorted,
+            Err(denial) => return report(to, "url", Err(denial)),
+        };
+        if needs_url && sorted.of(ArgumentRole::Url).next().is_none() {
+            report(to, "url", Err(Denial::new("oap.missing_required_context", "Web context must include url")));
         }
-        match inner {
-            Ok(urls) => urls.iter().for_each(|url| self.check_url(url, to)),
-            Err(denial) => report(to, "url", Err(denial)),
-        }
+        sorted.of(ArgumentRole::Url).for_each(|url| self.check_url(url, to));
+        sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, to));
         match &self.kind {
-            Kind::Fetch { allowed_methods } => report(to, "allowed_methods", check_method(allowed_methods, call)),
+            Kind::Fetch { allowed_methods } => report(to, "allowed_methods", check_methods(allowed_methods, &sorted)),
             Kind::Browser { allowed_actions, blocked_actions } => {
                 report(to, "actions", actions.and_then(|actions| check_actions(allowed_actions, blocked_actions, &actions)));
             }
@@ -103,11 +118,29 @@ impl Rules for WebLimits {
     }
 }
 
-/// Checks the method of a request. A request without one is a GET.
-fn check_method(allowed: &Field<NameSet>, call: &RuleCall<'_>) -> Result<(), Denial> {
-    let method = call.arguments.text("method")?.map_or_else(|| "GET".to_owned(), |method| method.to_ascii_uppercase());
+/// Returns whether a text may be a host: a name with a dot, an address, or a number that is the address of a host.
+fn is_host(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:[]@%".contains(&byte)) || !text.is_ascii();
+    let is_number = text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'x');
+    is_plain && (text.trim_matches(['.', ':']).contains(['.', ':']) || text.eq_ignore_ascii_case("localhost") || is_number)
+}
+
+/// Methods of requests, as a text under a name that is not known may be one.
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
+
+/// Checks the methods of a request. A request without a method is a GET, or a POST if it has a body.
+fn check_methods(allowed: &Field<NameSet>, sorted: &Sorted<'_>) -> Result<(), Denial> {
+    let named = sorted.of(ArgumentRole::Method).map(|method| method.to_ascii_uppercase());
+    let unknown = sorted.unknown.iter().map(|text| text.trim().to_ascii_uppercase()).filter(|text| METHODS.contains(&text.as_str()));
+    let mut methods: Vec<String> = named.chain(unknown).collect();
+    if sorted.has_body && !methods.iter().any(|method| method != "GET" && method != "HEAD") {
+        methods.push("POST".to_owned());
+    }
+    if methods.is_empty() {
+        methods.push("GET".to_owned());
+    }
     let denial = || Err(Denial::new("oap.method_not_allowed", "HTTP method is not allowed"));
-    check_limit(allowed, |allowed| if allowed.contains(&method) { Ok(()) } else { denial() })
+    check_limit(allowed, |allowed| if methods.iter().all(|method| allowed.contains(method)) { Ok(()) } else { denial() })
 }
 
 /// Returns the actions of a browser: the one that follows `browser_` in the tool's name, and those in its arguments.

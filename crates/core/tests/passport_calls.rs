@@ -1,0 +1,71 @@
+//! Calls with which attackers got past a passport, and honest calls that a passport refused: `tests/golden/attacks`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tollgate_core::decide::guardrail::{GuardrailProvider, GuardrailRequest, OapPassport, Step};
+use tollgate_core::event::decode::Attribution;
+use tollgate_json::{DEPTH_MAX, Parser};
+use tollgate_passport::{Passport, Terms, ToolInput};
+
+/// A line of `passports.jsonl`.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    passport: Value,
+}
+
+/// A line of `calls.jsonl`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    passport: String,
+    tool: String,
+    input: Value,
+    expect: String,
+    why: String,
+}
+
+fn lines<T: for<'d> Deserialize<'d>>(file: &str) -> Vec<T> {
+    let text = std::fs::read_to_string(format!("tests/golden/attacks/{file}")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}: {line:.200}"))).collect()
+}
+
+/// Returns whether a call may run, and why.
+fn decide(passport: &Arc<Passport>, case: &Case) -> (bool, String) {
+    let provider = OapPassport::new(Arc::default(), Some(Ok(Arc::clone(passport))), Terms::default());
+    let (text, mut parser) = (case.input.to_string(), Parser::new());
+    let input = ToolInput::Value(parser.parse(text.as_bytes(), DEPTH_MAX).unwrap());
+    let request = GuardrailRequest {
+        tool_name: &case.tool,
+        tool_input: &input,
+        tool_call_id: "c",
+        thread_id: "t",
+        turn_id: None,
+        time_ms: None,
+        latest_ms: Some(1_767_225_600_000),
+        attribution: &Attribution::default(),
+        passport: None,
+    };
+    let Step::Decided(Ok(decision)) = provider.plan(&request) else { panic!("a passport decides at once") };
+    (decision.allow, decision.reasons[0].message.to_string())
+}
+
+#[test]
+fn attacks_are_denied_and_honest_calls_are_allowed() {
+    let passports: BTreeMap<String, Arc<Passport>> = lines::<Named>("passports.jsonl")
+        .into_iter()
+        .map(|named| (named.name, Arc::new(Passport::read(named.passport.to_string().as_bytes()).unwrap())))
+        .collect();
+    let cases = lines::<Case>("calls.jsonl");
+    let wrong = |case: &Case| {
+        let (allow, message) = decide(&passports[&case.passport], case);
+        let is_wrong = allow != (case.expect == "allow");
+        is_wrong.then(|| format!("{}: expected {}, {message:?}: {:.200} ({})", case.name, case.expect, case.input.to_string(), case.why))
+    };
+    let wrong: Vec<String> = cases.iter().filter_map(wrong).collect();
+    assert!(wrong.is_empty() && cases.len() > 100, "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}

@@ -1,0 +1,265 @@
+//! What the arguments of tools are: a path, a URL, a command or a text, by their names.
+//!
+//! The tables hold the names that the tools of common agents and MCP servers use. An argument that is not in them is judged by its value:
+//! see [`super::arguments::Arguments::sorted`]. Names are compared without case, `_`, `-` and other punctuation, since decoders of tools
+//! do so too: Go takes `Command` for `command`, and the last of them wins.
+
+use std::collections::BTreeMap;
+
+use super::capabilities::Pack;
+
+/// What an argument is to its tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgumentRole {
+    /// A command line.
+    Command,
+    /// The folder in which a command runs.
+    Folder,
+    /// The language of a command, which has to be a shell's.
+    Language,
+    /// A path of a file or folder.
+    Path,
+    /// A pattern of paths below the folder that the call names.
+    Pattern,
+    /// A URL.
+    Url,
+    /// The method of a request.
+    Method,
+    /// The body of a request.
+    Body,
+    /// Somebody who gets a message.
+    Recipient,
+    /// A channel that a message is sent to.
+    Channel,
+    /// The kind of an agent that is started.
+    SessionType,
+    /// A text or a choice. No tool reads a file, fetches a URL or runs a command because of it.
+    Text,
+    /// Something that changes what a call does in ways that cannot be judged. A call that has it is denied.
+    Refused,
+}
+
+use ArgumentRole::{Body, Channel, Command, Folder, Language, Method, Path, Pattern, Recipient, Refused, SessionType, Text, Url};
+
+impl ArgumentRole {
+    /// The roles that configuration can give to an argument, with their names.
+    pub const CONFIGURABLE: [(&'static str, Self); 12] = [
+        ("command", Command),
+        ("folder", Folder),
+        ("language", Language),
+        ("path", Path),
+        ("pattern", Pattern),
+        ("url", Url),
+        ("method", Method),
+        ("body", Body),
+        ("recipient", Recipient),
+        ("channel", Channel),
+        ("session_type", SessionType),
+        ("text", Text),
+    ];
+}
+
+/// Names with one role, separated by blanks. They are written as messages show them.
+type Names = (ArgumentRole, &'static str);
+
+/// TABLE: texts that accompany calls of any tool.
+const ANY_TOOL: &[Names] = &[(
+    Text,
+    "description reason reasoning explanation justification purpose summary intent comment note notes label title thought thoughts \
+     explanation_text task_progress user_message status_message tool_call_id call_id request_id correlation_id",
+)];
+
+/// TABLE: tools that run commands.
+const COMMAND_TOOLS: &[Names] = &[
+    (Command, "command"),
+    (Folder, "cwd workdir work_dir working_directory working_dir current_directory"),
+    (Language, "language lang"),
+    (
+        Refused,
+        "args argv arguments env envs environment env_vars variables shell executable interpreter user stdin input code script cmd commands \
+         command_line program source data host container image",
+    ),
+];
+
+/// TABLE: tools that read or write files.
+const FILE_TOOLS: &[Names] = &[
+    (
+        Path,
+        "file_path path image_path filepath filepaths file_paths paths file files filename filenames file_name file_names directory \
+         directories dir dirs folder folders target target_file target_path target_directory new_path old_path destination dest dst \
+         destination_path dest_path src source source_path source_file absolute_path relative_path relative_workspace_path abs_path \
+         input_file output_file input_path output_path base_path base_dir root root_dir root_path cwd workdir working_directory \
+         directory_path dir_path folder_path path_to_file notebook_path location resource uri url image image_url link link_path \
+         symlink symlink_path rename_to move_to copy_to save_as include_path search_path",
+    ),
+    (
+        Pattern,
+        "pattern glob globs glob_pattern file_pattern file_glob include includes include_pattern include_patterns exclude excludes \
+         exclude_pattern exclude_patterns ignore ignore_patterns ignore_globs case_sensitive_pattern",
+    ),
+    (
+        Text,
+        "content contents text new_str old_str new_string old_string new_text old_text insert_text file_text new_content old_content \
+         replacement replace search find query regex regexp needle question prompt encoding mode command language content_type mime_type \
+         newline line_ending format type view_type output_mode edits operation view_range lines line_range sort order sort_by unit \
+         instruction instructions code_edit new_source cell_id cell_type edit_mode",
+    ),
+    (Refused, "patch diff patches patch_text patch_content unified_diff changes"),
+];
+
+/// TABLE: tools that fetch URLs, search, or drive a browser.
+const WEB_TOOLS: &[Names] = &[
+    (
+        Url,
+        "url urls uri uris href page_url start_url target_url base_url image_url image_urls proxy endpoint link links source_url http_proxy \
+         https_proxy proxy_url callback_url redirect_url webhook webhook_url src",
+    ),
+    (Method, "method http_method request_method verb http_verb x_http_method x_http_method_override x_method_override method_override"),
+    (
+        Body,
+        "body data json form form_data payload post_data raw_body raw_data request_body json_body post_body files multipart upload content",
+    ),
+    (
+        Text,
+        "query queries q question prompt instruction instructions search search_query keywords keyword text value selector ref element key \
+         keys direction action format output_format return_format response_format extract_mode mode type language lang locale country \
+         region category topic freshness date_range time_range safe_search safesearch provider engine device viewport sort order name \
+         extract_schema goal size color layout license",
+    ),
+];
+
+/// TABLE: tools that send messages.
+const MESSAGE_TOOLS: &[Names] = &[
+    (
+        Recipient,
+        "recipient recipients to target targets cc bcc chat chat_id user user_id username email emails phone phone_number address receiver \
+         receivers",
+    ),
+    (Channel, "channel channel_id channel_ids channels channel_name room room_id group group_id conversation conversation_id"),
+    (Text, "message text content subject body html markdown format type message_type parse_mode priority action blocks attachments"),
+];
+
+/// TABLE: tools that start agents.
+const SESSION_TOOLS: &[Names] = &[
+    (SessionType, "session_type subagent_type agent_type"),
+    (Text, "prompt task goal context instruction instructions message name model query"),
+];
+
+/// Returns the names that tools of a pack are known by.
+fn table(pack: Pack) -> &'static [Names] {
+    match pack {
+        Pack::Command => COMMAND_TOOLS,
+        Pack::FileRead | Pack::FileWrite => FILE_TOOLS,
+        Pack::WebFetch | Pack::WebBrowser => WEB_TOOLS,
+        Pack::Messaging => MESSAGE_TOOLS,
+        Pack::Session => SESSION_TOOLS,
+        Pack::Mcp => &[],
+    }
+}
+
+/// Tools that look for a text in files: their `pattern` is a regular expression. What they call `target` says where to look.
+const TEXT_SEARCHES: [&str; 6] = ["grep", "searchfiles", "searchfilecontent", "searchcontent", "ripgrep", "grepsearch"];
+
+/// The names of arguments that a configuration adds, by tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolArguments(BTreeMap<String, BTreeMap<String, ArgumentRole>>);
+
+impl ToolArguments {
+    /// Returns the roles that a configuration gives to arguments, each with its tool and its name.
+    #[must_use]
+    pub fn new<'t>(arguments: impl IntoIterator<Item = (&'t str, &'t str, ArgumentRole)>) -> Self {
+        let mut tools = BTreeMap::<String, BTreeMap<String, ArgumentRole>>::new();
+        for (tool, name, role) in arguments {
+            fold(name).map(|name| tools.entry(tool.to_owned()).or_default().insert(name, role));
+        }
+        Self(tools)
+    }
+}
+
+/// The names of the arguments of one tool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ArgumentNames<'c> {
+    pack: Pack,
+    tool: &'c str,
+    added: Option<&'c BTreeMap<String, ArgumentRole>>,
+}
+
+impl<'c> ArgumentNames<'c> {
+    /// Returns the names for a tool of a pack.
+    pub(super) fn new(pack: Pack, tool: &'c str, added: &'c ToolArguments) -> Self {
+        Self { pack, tool, added: added.0.get(tool) }
+    }
+
+    /// Returns the role of an argument with a folded name, and its name as messages show it. `None` for a name that no table has.
+    pub(super) fn role(&self, folded: &str) -> Option<(ArgumentRole, &'static str)> {
+        if let Some(role) = self.added.and_then(|added| added.get(folded)) {
+            return Some((*role, "of tool_arguments"));
+        }
+        let is_search = || fold(self.tool).is_some_and(|tool| TEXT_SEARCHES.contains(&tool.as_str()));
+        let is_text = self.pack == Pack::FileRead && matches!(folded, "pattern" | "target") && is_search();
+        if is_text {
+            return Some((Text, "pattern"));
+        }
+        table(self.pack).iter().chain(ANY_TOOL).find_map(|(role, names)| {
+            let name = names.split_ascii_whitespace().find(|name| is_folded_as(name, folded))?;
+            Some((*role, name))
+        })
+    }
+}
+
+/// Returns a name without case, `_`, `-` and other punctuation; `None` for a name with characters beyond ASCII, among which are look-alikes
+/// of every letter.
+pub(super) fn fold(name: &str) -> Option<String> {
+    name.is_ascii().then(|| name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| char::from(byte.to_ascii_lowercase())).collect())
+}
+
+/// Returns whether a name of a table has a folded form.
+fn is_folded_as(name: &str, folded: &str) -> bool {
+    name.bytes().filter(|byte| *byte != b'_').eq(folded.bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(pack: Pack, tool: &str, name: &str) -> Option<ArgumentRole> {
+        let added = ToolArguments::default();
+        ArgumentNames::new(pack, tool, &added).role(&fold(name)?).map(|(role, _)| role)
+    }
+
+    #[test]
+    fn names_are_compared_without_case_and_punctuation() {
+        for name in ["file_path", "filePath", "FilePath", "FILE-PATH", "file.path", "file path", "$filePath[]"] {
+            assert_eq!(role(Pack::FileRead, "read_file", name), Some(Path), "{name}");
+        }
+        assert_eq!(role(Pack::FileRead, "read_file", "p\u{430}th"), None, "a Cyrillic letter");
+        assert_eq!(role(Pack::FileRead, "read_file", "anything"), None);
+    }
+
+    #[test]
+    fn a_pattern_is_of_files_or_of_a_text_by_the_tool() {
+        assert_eq!(role(Pack::FileRead, "glob", "pattern"), Some(Pattern));
+        assert_eq!(role(Pack::FileRead, "search_files", "pattern"), Some(Text));
+        assert_eq!(role(Pack::FileRead, "Grep", "pattern"), Some(Text));
+        assert_eq!(role(Pack::FileRead, "Grep", "glob"), Some(Pattern));
+    }
+
+    #[test]
+    fn configuration_adds_names_to_a_tool() {
+        let added = ToolArguments::new([("my_read", "Where", Path)]);
+        let names = |tool| ArgumentNames::new(Pack::FileRead, tool, &added).role("where").map(|(role, _)| role);
+        assert_eq!([names("my_read"), names("read_file")], [Some(Path), None]);
+    }
+
+    #[test]
+    fn no_table_has_a_name_twice() {
+        for pack in Pack::ALL {
+            let mut names: Vec<_> = table(pack).iter().chain(ANY_TOOL).flat_map(|(_, names)| names.split_ascii_whitespace()).collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{pack:?}");
+        }
+    }
+}
