@@ -92,6 +92,7 @@ fn a_call_is_explained_check_by_check() {
         "capability passed",
         "command denied",
         "secrets passed",
+        "files of arguments passed",
         "max_execution_time passed",
         "other limits passed",
     ];

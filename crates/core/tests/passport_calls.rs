@@ -10,13 +10,6 @@ use tollgate_core::event::decode::Attribution;
 use tollgate_json::{DEPTH_MAX, Parser};
 use tollgate_passport::{Passport, Terms, ToolInput};
 
-/// A line of `passports.jsonl`.
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-    passport: Value,
-}
-
 /// A line of `calls.jsonl`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,9 +22,8 @@ struct Case {
     why: String,
 }
 
-fn lines<T: for<'d> Deserialize<'d>>(file: &str) -> Vec<T> {
-    let text = std::fs::read_to_string(format!("tests/golden/attacks/{file}")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}: {line:.200}"))).collect()
+fn read(file: &str) -> String {
+    std::fs::read_to_string(format!("tests/golden/attacks/{file}")).unwrap()
 }
 
 /// Returns whether a call may run, and why.
@@ -56,11 +48,10 @@ fn decide(passport: &Arc<Passport>, case: &Case) -> (bool, String) {
 
 #[test]
 fn attacks_are_denied_and_honest_calls_are_allowed() {
-    let passports: BTreeMap<String, Arc<Passport>> = lines::<Named>("passports.jsonl")
-        .into_iter()
-        .map(|named| (named.name, Arc::new(Passport::read(named.passport.to_string().as_bytes()).unwrap())))
-        .collect();
-    let cases = lines::<Case>("calls.jsonl");
+    let passports: BTreeMap<String, Value> = serde_json::from_str(&read("passports.json")).unwrap();
+    let passport = |(name, passport): (String, Value)| (name, Arc::new(Passport::read(passport.to_string().as_bytes()).unwrap()));
+    let passports: BTreeMap<String, Arc<Passport>> = passports.into_iter().map(passport).collect();
+    let cases: Vec<Case> = read("calls.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let wrong = |case: &Case| {
         let (allow, message) = decide(&passports[&case.passport], case);
         let is_wrong = allow != (case.expect == "allow");

@@ -136,11 +136,12 @@ impl<'v> Sorted<'v> {
                 key.as_text().and_then(Text::into_str).ok_or_else(|| Denial::new(INVALID, "An argument's name is no Unicode text"))?;
             let own = fold(&key);
             if let Some(folded) = own.clone().filter(|folded| !folded.is_empty()) {
-                if seen.contains(&folded) {
+                // Equal values leave nothing to choose.
+                if seen.iter().any(|(name, other)| *name == folded && *other != value.source()) {
                     const MESSAGE: &str = "Two arguments have one name but for case, `_` and `-`; tools differ in which of them they take";
                     return Err(Denial::new(INVALID, MESSAGE));
                 }
-                seen.push(folded);
+                seen.push((folded, value.source()));
             }
             match own.and_then(|folded| names.role(&folded)).or(outer) {
                 Some((ArgumentRole::Text, _)) => {}

@@ -15,7 +15,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`grammar`] | text → tree, or the construct that is not in the grammar |
-//! | `walk`, `expand`, `files` | tree → the commands that run, with the files that redirections open |
+//! | `walk`, `expand`, `found` | tree → the commands that run |
+//! | `touch`, `files` | the files that redirections open, and those that programs are given |
 //! | `template` | an entry with typed places: `gh pr view {number}` |
 //! | `entry` | what an entry of the list says of the arguments |
 //! | [`tables`] | a file for each program: the arguments that are known to be harmless |
@@ -49,6 +50,7 @@ mod paths;
 pub mod tables;
 mod template;
 mod text;
+mod touch;
 mod walk;
 
 pub use advice::{Remark, remarks};

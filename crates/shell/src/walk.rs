@@ -5,11 +5,10 @@ use std::rc::Rc;
 
 use super::allow::Allow;
 use super::argument::{Argument, Certainty};
-use super::files::{self, Directories, FileOperand, FileUse};
+use super::files::{Directories, FileOperand, FileUse};
 use super::found;
-use super::grammar::{self, Access, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word, is_loop_name};
-use super::tables::{self, COMPUTED_NAME, Started, Touch, touched};
-use super::template::Place;
+use super::grammar::{self, Access, Command, Construct, Kind, List, Redirect, Refusal, Simple, Word, is_loop_name};
+use super::tables::{self, Started};
 use super::{COMMANDS_MAX, assignments, entry};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
@@ -71,7 +70,7 @@ pub struct Doubt {
 #[derive(Debug)]
 pub struct Walk<'a> {
     /// The list of allowed commands; none if every command is allowed.
-    allow: Option<&'a Allow>,
+    pub(super) allow: Option<&'a Allow>,
     /// The commands that run.
     pub reached: Vec<Reached>,
     /// The files that are opened by redirections.
@@ -92,14 +91,14 @@ pub struct Walk<'a> {
     /// The variables of the loops around, with their values.
     pub(super) values: Vec<(String, Argument)>,
     /// The place of the text that is given to a shell, if this is inside one.
-    text_at: Option<usize>,
+    pub(super) text_at: Option<usize>,
     depth: usize,
     /// How many `while` loops are around.
     repeats: usize,
     /// Whether what the command reads is names of files that a program has found.
     is_fed_found: bool,
     /// The places of programs that are named by relative paths.
-    relative_programs: Vec<usize>,
+    pub(super) relative_programs: Vec<usize>,
     /// How many bytes of words may still be looked at.
     pub(super) budget: usize,
 }
@@ -157,7 +156,7 @@ impl<'a> Walk<'a> {
         self.doubt_of(None, construct, at);
     }
 
-    fn doubt_of(&mut self, program: Option<String>, construct: Construct, at: usize) {
+    pub(super) fn doubt_of(&mut self, program: Option<String>, construct: Construct, at: usize) {
         let doubt = Doubt { construct, at: self.text_at.unwrap_or(at), program };
         if self.doubts.len() < DOUBTS_MAX && !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
@@ -281,19 +280,7 @@ impl<'a> Walk<'a> {
         }
         let name = program.rsplit('/').next().unwrap_or_default();
         let touched = self.touch(name, arguments);
-        for (index, place) in filled.into_iter().flatten() {
-            let Some(argument) = arguments.get(index) else { continue };
-            match place {
-                Place::Url => self.urls.push(argument.text.clone()),
-                // A program that is not known may do both with it.
-                Place::Path if !touched.contains(&index) => {
-                    for access in [Access::Read, Access::Write] {
-                        self.operands.push(FileOperand { path: argument.text.clone(), access, is_glob: false });
-                    }
-                }
-                _ => {}
-            }
-        }
+        self.fill(filled.unwrap_or_default(), arguments, &touched);
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
         match if is_written_out { Ok(Vec::new()) } else { entry::read(name, arguments, given) } {
@@ -338,47 +325,6 @@ impl<'a> Walk<'a> {
         allow.matched(words).or_else(behind_options).or(is_free.then_some(1))
     }
 
-    /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
-    /// Returns the places of the arguments that are files.
-    fn touch(&mut self, name: &str, arguments: &[Argument]) -> Vec<usize> {
-        if name == "tee" {
-            self.tee(arguments);
-            return (0..arguments.len()).collect();
-        }
-        let mut places = Vec::new();
-        for touch in touched(name, arguments) {
-            match touch {
-                Touch::Pattern(pattern) => self.patterns.push(pattern),
-                Touch::File { index, path, access } => {
-                    let Some(argument) = arguments.get(index) else { continue };
-                    if argument.computed && self.allow.is_some() {
-                        self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
-                    }
-                    let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
-                    self.operands.push(FileOperand { path, access, is_glob });
-                    places.push(index);
-                }
-            }
-        }
-        places
-    }
-
-    /// Notes the files that `tee` writes, which are as good as redirections.
-    fn tee(&mut self, arguments: &[Argument]) {
-        for argument in arguments.iter().filter(|argument| argument.is_operand()) {
-            match argument.as_known() {
-                Some(path) if files::is_harmless_device(path) => {}
-                Some(path) if files::is_special(path) => self.doubt(Construct::Device, argument.at),
-                Some(path) => {
-                    let at = self.text_at.unwrap_or(argument.at);
-                    self.files.push(FileUse { path: path.to_owned(), access: Access::Write, bytes: None, at });
-                }
-                None if self.allow.is_some() => self.doubt_of(Some("tee".to_owned()), Construct::Argument(COMPUTED_NAME), argument.at),
-                None => {}
-            }
-        }
-    }
-
     fn started(&mut self, program: &str, started: Started) {
         if self.depth >= grammar::DEPTH_MAX {
             return self.doubt(Construct::TooDeep, 0);
@@ -413,53 +359,6 @@ impl<'a> Walk<'a> {
         }
         self.text_at = outer;
         self.values = values;
-    }
-
-    fn redirect(&mut self, access: Access, target: &Word, bytes: Option<usize>) {
-        let argument = self.argument(target);
-        // The home directory is as literal as an absolute path.
-        let pieces: Vec<&Piece> = target.pieces.iter().filter(|piece| !matches!(piece, Piece::Text(text) if text.is_empty())).collect();
-        let is_home = matches!(pieces.as_slice(), [Piece::Home] | [Piece::Home, Piece::Text(_)]);
-        if !is_home && argument.as_known().is_none_or(str::is_empty) {
-            return self.doubt(Construct::Target, target.at);
-        }
-        if files::is_harmless_device(&argument.text) {
-            return;
-        }
-        if files::is_special(&argument.text) {
-            return self.doubt(Construct::Device, target.at);
-        }
-        self.files.push(FileUse { path: argument.text, access, bytes, at: self.text_at.unwrap_or(target.at) });
-    }
-
-    /// Follows relative paths through the folders that the line goes to.
-    fn resolve_files(&mut self) {
-        if self.directories.has_moved() {
-            for at in std::mem::take(&mut self.relative_programs) {
-                self.doubt(Construct::RelativeProgram, at);
-            }
-        }
-        let mut resolved = Vec::new();
-        for file in std::mem::take(&mut self.files) {
-            if file.is_relative() && self.directories.is_lost() {
-                self.doubt(Construct::Directory, file.at);
-            }
-            for (path, _) in self.directories.all(&file.path) {
-                if files::is_special(&path) {
-                    self.doubt(Construct::Device, file.at);
-                }
-                resolved.push(FileUse { path, ..file.clone() });
-            }
-        }
-        self.files = resolved;
-        let operands = std::mem::take(&mut self.operands);
-        let in_folders = |operand: FileOperand| {
-            let places = self.directories.all(&operand.path).into_iter();
-            places
-                .map(move |(path, in_glob)| FileOperand { path, is_glob: operand.is_glob || in_glob, ..operand.clone() })
-                .collect::<Vec<_>>()
-        };
-        self.operands = operands.into_iter().flat_map(in_folders).collect();
     }
 }
 

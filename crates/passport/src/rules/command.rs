@@ -81,7 +81,9 @@ impl CommandLimits {
         report(to, "secrets", check_words(&checked, command));
         checked.files.iter().for_each(|file| call.files.check(file, to));
         checked.urls.iter().for_each(|url| call.files.check_address(url, to));
-        checked.operands.iter().for_each(|operand| call.files.check_operand(operand, to));
+        if !checked.operands.is_empty() {
+            report(to, "files of arguments", checked.operands.iter().try_for_each(|operand| call.files.check_operand(operand)));
+        }
     }
 }
 

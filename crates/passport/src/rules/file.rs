@@ -124,13 +124,24 @@ impl FileLimits {
             let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
             report(to, "secrets", if secrets::is_secret(path) { Err(denial()) } else { Ok(()) });
         }
-        let blocked =
-            check_limit(&self.blocked_paths, |blocked| deny_found(blocked.find(path), "oap.path_blocked", "File path is in blocked path"));
-        report(to, "blocked_paths", blocked);
-        let patterns = check_limit(&self.blocked_patterns, |patterns| {
+        report(to, "blocked_paths", self.check_blocked_paths(path));
+        report(to, "blocked_patterns", self.check_blocked_patterns(path, text));
+    }
+
+    /// Checks that a path is not blocked.
+    fn check_places(&self, path: &NormalPath, text: &str) -> Result<(), Denial> {
+        self.check_blocked_paths(path)?;
+        self.check_blocked_patterns(path, text)
+    }
+
+    fn check_blocked_paths(&self, path: &NormalPath) -> Result<(), Denial> {
+        check_limit(&self.blocked_paths, |blocked| deny_found(blocked.find(path), "oap.path_blocked", "File path is in blocked path"))
+    }
+
+    fn check_blocked_patterns(&self, path: &NormalPath, text: &str) -> Result<(), Denial> {
+        check_limit(&self.blocked_patterns, |patterns| {
             deny_found(patterns.find(path, text), "oap.blocked_pattern", "File path matches blocked pattern")
-        });
-        report(to, "blocked_patterns", patterns);
+        })
     }
 
     /// Judges a text under a name that is not known: as a path, if it can be one.
@@ -199,21 +210,19 @@ impl Rules for FileLimits {
 
     /// A path from the root or a home has to be allowed, and no path may be blocked. Where the working folder is not known, a path below it is
     /// taken to be allowed, as the folder is.
-    fn check_operand(&self, text: &str, is_glob: bool, to: &mut dyn Report) {
+    fn check_operand(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
         let path = NormalPath::new(text);
         if text.starts_with(['/', '~']) || path.climbs {
-            report(to, "allowed_paths", self.check_allowed(&path));
+            self.check_allowed(&path)?;
         }
-        self.check_blocked(&path, text, false, to);
+        self.check_places(&path, text)?;
         if let Some(spelling) = plain_spelling(text) {
-            self.check_blocked(&NormalPath::new(&spelling), &spelling, false, to);
+            self.check_places(&NormalPath::new(&spelling), &spelling)?;
         }
-        let may_find = |blocked: &PathSet| blocked.may_be_found_by(text);
-        let found = check_limit(&self.blocked_paths, |blocked| {
-            let denial = || Denial::new("oap.path_blocked", "Command has a glob that could find a blocked path");
-            if is_glob && may_find(blocked) { Err(denial()) } else { Ok(()) }
-        });
-        report(to, "blocked_paths", found);
+        check_limit(&self.blocked_paths, |blocked| match is_glob && blocked.may_be_found_by(text) {
+            true => Err(Denial::new("oap.path_blocked", "Command has a glob that could find a blocked path")),
+            false => Ok(()),
+        })
     }
 
     fn faults(&self) -> Vec<&Malformed> {

@@ -99,15 +99,12 @@ impl FileRules<'_> {
             .for_each(|rules| rules.check_address(url, to));
     }
 
-    /// Reports the checks of a file that a program is given by an argument. That the program may be run at all is for the list of commands:
-    /// no capability for files is asked for.
-    fn check_operand(&self, operand: &FileOperand, to: &mut dyn Report) {
+    /// Checks a file that a program is given by an argument. That the program may be run at all is for the list of commands: no capability for
+    /// files is asked for.
+    fn check_operand(&self, operand: &FileOperand) -> Result<(), Denial> {
         let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
-        for compiled in self.limits.of(pack) {
-            if let Ok(rules) = &compiled.rules {
-                rules.check_operand(&operand.path, operand.is_glob, to);
-            }
-        }
+        let rules = self.limits.of(pack).iter().filter_map(|compiled| compiled.rules.as_ref().ok());
+        rules.into_iter().try_for_each(|rules| rules.check_operand(&operand.path, operand.is_glob))
     }
 }
 
@@ -123,8 +120,10 @@ trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports the checks of an address that a program is given; only packs for the web have some.
     fn check_address(&self, _url: &str, _to: &mut dyn Report) {}
 
-    /// Reports the checks of a file that a program is given by an argument; only packs for files have some.
-    fn check_operand(&self, _path: &str, _is_glob: bool, _to: &mut dyn Report) {}
+    /// Checks a file that a program is given by an argument; only packs for files have something to say.
+    fn check_operand(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
+        Ok(())
+    }
 
     /// Returns the limits that could not be read.
     fn faults(&self) -> Vec<&Malformed>;
