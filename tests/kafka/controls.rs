@@ -16,25 +16,25 @@ const PARTITIONS: i32 = 8;
 const MARKER: &str = "MARKER-7f3a";
 
 /// Returns a deployment whose subject hashes are keyed.
-fn keyed_deployment(cluster: &Cluster, partitions: i32) -> Result<Deployment> {
+pub(crate) fn keyed_deployment(cluster: &Cluster, partitions: i32) -> Result<Deployment> {
     let mut deployment = Deployment::new(cluster, partitions)?;
     deployment.configure("/privacy/subject_key", json!("a key"));
     Ok(deployment)
 }
 
-fn control(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
+pub(crate) fn control(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
     Ok(deployment.command("control").args(arguments).output()?)
 }
 
 /// Runs a command that must succeed, and reads the line that it prints.
-fn written(deployment: &Deployment, arguments: &[&str]) -> Result<Value> {
+pub(crate) fn written(deployment: &Deployment, arguments: &[&str]) -> Result<Value> {
     let output = control(deployment, arguments)?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     ensure!(!String::from_utf8_lossy(&[output.stdout.clone(), output.stderr].concat()).contains(MARKER), "an id was printed");
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn user(id: &str) -> [&str; 6] {
+pub(crate) fn user(id: &str) -> [&str; 6] {
     ["--kind", "user", "--tenant", "acme", "--id", id]
 }
 
@@ -62,7 +62,7 @@ fn codes(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str
 }
 
 /// Waits until calls of a user get this code on every partition.
-fn wait_for_code(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str, code: &str) -> Result<()> {
+pub(crate) fn wait_for_code(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str, code: &str) -> Result<()> {
     let deadline = Instant::now() + TIME_MAX;
     loop {
         let found = codes(cluster, deployment, partitions, user)?;

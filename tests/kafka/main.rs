@@ -18,6 +18,7 @@ mod dev;
 mod diff;
 mod dlq;
 mod formats;
+mod hidden_controls;
 mod lost_transaction_ends;
 mod membership;
 mod pass_through;
@@ -113,6 +114,8 @@ fn cases() -> Vec<Case> {
         sharing!(controls::nothing_is_decided_before_the_controls_are_known),
         sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
         sharing!(controls::what_does_not_fit_is_named),
+        sharing!(hidden_controls::an_open_transaction_holds_up_no_suspension),
+        sharing!(hidden_controls::a_suspension_that_is_aborted_goes_again),
         sharing!(abuse_commands::a_subject_is_shown_listed_and_counted),
         sharing!(abuse_commands::an_offender_is_suspended_and_pardoned),
         sharing!(abuse_commands::a_rule_is_forgiven_and_resumed),

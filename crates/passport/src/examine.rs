@@ -178,6 +178,7 @@ fn find_passport<'p>(passport: Option<Result<&'p Passport, &PassportFault>>, to:
 fn check_standing(passport: &Passport, time_ms: Option<i64>, to: &mut dyn Report) {
     report(to, "status", check_status(&passport.contents.status));
     report(to, "spec_version", check_version(&passport.contents.spec_version));
+    let time_ms = time_ms.filter(|time_ms| can_be(*time_ms, passport.contents.made_ms));
     report(to, "expiry", check_expiry(&passport.contents.expiry, time_ms));
 }
 
@@ -199,6 +200,17 @@ fn check_version(version: &Field<String>) -> Result<(), Denial> {
     Err(Denial::new("oap.passport_version_mismatch", format!("Passport spec version is '{version}', expected '{SPEC_VERSION}'")))
 }
 
+/// The first of January 2001, in milliseconds since the epoch. An earlier time is one in seconds that was taken for milliseconds.
+const FIRST_MS: i64 = 978_307_200_000;
+
+/// How far the clocks of a sender and of a passport's maker may differ, in milliseconds.
+const SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
+
+/// Returns whether a call can have been made at a time: not long before its passport was made. Such a time tells nothing of an expiry.
+fn can_be(time_ms: i64, made_ms: Option<i64>) -> bool {
+    time_ms >= FIRST_MS && made_ms.is_none_or(|made_ms| time_ms >= made_ms.saturating_sub(SKEW_MS_MAX))
+}
+
 fn check_expiry(expiry: &Expiry, time_ms: Option<i64>) -> Result<(), Denial> {
     const EXPIRED: &str = "oap.passport_expired";
     match (expiry, time_ms) {
@@ -206,7 +218,7 @@ fn check_expiry(expiry: &Expiry, time_ms: Option<i64>) -> Result<(), Denial> {
         (Expiry::At { ms, .. }, Some(time_ms)) if time_ms < *ms => Ok(()),
         (Expiry::At { text, .. }, Some(_)) => Err(Denial::new(EXPIRED, format!("Passport expired at {}", quoted(text)))),
         (Expiry::At { text, .. }, None) => {
-            let message = format!("Passport expires at {}, and the call does not tell its time", quoted(text));
+            let message = format!("Passport expires at {}, and the call tells no time that can be", quoted(text));
             Err(Denial::new(EXPIRED, message))
         }
         (Expiry::Malformed(malformed), _) => Err(Denial::invalid(malformed)),

@@ -58,6 +58,8 @@ struct Contents {
     status: Field<String>,
     spec_version: Field<String>,
     expiry: Expiry,
+    /// When it was made, in milliseconds since the epoch; `None` if it does not say.
+    made_ms: Option<i64>,
     capabilities: Field<Granted>,
     limits: Result<Limits, Malformed>,
 }
@@ -106,6 +108,7 @@ impl Passport {
             status: fields.string("status"),
             spec_version: fields.string("spec_version"),
             expiry: read_expiry(&fields),
+            made_ms: if let Field::Valid(text) = fields.string("created_at") { parse_timestamp(&text) } else { None },
             capabilities: read_capabilities(&fields),
             limits: read_limits(&fields),
         };

@@ -94,6 +94,8 @@ struct ControlsHealth {
     has_caught_up: bool,
     /// The last beat of the feed that reads them; `None` while no feed runs.
     beat: Option<Instant>,
+    /// What an open transaction hides, as a sentence.
+    hidden: Option<String>,
 }
 
 /// The body of `/readyz`.
@@ -103,6 +105,9 @@ pub struct HealthReport {
     pub ready: bool,
     /// Whether the controls topic has been read to its end. Nothing is decided before.
     pub controls: &'static str,
+    /// What an open transaction hides of the controls, as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controls_hidden: Option<String>,
     /// The members in the order of their numbers.
     pub members: Vec<MemberReport>,
     /// What keeps the process from working and does not pass by itself, as sentences.
@@ -159,13 +164,25 @@ impl Health {
 
     /// Sets whether the controls have been read to their end. This counts as a beat.
     pub fn set_controls(&self, has_caught_up: bool) {
-        *self.controls() = ControlsHealth { has_caught_up, beat: Some(Instant::now()) };
+        let mut controls = self.controls();
+        (controls.has_caught_up, controls.beat) = (has_caught_up, Some(Instant::now()));
     }
 
     /// Returns whether the controls have been read to their end.
     #[must_use]
     pub fn has_caught_up(&self) -> bool {
         self.controls().has_caught_up
+    }
+
+    /// Sets what an open transaction hides of the controls, as a sentence; `None` if nothing is hidden.
+    pub fn set_controls_hidden(&self, hidden: Option<String>) {
+        self.controls().hidden = hidden;
+    }
+
+    /// Returns what an open transaction hides of the controls.
+    #[must_use]
+    pub fn controls_hidden(&self) -> Option<String> {
+        self.controls().hidden.clone()
     }
 
     /// Records that the feed of controls has polled.
@@ -261,12 +278,12 @@ impl Health {
         let controls = if !self.members.is_empty() && !self.decides() {
             "not_read"
         } else if self.has_caught_up() {
-            "caught_up"
+            if self.controls_hidden().is_some() { "open_transaction" } else { "caught_up" }
         } else {
             "catching_up"
         };
         let problems = self.problems().values().cloned().collect();
-        HealthReport { ready: self.is_ready(), controls, members, problems }
+        HealthReport { ready: self.is_ready(), controls, controls_hidden: self.controls_hidden(), members, problems }
     }
 }
 

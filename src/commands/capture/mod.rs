@@ -75,7 +75,13 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     let topics = Topics::new(kafka)?.stopped_by(&interrupt.stop);
     let name = args.topic.as_deref().unwrap_or(&kafka.topics.events);
     let key = if args.topic.is_some() { "--topic" } else { "kafka.topics.events" };
-    let topic = topics.named(name, key)?;
+    let topic = match topics.named(name, key) {
+        Err(_) if interrupt.stop.is_given() => {
+            say!("tollgate: interrupted before the brokers have answered; nothing is captured");
+            return Ok(interrupt.exit_code().unwrap_or(ExitCode::FAILURE));
+        }
+        named => named?,
+    };
     let path = args.file.as_deref().filter(|path| path.as_os_str() != "-");
     ensure!(path.is_some() || !args.resume, "--resume: found no file; name the one to go on with");
     let found = found(args, path, name, settings)?;
@@ -85,6 +91,9 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     }
     let asked = Asked { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found };
     let spans = spans(&asked, &topics, topic, &consumer(kafka, CLIENT_ID, 1)?)?;
+    if spans.iter().any(|span| span.end.is_some()) {
+        topics.say_open_transactions(topic)?;
+    }
     let mut writer = writer(args, path, &found)?;
     let total = spans.iter().map(|span| Some(u64::try_from(span.end?.saturating_sub(span.next)).unwrap_or_default())).sum();
     let (mut progress, mut faults) = (Progress::new(total), Faults::default());

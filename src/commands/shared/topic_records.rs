@@ -89,6 +89,9 @@ pub(in crate::commands) fn consumer(
 pub(in crate::commands) struct TopicRecords {
     kafka: KafkaSettings,
     consumer: Arc<BaseConsumer<PlainContext>>,
+    /// Asks where partitions begin. The consumer's own questions wait behind its fetches, half a second each where no more records come, and
+    /// every transaction leaves a gap that is asked about.
+    asker: BaseConsumer<PlainContext>,
     topic: String,
     partitions: Vec<Reading>,
     /// The partitions that have a next record, by its time.
@@ -138,7 +141,7 @@ impl TopicRecords {
     /// librdkafka does not take the configuration or the assignment.
     pub(in crate::commands) fn open(kafka: &KafkaSettings, client_id: &str, topic: &str, spans: &[Span]) -> anyhow::Result<Self> {
         let open = spans.iter().filter(|span| span.end.is_none_or(|end| span.next < end));
-        let consumer = Arc::new(consumer(kafka, client_id, spans.len())?);
+        let (consumer, asker) = (Arc::new(consumer(kafka, client_id, spans.len())?), consumer(kafka, client_id, 1)?);
         let (mut list, mut partitions) = (TopicPartitionList::new(), Vec::new());
         for span in open {
             list.add_partition_offset(topic, span.partition, KafkaOffset::Offset(span.next))?;
@@ -149,7 +152,7 @@ impl TopicRecords {
         consumer.assign(&list)?;
         let (awaited, now) = ((0..partitions.len()).collect(), Instant::now());
         let (waiting, idle, topic) = (BinaryHeap::new(), Vec::new(), topic.to_owned());
-        Ok(Self { kafka: kafka.clone(), consumer, topic, partitions, waiting, awaited, idle, heard: now, looked: now })
+        Ok(Self { kafka: kafka.clone(), consumer, asker, topic, partitions, waiting, awaited, idle, heard: now, looked: now })
     }
 
     /// Returns how many offsets there are still to go through, of the partitions that have an end.
@@ -218,7 +221,7 @@ impl TopicRecords {
     fn look_at(&mut self, indexes: Vec<usize>, wait: Duration) -> anyhow::Result<()> {
         for index in indexes {
             let Some(reading) = self.partitions.get_mut(index) else { continue };
-            match reading.look(&self.consumer, &self.topic, wait, &mut self.heard) {
+            match reading.look(&self.asker, &self.topic, wait, &mut self.heard) {
                 Ok(Look::HasHead(time_ms)) => self.waiting.push(Reverse((time_ms, index))),
                 Ok(Look::Awaited) => self.awaited.push(index),
                 Ok(Look::AtEnd) => self.idle.push(index),

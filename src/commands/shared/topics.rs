@@ -13,7 +13,9 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::TopicRole;
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::Stop;
-use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, partitions_of, passes, reader_config};
+use tollgate_worker::kafka::{
+    Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, open_transactions, partitions_of, passes, reader_config,
+};
 use tollgate_worker::partition::{RestoreError, ends, read_messages};
 
 /// How long the brokers may take to list the topics, and how long one request for that may take.
@@ -116,6 +118,17 @@ impl<'s> Topics<'s> {
     /// Finds the topic of what is known of subjects.
     pub(in crate::commands) fn abuse(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Abuse)
+    }
+
+    /// Says on stderr what open transactions hide of a topic: every reader here waits for commits, and ends before them. Returns whether there
+    /// are any.
+    pub(in crate::commands) fn say_open_transactions(&self, topic: Topic<'_>) -> anyhow::Result<bool> {
+        let (kafka, name, partitions) = (self.kafka.clone(), topic.name.to_owned(), i32::try_from(topic.partitions)?);
+        let found = open_transactions(&kafka, &name, 0..partitions).with_context(|| format!("whether {name} has open transactions"))?;
+        for open in &found {
+            say!("tollgate: {name}: {open}: records from there on are not read before it ends");
+        }
+        Ok(!found.is_empty())
     }
 
     fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {

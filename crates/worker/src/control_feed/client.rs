@@ -1,5 +1,6 @@
 //! The consumer of the controls topic: its configuration, with the reason for every setting, and what is derived from its statistics.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,16 +49,25 @@ pub(super) struct FeedContext {
     metrics: Metrics,
     /// When the leaders of all partitions last answered.
     last_contact: Mutex<Instant>,
+    /// Up to where each partition is committed, if everything in front of that has been handed out.
+    settled: Mutex<BTreeMap<i32, i64>>,
 }
 
 impl FeedContext {
     pub(super) fn new(topic: &str, metrics: Metrics, last_contact: Instant) -> Self {
-        Self { topic: topic.to_owned(), metrics, last_contact: Mutex::new(last_contact) }
+        Self { topic: topic.to_owned(), metrics, last_contact: Mutex::new(last_contact), settled: Mutex::default() }
     }
 
     /// Returns when the leaders of all partitions last answered.
     pub(super) fn last_contact(&self) -> Instant {
         *self.last_contact.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FeedContext {
+    /// Takes the offsets up to which partitions are committed and handed out, as far as that is news.
+    pub(super) fn take_settled(&self) -> BTreeMap<i32, i64> {
+        std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -72,6 +82,9 @@ impl ClientContext for FeedContext {
         let Some(topic) = statistics.topics.get(&self.topic) else { return };
         let partitions: Vec<&Partition> = topic.partitions.values().filter(|partition| partition.partition >= 0).collect();
         self.metrics.controls_lag_records.set(partitions.iter().map(|partition| lag(partition)).sum());
+        let settled = partitions.iter().filter(|partition| partition.ls_offset >= 0 && reached(partition) >= partition.ls_offset);
+        let settled = settled.map(|partition| (partition.partition, partition.ls_offset));
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).extend(settled);
         let silence = |partition: &&Partition| {
             let leader = statistics.brokers.values().find(|broker| broker.nodeid == partition.leader && broker.state == "UP")?;
             u64::try_from(leader.rxidle).ok().map(Duration::from_micros)
@@ -99,10 +112,13 @@ impl ClientContext for FeedContext {
 
 impl ConsumerContext for FeedContext {}
 
-/// Returns how many records are known and not applied. The last offsets of a partition may hold no records, so the end counts as reached
-/// once it was seen.
+/// Returns how many records are known and not applied, those among them that an open transaction hides. The last offsets of a partition may
+/// hold no records, so the end counts as reached once it was seen.
 fn lag(partition: &Partition) -> i64 {
-    let end = if partition.ls_offset >= 0 { partition.ls_offset } else { partition.hi_offset };
-    let start = partition.app_offset.max(partition.eof_offset).max(partition.lo_offset).max(0);
-    (end - start).max(0)
+    (partition.hi_offset.max(partition.ls_offset) - reached(partition)).max(0)
+}
+
+/// Returns the offset up to which everything that can be read has been handed out.
+fn reached(partition: &Partition) -> i64 {
+    partition.app_offset.max(partition.eof_offset).max(partition.lo_offset).max(0)
 }

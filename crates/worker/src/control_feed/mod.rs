@@ -1,11 +1,13 @@
 //! The feed of controls: one thread per process reads the whole controls topic, in no consumer group, and applies every change to the
 //! shared table at once.
 //!
-//! Members decide nothing before the table has caught up with the end that the topic had at start. After that the table is never emptied:
+//! Members decide nothing before the table has caught up with the end that the topic had at start. Restrictions that an open transaction hides
+//! count at once; a worker that starts waits for the end of the transaction, and names it. After that the table is never emptied:
 //! while the brokers are away, what was last known stays in force, and a metric shows how long they have been silent. Partitions that are
 //! added to the topic later are read after a restart.
 
 mod client;
+mod hidden;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,9 +31,10 @@ use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::ruling::SubjectKind;
 
 use client::{FeedContext, feed_config};
+use hidden::{Hidden, HiddenReader};
 
 /// How long to wait for a record at a time. A record that comes ends the wait.
-const POLL: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(50);
 /// How long one request to the brokers may take.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first pause before a feed that failed starts over; each is twice the one before.
@@ -42,6 +45,11 @@ const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
 const CAUGHT_UP_POLL: Duration = Duration::from_millis(2);
 /// How often to warn that it has not caught up.
 const WAITING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// From which age on a hidden record is told of: transactions of a moment are usual.
+const HIDDEN_MS_MIN: i64 = 1_000;
+/// How often to log that records are hidden.
+const HIDDEN_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The name of the thread.
 const THREAD: &str = "controls";
@@ -103,7 +111,7 @@ impl ControlFeed {
         parts.health.set_controls(false);
         let part = parts.stop.part();
         let own = FeedParts { stop: part.clone(), ..parts.clone() };
-        let mut feed = Feed { parts: own, next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now() };
+        let mut feed = Feed { parts: own, next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now(), warned: None };
         let thread = MustRun::new(THREAD, parts.health.threads(), &parts.stop).spawn(move || feed.keep_running())?;
         Ok(Self { parts, part, thread })
     }
@@ -125,7 +133,12 @@ impl ControlFeed {
             tokio::time::sleep(CAUGHT_UP_POLL).await;
             if reported.elapsed() > WAITING_INTERVAL {
                 reported = Instant::now();
-                tracing::warn!(topic = kafka.topics.controls, "the controls are not read to their end yet; nothing is decided before");
+                let hidden = health.controls_hidden().unwrap_or_default();
+                tracing::warn!(
+                    topic = kafka.topics.controls,
+                    hidden,
+                    "the controls are not read to their end yet; nothing is decided before"
+                );
             }
         }
         true
@@ -145,6 +158,8 @@ struct Feed {
     is_caught_up: bool,
     /// When the brokers last answered.
     last_contact: Instant,
+    /// When a warning was last logged that records are hidden; `None` while there are none.
+    warned: Option<Instant>,
 }
 
 impl Feed {
@@ -190,16 +205,25 @@ impl Feed {
         }
         consumer.assign(&list)?;
         let mut unread: BTreeSet<i32> = (0..count).collect();
+        let mut starts = BTreeMap::new();
+        for partition in 0..count {
+            // To a consumer that waits for commits, the end is where an open transaction begins.
+            let (low, committed) = consumer.fetch_watermarks(topic, partition, METADATA_TIMEOUT)?;
+            starts.insert(partition, self.next.get(&partition).map_or(committed, |next| committed.min(*next)).max(low));
+        }
+        let mut hidden = HiddenReader::start(&kafka, topic, &starts)?;
         while !stop.is_given() {
             health.beat_controls();
             fail::fail_point!("controls");
             match consumer.poll(POLL) {
-                Some(Ok(message)) => self.apply(&message),
+                Some(Ok(message)) => {
+                    self.apply(&message);
+                    hidden.settle(&self.parts.controls, message.partition(), message.offset() + 1);
+                }
                 Some(Err(KafkaError::PartitionEOF(partition))) => {
                     unread.remove(&partition);
                     if unread.is_empty() {
                         Right::read(topic).report_granted(&health);
-                        self.set_caught_up();
                     }
                 }
                 // librdkafka recovers by itself when the brokers do, and logs it elsewhere.
@@ -209,8 +233,41 @@ impl Feed {
                 None => {}
             }
             self.last_contact = consumer.context().last_contact();
+            for (partition, next) in consumer.context().take_settled() {
+                hidden.settle(&self.parts.controls, partition, next);
+            }
+            if hidden.serve(&self.parts.controls, &self.next)? {
+                tracing::info!(topic, "a restriction counts that is not committed yet");
+            }
+            self.report_hidden(hidden.oldest());
+            if unread.is_empty() && hidden.has_reached_end() && hidden.oldest().is_none() {
+                self.set_caught_up();
+            }
         }
         Ok(())
+    }
+
+    /// Shows since when records are hidden, and logs it once a minute.
+    fn report_hidden(&mut self, hidden: Option<Hidden>) {
+        let FeedParts { kafka, metrics, health, .. } = &self.parts;
+        let age_ms = hidden.map(|hidden| now_ms().saturating_sub(hidden.since_ms).max(0));
+        metrics.controls_hidden_seconds.set(age_ms.unwrap_or_default() / 1_000);
+        let shown = hidden.zip(age_ms).filter(|(_, age_ms)| *age_ms >= HIDDEN_MS_MIN).map(|(Hidden { partition, offset, .. }, age_ms)| {
+            let (topic, seconds) = (&kafka.topics.controls, age_ms / 1_000);
+            format!("an open transaction hides {topic} from partition {partition}, offset {offset} on, since {seconds} s: what permits there waits for its end")
+        });
+        match (&shown, self.warned) {
+            (Some(sentence), warned) if warned.is_none_or(|at| at.elapsed() >= HIDDEN_INTERVAL) => {
+                self.warned = Some(Instant::now());
+                tracing::warn!("{sentence}");
+            }
+            (None, Some(_)) => {
+                self.warned = None;
+                tracing::info!(topic = kafka.topics.controls, "no transaction hides controls any more");
+            }
+            _ => {}
+        }
+        health.set_controls_hidden(shown);
     }
 
     fn set_caught_up(&mut self) {

@@ -10,6 +10,7 @@ mod log;
 mod message;
 mod metadata;
 mod oauth;
+mod open_transactions;
 mod principal;
 #[cfg(feature = "tls")]
 mod probe;
@@ -29,6 +30,7 @@ pub use log::{PlainContext, log};
 pub use message::{headers_of, own_headers, with_record};
 pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes};
 pub use oauth::oauth_token;
+pub use open_transactions::{OpenTransaction, open_transactions};
 pub use principal::principal;
 pub use producer::{Linger, producer_config, reply_producer_config, verdict_producer_config};
 pub use reason::Reason;

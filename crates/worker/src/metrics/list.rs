@@ -118,6 +118,8 @@ define_metrics! {
         histogram(LATENCY_SECONDS) control_delay = "tollgate_control_delay_seconds" []
             "Seconds from a control record's timestamp until it was in force; as good as the producer's clock.";
         gauge controls_lag_records = "tollgate_controls_lag_records" [] "Control records that are known of and not applied.", alert "above 0 for two minutes";
+        gauge controls_hidden_seconds = "tollgate_controls_hidden_seconds" []
+            "Age of the oldest control record that an open transaction hides; what restricts counts all the same.";
         gauge controls_stale_seconds = "tollgate_controls_stale_seconds" []
             "Seconds since the brokers of the controls were heard of.", alert "above 30";
         counter control_feed_restarts = "tollgate_control_feed_restarts_total" [] "Times reading the controls failed and went on.";

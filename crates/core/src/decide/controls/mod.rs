@@ -8,6 +8,7 @@
 //!                   └─▶ rejection: code, field, shape, fix
 //! ```
 
+mod early;
 mod keyed;
 mod line;
 mod recent;

@@ -71,9 +71,15 @@ impl SubjectHasher {
         self.keyed.is_some()
     }
 
-    /// Returns the hash of `kind NUL tenant NUL id`.
+    /// Returns the hash of `kind NUL tenant NUL id`. Where tenant or id has a NUL of its own, it is the hash of `kind NUL NUL NUL`, the length of
+    /// the tenant in 8 bytes, tenant and id, so that no two subjects are one.
     #[must_use]
     pub fn hash(&self, subject: &Subject<'_>) -> Digest {
+        if subject.tenant.contains('\0') || subject.id.contains('\0') {
+            let length = (subject.tenant.len() as u64).to_be_bytes();
+            let (kind, tenant, id) = (subject.kind.as_str(), subject.tenant, subject.id);
+            return self.hash_parts(&[kind.as_bytes(), b"\0\0\0", &length, tenant.as_bytes(), id.as_bytes()]);
+        }
         self.hash_parts(&[subject.kind.as_str().as_bytes(), b"\0", subject.tenant.as_bytes(), b"\0", subject.id.as_bytes()])
     }
 
@@ -171,6 +177,10 @@ mod tests {
     fn a_subject_is_kind_tenant_and_id() {
         let subject = |kind, tenant, id| Subject { kind, tenant, id };
         let user = subject(SubjectKind::User, "acme", "42");
+        let glued = [("a\0b", "c"), ("a", "b\0c"), ("", "a\0b\0c"), ("a\0", "b\0c")];
+        let glued: std::collections::HashSet<Digest> =
+            glued.into_iter().map(|(tenant, id)| SubjectHasher::new(None).hash(&Subject { kind: SubjectKind::User, tenant, id })).collect();
+        assert_eq!(glued.len(), 4, "a NUL makes no two subjects one");
         assert_eq!(SubjectHasher::new(None).hash(&user), Digest::of(b"user\0acme\x0042"));
         let keyed = SubjectHasher::new(Some("k"));
         assert_eq!(keyed.hash(&user).to_string(), mac(b"k", b"user\0acme\x0042"));

@@ -51,6 +51,9 @@ impl OapPassport {
         let mut denials = Denials { evidence, policy_id: None, reasons: Vec::new() };
         let call = Call { tool_name: request.tool_name, input: request.tool_input, time_ms: request.latest_ms };
         examine(passport, &self.terms, &call, &mut denials);
+        // A passport whose record is not committed yet may narrow what is allowed, and widens nothing.
+        let early = request.agent_id().map(|agent_id| self.controls.early_passports(agent_id)).unwrap_or_default();
+        early.iter().for_each(|passport| examine(Some(Ok(passport)), &self.terms, &call, &mut denials));
         let allow = denials.reasons.is_empty();
         if allow {
             denials.push("oap.allowed", "All policy checks passed".into());
