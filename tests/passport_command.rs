@@ -43,6 +43,8 @@ fn an_interpreter_on_the_list_is_told_and_fails_if_that_is_asked_for() {
     let remarks = report(&open)["remarks"].as_array().unwrap().clone();
     assert!(remarks.iter().any(|remark| remark["entry"] == "docker run" && remark["runs_anything"] == false), "{remarks:?}");
     assert_eq!(check(&["-"], &passport("\"python3\"")).exit, Some(0));
+    let unknown = check(&["-", "--strict"], &passport("\"frobnicate\""));
+    assert_eq!(unknown.exit, Some(1), "nothing is known of the program");
     assert_eq!(check(&[RESTRICTIVE, "--strict"], "").exit, Some(0));
 }
 
@@ -204,4 +206,18 @@ fn the_policy_version_depends_on_the_passport() {
     let gone = run(tollgate().args(["config", "check", "--config"]).arg(config.path()), b"");
     assert_eq!((gone.exit, gone.stdout.as_str()), (Some(1), ""));
     assert!(gone.stderr.contains("guardrails.passport: found ") && gone.stderr.contains("write the path of a passport"), "{}", gone.stderr);
+}
+
+/// Entries are proposed for what a capture holds and the passport refuses, with places for what changes.
+#[test]
+fn entries_are_proposed_for_the_refused_commands_of_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("capture.jsonl");
+    let call = |command: &str| json!({"type": "tool_call", "tool_name": "bash", "tool_input": {"command": command}}).to_string();
+    let lines = ["gh pr view 7", "gh pr view 8", "git status", "kubectl get pods && gh pr view 9"].map(call).join("\n");
+    std::fs::write(&capture, lines).unwrap();
+    let ran = check(&["-", "--suggest", capture.to_str().unwrap()], &std::fs::read_to_string(RESTRICTIVE).unwrap());
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let expected = json!([{"entry": "gh pr view {number}", "commands": 3}, {"entry": "kubectl get pods", "commands": 1}]);
+    assert_eq!(found["suggestions"], expected, "{}", ran.stderr);
 }

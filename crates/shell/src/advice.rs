@@ -13,6 +13,8 @@ pub struct Remark {
     pub says: String,
     /// Whether whoever may run it may run anything.
     pub runs_anything: bool,
+    /// Whether nothing is known of the program, so that nothing is proven of what it does with its arguments.
+    pub is_unknown: bool,
 }
 
 /// Returns remarks on the entries of a list that allow more than they seem to, or nothing.
@@ -20,7 +22,10 @@ pub struct Remark {
 pub fn remarks(allowed: &[String]) -> Vec<Remark> {
     let remark = |(index, entry): (usize, &String)| {
         let (says, runs_anything) = remark_on(entry)?;
-        Some(Remark { index, says, runs_anything })
+        let program =
+            literal_words(entry).and_then(|words| words.first().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned()));
+        let is_unknown = program.is_some_and(|name| !tables::is_known(&name) && !tables::is_refused(&name));
+        Some(Remark { index, says, runs_anything, is_unknown })
     };
     allowed.iter().enumerate().filter_map(remark).collect()
 }
@@ -71,6 +76,8 @@ mod tests {
         let remarks = remarks(&list);
         let loud: Vec<usize> = remarks.iter().filter(|remark| remark.runs_anything).map(|remark| remark.index).collect();
         assert_eq!(loud, [2, 3, 5, 8]);
+        let unknown: Vec<usize> = remarks.iter().filter(|remark| remark.is_unknown).map(|remark| remark.index).collect();
+        assert_eq!(unknown, [7]);
         let all: Vec<usize> = remarks.iter().map(|remark| remark.index).collect();
         assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9]);
     }

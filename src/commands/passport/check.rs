@@ -14,6 +14,7 @@ use tollgate_core::decide::policy::PolicySettings;
 use tollgate_passport::{Passport, PassportFault, SchemaFault, check_schema};
 
 use super::explain::{Explanation, explain};
+use super::suggest::suggest;
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct CheckArgs {
@@ -25,9 +26,12 @@ pub(in crate::commands) struct CheckArgs {
     /// When the call is made [default: now]
     #[arg(long, value_name = "RFC3339", value_parser = read_time, requires = "explain")]
     at: Option<i64>,
-    /// Fail where an entry of allowed_commands runs whatever it is given, such as an interpreter
+    /// Fail where an entry of allowed_commands runs whatever it is given, such as an interpreter, or is of a program that is not known here
     #[arg(long)]
     strict: bool,
+    /// Propose entries for the commands of a capture that the passport refuses: to be read before they are taken over
+    #[arg(long, value_name = "CAPTURE")]
+    suggest: Option<PathBuf>,
     /// How to print [default: text on a terminal, else json]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -55,6 +59,16 @@ struct Findings {
     remarks: Vec<EntryRemark>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
+    /// Proposed entries of `allowed_commands`, with how many commands of the capture each would allow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestions: Option<Vec<Suggestion>>,
+}
+
+/// A proposed entry.
+#[derive(Debug, Serialize)]
+struct Suggestion {
+    entry: String,
+    commands: usize,
 }
 
 /// A remark on an entry of a list of commands.
@@ -65,6 +79,8 @@ struct EntryRemark {
     says: String,
     /// Whether whoever may run it may run anything.
     runs_anything: bool,
+    /// Whether nothing is known of its program.
+    is_unknown: bool,
 }
 
 /// Returns the remarks on a passport's list of commands.
@@ -73,9 +89,9 @@ fn entry_remarks(text: &[u8]) -> Vec<EntryRemark> {
     let document: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
     let list = document.pointer("/limits/system.command.execute/allowed_commands").and_then(serde_json::Value::as_array);
     let entries: Vec<String> = list.into_iter().flatten().map(|entry| entry.as_str().unwrap_or_default().to_owned()).collect();
-    let remark = |Remark { index, says, runs_anything }| {
+    let remark = |Remark { index, says, runs_anything, is_unknown }| {
         let entry = entries.get(index).cloned().unwrap_or_default();
-        EntryRemark { path: format!("{PATH}[{index}]"), entry, says, runs_anything }
+        EntryRemark { path: format!("{PATH}[{index}]"), entry, says, runs_anything, is_unknown }
     };
     bash_commands::remarks(&entries).into_iter().map(remark).collect()
 }
@@ -89,6 +105,7 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
         }
         _ => None,
     };
+    let suggestions = args.suggest.as_deref().map(|capture| suggestions(capture, passport.as_ref(), policy)).transpose()?;
     let findings = Findings {
         is_passport: passport.is_ok(),
         passport_digest: passport.as_ref().ok().map(|passport| format!("sha256:{}", passport.digest)),
@@ -96,6 +113,7 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
         faults: check_schema(&text).unwrap_or_default(),
         remarks: entry_remarks(&text),
         explanation,
+        suggestions,
     };
     let name = if is_stdin(&args.file) { "the passport".to_owned() } else { args.file.display().to_string() };
     let is_text = args.format.map_or_else(|| std::io::stdout().is_terminal(), |format| format == Format::Text);
@@ -108,8 +126,18 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
             say!("WARNING: {path}: '{entry}' {says}");
         }
     }
-    let is_open = args.strict && findings.remarks.iter().any(|remark| remark.runs_anything);
+    let is_open = args.strict && findings.remarks.iter().any(|remark| remark.runs_anything || remark.is_unknown);
     Ok(if findings.is_passport && findings.faults.is_empty() && !is_open { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Proposes entries for the commands of a capture that the passport refuses.
+fn suggestions(capture: &Path, passport: Result<&Passport, &PassportFault>, policy: &PolicySettings) -> anyhow::Result<Vec<Suggestion>> {
+    let terms = policy.passport_terms().unwrap_or_default();
+    let is_allowed = |line: &str| {
+        let input = serde_json::json!({"command": line}).to_string();
+        explain(passport, &terms, "bash", &input, now()).is_ok_and(|explanation| explanation.allow)
+    };
+    Ok(suggest(capture, is_allowed)?.into_iter().map(|(entry, commands)| Suggestion { entry, commands }).collect())
 }
 
 fn is_stdin(file: &Path) -> bool {
@@ -153,9 +181,12 @@ impl Findings {
         for SchemaFault { path, found, expected, effect } in &self.faults {
             text.push_str(&format!("  {path}: found {found}, expected {expected}\n    {effect}\n"));
         }
-        for EntryRemark { path, entry, says, runs_anything } in &self.remarks {
+        for EntryRemark { path, entry, says, runs_anything, .. } in &self.remarks {
             let mark = if *runs_anything { "WARNING" } else { "note" };
             text.push_str(&format!("  {mark}: {path}: '{entry}' {says}\n"));
+        }
+        for Suggestion { entry, commands } in self.suggestions.iter().flatten() {
+            text.push_str(&format!("  entry for {commands} commands: {entry}\n"));
         }
         if let Some(digest) = &self.passport_digest {
             text.push_str(&format!("digest {digest}\n"));

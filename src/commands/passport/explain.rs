@@ -14,7 +14,7 @@ use tollgate_passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Repo
 /// The checks of a call, in their order, and the decision.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Explanation {
-    allow: bool,
+    pub(super) allow: bool,
     /// The code of the first denial.
     code: Cow<'static, str>,
     message: Cow<'static, str>,

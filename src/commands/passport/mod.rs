@@ -2,6 +2,7 @@
 
 mod check;
 mod explain;
+mod suggest;
 
 use std::process::ExitCode;
 

@@ -75,6 +75,22 @@ pub(super) fn read<'d>(record: &Record<'d>, envelope: &Envelope<'d>) -> Read<Eve
     }
 }
 
+/// Says how a record's key differs from the thread's id, and what to do about it. Serialisers of JSON write quotes around a key, and `null` for
+/// none.
+fn mismatch(key: &[u8], thread_id: &str) -> (&'static str, &'static str) {
+    let unquoted = key.strip_prefix(b"\"").and_then(|key| key.strip_suffix(b"\""));
+    match key {
+        b"null" => {
+            ("a key that is the text null", "send no key, or the id: a serialiser of JSON writes null for no key; use one for plain texts")
+        }
+        _ if unquoted == Some(thread_id.as_bytes()) => (
+            "a key with the same id in quotes",
+            "send the key without quotes: a serialiser of JSON writes them around it; use one for plain texts",
+        ),
+        _ => ("another thread than the record's key", "let both name the same thread"),
+    }
+}
+
 struct Reader<'r, 'd> {
     record: &'r Record<'d>,
     envelope: &'r Envelope<'d>,
@@ -174,8 +190,8 @@ impl<'d> Reader<'_, 'd> {
         };
         let thread_id = check_thread_id(thread_id, FIX)?;
         if key.is_some_and(|key| key != thread_id.as_bytes()) {
-            let found = "another thread than the record's key";
-            return Err(Rejection::new(RejectionCode::ThreadIdMismatch, "thread_id", found, "let both name the same thread"));
+            let (found, fix) = mismatch(key.unwrap_or_default(), &thread_id);
+            return Err(Rejection::new(RejectionCode::ThreadIdMismatch, "thread_id", found, fix));
         }
         Ok(thread_id)
     }

@@ -22,7 +22,7 @@ pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use schema::schema;
 
 use crate::event::record::Record;
-use tollgate_json::{DEPTH_MAX, Parser, SyntaxErrorKind, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Value};
 
 /// How many containers may be open at once in a whole event: the event and a CloudEvents envelope around what tool arguments may nest.
 pub(crate) const EVENT_DEPTH_MAX: usize = DEPTH_MAX + 4;
@@ -80,8 +80,12 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         }
     })?;
     if !root.is_object() {
+        let fix = match root.shape() {
+            Shape::Array => "send each event of the list, or each CloudEvent of the batch, as a record of its own",
+            _ => "send one JSON object per record",
+        };
         let found = root.shape().to_string();
-        return Err(Rejection::new(RejectionCode::ValueNotAnObject, "value", found, "send one JSON object per record"));
+        return Err(Rejection::new(RejectionCode::ValueNotAnObject, "value", found, fix));
     }
     Ok(root)
 }

@@ -1,8 +1,10 @@
-//! Reading a policy server's answer: anything but a well-formed decision is an error.
+//! Reading a policy server's answer: a no is a no whatever its reasons look like, and any other answer that is no well-formed decision is an
+//! error.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Dialect;
 use crate::decide::guardrail::{GuardrailDecision, ProviderError};
@@ -46,6 +48,10 @@ enum OpaResult {
 
 /// Reads an answer as a decision, whose evidence is the digest of the answer's bytes.
 pub(super) fn read(dialect: Dialect, answer: &[u8]) -> Result<GuardrailDecision, ProviderError> {
+    let evidence = Evidence::Answer(Digest::of(answer));
+    if let Some(no) = read_no(dialect, answer) {
+        return conclude(no, evidence);
+    }
     let decision = match dialect {
         Dialect::Tollgate => read_json::<Decision>(answer)?,
         Dialect::Opa => match read_json::<OpaAnswer>(answer)?.result {
@@ -54,7 +60,37 @@ pub(super) fn read(dialect: Dialect, answer: &[u8]) -> Result<GuardrailDecision,
             None => return Err(ProviderError::Malformed("the policy has no result")),
         },
     };
-    conclude(decision, Evidence::Answer(Digest::of(answer)))
+    conclude(decision, evidence)
+}
+
+/// Reads an answer that says no; `None` for any other. Its reasons may be texts, objects of any form, or one text: what can be read of them is
+/// told, and what cannot be read changes nothing of the no.
+fn read_no(dialect: Dialect, answer: &[u8]) -> Option<Decision> {
+    let answer: Value = serde_json::from_slice(answer).ok()?;
+    let said = if dialect == Dialect::Opa { answer.get("result")? } else { &answer };
+    if said.get("allow").and_then(Value::as_bool) != Some(false) {
+        return None;
+    }
+    let found = ["reasons", "reason", "deny", "violations"].into_iter().find_map(|key| said.get(key).filter(|value| !value.is_null()));
+    let reasons = match found {
+        None => Vec::new(),
+        Some(Value::Array(items)) => items.iter().map(read_reason).collect(),
+        Some(other) => vec![read_reason(other)],
+    };
+    let policy_id = said.get("policy_id").and_then(Value::as_str).filter(|name| is_name(name)).map(str::to_owned);
+    Some(Decision { allow: false, reasons: Some(reasons), policy_id })
+}
+
+/// Reads one reason of a no, whatever its form.
+fn read_reason(reason: &Value) -> DecisionReason {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| reason.get(key).and_then(Value::as_str));
+    let code = text(&["code"]).filter(|code| is_name(code)).unwrap_or("oap.denied").to_owned();
+    let message = reason.as_str().or_else(|| text(&["message", "msg", "reason", "description"]));
+    DecisionReason { code, message: message.map(str::to_owned) }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= NAME_BYTES_MAX
 }
 
 fn read_json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, ProviderError> {
@@ -67,7 +103,7 @@ fn conclude(decision: Decision, evidence: Evidence) -> Result<GuardrailDecision,
     let Decision { allow, reasons, policy_id } = decision;
     let reasons = reasons.unwrap_or_default();
     let mut names = reasons.iter().map(|reason| &reason.code).chain(&policy_id);
-    if names.any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
+    if names.any(|name| !is_name(name)) {
         return Err(ProviderError::Malformed("a code or policy id that is empty or too long"));
     }
     let policy_id: Option<Cow<'static, str>> = policy_id.map(Cow::Owned);

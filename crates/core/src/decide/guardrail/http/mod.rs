@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_an_error() {
-        let long = format!(r#"{{"allow": false, "reasons": [{{"code": "{}"}}]}}"#, "x".repeat(NAME_BYTES_MAX + 1));
+        let long = format!(r#"{{"allow": true, "reasons": [{{"code": "{}"}}]}}"#, "x".repeat(NAME_BYTES_MAX + 1));
         for (dialect, answer) in [
             (Dialect::Tollgate, ""),
             (Dialect::Tollgate, "<html></html>"),
@@ -144,7 +144,7 @@ mod tests {
             (Dialect::Tollgate, r#"{"allow": "true"}"#),
             (Dialect::Tollgate, r#"{"allow": 1}"#),
             (Dialect::Tollgate, r#"{"allow": null}"#),
-            (Dialect::Tollgate, r#"{"allow": true, "allow": false}"#),
+            (Dialect::Tollgate, r#"{"allow": false, "allow": true}"#),
             (Dialect::Tollgate, r#"{"allow": true, "reasons": {}}"#),
             (Dialect::Tollgate, r#"{"allow": true, "reasons": [{"message": "m"}]}"#),
             (Dialect::Tollgate, r#"{"allow": true, "policy_id": 3}"#),
@@ -156,11 +156,29 @@ mod tests {
             (Dialect::Opa, r#"{"result": null}"#),
             (Dialect::Opa, r#"{"result": "true"}"#),
             (Dialect::Opa, r#"{"result": {"allow": "yes"}}"#),
-            (Dialect::Opa, r#"{"result": {"allow": true, "allow": false}}"#),
+            (Dialect::Opa, r#"{"result": {"allow": false, "allow": true}}"#),
             (Dialect::Opa, r#"{"result": true, "result": false}"#),
             (Dialect::Opa, r#"{"allow": true}"#),
         ] {
             assert!(matches!(read(dialect, answer), Err(ProviderError::Malformed(_))), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_no_is_a_no_whatever_its_reasons_look_like() {
+        let long = format!(r#"{{"allow": false, "reasons": [{{"code": "{}"}}]}}"#, "x".repeat(NAME_BYTES_MAX + 1));
+        for (dialect, answer, expected) in [
+            (Dialect::Tollgate, r#"{"allow": false, "reasons": ["not today"]}"#, "oap.denied: not today"),
+            (Dialect::Tollgate, r#"{"allow": false, "reasons": [{"message": "m"}]}"#, "oap.denied: m"),
+            (Dialect::Tollgate, r#"{"allow": false, "reasons": "m"}"#, "oap.denied: m"),
+            (Dialect::Tollgate, r#"{"allow": false, "reason": "m"}"#, "oap.denied: m"),
+            (Dialect::Tollgate, r#"{"allow": false, "reasons": {"code": "c", "msg": "m"}}"#, "c: m"),
+            (Dialect::Tollgate, r#"{"allow": false, "reasons": [7], "policy_id": 3}"#, "oap.denied: "),
+            (Dialect::Tollgate, r#"{"allow": true, "allow": false}"#, "oap.denied: blocked by guardrail policy"),
+            (Dialect::Tollgate, &long, "oap.denied: "),
+            (Dialect::Opa, r#"{"result": {"allow": false, "deny": ["m"]}}"#, "oap.denied: m"),
+        ] {
+            assert_eq!(read(dialect, answer), Ok((false, vec![expected.to_owned()])), "{answer}");
         }
     }
 
