@@ -29,14 +29,15 @@ pub fn open(path: &Path) -> anyhow::Result<Input> {
     unpacked(file, is_compressed(path)).with_context(unreadable)
 }
 
-/// Returns the bytes of a file, or of what is compressed in it. One that is `named_so` has to be compressed, unless it is empty.
+/// Returns the bytes of a file, or of what is compressed in it. One that is `named_so` has to be compressed: a capture without records is a frame too.
 fn unpacked(mut bytes: impl Read + Send + 'static, named_so: bool) -> anyhow::Result<Input> {
     let mut head = Vec::with_capacity(ZSTD_MAGIC.len());
     bytes.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
     let is_zstd = head == ZSTD_MAGIC;
     anyhow::ensure!(
-        is_zstd || !named_so || head.is_empty(),
-        "found no file of zstd, as its name says; give it a name without .zst if it is plain, or take the capture again"
+        is_zstd || !named_so,
+        "found no file of zstd, as its name says ({} bytes); give it a name without .zst if it is plain, or take the capture again",
+        if head.is_empty() { "0" } else { "some" }
     );
     let whole = io::Cursor::new(head).chain(bytes);
     Ok(if is_zstd { buffered(zstd::Decoder::new(whole)?) } else { buffered(whole) })

@@ -9,6 +9,13 @@ const PIECE_BYTES: usize = 4 << 20;
 /// The level of compression at which reading a topic is still slower.
 const ZSTD_LEVEL: i32 = 3;
 
+/// Returns a piece as a compressed frame, with a checksum: a reader finds a bit that has turned.
+fn packed(piece: &[u8]) -> io::Result<Vec<u8>> {
+    let mut compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
+    compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
+    compressor.compress(piece)
+}
+
 /// A capture that is being written.
 #[derive(Debug)]
 pub struct CaptureWriter {
@@ -76,7 +83,7 @@ impl CaptureWriter {
         if self.piece.is_empty() {
             return Ok(());
         }
-        let packed = if self.is_compressed { Some(zstd::bulk::compress(&self.piece, ZSTD_LEVEL)?) } else { None };
+        let packed = if self.is_compressed { Some(packed(&self.piece)?) } else { None };
         let piece = std::mem::take(&mut self.piece);
         self.write(packed.as_deref().unwrap_or(&piece))?;
         self.piece = piece;
@@ -112,7 +119,7 @@ impl CaptureWriter {
         self.flush()?;
         if self.is_compressed && self.written == 0 {
             // No bytes at all are no compressed file.
-            self.write(&zstd::bulk::compress(&[], ZSTD_LEVEL)?)?;
+            self.write(&packed(&[])?)?;
         }
         if let Sink::File(file) = &self.sink {
             file.sync_all()?;
@@ -148,6 +155,24 @@ mod tests {
             again.finish().unwrap();
             assert_eq!(read(&path), "{\"a\":1}\n{\"c\":3}\n", "{name}");
             assert!(CaptureWriter::create(&path, false).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_bit_that_has_turned_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.zst");
+        let mut writer = CaptureWriter::create(&path, false).unwrap();
+        writer.append(|line| line.extend_from_slice("{\"text\":\"some words that are stored as they stand\"}\n".as_bytes())).unwrap();
+        writer.finish().unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for at in 9..whole.len() {
+            let mut turned = whole.clone();
+            turned[at] ^= 1;
+            std::fs::write(&path, turned).unwrap();
+            let mut text = String::new();
+            let read = super::super::open(&path).and_then(|mut input| Ok(input.read_to_string(&mut text)?));
+            assert!(read.is_err(), "byte {at}: {text}");
         }
     }
 }

@@ -70,10 +70,40 @@ impl Enforcement<'_> {
         self.raise(found.rule, found.at_ms, record);
     }
 
+    /// Takes a subject down the ladder of a rule, a step for each while without offence up to a time.
+    pub(crate) fn descend(
+        &mut self,
+        key: &SubjectKey,
+        subject: &mut Subject<'_>,
+        place: usize,
+        (number, rule): (usize, &Rule),
+        now_ms: i64,
+    ) {
+        let Ok(opened) = subject.open(place) else { return };
+        let Some(episode) = &mut opened.episode else { return };
+        while episode.descends_ms <= now_ms && episode.step > 0 {
+            episode.step -= 1;
+            episode.descends_ms = episode.descends_ms.saturating_add(rule.decay_ms());
+        }
+        if episode.step > 0 {
+            return;
+        }
+        let Some(counter) = subject.counters.get(place) else { return };
+        let (number_in_partition, group) = (counter.rule, counter.group.clone());
+        let suspended_ms = blast_radius::suspended_ms(subject, number_in_partition);
+        let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { return };
+        let left_ms = blast_radius::suspended_ms(subject, number_in_partition);
+        self.suspended_otherwise(number_in_partition, &rule.id, suspended_ms, left_ms);
+        let alert = ended(rule, key, &group, &episode, Action::None).record(key.to_string(), false);
+        self.raise(number, now_ms, alert);
+    }
+
     /// Takes a subject up the ladder. Returns what its alert has to tell, if it has one of its own: a repeat at the same step has none for a
     /// while. `None` in place of both if the counter cannot be read.
     fn deal(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, at: usize, (rule, found): (&Rule, &Found)) -> Option<Option<Dealt>> {
         let group = subject.counters.get(at).map(|counter| counter.group.clone())?;
+        // Some source may hold the clock back. What is due by the time of the firing does not depend on that.
+        self.descend(key, subject, at, (found.rule, rule), found.at_ms);
         let before = subject.open(at).ok()?.episode.as_deref().cloned();
         let from = before.as_ref().map_or(0, |episode| episode.step);
         let mut climb = climb(rule, from);

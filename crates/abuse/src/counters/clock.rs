@@ -4,12 +4,9 @@ use tollgate_core::decide::signal::SubjectKey;
 
 use super::Counters;
 use crate::alerts::alert::Origin;
-use crate::alerts::blast_radius;
 use crate::alerts::control;
-use crate::alerts::firing::{Found, ended};
+use crate::alerts::firing::Found;
 use crate::context::FoldContext;
-use crate::outcome::Action;
-use crate::rules::Rule;
 use crate::subjects::{SlotKey, Subject};
 use crate::time_units::{NEVER_S, second_of, time_of, whole_minute};
 
@@ -84,7 +81,7 @@ impl Counters {
             let origin = Origin::Clock(finding.to_ms);
             self.enforcement(context).fire(key, subject, id, &Found { rule: number, finding, at_ms: finding.to_ms, origin });
         }
-        self.descend(key, subject, place, (number, rule), now_ms, context);
+        self.enforcement(context).descend(key, subject, place, (number, rule), now_ms);
         let lateness_ms = rules.lateness_ms;
         let Ok(opened) = subject.open(place) else { return };
         let over_ms = opened.window.over_ms(rule, lateness_ms).map(whole_minute);
@@ -96,38 +93,5 @@ impl Counters {
             subject.evidence.release(id);
         }
         subject.settle(place, rule);
-    }
-
-    /// Takes a subject down the ladder of a rule, a step for each while without offence.
-    fn descend(
-        &mut self,
-        key: &SubjectKey,
-        subject: &mut Subject<'_>,
-        place: usize,
-        (number, rule): (usize, &Rule),
-        now_ms: i64,
-        context: &mut FoldContext,
-    ) {
-        let Ok(opened) = subject.open(place) else { return };
-        let Some(episode) = &mut opened.episode else { return };
-        while episode.descends_ms <= now_ms && episode.step > 0 {
-            episode.step -= 1;
-            episode.descends_ms = episode.descends_ms.saturating_add(rule.decay_ms());
-        }
-        if episode.step > 0 {
-            return;
-        }
-        let Some(counter) = subject.counters.get(place) else { return };
-        let (number_in_partition, group) = (counter.rule, counter.group.clone());
-        let suspended_ms = blast_radius::suspended_ms(subject, number_in_partition);
-        let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { return };
-        self.enforcement(context).suspended_otherwise(
-            number_in_partition,
-            &rule.id,
-            suspended_ms,
-            blast_radius::suspended_ms(subject, number_in_partition),
-        );
-        let alert = ended(rule, key, &group, &episode, Action::None).record(key.to_string(), false);
-        self.enforcement(context).raise(number, now_ms, alert);
     }
 }

@@ -8,10 +8,10 @@ use crate::alerts::alert::Origin;
 use crate::alerts::firing::Found;
 use crate::context::FoldContext;
 use crate::program::Use;
-use crate::rules::Rule;
+use crate::rules::{Correlation, Rule};
 use crate::subjects::{PackedId, SlotKey, Subject, Witness, bit};
 use crate::time_units::{NEVER_S, earlier, second_of, time_of, whole_minute};
-use crate::window::{Counted, Window};
+use crate::window::{Counted, Finding, Window, width_ms};
 
 /// A signal, as far as counters go.
 struct Signal<'s> {
@@ -188,9 +188,18 @@ impl Counters {
         let look_ms = self.time_to_look_ms(context.now_ms.unwrap_or(signal.time_ms));
         let counted = Counted { time_ms: signal.time_ms, amount: signal.amount, value, part: used.part };
         let finding = opened.window.add(rule, &counted, horizon_ms, look_ms);
+        // A signal may complete a window whose later signals came before it: the rule fires at the time of the latest, as it would in order.
+        let latest_ms = |finding: &Finding| match &rule.correlation {
+            Correlation::ValueSum { .. } => finding.to_ms.saturating_sub(width_ms(rule.timespan_ms)),
+            _ => finding.to_ms,
+        };
         subject.settle(at, rule);
         let id = subject.counters.get(at)?.id;
-        Some((id, finding.map(|finding| Found { rule: used.rule, finding, at_ms: signal.time_ms, origin: signal.origin })))
+        let found = |finding: Finding| {
+            let at_ms = signal.time_ms.max(latest_ms(&finding));
+            Found { rule: used.rule, finding, at_ms, origin: signal.origin }
+        };
+        Some((id, finding.map(found)))
     }
 
     /// Returns the time up to which no window of a rule can need anything.

@@ -16,7 +16,7 @@ mod timer;
 mod values;
 
 use baseline::BaselineCounts;
-pub(super) use buckets::Buckets;
+pub(super) use buckets::{Buckets, width_ms};
 use event_count::EventTimes;
 use ratio::RatioCounts;
 use timer::Timer;

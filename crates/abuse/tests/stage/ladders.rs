@@ -1,6 +1,6 @@
 //! Ladders, suspensions and what is said of them.
 
-use tollgate_abuse::{Detection, Mode, Rule};
+use tollgate_abuse::{Detection, Ladder, Mode, Rule, Step};
 use tollgate_core::decide::signal::PointKind;
 
 use super::fixture::*;
@@ -135,4 +135,36 @@ fn a_suspension_that_is_over_already_is_not_written() {
     let alerts = offend(&mut other, "a", 10, START);
     assert_eq!(shown(&alerts, &SHOWN), ["escalated 2 lapsed null 0"]);
     assert!(other.controls.is_empty());
+}
+
+/// A source that lags brings a signal late. The suspension is that of the latest signal of the window, as if they had come in order.
+#[test]
+fn a_suspension_counts_from_the_latest_signal_of_its_window() {
+    let ladder = Ladder { steps: vec![Step::Suspend(15 * MINUTE)], decay_ms: DAY };
+    let until = |minutes: [i64; 3]| {
+        let mut bench = Bench::new(rules(vec![Rule { ladder: ladder.clone(), ..rule("three") }]));
+        for (offset, minute) in (0..).zip(minutes) {
+            bench.stop("a", offset, START + minute * MINUTE);
+        }
+        bench.suspended_until("a").map(str::to_owned)
+    };
+    assert_eq!(until([5, 56, 59]).as_deref(), Some("2025-10-09T10:14:00.000Z"));
+    assert_eq!(until([56, 59, 5]), until([5, 56, 59]));
+    assert_eq!(until([59, 5, 56]), until([5, 56, 59]));
+}
+
+/// Some other source may hold the partition's time back. The step of a firing is that of its own time.
+#[test]
+fn a_step_does_not_depend_on_how_far_the_clock_is() {
+    let fired = |moves_clock: bool| {
+        let mut bench = Bench::new(rules(vec![rule("three")]));
+        offend(&mut bench, "a", 0, START);
+        if moves_clock {
+            bench.clock(START + 30 * HOUR);
+        }
+        let alerts = offend(&mut bench, "a", 10, START + 30 * HOUR);
+        shown(&alerts, &["status", "step", "action"]).pop()
+    };
+    assert_eq!(fired(true).as_deref(), Some("firing 1 warned"), "a new episode");
+    assert_eq!(fired(false), fired(true));
 }
