@@ -34,13 +34,15 @@ pub enum ArgumentRole {
     Channel,
     /// The kind of an agent that is started.
     SessionType,
+    /// Headers of a request: an object with their values.
+    Headers,
     /// A text or a choice. No tool reads a file, fetches a URL or runs a command because of it.
     Text,
     /// Something that changes what a call does in ways that cannot be judged. A call that has it is denied.
     Refused,
 }
 
-use ArgumentRole::{Body, Channel, Command, Folder, Language, Method, Path, Pattern, Recipient, Refused, SessionType, Text, Url};
+use ArgumentRole::{Body, Channel, Command, Folder, Headers, Language, Method, Path, Pattern, Recipient, Refused, SessionType, Text, Url};
 
 impl ArgumentRole {
     /// The roles that configuration can give to an argument, with their names.
@@ -67,13 +69,14 @@ type Names = (ArgumentRole, &'static str);
 const ANY_TOOL: &[Names] = &[(
     Text,
     "description reason reasoning explanation justification purpose summary intent comment note notes label title thought thoughts \
-     explanation_text task_progress user_message status_message tool_call_id call_id request_id correlation_id",
+     explanation_text task_progress user_message status_message tool_call_id call_id request_id correlation_id timeout timeout_ms \
+     timeout_seconds session_id shell_id terminal_id process_id task_id security_risk risk wait_ms yield_time_ms",
 )];
 
 /// TABLE: tools that run commands.
 const COMMAND_TOOLS: &[Names] = &[
     (Command, "command"),
-    (Folder, "cwd workdir work_dir working_directory working_dir current_directory"),
+    (Folder, "cwd workdir work_dir working_directory working_dir current_directory exec_dir run_dir start_dir directory dir folder path"),
     (Language, "language lang"),
     (
         Refused,
@@ -93,14 +96,10 @@ const FILE_TOOLS: &[Names] = &[
          directory_path dir_path folder_path path_to_file notebook_path location resource uri url image image_url link link_path \
          symlink symlink_path rename_to move_to copy_to save_as include_path search_path",
     ),
-    (
-        Pattern,
-        "pattern glob globs glob_pattern file_pattern file_glob include includes include_pattern include_patterns exclude excludes \
-         exclude_pattern exclude_patterns ignore ignore_patterns ignore_globs case_sensitive_pattern",
-    ),
+    (Pattern, "pattern glob globs glob_pattern file_pattern file_glob include includes include_pattern include_patterns"),
     (
         Text,
-        "content contents text new_str old_str new_string old_string new_text old_text insert_text file_text new_content old_content \
+        "exclude excludes exclude_pattern exclude_patterns ignore ignore_patterns ignore_globs content contents text new_str old_str new_string old_string new_text old_text insert_text file_text new_content old_content \
          replacement replace search find query regex regexp needle question prompt encoding mode command language content_type mime_type \
          newline line_ending format type view_type output_mode edits operation view_range lines line_range sort order sort_by unit \
          instruction instructions code_edit new_source cell_id cell_type edit_mode",
@@ -116,16 +115,19 @@ const WEB_TOOLS: &[Names] = &[
          https_proxy proxy_url callback_url redirect_url webhook webhook_url src",
     ),
     (Method, "method http_method request_method verb http_verb x_http_method x_http_method_override x_method_override method_override"),
+    (Body, "body data json form form_data payload post_data raw_body raw_data request_body json_body post_body multipart content"),
+    (Headers, "headers header http_headers request_headers extra_headers"),
     (
-        Body,
-        "body data json form form_data payload post_data raw_body raw_data request_body json_body post_body files multipart upload content",
+        Refused,
+        "script scripts code expression javascript js function output_file save_to save_path download_path output_path output file file_path \
+         filename files upload uploads cookies_file actions steps",
     ),
     (
         Text,
         "query queries q question prompt instruction instructions search search_query keywords keyword text value selector ref element key \
          keys direction action format output_format return_format response_format extract_mode mode type language lang locale country \
          region category topic freshness date_range time_range safe_search safesearch provider engine device viewport sort order name \
-         extract_schema goal size color layout license",
+         extract_schema goal size color layout license site allowed_domains blocked_domains include_domains exclude_domains domains",
     ),
 ];
 
@@ -197,9 +199,11 @@ impl<'c> ArgumentNames<'c> {
             return Some((*role, "of tool_arguments"));
         }
         let is_search = || fold(self.tool).is_some_and(|tool| TEXT_SEARCHES.contains(&tool.as_str()));
-        let is_text = self.pack == Pack::FileRead && matches!(folded, "pattern" | "target") && is_search();
-        if is_text {
-            return Some((Text, "pattern"));
+        match folded {
+            "pattern" if self.pack == Pack::FileRead && is_search() => return Some((Text, "pattern")),
+            // It says where to look, in a word.
+            "target" if self.pack == Pack::FileRead && is_search() => return None,
+            _ => {}
         }
         table(self.pack).iter().chain(ANY_TOOL).find_map(|(role, names)| {
             let name = names.split_ascii_whitespace().find(|name| is_folded_as(name, folded))?;

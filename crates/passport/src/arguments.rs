@@ -143,8 +143,16 @@ impl<'v> Sorted<'v> {
                 }
                 seen.push((folded, value.source()));
             }
-            match own.and_then(|folded| names.role(&folded)).or(outer) {
-                Some((ArgumentRole::Text, _)) => {}
+            let named = own.and_then(|folded| names.role(&folded));
+            // What lies in a URL is one, whatever it is called.
+            let role = match (named, outer) {
+                (Some((ArgumentRole::Text, _)), Some(outer @ (ArgumentRole::Url, _))) => Some(outer),
+                (named, outer) => named.or(outer),
+            };
+            match role {
+                Some(role @ (ArgumentRole::Text, _)) => self.inner(value, role, names)?,
+                Some((ArgumentRole::Headers, name)) if !value.is_object() => self.refused = self.refused.or(Some(name)),
+                Some((ArgumentRole::Headers, _)) => self.members(value, None, names)?,
                 Some((ArgumentRole::Refused, name)) => self.refused = self.refused.or_else(|| holds(value).then_some(name)),
                 Some((ArgumentRole::Body, name)) => {
                     self.has_body |= holds(value);

@@ -27,6 +27,8 @@ pub struct Argument {
     /// Whether a part of it is computed by the line: the output of a command, or what a loop reads. Names of files that a program has found
     /// are not.
     pub computed: bool,
+    /// Whether a part of it is a name of a file that a program has found. Such a name may begin with a dot.
+    pub found: bool,
     /// Where it stands in the command line, in bytes.
     pub at: usize,
 }

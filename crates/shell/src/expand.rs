@@ -45,7 +45,9 @@ impl Walk<'_> {
                     self.list(list);
                     self.ways.pop();
                     argument.text.push('*');
-                    argument.computed |= !found::is_found(list);
+                    let is_found = found::is_found(list);
+                    argument.computed |= !is_found;
+                    argument.found |= is_found;
                     Certainty::Nothing
                 }
             };
@@ -71,6 +73,7 @@ impl Walk<'_> {
         let is_unquoted = !quoted && !value.as_known().is_some_and(is_plain);
         let certainty = value.certainty;
         argument.computed |= value.computed;
+        argument.found |= value.found;
         let length = value.text.len();
         if length <= self.budget {
             argument.text.push_str(&value.text);

@@ -34,6 +34,8 @@ pub struct FileOperand {
     pub access: Access,
     /// Whether the path is a glob.
     pub is_glob: bool,
+    /// Whether the path is a name that a program has found.
+    pub is_found: bool,
 }
 
 fn is_relative(path: &str) -> bool {

@@ -2,11 +2,8 @@
 
 use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
 
-/// TABLE: programs that print names of files, where no option of theirs says otherwise.
-const FINDERS: [&str; 4] = ["fd", "fdfind", "find", "ls"];
-
-/// TABLE: programs that print some of the lines that they read, or all in another order.
-const FILTERS: [&str; 10] = ["cat", "egrep", "fgrep", "grep", "head", "shuf", "sort", "tac", "tail", "uniq"];
+/// TABLE: what a finder may not have among its words: it prints other texts than names then, or reads names elsewhere.
+const NO_NAMES: [&str; 9] = ["exec", "-ok", "printf", "--format", "--pretty", "--line-prefix", "--label", "style", "--type"];
 
 /// Returns whether a list is a pipeline that prints names of files that a program has found.
 #[must_use]
@@ -31,39 +28,50 @@ fn words(command: &Command) -> Option<Vec<&str>> {
 
 fn is_finder(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
-    // A format is a text of the line's own.
-    if arguments.iter().any(|word| word.contains("printf") || word.starts_with("--format") || word.starts_with("--pretty")) {
+    if arguments.iter().any(|word| NO_NAMES.iter().any(|other| word.contains(other))) {
         return false;
     }
     let has = |names: &[&str]| arguments.iter().any(|word| names.contains(word));
     match *program {
-        "rg" => has(&["--files", "--files-with-matches", "--files-without-match"]) || has_letter(arguments, 'l'),
-        "grep" | "egrep" | "fgrep" => has(&["--files-with-matches", "--files-without-match"]) || has_letter(arguments, 'l'),
-        "git" => match arguments.first() {
-            Some(&"ls-files") => true,
-            Some(&"diff" | &"show" | &"diff-tree") => has(&["--name-only"]),
-            Some(&"grep") => has_letter(arguments, 'l') || has(&["--name-only", "--files-with-matches"]),
+        "find" | "fd" | "fdfind" => true,
+        // The long form prints more than names.
+        "ls" => arguments.iter().all(|word| has_only(word, "1acrtAS") || !word.starts_with('-')),
+        "rg" => has(&["--files", "--files-with-matches", "-l"]),
+        "grep" | "egrep" | "fgrep" => arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsv") && word.contains('l')),
+        "git" => match arguments.split_first() {
+            Some((&"ls-files", _)) => true,
+            Some((&"diff", rest)) => rest.contains(&"--name-only"),
+            Some((&"grep", rest)) => rest.first().is_some_and(|word| has_only(word, "rnilwEFI") && word.contains('l')),
             _ => false,
         },
-        program => FINDERS.contains(&program),
+        _ => false,
     }
 }
 
 fn is_filter(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
+    let is_number = |word: &&str| !word.is_empty() && word.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
     match *program {
         "tr" => matches!(arguments, [from, to] if *from == "\\n" && *to == "\\0"),
-        "xargs" => is_finder(arguments.iter().skip_while(|word| word.starts_with('-')).copied().collect::<Vec<_>>().as_slice()),
-        // A part of a name is no name.
-        "grep" | "egrep" | "fgrep" => !has_letter(arguments, 'o') && !arguments.contains(&"--only-matching"),
-        "cat" => arguments.is_empty(),
-        program => FILTERS.contains(&program),
+        "xargs" => {
+            let rest = arguments.iter().skip_while(|word| matches!(**word, "-0" | "-r")).copied().collect::<Vec<_>>();
+            rest.first().is_some_and(|program| program.ends_with("grep")) && is_finder(&rest)
+        }
+        // One pattern and no file. A part of a name is no name.
+        "grep" | "egrep" | "fgrep" => {
+            let (options, operands): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|word| word.starts_with('-'));
+            operands.len() == 1 && options.iter().all(|word| has_only(word, "viEFwx"))
+        }
+        "head" | "tail" => arguments.iter().all(|word| *word == "-n" || is_number(word)),
+        "sort" | "uniq" => arguments.iter().all(|word| has_only(word, "urnVfz")),
+        "cat" | "tac" | "shuf" => arguments.is_empty(),
+        _ => false,
     }
 }
 
-/// Returns whether a letter stands among the letters of options.
-fn has_letter(arguments: &[&str], letter: char) -> bool {
-    arguments.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+/// Returns whether a word is an option of these letters and no others.
+fn has_only(word: &str, letters: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| !rest.is_empty() && rest.chars().all(|letter| letters.contains(letter)))
 }
 
 #[cfg(test)]
@@ -80,6 +88,7 @@ mod tests {
             "rg -l x | sort -u",
             "grep -rl x . | xargs grep -l y",
             "git diff --name-only",
+            "ls | grep -v x | tail -n 3",
         ] {
             assert!(is_found(&parse(line, 0).unwrap()), "{line}");
         }
@@ -94,6 +103,14 @@ mod tests {
             "ls | grep -o x",
             "git log",
             "cat < x",
+            "ls -l",
+            "ls | sort names",
+            "ls | head names",
+            "ls | head -c 4",
+            "ls | grep x names",
+            "find . -exec cat {} +",
+            "git show --name-only HEAD",
+            "git diff --name-only --line-prefix=x",
         ] {
             assert!(!is_found(&parse(line, 0).unwrap()), "{line}");
         }

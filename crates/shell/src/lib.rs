@@ -61,6 +61,7 @@ pub use files::{FileOperand, FileUse};
 pub use finding::{CommandFinding, Program, Unproven};
 use grammar::{Construct, Refusal};
 use rustc_hash::FxHashSet;
+pub use tables::braces;
 use walk::{Doubt, Walk};
 
 /// The longest command that is parsed, in bytes.
@@ -125,6 +126,12 @@ impl CommandRules {
         Self { lets_unproven_through: lets, ..self }
     }
 
+    /// Returns whether every command is allowed and nothing is blocked.
+    #[must_use]
+    pub fn allows_all(&self) -> bool {
+        self.allow.allows_any() && self.deny.is_empty()
+    }
+
     /// Returns every objection to a command line, and what else it takes to let it run.
     #[must_use]
     pub fn check(&self, command: &str) -> Checked {
@@ -151,6 +158,7 @@ impl CommandRules {
         let mut walk = Walk::new(is_list.then_some(&self.allow));
         if let Some(folder) = folder {
             checked.words.push((folder.to_owned(), false));
+            walk.operands.push(FileOperand { path: folder.to_owned(), access: grammar::Access::Read, is_glob: false, is_found: false });
             walk.directories.go(&[Argument::known(folder)], false);
         }
         match walk.line(command) {
@@ -199,7 +207,7 @@ impl CommandRules {
             checked.files = walk.files;
         } else {
             // Whoever allows every command has not been asked for the right to open files.
-            let operand = |file: FileUse| FileOperand { path: file.path, access: file.access, is_glob: false };
+            let operand = |file: FileUse| FileOperand { path: file.path, access: file.access, is_glob: false, is_found: false };
             checked.operands.extend(walk.files.into_iter().map(operand));
         }
     }

@@ -21,11 +21,14 @@ impl Walk<'_> {
                 Touch::Pattern(pattern) => self.patterns.push(pattern),
                 Touch::File { index, path, access } => {
                     let Some(argument) = arguments.get(index) else { continue };
+                    if files::is_harmless_device(&path) {
+                        continue;
+                    }
                     if argument.computed && self.allow.is_some() {
                         self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
                     }
                     let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
-                    self.operands.push(FileOperand { path, access, is_glob });
+                    self.operands.push(FileOperand { path, access, is_glob, is_found: argument.found });
                     places.push(index);
                 }
             }
@@ -58,7 +61,7 @@ impl Walk<'_> {
                 // A program that is not known may do both with it.
                 Place::Path if !touched.contains(&index) => {
                     for access in [Access::Read, Access::Write] {
-                        self.operands.push(FileOperand { path: argument.text.clone(), access, is_glob: false });
+                        self.operands.push(FileOperand { path: argument.text.clone(), access, is_glob: false, is_found: false });
                     }
                 }
                 _ => {}

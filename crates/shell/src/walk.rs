@@ -181,6 +181,8 @@ impl<'a> Walk<'a> {
                 if place > 0 {
                     self.is_fed_found = found::are_found(pipeline.get(..place).unwrap_or_default());
                 }
+                // What a command reads by a redirection is not what the pipe brings.
+                self.is_fed_found &= !reads_elsewhere(command);
                 self.command(command);
             }
             self.is_fed_found = outer;
@@ -199,7 +201,11 @@ impl<'a> Walk<'a> {
                 match reader(condition) {
                     Some(names) => {
                         let computed = !self.is_fed_found;
-                        self.bound(&names, &Argument { certainty: Certainty::Nothing, computed, ..Argument::known("*") }, body);
+                        self.bound(
+                            &names,
+                            &Argument { certainty: Certainty::Nothing, computed, found: true, ..Argument::known("*") },
+                            body,
+                        );
                     }
                     None => {
                         self.list(condition);
@@ -280,6 +286,8 @@ impl<'a> Walk<'a> {
         }
         let name = program.rsplit('/').next().unwrap_or_default();
         let touched = self.touch(name, arguments);
+        let was_fed_found = self.is_fed_found;
+        self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));
         self.fill(filled.unwrap_or_default(), arguments, &touched);
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
@@ -302,6 +310,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
+        self.is_fed_found = was_fed_found;
         match (name, arguments) {
             ("cd" | "pushd" | "popd", _) => self.directories.go(arguments, self.repeats > 0),
             // The folder of an option is as good as that of `cd`.
@@ -332,8 +341,11 @@ impl<'a> Walk<'a> {
         self.depth += 1;
         match started {
             Started::Command(mut words) => {
-                if matches!(program, "xargs" | "gxargs") && !self.is_fed_found {
-                    words.iter_mut().filter(|word| word.text.contains('*')).for_each(|word| word.computed = true);
+                if matches!(program, "xargs" | "gxargs") {
+                    // A name that was found is a whole word, or stands behind a folder that is written out.
+                    let is_name = |text: &str| text == "*" || text.strip_suffix("/*").is_some_and(|folder| !folder.contains('*'));
+                    let is_computed = |word: &Argument| word.text.contains('*') && (!self.is_fed_found || !is_name(&word.text));
+                    words.iter_mut().filter(|word| is_computed(word)).for_each(|word| word.computed = true);
                 }
                 self.ways.push(Way::Behind(program.to_owned()));
                 self.run(words);
@@ -360,6 +372,11 @@ impl<'a> Walk<'a> {
         self.text_at = outer;
         self.values = values;
     }
+}
+
+/// Returns whether a command reads from a file or a here-document.
+fn reads_elsewhere(command: &Command) -> bool {
+    command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. }))
 }
 
 /// Returns the variables of a condition that is nothing but `read -r NAME…`, perhaps with `IFS=` in front.

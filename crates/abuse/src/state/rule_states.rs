@@ -48,7 +48,8 @@ impl RuleStates {
     /// Forgets the rules that `is_there` does not know.
     pub(crate) fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
         let Self { states, changed } = self;
-        changed.extend(states.extract_if(.., |id, _| !is_there(id)).map(|(id, _)| id));
+        changed.extend(states.keys().filter(|id| !is_there(id)).cloned());
+        states.retain(|id, _| is_there(id));
     }
 
     /// Takes over the state of a checkpoint.

@@ -26,9 +26,15 @@ pub(super) fn row() -> Row {
             )
             .query("{{instance}}", "max by (instance) (tollgate_controls_stale_seconds{@})")
             .red_from(30.0),
-            Panel::new("Controls: yet to apply", "Records that are known of and not in force.", "none", 8)
-                .query("{{instance}}", "max by (instance) (tollgate_controls_lag_records{@})")
-                .red_from(1.0),
+            Panel::new(
+                "Controls: yet to apply",
+                "Records that are known of and not in force, and for how long a transaction hides some.",
+                "none",
+                8,
+            )
+            .query("{{instance}}", "max by (instance) (tollgate_controls_lag_records{@})")
+            .query("{{instance}}: hidden since, in seconds", "max by (instance) (tollgate_controls_hidden_seconds{@})")
+            .red_from(1.0),
             Panel::new("Controls: delay", "From a control's timestamp until it is in force.", "s", 8).quantile(
                 "99 %",
                 0.99,

@@ -56,14 +56,9 @@ impl CommandLimits {
         Self { rules, max_execution_time: section.number("max_execution_time") }
     }
 
-    /// Judges a text under a name that is not known: a single word as a command, and refuses any other.
-    fn check_unknown(&self, text: &str, call: &RuleCall<'_>, to: &mut dyn Report) {
-        let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-        match (text.is_empty(), is_word) {
-            (true, _) => {}
-            (_, true) => self.check_command(text, None, call, to),
-            _ => report(to, "unknown arguments", Err(unknown_argument("another command"))),
-        }
+    /// Returns whether any command may run, so that another one is no harm.
+    fn allows_all(&self) -> bool {
+        matches!(&self.rules, Field::Valid(rules) if rules.allows_all())
     }
 
     /// Reports what the rules say of a command line that runs in a folder, then of the files that it names and opens.
@@ -82,7 +77,8 @@ impl CommandLimits {
         checked.files.iter().for_each(|file| call.files.check(file, to));
         checked.urls.iter().for_each(|url| call.files.check_address(url, to));
         if !checked.operands.is_empty() {
-            report(to, "files of arguments", checked.operands.iter().try_for_each(|operand| call.files.check_operand(operand)));
+            let checked = checked.operands.iter().try_for_each(|operand| call.files.check_operand(operand, &checked.patterns));
+            report(to, "files of arguments", checked);
         }
     }
 }
@@ -129,7 +125,7 @@ fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
         let pieces = word.split(|char| word.len() > WORD_BYTES_MAX && is_separator(char));
         for piece in pieces {
             is_too_long |= piece.len() > PATH_BYTES_MAX;
-            is_secret |= checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_glob(pattern));
+            is_secret |= checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));
             if is_too_long {
                 return;
             }
@@ -171,7 +167,10 @@ impl Rules for CommandLimits {
             Ok(command) => self.check_command(command, sorted.of(ArgumentRole::Folder).next().map(|folder| &**folder), call, to),
             Err(denial) => report(to, "command", Err(denial)),
         }
-        sorted.unknown.iter().for_each(|text| self.check_unknown(text, call, to));
+        let is_harmless = |text: &str| text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
+        if sorted.unknown.iter().any(|text| !is_harmless(text)) && !self.allows_all() {
+            report(to, "unknown arguments", Err(unknown_argument("another command")));
+        }
         let asked = call.arguments.number("timeout");
         report(to, "max_execution_time", check_amount(&self.max_execution_time, asked, "Command timeout exceeds max_execution_time"));
     }

@@ -111,6 +111,12 @@ impl FileLimits {
             Err(denial) => return report(to, "path", Err(denial)),
         };
         report(to, "allowed_paths", self.check_allowed(&path));
+        if text.contains(['*', '?', '[', '{']) {
+            // Some tools expand what others take for a name.
+            let is_secret = reads && bash_commands::braces(text).iter().any(|text| secrets::secret_glob(text));
+            let denial = || Denial::new("oap.blocked_pattern", "File path is a glob that matches default sensitive read pattern");
+            report(to, "globs", if is_secret { Err(denial()) } else { self.check_finds(text) });
+        }
         self.check_blocked(&path, text, reads, to);
         report(to, "extensions", self.check_extension(path.name()));
         if let Some(spelling) = plain_spelling(text) {
@@ -141,6 +147,14 @@ impl FileLimits {
     fn check_blocked_patterns(&self, path: &NormalPath, text: &str) -> Result<(), Denial> {
         check_limit(&self.blocked_patterns, |patterns| {
             deny_found(patterns.find(path, text), "oap.blocked_pattern", "File path matches blocked pattern")
+        })
+    }
+
+    /// Checks that a glob finds no blocked path.
+    fn check_finds(&self, glob: &str) -> Result<(), Denial> {
+        check_limit(&self.blocked_paths, |blocked| match bash_commands::braces(glob).iter().any(|glob| blocked.may_be_found_by(glob)) {
+            true => Err(Denial::new("oap.path_blocked", "A glob could find a blocked path")),
+            false => Ok(()),
         })
     }
 
@@ -219,9 +233,22 @@ impl Rules for FileLimits {
         if let Some(spelling) = plain_spelling(text) {
             self.check_places(&NormalPath::new(&spelling), &spelling)?;
         }
-        check_limit(&self.blocked_paths, |blocked| match is_glob && blocked.may_be_found_by(text) {
-            true => Err(Denial::new("oap.path_blocked", "Command has a glob that could find a blocked path")),
-            false => Ok(()),
+        if is_glob { self.check_finds(text) } else { Ok(()) }
+    }
+
+    /// Only what is written has to be told apart: a search reads what lies below its folder in any case.
+    fn check_found(&self, patterns: &[String]) -> Result<(), Denial> {
+        if self.is_read {
+            return Ok(());
+        }
+        check_limit(&self.blocked_paths, |blocked| {
+            let finds = |pattern: &String| {
+                let last = pattern.rsplit('/').next().unwrap_or_default();
+                blocked.may_be_found_by(pattern) || last.strip_prefix('*').is_some_and(|rest| blocked.may_be_found_by(&format!(".*{rest}")))
+            };
+            let is_told = !patterns.is_empty() && !patterns.iter().any(finds) && patterns.iter().all(|pattern| pattern.contains('.'));
+            let message = "Command writes names that a program finds, and blocked paths may be among them; look for names such as '*.log'";
+            if is_told { Ok(()) } else { Err(Denial::new("oap.path_blocked", message)) }
         })
     }
 
@@ -244,7 +271,9 @@ impl Rules for FileLimits {
         match read_arguments(call, self.is_read) {
             Ok((sorted, paths)) => {
                 paths.iter().for_each(|path| self.check_path(path, reads, to));
-                sorted.of(ArgumentRole::Pattern).for_each(|pattern| report(to, "pattern", check_pattern(pattern)));
+                for pattern in sorted.of(ArgumentRole::Pattern) {
+                    report(to, "pattern", check_pattern(pattern).and_then(|()| self.check_finds(pattern)));
+                }
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));
             }
             Err(denial) => report(to, "path", Err(denial)),
@@ -272,13 +301,19 @@ fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>,
 /// Reads a pattern of paths below the folder that the call names. One that starts elsewhere or leaves the folder is judged as no path could
 /// be, and refused.
 fn check_pattern(pattern: &str) -> Result<(), Denial> {
-    let leaves = pattern.starts_with(['/', '~']) || pattern.split(['/', '\\']).any(|component| component == "..");
-    if leaves || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) {
-        let message = "Pattern of paths leaves the folder that the call names; write a pattern below the path";
+    let is_strange = ["@(", "*(", "+(", "?(", "!("].iter().any(|group| pattern.contains(group));
+    let leaves = |choice: &String| {
+        let climbs = |component: &str| matches!(component, ".." | ".?" | "?." | "??");
+        choice.starts_with(['/', '~']) || choice.split(['/', '\\']).any(climbs)
+    };
+    let choices = bash_commands::braces(pattern);
+    if is_strange || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || choices.iter().any(leaves) {
+        let message = "Pattern of paths leaves the folder that the call names, or has more than `*`, `**`, `?`, `[]` and `{}`";
         return Err(Denial::new("oap.path_not_allowed", message));
     }
-    let spelling = plain_spelling(pattern);
-    if [Some(pattern), spelling.as_deref()].into_iter().flatten().any(|text| secrets::secret_glob(text) || secrets::secret_word(text)) {
+    let is_secret = |text: &String| secrets::secret_pattern(text) || secrets::secret_word(text);
+    let spellings: Vec<String> = choices.iter().filter_map(|choice| plain_spelling(choice)).collect();
+    if choices.iter().chain(&spellings).any(is_secret) {
         return Err(Denial::new("oap.blocked_pattern", "Pattern of paths matches default sensitive read pattern"));
     }
     Ok(())
@@ -313,7 +348,7 @@ fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(),
 
 /// Reads a list of extensions. A pattern such as `*.sql` is the end of no file's name, and would match nothing.
 fn read_extensions(entries: &[String], path: &str) -> Result<HashSet<String>, Malformed> {
-    let is_extension = |entry: &String| !entry.contains(['*', '?', '/', '[', '{']) && entry.trim_matches('.') != "";
+    let is_extension = |entry: &String| !entry.contains(['*', '?', '/', '[', '{']) && !entry.trim_matches('.').is_empty();
     match entries.iter().position(|entry| !is_extension(entry)) {
         Some(index) => {
             let path = super::super::fields::item_path(path, index);

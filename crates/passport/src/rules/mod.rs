@@ -101,10 +101,13 @@ impl FileRules<'_> {
 
     /// Checks a file that a program is given by an argument. That the program may be run at all is for the list of commands: no capability for
     /// files is asked for.
-    fn check_operand(&self, operand: &FileOperand) -> Result<(), Denial> {
+    fn check_operand(&self, operand: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
         let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
         let rules = self.limits.of(pack).iter().filter_map(|compiled| compiled.rules.as_ref().ok());
-        rules.into_iter().try_for_each(|rules| rules.check_operand(&operand.path, operand.is_glob))
+        rules.into_iter().try_for_each(|rules| {
+            rules.check_operand(&operand.path, operand.is_glob)?;
+            if operand.is_found { rules.check_found(patterns) } else { Ok(()) }
+        })
     }
 }
 
@@ -122,6 +125,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
 
     /// Checks a file that a program is given by an argument; only packs for files have something to say.
     fn check_operand(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    /// Checks names that a program has found by some patterns, or by none: what it finds may be blocked.
+    fn check_found(&self, _patterns: &[String]) -> Result<(), Denial> {
         Ok(())
     }
 

@@ -149,6 +149,18 @@ pub(super) fn secret_glob(word: &str) -> bool {
     paths_in(word).any(|path| glob_paths(path).any(|path| reaches(&path)))
 }
 
+/// Returns whether a pattern with which a program itself looks for names could find a secret by its name. `*` finds names with a dot in front
+/// too, so that a pattern that begins with it is also tried with the dot. What stands at the root is not asked about: `*/test/*` is no `/etc`.
+pub(super) fn secret_pattern(pattern: &str) -> bool {
+    let last = pattern.rsplit('/').next().unwrap_or_default();
+    let behind_star = last.strip_prefix('*').filter(|rest| !rest.is_empty() && !rest.starts_with(['.', '*']));
+    let dotted = behind_star.map(|rest| format!(".*{rest}"));
+    [Some(pattern.to_owned()), dotted].into_iter().flatten().any(|pattern| {
+        let globs: Vec<ShellGlob> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").map(ShellGlob::new).collect();
+        is_named(&globs)
+    })
+}
+
 /// Returns the parts of a word that a program may take for a path, the word itself among them.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let behind = word.match_indices(SEPARATORS).filter_map(|(at, _)| word.get(at + 1..));
@@ -193,12 +205,16 @@ static ROOTED: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
 
 fn reaches(path: &GlobPath<'_>) -> bool {
     let globs: Vec<ShellGlob> = path.components.iter().map(|component| ShellGlob::new(component)).collect();
-    let named = SECRETS.iter().filter(|secret| !secret.starts_with('/')).any(|secret| {
+    // The working directory may be the root, but nobody means that by `*/*`.
+    is_named(&globs) || ROOTED.iter().any(|parts| begins(&globs, parts, path.is_relative))
+}
+
+/// Returns whether components could be the name of a secret that lies anywhere.
+fn is_named(globs: &[ShellGlob]) -> bool {
+    SECRETS.iter().filter(|secret| !secret.starts_with('/')).any(|secret| {
         let parts: Vec<&str> = secret.split('/').collect();
         (0..globs.len()).any(|start| globs.get(start..).is_some_and(|globs| stands(globs, &parts)))
-    });
-    // The working directory may be the root, but nobody means that by `*/*`.
-    named || ROOTED.iter().any(|parts| begins(&globs, parts, path.is_relative))
+    })
 }
 
 /// Returns whether a path from the root could begin with these parts. If it has to be named, `*` alone does not suffice for all of them.

@@ -29,6 +29,11 @@ const WORDS: [&str; 8] = ["ARGC", "ARGV", "FUNCTAB", "SYMTAB", "extension", "get
 
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| Options::new("-F=TEXT -v=TEXT"));
 
+/// Returns the options, and how they are told from operands.
+pub fn options() -> (&'static Options, Style) {
+    (&OPTIONS, Style::First)
+}
+
 fn awk(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let scan = scan(arguments, &OPTIONS, Style::First)?;
     let (index, files) = match scan.operands.split_first() {

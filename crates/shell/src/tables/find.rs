@@ -97,5 +97,5 @@ pub fn filled(argument: &Argument, placeholder: &str, filling: Certainty) -> Arg
         Certainty::Known if !beginning.starts_with('-') => Certainty::Operand,
         Certainty::Known | Certainty::Value => Certainty::Nothing,
     };
-    Argument { text: argument.text.replace(placeholder, "*"), certainty, ..argument.clone() }
+    Argument { text: argument.text.replace(placeholder, "*"), certainty, found: true, ..argument.clone() }
 }

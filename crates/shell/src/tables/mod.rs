@@ -27,6 +27,7 @@ mod jq;
 mod lines;
 mod node;
 mod options;
+mod patterns;
 mod plain;
 mod printf;
 mod python_tools;
@@ -55,6 +56,7 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use builtins::is_refused;
 use options::Options;
+pub use patterns::braces;
 pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
 pub use touches::{Touch, touched};
 

@@ -101,6 +101,23 @@ pub fn subcommand_behind_options(program: &str, arguments: &[Argument]) -> Optio
     (reader.at > 0 && reader.at < arguments.len()).then_some(reader.at)
 }
 
+/// Tells options from operands behind a subcommand, by the program's table. `None` where the table does not know them.
+#[must_use]
+pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
+    let table = super::table(program).filter(|table| !table.subcommands.is_empty())?;
+    let style = if table.program.style.has_words() { Style::Words } else { Style::First };
+    let mut reader = Reader::new(arguments);
+    reader.options(&table.options, style).ok()?;
+    let name = reader.arguments.get(reader.at)?.as_known()?;
+    let second = reader.arguments.get(reader.at + 1).and_then(Argument::as_known);
+    let pair = second.and_then(|second| table.subcommands.get(format!("{name}.{second}").as_str()));
+    let (options, _) = pair.or_else(|| table.subcommands.get(name))?;
+    reader.at += if pair.is_some() { 2 } else { 1 };
+    let mut operands = reader.options(options, table.program.style).ok()?;
+    operands.extend(reader.at..arguments.len());
+    Some(Scan { given: reader.given, operands, ended: reader.ended })
+}
+
 /// Reads the arguments of a program of which nothing is known but its name: they must be literal. What a glob finds below a folder is as
 /// good as written out.
 ///

@@ -22,6 +22,11 @@ static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     )
 });
 
+/// Returns the options, and how they are told from operands.
+pub fn options() -> (&'static Options, Style) {
+    (&OPTIONS, Style::First)
+}
+
 fn sed(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     // BSD's takes no options behind the script, GNU's does.
     let scan = scan(arguments, &OPTIONS, Style::First)?;

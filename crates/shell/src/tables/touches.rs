@@ -3,8 +3,11 @@
 //! The tables beside this one say that a program does no more than its name says. That is still a lot where the name says `cp`: whoever lets
 //! the line run has to hold the files that it touches to the rules of files. What a program finds itself, below a folder or by a list of
 //! names in a file, is not among them.
+//!
+//! Where a word may be a file or the value of an option, it counts as a file.
 
-use super::reading::scan;
+use super::patterns::{braces, glob_of_regex};
+use super::reading::{Scan, scan, scan_subcommand};
 use super::{Operands, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
@@ -34,212 +37,257 @@ enum Kind {
     Searches,
     /// All are written.
     Writes,
-    /// The first is a mode or an owner. The others are written.
+    /// The first is a mode or an owner, if it looks like one. The others are written.
     Changes,
     /// The last is written, the others are read. With `-t` its value is written, and all operands are read.
     Copies,
+    /// The first is written, the others are read.
+    Packs,
 }
 
-/// A row of the table.
-struct Row {
-    names: &'static str,
-    kind: Kind,
-    /// Options whose value is the next argument.
-    valued: &'static str,
-    /// Options that give what the first operand would be.
-    script: &'static str,
-}
-
-const fn row(names: &'static str, kind: Kind, valued: &'static str, script: &'static str) -> Row {
-    Row { names, kind, valued, script }
-}
-
-/// TABLE: programs. An option that is not here takes no next argument.
-const ROWS: &[Row] = &[
-    row(
-        "cat tac nl rev ls tree du stat file readlink realpath wc md5sum md5 sha1sum sha224sum sha256sum sha384sum sha512sum shasum b2sum \
-         cksum sum",
+/// TABLE: programs, by how their operands are files.
+const ROWS: &[(&str, Kind)] = &[
+    (
+        "cat tac nl rev ls tree du df stat file readlink realpath wc md5sum md5 sha1sum sha224sum sha256sum sha384sum sha512sum shasum b2sum \
+         cksum sum head tail less more bat batcat zcat bzcat xzcat zstdcat gzcat lz4cat strings hexdump od xxd base32 base64 sort uniq cut \
+         paste join comm column expand unexpand fmt fold pr shuf tsort iconv diff cmp sdiff cd pushd gunzip gzip bzip2 xz zstd unxz unzstd \
+         pigz unzip zipinfo tar gtar bsdtar nm size openssl gpg",
         Kind::Reads,
-        "-I -L -P -d -t --max-depth -f -c --format --time-style",
-        "",
     ),
-    row("head tail", Kind::Reads, "-n -c -s --lines --bytes --pid --sleep-interval", ""),
-    row("less more bat batcat zcat bzcat xzcat zstdcat gzcat lz4cat", Kind::Reads, "", ""),
-    row("strings hexdump od xxd base32 base64 uuencode", Kind::Reads, "-n -t -A -j -N -s -l -w -c -g -e -v", ""),
-    row(
-        "sort uniq cut paste join comm column expand unexpand fmt fold pr shuf tsort numfmt iconv",
-        Kind::Reads,
-        "-k -t -S -d -f -b -c -s -w -n -i -o -1 -2 -a -e -l -W",
-        "",
-    ),
-    row("diff cmp sdiff colordiff", Kind::Reads, "-U -C -I -x -X -L -W -n -i --label", ""),
-    row("cd pushd", Kind::Reads, "", ""),
-    row(
-        "gunzip gzip bzip2 xz zstd unxz unzstd pigz unzip zipinfo tar gtar bsdtar nm size objdump readelf",
-        Kind::Reads,
-        "-f -C --file",
-        "",
-    ),
-    row(
-        "grep egrep fgrep ggrep zgrep zegrep zfgrep bzgrep xzgrep zstdgrep ag",
+    (
+        "grep egrep fgrep ggrep zgrep zegrep zfgrep bzgrep xzgrep zstdgrep ag rg sed gsed awk gawk mawk nawk original-awk jq gojq yq",
         Kind::Searches,
-        "-A -B -C -m -D -d --include --exclude --exclude-dir --max-count --after-context --before-context --context --label -G",
-        "-e -f --regexp --file",
     ),
-    row(
-        "rg",
-        Kind::Searches,
-        "-A -B -C -E -M -T -g -j -m -r -t -d --glob --iglob --type --type-not --max-count --sort --sortr --color --colors --max-depth \
-         --threads --encoding --max-columns --replace --after-context --before-context --context",
-        "-e -f --regexp --file --files --type-list",
-    ),
-    row("sed gsed", Kind::Searches, "-l -E", "-e -f --expression --file"),
-    row("awk gawk mawk nawk original-awk", Kind::Searches, "-F -v", "-f"),
-    row("jq gojq yq", Kind::Searches, "--indent", "-f --from-file"),
-    row("touch mkdir rmdir rm unlink truncate shred mkfifo mknod", Kind::Writes, "-d -r -t -m -s -n --date --reference --mode --size", ""),
-    row("chmod chown chgrp chattr", Kind::Changes, "", "--reference"),
-    row("cp mv ln install ginstall", Kind::Copies, "-S -m -o -g --suffix --mode --owner --group", ""),
-    row("split csplit", Kind::Copies, "-l -b -a -n -f --lines --bytes --suffix-length", ""),
+    ("touch mkdir rmdir rm unlink truncate shred mkfifo mknod", Kind::Writes),
+    ("chmod chown chgrp chattr", Kind::Changes),
+    ("cp mv ln install ginstall split csplit", Kind::Copies),
+    ("zip", Kind::Packs),
 ];
 
 /// TABLE: subcommands of `git` whose operands are written. Those of the others may be files, and are read.
 const GIT_WRITES: [&str; 7] = ["mv", "rm", "restore", "checkout", "clean", "init", "apply"];
 
-/// TABLE: options whose value is a pattern of names that the program looks for. With `--exclude` and its like it leaves them out.
-const PATTERN_OPTIONS: [(&str, &[&str]); 4] =
-    [("rg", &["-g", "--glob", "--iglob"]), ("grep", &["--include"]), ("ggrep", &["--include"]), ("fd", &["-e", "--extension"])];
+/// TABLE: long options whose value is a file that is read, whatever the program.
+const FILE_OPTIONS: [&str; 16] = [
+    "--arg-file",
+    "--contents",
+    "--exclude-from",
+    "--file",
+    "--filename",
+    "--files0-from",
+    "--from-file",
+    "--ignore-revs-file",
+    "--in",
+    "--out",
+    "--output-file",
+    "--pathspec-from-file",
+    "--reference",
+    "--template",
+    "--values",
+    "--kubeconfig",
+];
+
+/// TABLE: options of one letter whose value is a file that is read, by program.
+const FILE_LETTERS: [(&str, &str); 11] = [
+    ("grep egrep fgrep ggrep rg", "f"),
+    ("xargs gxargs", "a"),
+    ("du diff gdiff", "X"),
+    ("date gdate", "r"),
+    ("touch", "r"),
+    ("kubectl", "f"),
+    ("helm", "f"),
+    ("tar gtar bsdtar", "fTX"),
+    ("awk gawk mawk nawk original-awk", "f"),
+    ("sed gsed", "f"),
+    ("jq gojq", "f"),
+];
+
+/// TABLE: options of which each value is a pattern of names that the program looks for.
+const PATTERN_OPTIONS: [&str; 6] = ["g", "glob", "iglob", "include", "type-add", "i"];
 
 /// TABLE: tests of `find` whose value is a pattern of names.
 const FIND_PATTERNS: [&str; 10] =
     ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname", "-regex", "-iregex"];
 
+/// A pattern that finds everything hidden: it stands for one that cannot be told.
+const ANY: &str = ".*";
+
 /// Returns what the arguments of a program name of files.
 #[must_use]
 pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let mut touched = files_of_options(program, arguments);
     match program {
-        "find" | "gfind" => return of_find(arguments),
-        "git" => return of_git(arguments),
-        "fd" | "fdfind" => return of_fd(arguments),
-        "make" | "gmake" | "ninja" => return of_folder_option(arguments, "-C", "--directory"),
-        _ => {}
-    }
-    let mut touched = patterns(program, arguments);
-    let Some(row) = ROWS.iter().find(|row| row.names.split_ascii_whitespace().any(|name| name == program)) else { return touched };
-    let mut operands = operands(program, arguments, row);
-    let mut access: Vec<Access> = match row.kind {
-        Kind::Reads => vec![Access::Read; operands.len()],
-        Kind::Searches | Kind::Changes => {
-            let is_given = |argument: &Argument| has_option(row.script, &argument.text);
-            if !arguments.iter().any(is_given) && !operands.is_empty() {
-                operands.remove(0);
-            }
-            vec![if row.kind == Kind::Changes || is_in_place(program, arguments) { Access::Write } else { Access::Read }; operands.len()]
+        "find" | "gfind" => touched.extend(of_find(arguments)),
+        "git" => touched.extend(of_git(arguments)),
+        "fd" | "fdfind" => touched.extend(of_fd(arguments)),
+        "make" | "gmake" | "ninja" => touched.extend(of_folder_option(arguments)),
+        "gofmt" => {
+            let writes = arguments.iter().any(|argument| argument.text == "-w");
+            touched.extend(all_words(arguments, if writes { Access::Write } else { Access::Read }));
         }
-        Kind::Writes => vec![Access::Write; operands.len()],
-        Kind::Copies => copied(program, operands.len()),
-    };
-    if row.kind == Kind::Copies
-        && let Some((index, path)) = target(arguments)
-    {
-        operands.retain(|at| *at != index);
-        access = vec![if program == "mv" { Access::Write } else { Access::Read }; operands.len()];
-        touched.push(Touch::File { index, path, access: Access::Write });
+        _ => touched.extend(of_row(program, arguments)),
     }
-    touched.extend(operands.into_iter().zip(access).filter_map(|(index, access)| {
-        let path = arguments.get(index)?.text.clone();
-        Some(Touch::File { index, path, access })
-    }));
     touched
 }
 
-/// What `cp` and its like do with so many operands: the last is written, and a single one is linked to from the working folder.
-fn copied(program: &str, count: usize) -> Vec<Access> {
-    let others = if program == "mv" { Access::Write } else { Access::Read };
-    (0..count).map(|at| if at + 1 == count { Access::Write } else { others }).collect()
+fn file(arguments: &[Argument], index: usize, access: Access) -> Option<Touch> {
+    let path = arguments.get(index)?.text.clone();
+    Some(Touch::File { index, path, access })
 }
 
-/// Returns the folder that `-t` names, and the place of the argument that ends it.
+/// Every word that is no option, as a file.
+fn all_words(arguments: &[Argument], access: Access) -> Vec<Touch> {
+    words(arguments).into_iter().filter_map(|index| file(arguments, index, access)).collect()
+}
+
+/// Returns the places of the words that are no options, or stand behind `--`.
+fn words(arguments: &[Argument]) -> Vec<usize> {
+    let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
+    let is_word =
+        |(index, argument): &(usize, &Argument)| *index > end || *index < end && !argument.text.starts_with('-') || argument.text == "-";
+    arguments.iter().enumerate().filter(is_word).map(|(index, _)| index).collect()
+}
+
+/// What a program of the table does with its operands.
+fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let Some((_, kind)) = ROWS.iter().find(|(names, _)| names.split_ascii_whitespace().any(|name| name == program)) else {
+        return Vec::new();
+    };
+    let scanned = scan_of(program, arguments);
+    let mut touched: Vec<Touch> = scanned.iter().flat_map(patterns).collect();
+    if program.ends_with("grep") {
+        touched.extend(abbreviated_patterns(arguments));
+    }
+    let mut operands = scanned.as_ref().map_or_else(|| words(arguments), |scan| scan.operands.clone());
+    let last = operands.len().saturating_sub(1);
+    let others = if program == "mv" { Access::Write } else { Access::Read };
+    let is_mode = |index: &usize| arguments.get(*index).is_some_and(|argument| is_mode(program, &argument.text));
+    let has_script = |scan: &Scan| !scan.has(&["e", "f", "regexp", "file", "expression", "from-file", "files", "type-list"]);
+    match kind {
+        Kind::Searches if scanned.as_ref().is_some_and(has_script) && !operands.is_empty() => drop(operands.remove(0)),
+        Kind::Changes if operands.first().is_some_and(is_mode) => drop(operands.remove(0)),
+        _ => {}
+    }
+    let target = (*kind == Kind::Copies).then(|| target(arguments)).flatten();
+    if let Some((index, path)) = &target {
+        operands.retain(|at| at != index);
+        touched.push(Touch::File { index: *index, path: path.clone(), access: Access::Write });
+    }
+    let access = |at: usize| match kind {
+        Kind::Reads => Access::Read,
+        Kind::Searches if is_in_place(program, arguments) => Access::Write,
+        Kind::Searches => Access::Read,
+        Kind::Writes | Kind::Changes => Access::Write,
+        Kind::Copies if target.is_none() && at == last => Access::Write,
+        Kind::Copies => others,
+        Kind::Packs if at == 0 => Access::Write,
+        Kind::Packs => Access::Read,
+    };
+    touched.extend(operands.iter().enumerate().filter_map(|(at, index)| file(arguments, *index, access(at))));
+    touched
+}
+
+/// Tells options from operands by the program's own table, or by that of a program with the same options.
+fn scan_of(program: &str, arguments: &[Argument]) -> Option<Scan> {
+    let (options, style) = match program {
+        "sed" | "gsed" => super::sed::options(),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => super::awk::options(),
+        "grep" | "egrep" | "fgrep" => table("ggrep").map(|compiled| (&compiled.options, compiled.program.style))?,
+        _ => {
+            let compiled = table(program).filter(|compiled| compiled.subcommands.is_empty())?;
+            (!matches!(compiled.program.operands, Operands::Own(_))).then_some((&compiled.options, compiled.program.style))?
+        }
+    };
+    scan(arguments, options, style).ok()
+}
+
+/// Returns whether a word is a mode or an owner, and no path.
+fn is_mode(program: &str, text: &str) -> bool {
+    match program {
+        "chmod" => {
+            let is_symbolic = text.bytes().all(|byte| b"ugoa+-=rwxXst,".contains(&byte)) && text.contains(['+', '-', '=']);
+            is_symbolic || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        _ => !text.contains(['/', '*', '?', '[']),
+    }
+}
+
+/// Returns the folder that `-t` names, in full or shortened, and the place of the argument that ends it.
 fn target(arguments: &[Argument]) -> Option<(usize, String)> {
     arguments.iter().enumerate().find_map(|(index, argument)| {
         let text = argument.text.as_str();
-        if let Some(value) = text.strip_prefix("--target-directory=") {
-            return Some((index, value.to_owned()));
+        let next = || arguments.get(index + 1).map(|next| (index + 1, next.text.clone()));
+        if let Some(long) = text.strip_prefix("--").filter(|long| long.starts_with('t')) {
+            return match long.split_once('=') {
+                Some((name, value)) => "target-directory".starts_with(name).then(|| (index, value.to_owned())),
+                None => "target-directory".starts_with(long).then(next).flatten(),
+            };
         }
         let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
         let (_, value) = letters.split_once('t')?;
-        match value.is_empty() {
-            true => arguments.get(index + 1).map(|next| (index + 1, next.text.clone())),
-            false => Some((index, value.to_owned())),
-        }
+        if value.is_empty() { next() } else { Some((index, value.to_owned())) }
     })
 }
 
 /// Returns whether `sed` writes the files that it reads.
 fn is_in_place(program: &str, arguments: &[Argument]) -> bool {
-    let is_option = |text: &str| text.starts_with("--in-place") || !text.starts_with("--") && text.starts_with('-') && text.contains('i');
+    let is_option = |text: &str| text.starts_with("--i") || !text.starts_with("--") && text.starts_with('-') && text.contains('i');
     program.ends_with("sed") && arguments.iter().any(|argument| is_option(&argument.text))
 }
 
-fn has_option(names: &str, text: &str) -> bool {
-    let name = text.split('=').next().unwrap_or_default();
-    names.split_ascii_whitespace().any(|known| match known.starts_with("--") {
-        true => known == name,
-        // A letter may stand in a bundle, and have its value attached.
-        false => text.starts_with('-') && !text.starts_with("--") && known.chars().nth(1).is_some_and(|letter| text.contains(letter)),
-    })
+/// The patterns that options give. What stands behind `!` is left out.
+fn patterns(scan: &Scan) -> Vec<Touch> {
+    let is_pattern = |name: &str| PATTERN_OPTIONS.contains(&name);
+    let values = scan.given.iter().filter(|(name, _)| is_pattern(name)).filter_map(|(_, value)| value.as_ref());
+    let looked_for =
+        values.map(|value| value.text.rsplit_once(':').map_or(value.text.as_str(), |(_, glob)| glob)).filter(|text| !text.starts_with('!'));
+    looked_for.flat_map(braces).map(Touch::Pattern).collect()
 }
 
-/// Returns the places of the operands: by the program's table, or by what is known of its options here.
-fn operands(program: &str, arguments: &[Argument], row: &Row) -> Vec<usize> {
-    let by_table = table(match program {
-        "grep" | "egrep" | "fgrep" => "ggrep",
-        program => program,
-    });
-    if let Some(compiled) =
-        by_table.filter(|compiled| compiled.subcommands.is_empty() && !matches!(compiled.program.operands, Operands::Own(_)))
-        && let Ok(scan) = scan(arguments, &compiled.options, compiled.program.style)
-    {
-        return scan.operands;
-    }
-    let mut places = Vec::new();
-    let (mut is_value, mut has_ended) = (false, false);
+/// The patterns of `--include` in a shortened form, which no table has.
+fn abbreviated_patterns(arguments: &[Argument]) -> Vec<Touch> {
+    let value = |argument: &Argument| {
+        let (name, value) = argument.text.split_once('=')?;
+        (name.len() > 4 && "--include".starts_with(name)).then(|| value.to_owned())
+    };
+    arguments.iter().filter_map(value).flat_map(|value| braces(&value)).map(Touch::Pattern).collect()
+}
+
+/// The files that options name: `--file=PATH`, `--file PATH`, `-fPATH`, `-f PATH`.
+fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let letters =
+        FILE_LETTERS.iter().filter(|(names, _)| names.split_ascii_whitespace().any(|name| name == program)).map(|(_, letters)| *letters);
+    let subcommand = arguments.iter().find(|argument| !argument.text.starts_with('-')).map_or("", |argument| argument.text.as_str());
+    let of_git = if program == "git" && matches!(subcommand, "commit" | "tag" | "merge" | "notes") { "F" } else { "" };
+    let letters: String = letters.chain([of_git]).collect();
+    let mut touched = Vec::new();
+    let mut note = |index: usize, path: String| touched.push(Touch::File { index, path, access: Access::Read });
     for (index, argument) in arguments.iter().enumerate() {
         let text = argument.text.as_str();
-        if is_value {
-            is_value = false;
-        } else if has_ended || argument.is_operand() || !text.starts_with('-') {
-            places.push(index);
-        } else if text == "--" {
-            has_ended = true;
-        } else {
-            // The last letter of a bundle may take the next argument.
-            let last = text.chars().next_back().map(|letter| format!("-{letter}"));
-            let names = row.valued.split_ascii_whitespace().chain(row.script.split_ascii_whitespace());
-            is_value = names.into_iter().any(|name| name == text || !text.starts_with("--") && Some(name) == last.as_deref());
+        let next = |behind: usize| arguments.get(index + behind).map(|next| (index + behind, next.text.clone()));
+        if matches!(text, "--rawfile" | "--slurpfile") {
+            next(2).into_iter().for_each(|(at, path)| note(at, path));
+        }
+        if program == "kubectl" && text.contains("-file=") {
+            text.rsplit_once('=').into_iter().for_each(|(_, path)| note(index, path.to_owned()));
+        }
+        match text.split_once('=') {
+            Some((name, value)) if FILE_OPTIONS.contains(&name) => note(index, value.to_owned()),
+            _ if FILE_OPTIONS.contains(&text) => next(1).into_iter().for_each(|(at, path)| note(at, path)),
+            _ if text.starts_with('-') && !text.starts_with("--") => {
+                if let Some((at, letter)) = text.char_indices().skip(1).find(|(_, letter)| letters.contains(*letter)) {
+                    let value = text.get(at + letter.len_utf8()..).unwrap_or_default();
+                    let found = if value.is_empty() { next(1) } else { Some((index, value.to_owned())) };
+                    found.into_iter().for_each(|(at, path)| note(at, path));
+                }
+            }
+            _ => {}
         }
     }
-    places
+    touched
 }
 
-fn patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
-    let Some((_, names)) = PATTERN_OPTIONS.iter().find(|(name, _)| *name == program) else { return Vec::new() };
-    let mut found = Vec::new();
-    for (index, argument) in arguments.iter().enumerate() {
-        let text = argument.text.as_str();
-        for name in *names {
-            let value = match text.strip_prefix(name) {
-                Some("") => arguments.get(index + 1).map(|next| next.text.as_str()),
-                Some(rest) => Some(rest.strip_prefix('=').unwrap_or(rest)),
-                None => None,
-            };
-            // A pattern behind `!` leaves out.
-            found.extend(value.filter(|value| !value.starts_with('!')).map(|value| Touch::Pattern(value.to_owned())));
-        }
-    }
-    found
-}
-
-/// What `find` enters, and what it looks for. What stands behind `-not` or `!`, or in front of `-prune`, is left out.
+/// What `find` enters, and what it looks for. What stands behind an odd number of `!`, or in front of `-prune -o`, is left out.
 fn of_find(arguments: &[Argument]) -> Vec<Touch> {
     let starts = arguments.iter().enumerate().skip_while(|(_, argument)| argument.text.starts_with('-'));
     let starts = starts.take_while(|(_, argument)| !argument.text.starts_with(['-', '(', '!', ')']));
@@ -247,27 +295,39 @@ fn of_find(arguments: &[Argument]) -> Vec<Touch> {
         starts.map(|(index, argument)| Touch::File { index, path: argument.text.clone(), access: Access::Read }).collect();
     let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
     for (index, argument) in arguments.iter().enumerate().filter(|(_, argument)| FIND_PATTERNS.contains(&argument.text.as_str())) {
-        let is_left_out = index > 0 && matches!(text(index - 1), "!" | "-not") || text(index + 2) == "-prune";
-        if !is_left_out {
+        let negations =
+            arguments.get(..index).unwrap_or_default().iter().rev().take_while(|word| matches!(word.text.as_str(), "!" | "-not")).count();
+        let is_pruned = text(index + 2) == "-prune" && matches!(text(index + 3), "-o" | "-or");
+        if negations % 2 == 0 && !is_pruned {
             let value = text(index + 1);
-            touched.push(Touch::Pattern(if argument.text.ends_with("regex") { glob_of_regex(value) } else { value.to_owned() }));
+            touched.push(Touch::Pattern(if argument.text.ends_with("regex") {
+                glob_of_regex(value).unwrap_or_else(|| ANY.to_owned())
+            } else {
+                value.to_owned()
+            }));
         }
     }
     touched
 }
 
-/// What `fd` enters and looks for: a regular expression, or a glob with `-g`.
+/// What `fd` enters and looks for: a regular expression, or a glob with `-g`; with `-e` an extension.
 fn of_fd(arguments: &[Argument]) -> Vec<Touch> {
-    let mut touched = patterns("fd", arguments);
-    let Some(compiled) = table("fd") else { return touched };
-    let Ok(scan) = scan(arguments, &compiled.options, compiled.program.style) else { return touched };
+    let Some(compiled) = table("fd") else { return Vec::new() };
+    let Ok(scan) = scan(arguments, &compiled.options, compiled.program.style) else { return Vec::new() };
+    let extensions = scan.given.iter().filter(|(name, _)| matches!(*name, "e" | "extension")).filter_map(|(_, value)| value.as_ref());
+    let mut touched: Vec<Touch> = extensions.map(|value| Touch::Pattern(format!("*.{}", value.text.trim_start_matches('.')))).collect();
     for (at, index) in scan.operands.iter().enumerate() {
         let Some(argument) = arguments.get(*index) else { continue };
-        touched.push(match at {
-            0 if scan.has(&["g", "glob", "F", "fixed-strings"]) => Touch::Pattern(argument.text.clone()),
-            0 => Touch::Pattern(glob_of_regex(&argument.text)),
-            _ => Touch::File { index: *index, path: argument.text.clone(), access: Access::Read },
-        });
+        match at {
+            0 if scan.has(&["g", "glob"]) => touched.extend(braces(&argument.text).into_iter().map(Touch::Pattern)),
+            0 if scan.has(&["F", "fixed-strings"]) => touched.push(Touch::Pattern(argument.text.clone())),
+            // It is found anywhere in a name, and hidden files only where that is asked for.
+            0 if scan.has(&["H", "hidden", "I", "no-ignore"]) => {
+                touched.push(Touch::Pattern(glob_of_regex(&argument.text).unwrap_or_else(|| ANY.to_owned())));
+            }
+            0 => {}
+            _ => touched.extend(file(arguments, *index, Access::Read)),
+        }
     }
     touched
 }
@@ -277,27 +337,23 @@ fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let mut touched = Vec::new();
     let mut at = 0;
     while let Some(argument) = arguments.get(at).filter(|argument| argument.text.starts_with('-')) {
-        if argument.text == "-C"
-            && let Some(folder) = arguments.get(at + 1)
-        {
-            touched.push(Touch::File { index: at + 1, path: folder.text.clone(), access: Access::Read });
+        if argument.text == "-C" {
+            touched.extend(file(arguments, at + 1, Access::Read));
         }
         at += if matches!(argument.text.as_str(), "-C" | "-c") { 2 } else { 1 };
     }
     let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
     let access = if GIT_WRITES.contains(&subcommand) { Access::Write } else { Access::Read };
-    let behind = arguments.iter().enumerate().skip(at + 1);
-    let ends = behind.clone().find(|(_, argument)| argument.text == "--").map(|(index, _)| index);
+    let scanned = scan_subcommand("git", arguments);
+    let behind = |index: &usize| *index > at;
+    let mut operands = scanned.as_ref().map_or_else(|| words(arguments).into_iter().filter(behind).collect(), |scan| scan.operands.clone());
     // The first operand of `git grep` is what it looks for, unless an option gives that.
-    let is_given = behind.clone().any(|(_, argument)| has_option("-e -f", &argument.text));
-    let mut is_pattern = subcommand == "grep" && !is_given;
-    for (index, argument) in behind {
-        let is_operand = ends.is_some_and(|end| index > end) || argument.is_operand() && !argument.text.starts_with('-');
-        if !is_operand || std::mem::take(&mut is_pattern) {
-            continue;
-        }
-        let text = argument.text.as_str();
-        touched.push(Touch::File { index, path: text.to_owned(), access });
+    if subcommand == "grep" && scanned.is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
+        operands.remove(0);
+    }
+    for index in operands {
+        let Some(text) = arguments.get(index).map(|argument| argument.text.as_str()) else { continue };
+        touched.extend(file(arguments, index, access));
         if text.contains(['*', '?', '[']) {
             touched.push(Touch::Pattern(text.to_owned()));
         }
@@ -306,11 +362,11 @@ fn of_git(arguments: &[Argument]) -> Vec<Touch> {
 }
 
 /// What a builder enters by an option.
-fn of_folder_option(arguments: &[Argument], short: &str, long: &str) -> Vec<Touch> {
+fn of_folder_option(arguments: &[Argument]) -> Vec<Touch> {
     let mut touched = Vec::new();
     for (index, argument) in arguments.iter().enumerate() {
         let text = argument.text.as_str();
-        let path = match text.strip_prefix(long).or_else(|| text.strip_prefix(short)) {
+        let path = match text.strip_prefix("--directory").or_else(|| text.strip_prefix("-C")) {
             Some("") => arguments.get(index + 1).map(|next| next.text.clone()),
             Some(rest) => Some(rest.strip_prefix('=').unwrap_or(rest).to_owned()),
             None => None,
@@ -318,23 +374,4 @@ fn of_folder_option(arguments: &[Argument], short: &str, long: &str) -> Vec<Touc
         touched.extend(path.map(|path| Touch::File { index, path, access: Access::Read }));
     }
     touched
-}
-
-/// Returns a glob that finds at least what a regular expression does, as far as its letters tell.
-fn glob_of_regex(regex: &str) -> String {
-    let mut glob = String::with_capacity(regex.len());
-    let mut characters = regex.trim_start_matches('^').trim_end_matches('$').chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => glob.extend(characters.next()),
-            '.' | ']' | ')' if matches!(characters.peek(), Some('*' | '+' | '?' | '{')) => {
-                characters.next();
-                glob.push('*');
-            }
-            '.' => glob.push('?'),
-            '(' | ')' | '|' | '+' | '{' | '}' => glob.push('*'),
-            _ => glob.push(character),
-        }
-    }
-    glob
 }

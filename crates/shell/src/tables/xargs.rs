@@ -36,7 +36,7 @@ fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     }
     // With `-I` nothing is appended, unless another option takes that back.
     if !scan.has(&["I"]) || scan.has(&["n", "L", "max-args"]) {
-        command.push(Argument { text: "*".to_owned(), certainty: Certainty::Nothing, many: true, ..Argument::default() });
+        command.push(Argument { text: "*".to_owned(), certainty: Certainty::Nothing, many: true, found: true, ..Argument::default() });
     }
     Ok(vec![Started::Command(command)])
 }

@@ -1,0 +1,73 @@
+//! Patterns of names that programs match themselves, as globs of a shell that find at least as much.
+
+/// The most patterns that braces may stand for.
+const BRACES_MAX: usize = 64;
+
+/// Returns the patterns that a pattern with braces stands for: `*.{c,h}` is `*.c` and `*.h`. What cannot be told finds everything.
+pub fn braces(pattern: &str) -> Vec<String> {
+    let mut found = vec![pattern.to_owned()];
+    while let Some(at) = found.iter().position(|pattern| pattern.contains('{')) {
+        let pattern = found.swap_remove(at);
+        // The innermost braces first.
+        let split = pattern.rsplit_once('{').and_then(|(before, rest)| rest.split_once('}').map(|(inner, behind)| (before, inner, behind)));
+        let Some((before, inner, behind)) = split else { return vec![".*".to_owned()] };
+        found.extend(inner.split(',').map(|choice| format!("{before}{choice}{behind}")));
+        if found.len() > BRACES_MAX {
+            return vec![".*".to_owned()];
+        }
+    }
+    found
+}
+
+/// Returns a glob that finds at least what a regular expression does; `None` if the expression has more than letters, `.`, `.*`, anchors and
+/// quoted dots.
+pub fn glob_of_regex(regex: &str) -> Option<String> {
+    let body = regex.strip_prefix('^').unwrap_or(regex);
+    let (body, is_ended) = body.strip_suffix('$').map_or((body, false), |body| (body, true));
+    let mut glob = String::with_capacity(regex.len() + 2);
+    if !regex.starts_with('^') {
+        glob.push('*');
+    }
+    let mut characters = body.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if characters.peek() == Some(&'.') => {
+                characters.next();
+                glob.push('.');
+            }
+            '.' if characters.next_if_eq(&'*').is_some() => glob.push('*'),
+            '.' => glob.push('?'),
+            character if character.is_alphanumeric() || "_-/ ".contains(character) => glob.push(character),
+            _ => return None,
+        }
+    }
+    if !is_ended {
+        glob.push('*');
+    }
+    Some(glob)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_are_written_out() {
+        let mut found = braces("a{b,c{d,e}}f");
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, ["abf", "acdf", "acef"]);
+        assert_eq!(braces("*.py"), ["*.py"]);
+        assert_eq!([braces("{"), braces(&"{a,b}".repeat(9))], [[".*"], [".*"]]);
+    }
+
+    #[test]
+    fn expressions_become_globs_that_find_as_much() {
+        assert_eq!(glob_of_regex(r"^\.env$").as_deref(), Some(".env"));
+        assert_eq!(glob_of_regex(r".*\.py").as_deref(), Some("**.py*"));
+        assert_eq!(glob_of_regex("a.c$").as_deref(), Some("*a?c"));
+        for regex in [r"\(a\)", "a|b", "[.]env", "ab?", r"\W", "a{2}", "a+"] {
+            assert_eq!(glob_of_regex(regex), None, "{regex}");
+        }
+    }
+}
