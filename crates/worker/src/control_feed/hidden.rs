@@ -18,6 +18,9 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::event::record::{Offset, Partition};
 
+/// How long to look for what has come. Without a wait a poll takes one event, and log lines of the client are events too.
+const SERVE: Duration = Duration::from_millis(2);
+
 /// The hidden records of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
@@ -46,25 +49,26 @@ pub(super) struct HiddenReader {
 }
 
 impl HiddenReader {
-    /// Starts to read each partition from the offset up to which everything is committed.
-    pub(super) fn start(kafka: &KafkaSettings, topic: &str, starts: &BTreeMap<i32, i64>) -> Result<Self, KafkaError> {
+    /// Starts to read each of so many partitions from the offset that the feed has come to; from its beginning where the feed has found nothing.
+    pub(super) fn start(kafka: &KafkaSettings, topic: &str, count: i32, next: &BTreeMap<i32, i64>) -> Result<Self, KafkaError> {
         let mut config = feed_config(kafka);
         config.set("client.id", "tollgate-controls-hidden").set("isolation.level", "read_uncommitted").remove("statistics.interval.ms");
         let consumer: BaseConsumer<PlainContext> = make_consumer(&config, PlainContext)?;
         let mut list = TopicPartitionList::new();
-        for (partition, start) in starts {
-            list.add_partition_offset(topic, *partition, rdkafka::Offset::Offset(*start))?;
+        for partition in 0..count {
+            let start = next.get(&partition).map_or(rdkafka::Offset::Beginning, |next| rdkafka::Offset::Offset(*next));
+            list.add_partition_offset(topic, partition, start)?;
         }
         consumer.assign(&list)?;
-        Ok(Self { consumer, unread: starts.keys().copied().collect(), hidden: BTreeMap::new() })
+        Ok(Self { consumer, unread: (0..count).collect(), hidden: BTreeMap::new() })
     }
 
-    /// Takes what has come, without waiting. Records of which `next` says that the feed has come past them are not hidden. Returns whether a
+    /// Takes what has come, hardly waiting. Records of which `next` says that the feed has come past them are not hidden. Returns whether a
     /// record has come that restricts.
     pub(super) fn serve(&mut self, controls: &Controls, next: &BTreeMap<i32, i64>) -> Result<bool, KafkaError> {
         let mut restricts = false;
         loop {
-            match self.consumer.poll(Duration::ZERO) {
+            match self.consumer.poll(SERVE) {
                 None => return Ok(restricts),
                 Some(Ok(message)) => {
                     if next.get(&message.partition()).is_none_or(|next| message.offset() >= *next) {

@@ -46,6 +46,8 @@ const CAUGHT_UP_POLL: Duration = Duration::from_millis(2);
 /// How often to warn that it has not caught up.
 const WAITING_INTERVAL: Duration = Duration::from_secs(5);
 
+/// How often to look at what is hidden.
+const SERVE_INTERVAL: Duration = Duration::from_millis(10);
 /// From which age on a hidden record is told of: transactions of a moment are usual.
 const HIDDEN_MS_MIN: i64 = 1_000;
 /// How often to log that records are hidden.
@@ -205,20 +207,18 @@ impl Feed {
         }
         consumer.assign(&list)?;
         let mut unread: BTreeSet<i32> = (0..count).collect();
-        let mut starts = BTreeMap::new();
-        for partition in 0..count {
-            // To a consumer that waits for commits, the end is where an open transaction begins.
-            let (low, committed) = consumer.fetch_watermarks(topic, partition, METADATA_TIMEOUT)?;
-            starts.insert(partition, self.next.get(&partition).map_or(committed, |next| committed.min(*next)).max(low));
-        }
-        let mut hidden = HiddenReader::start(&kafka, topic, &starts)?;
+        // It begins where the feed has come to, once that is the end of what is committed.
+        let mut hidden: Option<HiddenReader> = None;
+        let mut served = Instant::now();
         while !stop.is_given() {
             health.beat_controls();
             fail::fail_point!("controls");
             match consumer.poll(POLL) {
                 Some(Ok(message)) => {
                     self.apply(&message);
-                    hidden.settle(&self.parts.controls, message.partition(), message.offset() + 1);
+                    if let Some(hidden) = &mut hidden {
+                        hidden.settle(&self.parts.controls, message.partition(), message.offset() + 1);
+                    }
                 }
                 Some(Err(KafkaError::PartitionEOF(partition))) => {
                     unread.remove(&partition);
@@ -233,16 +233,27 @@ impl Feed {
                 None => {}
             }
             self.last_contact = consumer.context().last_contact();
-            for (partition, next) in consumer.context().take_settled() {
-                hidden.settle(&self.parts.controls, partition, next);
+            if unread.is_empty() && hidden.is_none() {
+                hidden = Some(HiddenReader::start(&kafka, topic, count, &self.next)?);
             }
-            if hidden.serve(&self.parts.controls, &self.next)? {
-                tracing::info!(topic, "a restriction counts that is not committed yet");
+            if let Some(hidden) = hidden.as_mut().filter(|_| served.elapsed() >= SERVE_INTERVAL) {
+                served = Instant::now();
+                self.serve_hidden(hidden, consumer.context().take_settled())?;
             }
-            self.report_hidden(hidden.oldest());
-            if unread.is_empty() && hidden.has_reached_end() && hidden.oldest().is_none() {
-                self.set_caught_up();
-            }
+        }
+        Ok(())
+    }
+
+    /// Lets what is hidden count as far as it restricts, and forgets what stands in front of the `settled` offsets.
+    fn serve_hidden(&mut self, hidden: &mut HiddenReader, settled: BTreeMap<i32, i64>) -> Result<(), FeedError> {
+        let controls = Arc::clone(&self.parts.controls);
+        settled.into_iter().for_each(|(partition, next)| hidden.settle(&controls, partition, next));
+        if hidden.serve(&controls, &self.next)? {
+            tracing::info!(topic = self.parts.kafka.topics.controls, "a restriction counts that is not committed yet");
+        }
+        self.report_hidden(hidden.oldest());
+        if hidden.has_reached_end() && hidden.oldest().is_none() {
+            self.set_caught_up();
         }
         Ok(())
     }
