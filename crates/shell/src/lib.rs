@@ -47,6 +47,7 @@ pub mod grammar;
 mod loose;
 mod names;
 mod paths;
+mod streams;
 pub mod tables;
 mod template;
 mod text;

@@ -7,9 +7,9 @@ use super::allow::Allow;
 use super::argument::{Argument, Certainty};
 use super::files::{Directories, FileOperand, FileUse};
 use super::found;
-use super::grammar::{self, Access, Command, Construct, Kind, List, Redirect, Refusal, Simple, Word, is_loop_name};
+use super::grammar::{self, Command, Construct, Kind, List, Redirect, Refusal, Simple, Word};
 use super::tables::{self, Started};
-use super::{COMMANDS_MAX, assignments, entry};
+use super::{COMMANDS_MAX, assignments, entry, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
 const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
                     self.is_fed_found = found::are_found(pipeline.get(..place).unwrap_or_default());
                 }
                 // What a command reads by a redirection is not what the pipe brings.
-                self.is_fed_found &= !reads_elsewhere(command);
+                self.is_fed_found &= !streams::reads_elsewhere(command);
                 self.command(command);
             }
             self.is_fed_found = outer;
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
             }
             Kind::While { condition, body } => {
                 self.repeats += 1;
-                match reader(condition) {
+                match streams::reader(condition) {
                     Some(names) => {
                         let computed = !self.is_fed_found;
                         self.bound(
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
             }
         }
         let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
-        let written = written(&words, redirects);
+        let written = streams::written(&words, redirects);
         self.run(words);
         written
     }
@@ -371,41 +371,5 @@ impl<'a> Walk<'a> {
         }
         self.text_at = outer;
         self.values = values;
-    }
-}
-
-/// Returns whether a command reads from a file or a here-document.
-fn reads_elsewhere(command: &Command) -> bool {
-    command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. }))
-}
-
-/// Returns the variables of a condition that is nothing but `read -r NAME…`, perhaps with `IFS=` in front.
-fn reader(condition: &List) -> Option<Vec<&str>> {
-    let [pipeline] = condition.as_slice() else { return None };
-    let [Command { kind: Kind::Simple(simple), redirects }] = pipeline.as_slice() else { return None };
-    let is_plain = simple.assignments.iter().all(|(name, value)| name == "IFS" && value.as_text().is_some());
-    let words: Option<Vec<&str>> = simple.words.iter().map(Word::as_text).collect();
-    match words?.as_slice() {
-        ["read", "-r", names @ ..] | ["read", names @ ..] if is_plain && redirects.is_empty() && !names.is_empty() => {
-            names.iter().all(|name| is_loop_name(name)).then(|| names.to_vec())
-        }
-        _ => None,
-    }
-}
-
-/// Returns how many bytes a command writes, if that can be told: `echo` of literals, and `cat` of a here-document.
-fn written(words: &[Argument], redirects: &[Redirect]) -> Option<usize> {
-    let (program, arguments) = words.split_first()?;
-    match program.as_known()? {
-        "echo" => arguments.iter().map(|argument| Some(argument.as_known()?.len() + 1)).sum::<Option<usize>>().map(|bytes| bytes.max(1)),
-        "cat" if arguments.is_empty() => {
-            let mut documents = redirects.iter().filter_map(|redirect| match redirect {
-                Redirect::Document(bytes) => Some(*bytes),
-                Redirect::File { .. } => None,
-            });
-            let reads = redirects.iter().any(|redirect| matches!(redirect, Redirect::File { access: Access::Read, .. }));
-            documents.next().filter(|_| !reads && documents.next().is_none())
-        }
-        _ => None,
     }
 }

@@ -1,0 +1,40 @@
+//! Command → where its input comes from, and how much it writes.
+
+use super::argument::Argument;
+use super::grammar::{Access, Command, Kind, List, Redirect, Word, is_loop_name};
+
+/// Returns whether a command reads from a file or a here-document.
+pub(super) fn reads_elsewhere(command: &Command) -> bool {
+    command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. }))
+}
+
+/// Returns the variables of a condition that is nothing but `read -r NAME…`, perhaps with `IFS=` in front.
+pub(super) fn reader(condition: &List) -> Option<Vec<&str>> {
+    let [pipeline] = condition.as_slice() else { return None };
+    let [Command { kind: Kind::Simple(simple), redirects }] = pipeline.as_slice() else { return None };
+    let is_plain = simple.assignments.iter().all(|(name, value)| name == "IFS" && value.as_text().is_some());
+    let words: Option<Vec<&str>> = simple.words.iter().map(Word::as_text).collect();
+    match words?.as_slice() {
+        ["read", "-r", names @ ..] | ["read", names @ ..] if is_plain && redirects.is_empty() && !names.is_empty() => {
+            names.iter().all(|name| is_loop_name(name)).then(|| names.to_vec())
+        }
+        _ => None,
+    }
+}
+
+/// Returns how many bytes a command writes, if that can be told: `echo` of literals, and `cat` of a here-document.
+pub(super) fn written(words: &[Argument], redirects: &[Redirect]) -> Option<usize> {
+    let (program, arguments) = words.split_first()?;
+    match program.as_known()? {
+        "echo" => arguments.iter().map(|argument| Some(argument.as_known()?.len() + 1)).sum::<Option<usize>>().map(|bytes| bytes.max(1)),
+        "cat" if arguments.is_empty() => {
+            let mut documents = redirects.iter().filter_map(|redirect| match redirect {
+                Redirect::Document(bytes) => Some(*bytes),
+                Redirect::File { .. } => None,
+            });
+            let reads = redirects.iter().any(|redirect| matches!(redirect, Redirect::File { access: Access::Read, .. }));
+            documents.next().filter(|_| !reads && documents.next().is_none())
+        }
+        _ => None,
+    }
+}
