@@ -342,7 +342,6 @@ fn nothing_that_was_compared_is_no_success() {
     let verdicts = trial.run(&["eval", "capture.jsonl"]).stdout;
     for (name, bytes, says) in [
         ("empty.jsonl", "", "holds no record"),
-        ("empty.jsonl.zst", "", "holds no record"),
         ("notes.md", notes.as_str(), "hardly anything was compared"),
         ("verdicts.jsonl", verdicts.as_str(), "is an event; nothing was compared"),
     ] {
@@ -351,6 +350,11 @@ fn nothing_that_was_compared_is_no_success() {
         assert_eq!(ran.exit, Some(3), "{name}: {}", ran.stderr);
         assert_says(&ran.stderr, &[says, "name a capture of the events topic"]);
     }
+    // A file of zstd has a frame even if it holds nothing: a file without bytes is a capture that broke off.
+    trial.write("empty.jsonl.zst", b"");
+    let ran = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "empty.jsonl.zst", "--fail-on", "flips>0"]);
+    assert_eq!(ran.exit, Some(1), "{}", ran.stderr);
+    assert_says(&ran.stderr, &["found no file of zstd", "0 bytes"]);
 }
 
 /// Verdicts of another day match nothing, and suspensions hold under the key that the policies have.
