@@ -215,9 +215,13 @@ fn entries_are_proposed_for_the_refused_commands_of_a_capture() {
     let capture = folder.path().join("capture.jsonl");
     let call = |command: &str| json!({"type": "tool_call", "tool_name": "bash", "tool_input": {"command": command}}).to_string();
     let lines = ["gh pr view 7", "gh pr view 8", "git status", "kubectl get pods && gh pr view 9"].map(call).join("\n");
-    std::fs::write(&capture, lines).unwrap();
-    let ran = check(&["-", "--suggest", capture.to_str().unwrap()], &std::fs::read_to_string(RESTRICTIVE).unwrap());
-    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let expected = json!([{"entry": "gh pr view {number}", "commands": 3}, {"entry": "kubectl get pods", "commands": 1}]);
-    assert_eq!(found["suggestions"], expected, "{}", ran.stderr);
+    let packed = folder.path().join("capture.jsonl.zst");
+    std::fs::write(&capture, &lines).unwrap();
+    std::fs::write(&packed, zstd::encode_all(lines.as_bytes(), 3).unwrap()).unwrap();
+    for capture in [capture, packed] {
+        let ran = check(&["-", "--suggest", capture.to_str().unwrap()], &std::fs::read_to_string(RESTRICTIVE).unwrap());
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let expected = json!([{"entry": "gh pr view {number}", "commands": 3}, {"entry": "kubectl get pods", "commands": 1}]);
+        assert_eq!(found["suggestions"], expected, "{}", ran.stderr);
+    }
 }

@@ -137,7 +137,10 @@ fn suggestions(capture: &Path, passport: Result<&Passport, &PassportFault>, poli
         let input = serde_json::json!({"command": line}).to_string();
         explain(passport, &terms, "bash", &input, now()).is_ok_and(|explanation| explanation.allow)
     };
-    Ok(suggest(capture, is_allowed)?.into_iter().map(|(entry, commands)| Suggestion { entry, commands }).collect())
+    Ok(suggest(capture, policy.limits.event_bytes_max, is_allowed)?
+        .into_iter()
+        .map(|(entry, commands)| Suggestion { entry, commands })
+        .collect())
 }
 
 fn is_stdin(file: &Path) -> bool {

@@ -9,16 +9,28 @@ use std::path::Path;
 use anyhow::Context as _;
 use bash_commands::{Argument, analyse};
 use serde_json::Value;
+use tollgate_capture::{Format, Line, Reader, open, read_line};
+
+use super::super::hints::quoted;
 
 /// The most entries that are proposed.
 const ENTRIES_MAX: usize = 50;
 
-/// Returns proposed entries with how many commands each would allow, the most wanted first. `is_allowed` says whether a line may run.
-pub(super) fn suggest(capture: &Path, is_allowed: impl Fn(&str) -> bool) -> anyhow::Result<Vec<(String, usize)>> {
-    let text = std::fs::read_to_string(capture).with_context(|| format!("--suggest {}: cannot be read", capture.display()))?;
+/// Returns proposed entries with how many commands each would allow, the most wanted first. Events have at most `event_bytes_max`;
+/// `is_allowed` says whether a line may run.
+pub(super) fn suggest(capture: &Path, event_bytes_max: usize, is_allowed: impl Fn(&str) -> bool) -> anyhow::Result<Vec<(String, usize)>> {
+    let unreadable = || format!("--suggest {}: cannot be read", capture.display());
+    let (mut input, mut reader, mut line) = (open(capture).context("--suggest")?, Reader::new(Format::Auto), Vec::new());
+    let bytes_max = reader.line_bytes_max(event_bytes_max);
     let mut counts = BTreeMap::<String, usize>::new();
-    for line in text.lines().filter_map(command_of).filter(|line| !is_allowed(line)) {
-        for command in analyse(&line).commands {
+    loop {
+        match read_line(&mut input, &mut line, bytes_max).with_context(unreadable)? {
+            Line::End => break,
+            Line::TooLong => continue,
+            Line::Whole => {}
+        }
+        let Some(refused) = command_of(&mut reader, &line).filter(|command| !is_allowed(command)) else { continue };
+        for command in analyse(&refused).commands {
             if !is_allowed(&written(&command.words))
                 && let Some(entry) = entry(&command.words)
             {
@@ -32,11 +44,9 @@ pub(super) fn suggest(capture: &Path, is_allowed: impl Fn(&str) -> bool) -> anyh
     Ok(entries)
 }
 
-/// Returns the command of a line of a capture: an event, or a record with the event as its value.
-fn command_of(line: &str) -> Option<String> {
-    let line: Value = serde_json::from_str(line).ok()?;
-    let inner = line.get("value").and_then(Value::as_str).and_then(|value| serde_json::from_str::<Value>(value).ok());
-    let event = inner.unwrap_or(line);
+/// Returns the command of a line of a capture, if its event is a call that has a command. The rest of the event is not looked at.
+fn command_of(reader: &mut Reader, line: &[u8]) -> Option<String> {
+    let event: Value = serde_json::from_slice(&reader.read(line).ok()?.value?).ok()?;
     let input = match event.get("arguments").and_then(Value::as_str) {
         Some(arguments) => serde_json::from_str::<Value>(arguments).ok()?,
         None => event.get("tool_input")?.clone(),
@@ -47,9 +57,7 @@ fn command_of(line: &str) -> Option<String> {
 
 /// Returns a command as a line, with the words quoted that need it.
 fn written(words: &[Argument]) -> String {
-    let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+=".contains(&byte));
-    let quoted = |word: &Argument| if is_plain(&word.text) { word.text.clone() } else { format!("'{}'", word.text.replace('\'', "'\\''")) };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| quoted(&word.text)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the entry for a command; `None` if a word is not known, or cannot stand in an entry.
@@ -87,8 +95,10 @@ mod tests {
     #[test]
     fn lines_of_captures_are_events_or_records() {
         let event = r#"{"type":"tool_call","tool_input":{"command":"ls"}}"#;
-        let record = serde_json::json!({"topic": "t", "value": event}).to_string();
-        assert_eq!([event, &record].map(command_of), [Some("ls".to_owned()), Some("ls".to_owned())]);
+        let record = serde_json::json!({"topic": "t", "partition": 0, "offset": 7, "key": null, "headers": [], "value": event}).to_string();
+        let mut reader = Reader::new(Format::Auto);
+        let mut command_of = |line: &str| command_of(&mut reader, line.as_bytes());
+        assert_eq!([event, &record].map(&mut command_of), [Some("ls".to_owned()), Some("ls".to_owned())]);
         assert_eq!(command_of(r#"{"type":"tool_call","arguments":"{\"command\":\"pwd\"}"}"#).as_deref(), Some("pwd"));
         assert_eq!(command_of(r#"{"type":"turn_end"}"#), None);
     }
