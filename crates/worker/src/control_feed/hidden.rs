@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
 
 use super::client::feed_config;
+use super::starts;
 use crate::host_time::now_ms;
 use crate::kafka::{PlainContext, is_unreachable, make_consumer};
 use tollgate_config::settings::KafkaSettings;
@@ -54,12 +54,7 @@ impl HiddenReader {
         let mut config = feed_config(kafka);
         config.set("client.id", "tollgate-controls-hidden").set("isolation.level", "read_uncommitted").remove("statistics.interval.ms");
         let consumer: BaseConsumer<PlainContext> = make_consumer(&config, PlainContext)?;
-        let mut list = TopicPartitionList::new();
-        for partition in 0..count {
-            let start = next.get(&partition).map_or(rdkafka::Offset::Beginning, |next| rdkafka::Offset::Offset(*next));
-            list.add_partition_offset(topic, partition, start)?;
-        }
-        consumer.assign(&list)?;
+        consumer.assign(&starts(topic, count, next)?)?;
         Ok(Self { consumer, unread: (0..count).collect(), hidden: BTreeMap::new() })
     }
 

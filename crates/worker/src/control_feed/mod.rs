@@ -45,7 +45,6 @@ const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
 const CAUGHT_UP_POLL: Duration = Duration::from_millis(2);
 /// How often to warn that it has not caught up.
 const WAITING_INTERVAL: Duration = Duration::from_secs(5);
-
 /// How often to look at what is hidden.
 const SERVE_INTERVAL: Duration = Duration::from_millis(10);
 /// From which age on a hidden record is told of: transactions of a moment are usual.
@@ -200,12 +199,7 @@ impl Feed {
             0 => return Err(FeedError::Missing(topic.to_owned())),
             count => i32::try_from(count).unwrap_or(i32::MAX),
         };
-        let mut list = TopicPartitionList::new();
-        for partition in 0..count {
-            let start = self.next.get(&partition).map_or(KafkaOffset::Beginning, |next| KafkaOffset::Offset(*next));
-            list.add_partition_offset(topic, partition, start)?;
-        }
-        consumer.assign(&list)?;
+        consumer.assign(&starts(topic, count, &self.next)?)?;
         let mut unread: BTreeSet<i32> = (0..count).collect();
         // It begins where the feed has come to, once that is the end of what is committed.
         let mut hidden: Option<HiddenReader> = None;
@@ -332,6 +326,16 @@ impl Feed {
             metrics.controls.with_label_values(&[control_type]).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
+}
+
+/// Returns where to start in each of so many partitions: at its next offset, or at its beginning where there is none.
+fn starts(topic: &str, count: i32, next: &BTreeMap<i32, i64>) -> Result<TopicPartitionList, KafkaError> {
+    let mut list = TopicPartitionList::new();
+    for partition in 0..count {
+        let start = next.get(&partition).map_or(KafkaOffset::Beginning, |next| KafkaOffset::Offset(*next));
+        list.add_partition_offset(topic, partition, start)?;
+    }
+    Ok(list)
 }
 
 /// Returns how many subjects are suspended.

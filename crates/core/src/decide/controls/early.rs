@@ -53,19 +53,8 @@ impl Early {
             return;
         }
         let mut gone = 0;
-        let is_open = |(at, offset): &Place| *at != partition || *offset >= next;
-        self.subjects.retain(|_, entries| {
-            let before = entries.len();
-            entries.retain(|(place, _)| is_open(place));
-            gone += before - entries.len();
-            !entries.is_empty()
-        });
-        self.passports.retain(|_, entries| {
-            let before = entries.len();
-            entries.retain(|(place, _)| is_open(place));
-            gone += before - entries.len();
-            !entries.is_empty()
-        });
+        self.subjects.retain(|_, entries| keep_open(entries, (partition, next), &mut gone));
+        self.passports.retain(|_, entries| keep_open(entries, (partition, next), &mut gone));
         self.count.fetch_sub(gone, Ordering::AcqRel);
     }
 
@@ -96,4 +85,12 @@ impl Early {
         }
         self.passports.get(agent_id).map(|entries| entries.iter().map(|(_, passport)| Arc::clone(passport)).collect()).unwrap_or_default()
     }
+}
+
+/// Removes what stands in front of an offset of a partition, and adds to `gone` how many that were. Returns whether anything is left.
+fn keep_open<T>(entries: &mut Vec<(Place, T)>, (partition, next): Place, gone: &mut usize) -> bool {
+    let before = entries.len();
+    entries.retain(|((at, offset), _)| *at != partition || *offset >= next);
+    *gone += before - entries.len();
+    !entries.is_empty()
 }
