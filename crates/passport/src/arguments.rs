@@ -175,12 +175,9 @@ impl<'v> Sorted<'v> {
         match value.shape() {
             Shape::Array if !is_line => value.items().try_for_each(|item| self.valued(item, role, names)),
             Shape::Object if !is_line => self.members(value, Some(role), names),
-            _ if is_line => {
-                self.texts.push((role.0, text(role.1, value, "a string")?));
-                Ok(())
-            }
             _ => {
-                self.texts.push((role.0, text(role.1, value, "a string or an array of strings")?));
+                let expected = if is_line { "a string" } else { "a string or an array of strings" };
+                self.texts.push((role.0, text(role.1, value, expected)?));
                 Ok(())
             }
         }

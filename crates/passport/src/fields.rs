@@ -69,6 +69,20 @@ pub(super) fn item_path(parent: &str, index: usize) -> String {
     format!("{parent}[{index}]")
 }
 
+/// Returns the entries of a list, which is at `path`, if it has no entry that matches nothing. `said` is what such an entry is, and what to write
+/// in its place.
+pub(super) fn without(
+    entries: Vec<String>,
+    matches_nothing: impl Fn(&str) -> bool,
+    path: &str,
+    (found, expected): (&str, &str),
+) -> Result<Vec<String>, Malformed> {
+    match entries.iter().position(|entry| matches_nothing(entry)) {
+        Some(index) => Err(Malformed::new(item_path(path, index), found, expected)),
+        None => Ok(entries),
+    }
+}
+
 /// Returns a text of the passport as messages quote it: shortened if it is long.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS_MAX) {

@@ -6,7 +6,7 @@ use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandRules};
 
 use super::super::argument_names::{ArgumentRole, fold};
 use super::super::arguments::Sorted;
-use super::super::fields::item_path;
+use super::super::fields::without;
 use super::super::look_alike::plain_spelling;
 use super::{
     Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_judgeable, check_limit, report, secrets,
@@ -86,14 +86,9 @@ impl CommandLimits {
 /// Refuses patterns in the form of regular expressions and of other products' rules, which are no text of a command line and would match
 /// nothing.
 fn read_patterns(entries: Vec<String>, path: &str) -> Result<Vec<String>, Malformed> {
-    match entries.iter().position(|entry| is_foreign_pattern(entry.trim())) {
-        Some(index) => Err(Malformed::new(
-            item_path(path, index),
-            "a regular expression or a rule of another form, which matches nothing",
-            "a command such as `rm -rf`, or a text in which * stands for anything",
-        )),
-        None => Ok(entries),
-    }
+    let found = "a regular expression or a rule of another form, which matches nothing";
+    let expected = "a command such as `rm -rf`, or a text in which * stands for anything";
+    without(entries, |entry| is_foreign_pattern(entry.trim()), path, (found, expected))
 }
 
 /// Returns whether a pattern is a regular expression, or a rule such as `rm:*` or `Bash(rm *)`.
@@ -111,7 +106,8 @@ fn is_foreign_pattern(pattern: &str) -> bool {
 /// Checks that no word of a command line names a place of secrets, or a place by another name.
 fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
     let mut steps = STEPS + command.len() * STEPS_PER_BYTE;
-    let (mut is_secret, mut is_other_name, mut is_too_long) = (false, false, false);
+    let mut is_secret = checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));
+    let (mut is_other_name, mut is_too_long) = (false, false);
     checked.each_word(&mut |word, is_glob| {
         // A glob is compared with each secret, a path is looked up.
         let pieces = 1 + word.bytes().filter(|byte| b"/=@:,".contains(byte)).count();
@@ -125,7 +121,6 @@ fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
         let pieces = word.split(|char| word.len() > WORD_BYTES_MAX && is_separator(char));
         for piece in pieces {
             is_too_long |= piece.len() > PATH_BYTES_MAX;
-            is_secret |= checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));
             if is_too_long {
                 return;
             }

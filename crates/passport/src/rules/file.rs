@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use super::super::argument_names::{ArgumentRole, fold};
 use super::super::arguments::Sorted;
+use super::super::fields::without;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::links;
 use super::super::look_alike::plain_spelling;
@@ -89,7 +90,7 @@ impl FileLimits {
     fn new(section: &Section<'_>, is_read: bool, max_file_size: Field<Amount>) -> Self {
         let places = |key, purpose| section.strings(key).and_then(|entries| PathSet::new(entries, purpose, &section.path_of(key)));
         let patterns = section.strings("blocked_patterns");
-        let extensions = |key| section.strings(key).and_then(|entries| read_extensions(&entries, &section.path_of(key)));
+        let extensions = |key| section.strings(key).and_then(|entries| read_extensions(entries, &section.path_of(key)));
         Self {
             is_read,
             allowed_paths: places("allowed_paths", Purpose::Allow),
@@ -347,15 +348,11 @@ fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(),
 }
 
 /// Reads a list of extensions. A pattern such as `*.sql` is the end of no file's name, and would match nothing.
-fn read_extensions(entries: &[String], path: &str) -> Result<HashSet<String>, Malformed> {
-    let is_extension = |entry: &String| !entry.contains(['*', '?', '/', '[', '{']) && !entry.trim_matches('.').is_empty();
-    match entries.iter().position(|entry| !is_extension(entry)) {
-        Some(index) => {
-            let path = super::super::fields::item_path(path, index);
-            Err(Malformed::new(path, "a pattern or a path, which is no extension", "an extension such as .sql"))
-        }
-        None => Ok(entries.iter().map(|entry| extension(entry)).collect()),
-    }
+fn read_extensions(entries: Vec<String>, path: &str) -> Result<HashSet<String>, Malformed> {
+    let is_extension = |entry: &str| !entry.contains(['*', '?', '/', '[', '{']) && !entry.trim_matches('.').is_empty();
+    let said = ("a pattern or a path, which is no extension", "an extension such as .sql");
+    let entries = without(entries, |entry| !is_extension(entry), path, said)?;
+    Ok(entries.iter().map(|entry| extension(entry)).collect())
 }
 
 /// Returns an extension in the form for comparing: in lower case, with its dot.

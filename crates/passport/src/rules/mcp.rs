@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::super::fields::item_path;
+use super::super::fields::without;
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
@@ -52,10 +52,7 @@ impl McpLimits {
 /// Refuses whole names of tools, as agents and verdicts show them: the lists hold servers and tools apart, so that such an entry would match
 /// nothing.
 fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<String>, Malformed> {
-    match entries.iter().position(|entry| entry.starts_with("mcp__")) {
-        Some(index) => Err(Malformed::new(item_path(path, index), "a name with mcp__ in front, which matches nothing", expected)),
-        None => Ok(entries),
-    }
+    without(entries, |entry| entry.starts_with("mcp__"), path, ("a name with mcp__ in front, which matches nothing", expected))
 }
 
 /// Returns a server's name in the form for comparing: `mcp://github/` and `github` are the same.

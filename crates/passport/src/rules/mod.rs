@@ -87,9 +87,7 @@ impl FileRules<'_> {
             }
         }
     }
-}
 
-impl FileRules<'_> {
     /// Reports the checks of an address that a program is given.
     fn check_address(&self, url: &str, to: &mut dyn Report) {
         self.limits
