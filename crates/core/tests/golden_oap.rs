@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tollgate_core::decide::guardrail::{GuardrailProvider, GuardrailRequest, OapPassport, Step};
-use tollgate_core::event::decode::Attribution;
 use tollgate_json::{DEPTH_MAX, Parser};
 use tollgate_passport::ToolInput;
 use tollgate_passport::{CapabilityMap, Passport, Terms};
+
+use super::passport::{NOW, decide_with};
 
 const DIFFERENCES: &str = "tests/golden/oap/differences.md";
 
@@ -50,22 +50,9 @@ fn answer(case: &Value) -> Answer {
     let capabilities = NAMES_OF_THE_REFERENCE.map(|(tool, capability)| (tool.to_owned(), Some(capability.to_owned())));
     let terms = Terms { capabilities: CapabilityMap::new(&capabilities.into()), ..Terms::default() };
     let read = passport(case).map(|text| Passport::read(&text).map(Arc::new));
-    let provider = OapPassport::new(Arc::default(), read, terms);
     let (context, mut parser) = (case["context"].to_string(), Parser::new());
     let input = ToolInput::Value(parser.parse(context.as_bytes(), DEPTH_MAX).unwrap());
-    let request = GuardrailRequest {
-        tool_name: case["tool"].as_str().unwrap(),
-        tool_input: &input,
-        tool_call_id: "c",
-        thread_id: "t",
-        turn_id: None,
-        // The first of January 2026.
-        time_ms: None,
-        latest_ms: Some(1_767_225_600_000),
-        attribution: &Attribution::default(),
-        passport: None,
-    };
-    let Step::Decided(Ok(decision)) = provider.plan(&request) else { panic!("it decides") };
+    let decision = decide_with(read, terms, Some(NOW), case["tool"].as_str().unwrap(), &input);
     let reason = &decision.reasons[0];
     Answer {
         allow: decision.allow,

@@ -12,9 +12,10 @@ use tollgate_passport::ToolInput;
 use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, UnenforcedLimits, check_schema};
 
 /// The first of January 2026.
-const NOW: i64 = 1_767_225_600_000;
+pub const NOW: i64 = 1_767_225_600_000;
 
-fn decide_with(
+/// Returns the decision of the provider on a call at a time.
+pub fn decide_with(
     passport: Option<Result<Arc<Passport>, PassportFault>>,
     terms: Terms,
     time_ms: Option<i64>,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tollgate_core::decide::guardrail::{GuardrailProvider, GuardrailRequest, OapPassport, Step};
-use tollgate_core::event::decode::Attribution;
 use tollgate_json::{DEPTH_MAX, Parser};
 use tollgate_passport::{Passport, Terms, ToolInput};
+
+use super::passport::{NOW, decide_with};
 
 /// A line of `calls.jsonl`.
 #[derive(Deserialize)]
@@ -28,21 +28,9 @@ fn read(file: &str) -> String {
 
 /// Returns whether a call may run, and why.
 fn decide(passport: &Arc<Passport>, case: &Case) -> (bool, String) {
-    let provider = OapPassport::new(Arc::default(), Some(Ok(Arc::clone(passport))), Terms::default());
     let (text, mut parser) = (case.input.to_string(), Parser::new());
     let input = ToolInput::Value(parser.parse(text.as_bytes(), DEPTH_MAX).unwrap());
-    let request = GuardrailRequest {
-        tool_name: &case.tool,
-        tool_input: &input,
-        tool_call_id: "c",
-        thread_id: "t",
-        turn_id: None,
-        time_ms: None,
-        latest_ms: Some(1_767_225_600_000),
-        attribution: &Attribution::default(),
-        passport: None,
-    };
-    let Step::Decided(Ok(decision)) = provider.plan(&request) else { panic!("a passport decides at once") };
+    let decision = decide_with(Some(Ok(Arc::clone(passport))), Terms::default(), Some(NOW), &case.tool, &input);
     (decision.allow, decision.reasons[0].message.to_string())
 }
 
