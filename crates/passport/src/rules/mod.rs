@@ -80,29 +80,30 @@ impl FileRules<'_> {
             let message = format!("Redirection needs capability '{}', which the passport does not have", pack.capability());
             return report(to, "redirection", Err(Denial::new("oap.unknown_capability", message)));
         }
-        for compiled in self.limits.of(pack) {
-            match &compiled.rules {
+        for rules in self.limits.rules(pack) {
+            match rules {
                 Ok(rules) => rules.check_redirect(&file.path, file.bytes, to),
-                Err(malformed) => report(to, "limits", Err(Denial::invalid(malformed))),
+                Err(malformed) => report(to, "limits", Err(malformed)),
             }
         }
     }
 
     /// Reports the checks of an address that a program is given.
     fn check_address(&self, url: &str, to: &mut dyn Report) {
-        self.limits
-            .of(Pack::WebFetch)
-            .iter()
-            .filter_map(|compiled| compiled.rules.as_ref().ok())
-            .for_each(|rules| rules.check_address(url, to));
+        for rules in self.limits.rules(Pack::WebFetch) {
+            match rules {
+                Ok(rules) => rules.check_address(url, to),
+                Err(malformed) => report(to, "limits", Err(malformed)),
+            }
+        }
     }
 
     /// Checks a file that a program is given by an argument. That the program may be run at all is for the list of commands: no capability for
     /// files is asked for.
     fn check_operand(&self, operand: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
         let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
-        let rules = self.limits.of(pack).iter().filter_map(|compiled| compiled.rules.as_ref().ok());
-        rules.into_iter().try_for_each(|rules| {
+        self.limits.rules(pack).try_for_each(|rules| {
+            let rules = rules?;
             rules.check_operand(&operand.path, operand.is_glob)?;
             if operand.is_found { rules.check_found(patterns) } else { Ok(()) }
         })
@@ -171,6 +172,11 @@ impl Limits {
     /// Returns the compiled limits of a pack.
     pub(super) fn of(&self, pack: Pack) -> &[Compiled] {
         self.packs.iter().find(|(known, _)| *known == pack).map(|(_, compiled)| compiled.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns the rules of a pack, or the denial where limits cannot be read.
+    fn rules(&self, pack: Pack) -> impl Iterator<Item = Result<&dyn Rules, Denial>> {
+        self.of(pack).iter().map(|compiled| compiled.rules.as_deref().map_err(Denial::invalid))
     }
 
     /// Returns the limits that rules cannot read, and those that they cannot enforce.
